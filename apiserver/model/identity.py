@@ -1,0 +1,74 @@
+"""Identifiers that are computed from content, so that a re-cloned fleet gets the same ones.
+
+The encodings (base36 and base62 over SHA-224) are kcp's: the names of downstream namespaces and sync target keys are
+the ones that kcp's users know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+
+_BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+_BASE62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_NAMESPACE = uuid.UUID("6f0f2f0e-5f0a-5d5c-9a53-7e2c6d1b8a11")
+
+
+def _encode(digest: bytes, alphabet: str) -> str:
+    number, base, out = int.from_bytes(digest, "big"), len(alphabet), []
+    while number:
+        number, digit = divmod(number, base)
+        out.append(alphabet[digit])
+    return "".join(reversed(out)) or alphabet[0]
+
+
+def base36_sha224(text: str) -> str:
+    """Lower-case base36 of SHA-224, big-endian, not padded."""
+    return _encode(hashlib.sha224(text.encode()).digest(), _BASE36)
+
+
+def base62_sha224(text: str) -> str:
+    """Base62 (0-9a-zA-Z) of SHA-224, big-endian, not padded."""
+    return _encode(hashlib.sha224(text.encode()).digest(), _BASE62)
+
+
+def object_uid(fleet: str, path: str, resource: str, namespace: str, name: str, origin: str) -> str:
+    """The UID of what git declares.
+
+    `fleet` is the fleet id, `path` the workspace path, `resource` as `deployments.apps`, `origin` the commit in which
+    the object appeared. Delete and recreate gives another origin, so another UID.
+    """
+    return str(uuid.uuid5(_NAMESPACE, "\0".join((fleet, path, resource, namespace, name, origin))))
+
+
+def logical_cluster_name(fleet: str, path: str, origin: str) -> str:
+    """16 base36 characters; the root workspace keeps its name, as in kcp."""
+    if path == "root":
+        return "root"
+    return base36_sha224("\0".join((fleet, path, origin)))[:16]
+
+
+def sync_target_key(cluster: str, name: str) -> str:
+    """The key that labels carry: base62(sha224("<logical cluster>:<name>"))."""
+    return base62_sha224(f"{cluster}:{name}")
+
+
+def namespace_locator(target_cluster: str, target: str, target_uid: str, cluster: str, namespace: str) -> str:
+    """Compact JSON, in kcp's field order: what a downstream namespace's annotation holds."""
+    locator = {
+        "syncTarget": {"cluster": target_cluster, "name": target, "uid": target_uid},
+        "cluster": cluster,
+        "namespace": namespace,
+    }
+    return json.dumps(locator, separators=(",", ":"))
+
+
+def downstream_namespace(locator: str) -> str:
+    """`kcp-` and the first 12 characters of base36(sha224(locator))."""
+    return "kcp-" + base36_sha224(locator)[:12]
+
+
+def tenant_id(target_cluster: str, target: str, target_uid: str, cluster: str) -> str:
+    """What downstream namespaces of one workspace have in common: base62(sha224(locator without namespace))."""
+    return base62_sha224(namespace_locator(target_cluster, target, target_uid, cluster, ""))

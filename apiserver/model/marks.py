@@ -1,0 +1,19 @@
+"""Annotations and labels that Treeplane sets, and the field managers it uses. One list, so that none is misspelled."""
+
+from __future__ import annotations
+
+SOURCE_PATH = "treeplane.dev/source-path"
+"""The file of the repository that declares the object."""
+SOURCE_COMMIT = "treeplane.dev/source-commit"
+"""The commit that last changed the object's content."""
+ORIGIN = "treeplane.dev/origin"
+"""`runtime`: created through the API or by a controller. Absent on what git declares. `system`: ships with Treeplane."""
+RUNTIME = "runtime"
+SYSTEM = "system"
+COMMIT_LABEL = "treeplane.dev/commit"
+
+CLUSTER = "kcp.io/cluster"
+"""Logical cluster name, on every object served."""
+PATH = "kcp.io/path"
+
+FIELD_MANAGER = "treeplane"

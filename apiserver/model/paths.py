@@ -1,0 +1,41 @@
+"""Workspace paths and logical cluster names.
+
+A workspace path is `root:shop:web`. A logical cluster name is 16 base36 characters and names the same workspace for as
+long as it lives; the root's is `root`, as in kcp.
+"""
+
+from __future__ import annotations
+
+import re
+
+ROOT = "root"
+WILDCARD = "*"
+
+_SEGMENT = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def is_path(text: str) -> bool:
+    """Whether `text` is a well-formed workspace path (it may not exist)."""
+    segments = text.split(":")
+    return all(_SEGMENT.fullmatch(s) for s in segments)
+
+
+def is_name(text: str) -> bool:
+    """Whether `text` can name one workspace, so one segment of a path."""
+    return _SEGMENT.fullmatch(text) is not None
+
+
+def parent(path: str) -> str | None:
+    """`root:shop:web` → `root:shop`; `root` → None."""
+    head, colon, _ = path.rpartition(":")
+    return head if colon else None
+
+
+def base(path: str) -> str:
+    """`root:shop:web` → `web`."""
+    return path.rpartition(":")[2]
+
+
+def join(path: str, name: str) -> str:
+    return f"{path}:{name}"

@@ -1,0 +1,1 @@
+"""What kinds a workspace serves and how their objects are read and written: strategies over the store."""

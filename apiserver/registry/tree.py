@@ -1,0 +1,101 @@
+"""The tree of workspaces as records in the store: which exist, under which logical cluster, and how far each is loaded.
+
+Written by the reconciler in the transaction that loads a workspace; read by every API request. Kept beside the objects
+rather than in a process, since a million of them would not fit and a point read costs microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import orjson
+
+from apiserver.model.keys import Internal, Key
+from apiserver.storage.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRecord:
+    """One workspace.
+
+    `cluster`: its logical cluster name. `parent`: the parent's path ("" for root). `served`: whether it had a good
+    commit; until then it answers 503 with `errors`. `commit`: the commit that last changed its own content. `head`: the
+    commit it is served at. `errors`: why a newer commit is held back (`path:line: what`), [] if none is. `directory`:
+    its directory in the repository, "" for what ships with Treeplane.
+    """
+
+    path: str
+    cluster: str
+    parent: str
+    served: bool = True
+    commit: str = ""
+    head: str = ""
+    directory: str = ""
+    errors: list[str] = field(default_factory=list)
+
+    def encode(self) -> bytes:
+        return bytes(memoryview(orjson.dumps(asdict(self))))
+
+    @staticmethod
+    def decode(value: bytes) -> WorkspaceRecord:
+        return WorkspaceRecord(**orjson.loads(value))
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRecord:
+    """What is served. `loaded`: the first load is complete (until then unknown workspaces answer 503, never 404)."""
+
+    fleet: str = ""
+    loaded: bool = False
+    commit: str = ""
+    branch: str = ""
+    done: int = 0
+    total: int = 0
+    error: str = ""
+    writes: str = "ReadOnly"
+
+    def encode(self) -> bytes:
+        return orjson.dumps(asdict(self))
+
+    @staticmethod
+    def decode(value: bytes) -> FleetRecord:
+        return FleetRecord(**orjson.loads(value))
+
+
+FLEET_KEY = Key(Internal.FLEET, "", "", "")
+
+
+def workspace_key(path: str) -> Key:
+    return Key(Internal.WORKSPACE, "", "", path)
+
+
+def cluster_key(cluster: str) -> Key:
+    """The index from logical cluster name to path; its value is the path."""
+    return Key(Internal.WORKSPACE, cluster, "", "")
+
+
+def workspace_at(store: Store, path: str) -> WorkspaceRecord | None:
+    record = store.get(workspace_key(path))
+    return WorkspaceRecord.decode(record.value) if record else None
+
+
+def workspace_of(store: Store, cluster: str) -> WorkspaceRecord | None:
+    """By logical cluster name."""
+    record = store.get(cluster_key(cluster))
+    return workspace_at(store, record.value.decode()) if record else None
+
+
+def fleet(store: Store) -> FleetRecord:
+    record = store.get(FLEET_KEY)
+    return FleetRecord.decode(record.value) if record else FleetRecord()
+
+
+def summary_key(cluster: str) -> Key:
+    return Key(Internal.SUMMARY, cluster, "", "")
+
+
+def summary(store: Store, cluster: str) -> dict[str, Any]:
+    record = store.get(summary_key(cluster))
+    found: dict[str, Any] = orjson.loads(record.value) if record else {}
+    return found

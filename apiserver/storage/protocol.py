@@ -1,0 +1,154 @@
+"""What a store is.
+
+Called by the registry and by every loop of the reconciler; implemented by `lmdb` (embedded). One contract suite
+(tests/contract/test_store.py) runs over all implementations. The protocol knows nothing of Kubernetes: values are bytes.
+
+Revisions. Every object changed takes one revision; a write of several takes a consecutive block, and `revision()` only
+ever returns the end of a block, so a reader never sees half a transaction. Worked example, starting at revision 100:
+
+    write(Put(a), Put(b), Delete(c))   → a is 101, b is 102, c's deletion is 103; revision() == 103
+    changes(after=101)                 → [b at 102, c at 103]: a watcher that lost its connection in the middle goes on
+    scan(at=100)                       → the world before: a and b absent (or as they were), c present
+
+Reads are synchronous and quick (memory-mapped); no read transaction outlives the call. Writes are done by one thread per
+process, which commits waiting calls together and syncs once; `write` returns a Future.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import NamedTuple, Protocol
+
+from apiserver.model.keys import Key
+
+NEVER = 0
+"""As `expect`: the key must not exist."""
+
+
+class Record(NamedTuple):
+    """One stored object: its value, the revision that wrote it, and the writer's stamp (see Put)."""
+
+    key: Key
+    revision: int
+    value: bytes
+    stamp: bytes
+
+
+class Change(NamedTuple):
+    """One entry of the log. `value` None: deleted; `previous` None: created."""
+
+    revision: int
+    key: Key
+    value: bytes | None
+    previous: bytes | None
+    previous_revision: int
+    stamp: bytes
+
+
+class Put(NamedTuple):
+    """Write `value`. `expect`: None unconditionally, NEVER only if absent, else only if that is the key's revision.
+
+    `stamp` (at most 255 bytes) stands beside the value: storage version and schema hash.
+    """
+
+    key: Key
+    value: bytes
+    expect: int | None = None
+    stamp: bytes = b""
+
+
+class Delete(NamedTuple):
+    """Remove the key; absent and `expect` None: nothing happens and no revision is taken."""
+
+    key: Key
+    expect: int | None = None
+
+
+class Check(NamedTuple):
+    """Write nothing, but fail the whole transaction unless the key's revision is `expect` (NEVER: absent)."""
+
+    key: Key
+    expect: int
+
+
+Op = Put | Delete | Check
+
+
+class Page(NamedTuple):
+    """A part of a scan. `revision`: the snapshot it was read at; `more`: the last key returned if there is more."""
+
+    records: list[Record]
+    revision: int
+    more: Key | None
+    remaining: int
+
+
+class Conflict(Exception):
+    """A precondition failed; nothing of the transaction was written. `revision` 0: the key is absent."""
+
+    def __init__(self, key: Key, expected: int, revision: int) -> None:
+        super().__init__(f"{key} is at revision {revision}, not {expected}")
+        self.key, self.expected, self.revision = key, expected, revision
+
+
+class Compacted(Exception):
+    """The log no longer reaches back to the revision asked for. `oldest`: the oldest that `changes(after=…)` takes."""
+
+    def __init__(self, asked: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {asked} ({oldest})")
+        self.asked, self.oldest = asked, oldest
+
+
+class Store(Protocol):
+    """See the module's head. Methods are safe from every thread."""
+
+    def revision(self) -> int:
+        """The end of the last committed block, of whichever process."""
+
+    def oldest(self) -> int:
+        """The smallest `after` that `changes` takes."""
+
+    def marked(self) -> int:
+        """The revision of the last change to a marked resource (CRDs, RBAC, bindings, …; given when it was opened)."""
+
+    def get(self, key: Key) -> Record | None: ...
+
+    def get_many(self, keys: Sequence[Key]) -> list[Record | None]:
+        """All from one snapshot, in the order asked for."""
+
+    def scan(
+        self,
+        resource: str,
+        cluster: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: Key | None = None,
+        limit: int | None = None,
+        at: int | None = None,
+    ) -> Page:
+        """Objects in key order; `cluster` None: of all workspaces; `namespace` None: of all namespaces.
+
+        `after`: only keys behind this one. `at`: as of that revision (Compacted if the log does not reach back; a
+        revision of the future raises ValueError). `Page.remaining` counts what is behind the page (0 if none).
+        """
+
+    def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int: ...
+
+    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
+        """Log entries with a revision greater than `after`, oldest first, at most `limit` and never beyond a block that
+        is not yet committed. Raises Compacted."""
+
+    def write(self, *ops: Op, log: bool = True) -> Future[list[int]]:
+        """All or nothing; resolves to the revision of each op (0 for Check and for a Delete of nothing) once on disk.
+
+        Fails with Conflict. `log=False` (a first load) keeps the revisions but writes no log: `oldest()` moves past it.
+        """
+
+    def compact(self, keep: int) -> None:
+        """Forget log entries so that about the newest `keep` stay."""
+
+    def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
+        """Call `ring` (from any thread, at least once after each commit of whichever process); returns the undo."""
+
+    def close(self) -> None: ...

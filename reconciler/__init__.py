@@ -1,0 +1,1 @@
+"""Everything between git, the store and the clusters: load, decide, render, apply, publish."""
