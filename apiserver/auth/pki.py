@@ -1,0 +1,252 @@
+"""The certificates of one fleet: a CA, the server's certificate, and client certificates for the admin and the syncer.
+
+Called once by `up` before the first worker starts. The only module that imports `cryptography`. Files in the keys
+directory: `ca`, `server`, `admin`, `syncer`, each as `.crt` (PEM, the leaf alone) and `.key` (PEM, PKCS#8). What is
+there and still good is kept, so that a restored backup of the directory keeps every issued kubeconfig valid.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from apiserver.auth.files import locked, private_directory, write_private
+from apiserver.auth.user import MASTERS, SYNCERS
+
+CA_LIFETIME = timedelta(days=3650)
+LEAF_LIFETIME = timedelta(days=365)
+RENEW_BEFORE = timedelta(days=30)
+ADMIN = "treeplane-admin"
+SYNCER = "system:treeplane:syncer"
+_BACKDATE = timedelta(minutes=5)
+
+
+class KeysError(Exception):
+    """The keys directory cannot be used as it is; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A certificate and its key, by path."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys directory once `ensure_keys` has run."""
+
+    directory: Path
+
+    def pair(self, name: str) -> Pair:
+        return Pair(self.directory / f"{name}.crt", self.directory / f"{name}.key")
+
+    @property
+    def ca(self) -> Path:
+        """The CA's certificate."""
+        return self.directory / "ca.crt"
+
+    @property
+    def server(self) -> Pair:
+        return self.pair("server")
+
+    @property
+    def admin(self) -> Pair:
+        return self.pair("admin")
+
+    @property
+    def syncer(self) -> Pair:
+        return self.pair("syncer")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a leaf certificate has to say."""
+
+    name: str
+    common_name: str
+    organizations: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+    @property
+    def usage(self) -> x509.ObjectIdentifier:
+        return ExtendedKeyUsageOID.SERVER_AUTH if self.hosts else ExtendedKeyUsageOID.CLIENT_AUTH
+
+    @property
+    def subject(self) -> x509.Name:
+        found = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, o) for o in self.organizations]
+        return x509.Name([*found, x509.NameAttribute(NameOID.COMMON_NAME, self.common_name)])
+
+
+def ensure_keys(directory: Path, hosts: Iterable[str] = ()) -> Keys:
+    """Make what is missing, renew what is near its end, keep the rest.
+
+    `hosts`: names and addresses under which the server is reached, besides 127.0.0.1, ::1, localhost and the machine's
+    own name. Raises KeysError where the directory holds a CA certificate without its key, or one that does not fit it.
+    """
+    private_directory(directory)
+    keys = Keys(directory)
+    with locked(directory):
+        authority = _authority(keys.pair("ca"))
+        for wanted in (
+            _Wanted("server", "treeplane-server", hosts=_server_hosts(hosts)),
+            _Wanted("admin", ADMIN, (MASTERS,)),
+            _Wanted("syncer", SYNCER, (SYNCERS,)),
+        ):
+            if not _good(authority, keys.pair(wanted.name), wanted):
+                _issue(authority, keys.pair(wanted.name), wanted)
+    return keys
+
+
+def issue_client(directory: Path, name: str, common_name: str, organizations: Iterable[str] = ()) -> Pair:
+    """A client certificate of the fleet's CA for one more user, as `<name>.crt` and `<name>.key`; kept while good."""
+    keys = Keys(directory)
+    wanted = _Wanted(name, common_name, tuple(organizations))
+    with locked(directory):
+        authority = _authority(keys.pair("ca"))
+        if not _good(authority, keys.pair(name), wanted):
+            _issue(authority, keys.pair(name), wanted)
+    return keys.pair(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Authority:
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+def _server_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
+    found = dict.fromkeys(("localhost", "127.0.0.1", "::1"))
+    machine = socket.gethostname()
+    if machine.isascii() and 0 < len(machine) <= 253:
+        found[machine] = None
+    # The unspecified addresses mean "every interface"; nobody can connect to them by that name.
+    found.update(dict.fromkeys(h for h in hosts if h and h not in ("0.0.0.0", "::")))  # noqa: S104
+    return tuple(found)
+
+
+def _authority(pair: Pair) -> _Authority:
+    if pair.certificate.exists() and not pair.key.exists():
+        raise KeysError(
+            f"{pair.certificate}: the CA's certificate is there but not its key {pair.key.name}: restore the key from "
+            "the backup, or remove the certificate to start with a new CA (issued kubeconfigs then stop working)"
+        )
+    key = _read_key(pair.key) if pair.key.exists() else _new_key(pair.key)
+    if pair.certificate.exists():
+        certificate = _read_certificate(pair.certificate)
+        if certificate.public_key() != key.public_key():
+            raise KeysError(f"{pair.certificate}: does not belong to {pair.key}: restore both from the same backup")
+        if not _near_end(certificate):
+            return _Authority(certificate, key)
+    # A CA renewed with its key and name still vouches for everything that it ever issued.
+    certificate = _sign_authority(key)
+    write_private(pair.certificate, certificate.public_bytes(serialization.Encoding.PEM))
+    return _Authority(certificate, key)
+
+
+def _sign_authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "treeplane-ca")])
+    builder = _builder(name, name, key.public_key(), CA_LIFETIME)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    builder = builder.add_extension(_key_usage(authority=True), critical=True)
+    return builder.sign(key, hashes.SHA256())
+
+
+def _issue(authority: _Authority, pair: Pair, wanted: _Wanted) -> None:
+    key = _new_key(pair.key)
+    issuer = authority.certificate.subject
+    builder = _builder(wanted.subject, issuer, key.public_key(), LEAF_LIFETIME)
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    builder = builder.add_extension(_key_usage(authority=False), critical=True)
+    builder = builder.add_extension(x509.ExtendedKeyUsage([wanted.usage]), critical=False)
+    builder = builder.add_extension(
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()), critical=False
+    )
+    if wanted.hosts:
+        names = x509.SubjectAlternativeName([_general_name(host) for host in wanted.hosts])
+        builder = builder.add_extension(names, critical=False)
+    certificate = builder.sign(authority.key, hashes.SHA256())
+    write_private(pair.certificate, certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, public: ec.EllipticCurvePublicKey, lifetime: timedelta
+) -> x509.CertificateBuilder:
+    begin = datetime.now(UTC) - _BACKDATE
+    builder = x509.CertificateBuilder(issuer, subject, public, x509.random_serial_number(), begin, begin + lifetime)
+    return builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+
+
+def _key_usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _good(authority: _Authority, pair: Pair, wanted: _Wanted) -> bool:
+    """Whether the pair on disk is whole, of this CA, not near its end, and says what is wanted."""
+    try:
+        certificate, key = _read_certificate(pair.certificate), _read_key(pair.key)
+        certificate.verify_directly_issued_by(authority.certificate)
+    except (FileNotFoundError, KeysError, InvalidSignature, ValueError, TypeError):
+        return False
+    if certificate.public_key() != key.public_key() or certificate.subject != wanted.subject or _near_end(certificate):
+        return False
+    if not wanted.hosts:
+        return True
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return all(_general_name(host) in names for host in wanted.hosts)
+
+
+def _near_end(certificate: x509.Certificate) -> bool:
+    return certificate.not_valid_after_utc - datetime.now(UTC) < RENEW_BEFORE
+
+
+def _new_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    key = ec.generate_private_key(ec.SECP256R1())
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    write_private(path, key.private_bytes(encoding, form, serialization.NoEncryption()))
+    return key
+
+
+def _read_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), None)
+    except ValueError as error:
+        raise KeysError(f"{path}: not a PEM private key: restore it from the backup or remove it") from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise KeysError(f"{path}: not an ECDSA key")
+    return key
+
+
+def _read_certificate(path: Path) -> x509.Certificate:
+    try:
+        return x509.load_pem_x509_certificate(path.read_bytes())
+    except ValueError as error:
+        raise KeysError(f"{path}: not a PEM certificate: restore it from the backup or remove it") from error

@@ -1,0 +1,71 @@
+"""Who asks, what for, and the answer: the three values that authentication and authorization pass around.
+
+Made by authn.py and the endpoints, judged by rbac.py. No behaviour beyond construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+MASTERS = "system:masters"
+"""The group that passes every check."""
+AUTHENTICATED = "system:authenticated"
+"""Every authenticated user is in it."""
+SERVICE_ACCOUNTS = "system:serviceaccounts"
+SYNCERS = "system:treeplane:syncers"
+"""The group of Treeplane's own syncer certificate."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An authenticated user. `extra` values are lists, as in Kubernetes."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_master(self) -> bool:
+        return MASTERS in self.groups
+
+    def as_json(self) -> dict[str, object]:
+        """The `userInfo` object of reviews and admission requests."""
+        found: dict[str, object] = {"username": self.name, "groups": list(self.groups)}
+        if self.uid:
+            found["uid"] = self.uid
+        if self.extra:
+            found["extra"] = {key: list(values) for key, values in self.extra.items()}
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What is asked for. A non-empty `path` makes it a non-resource request; the other fields are then unused.
+
+    `verb` is Kubernetes' (get, list, watch, create, update, patch, delete, deletecollection, …); for a non-resource
+    request the HTTP method in lower case.
+    """
+
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+    @property
+    def qualified_resource(self) -> str:
+        """`pods/log`, or `pods`."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer. `reason` says which rule allowed it, or why nothing did."""
+
+    allowed: bool
+    reason: str = ""

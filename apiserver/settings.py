@@ -1,0 +1,85 @@
+"""What one API worker has to know. Written by `up`, handed to each worker as JSON (see launch.py)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+_ANY_ADDRESS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """All paths are absolute or relative to the working directory, which workers share with their parent."""
+
+    data_dir: Path
+    """The data directory: holds `store/`, `targets/` and `push.sock`."""
+
+    keys_dir: Path
+    """CA, certificates and tokens (see auth/pki.py)."""
+
+    host: str = "127.0.0.1"
+    """The address that the listening socket is bound to."""
+
+    port: int = 6443
+    """Its port; 0 only before the socket is bound."""
+
+    external_url: str = ""
+    """How clients reach the server, without a trailing slash; "": https://host:port."""
+
+    token_auth_file: Path | None = None
+    """Static tokens in kube-apiserver's CSV format: token,user,uid,"group1,group2"."""
+
+    git_dir: Path | None = None
+    """The bare repository that is served at /git/fleet.git; None: none is hosted."""
+
+    branch: str = "main"
+    """The branch that is served."""
+
+    status_branch: str = "treeplane/status"
+    """The branch that the server alone writes."""
+
+    git_concurrency: int = 8
+    """How many git subprocesses one worker runs at a time; further requests wait."""
+
+    shutdown_seconds: int = 5
+    """How long a stopping worker waits for requests that are under way."""
+
+    sync_writes: bool = True
+    """Whether a write is on disk before it is answered. Only tests turn it off."""
+
+    log_level: str = "warning"
+    """Of uvicorn: critical, error, warning, info, debug."""
+
+    @property
+    def url(self) -> str:
+        """The URL of the server for clients, without a trailing slash."""
+        if self.external_url:
+            return self.external_url.rstrip("/")
+        host = _ANY_ADDRESS.get(self.host, self.host)
+        return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
+
+    @property
+    def store_dir(self) -> Path:
+        return self.data_dir / "store"
+
+    @property
+    def targets_dir(self) -> Path:
+        """Stores of embedded sync targets, one directory each."""
+        return self.data_dir / "targets"
+
+    def to_json(self) -> str:
+        return json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in asdict(self).items()})
+
+    @staticmethod
+    def from_json(text: str) -> ServerSettings:
+        """Raises ValueError on a name that is not a setting: parent and worker are then of different versions."""
+        found = json.loads(text)
+        unknown = set(found) - {f.name for f in fields(ServerSettings)}
+        if unknown:
+            raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
+        for name in ("data_dir", "keys_dir", "token_auth_file", "git_dir"):
+            if found.get(name) is not None:
+                found[name] = Path(found[name])
+        return ServerSettings(**found)
