@@ -1,0 +1,49 @@
+"""What every test may use: `eventually`, which polls a condition with a deadline instead of sleeping.
+
+Real clusters are the matter of e2e/conftest.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+from hypothesis import settings
+
+T = TypeVar("T")
+
+# Two busy cores make single examples slow without making them wrong.
+settings.register_profile("treeplane", deadline=None)
+settings.load_profile("treeplane")
+
+
+class Eventually:
+    """Call it with a condition: `eventually(lambda: store.get(key))` returns the first true value."""
+
+    def __call__(self, condition: Callable[[], T], seconds: float = 10.0, what: str = "") -> T:
+        """Poll until `condition` returns something true; AssertionError with its last answer after `seconds`.
+
+        A condition that raises AssertionError counts as not yet true; its text is shown when the time is up.
+        """
+        deadline = time.monotonic() + seconds
+        pause = 0.005
+        while True:
+            value: T | None = None
+            try:
+                value = condition()
+                if value:
+                    return value
+                last = repr(value)
+            except AssertionError as error:
+                last = str(error)
+            if time.monotonic() > deadline:
+                pytest.fail(f"not within {seconds:g} s: {what or 'the condition'}; the last answer was: {last}")
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.1)
+
+
+@pytest.fixture(scope="session")
+def eventually() -> Eventually:
+    return Eventually()
