@@ -1,0 +1,54 @@
+# make up      set up .venv, serve the example fleet, print what to type next
+# make test    set up what the tests need and run them: unit and contract in parallel, then end to end
+# make check   the import contract, ruff, mypy
+# make bench   the published figures
+# Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
+
+.DEFAULT_GOAL := help
+.PHONY: help up test check bench setup clusters clean
+.SUFFIXES:
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+FAST := $(wildcard tests/unit tests/contract tests/golden)
+WORKERS ?= 2
+WORKSPACES ?= 10000
+PYTEST_ARGS ?=
+
+help:
+	@sed -n '/^$$/q; s/^# //p' Makefile
+
+up: $(STAMP)
+	@exec $(BIN)/treeplane up examples/fleet-repo
+
+test: $(STAMP) clusters
+	@$(BIN)/pytest $(FAST) -n $(WORKERS) $(PYTEST_ARGS)
+	@$(BIN)/pytest tests/e2e $(PYTEST_ARGS)
+
+check: $(STAMP)
+	@$(BIN)/lint-imports
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+bench: $(STAMP) clusters
+	@$(BIN)/python bench/load.py $(WORKSPACES)
+	@$(BIN)/python bench/commit_to_applied.py
+
+# Ahead of the tests, so that the first build (minutes) is seen and counts against no test's time limit.
+clusters: $(STAMP)
+	@cd tests && ../$(BIN)/python -m realclusters.binaries
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Treeplane needs Python 3.11 or newer, this is %s; try make PYTHON=python3.12" % sys.version.split()[0])'
+	@echo "setting up $(VENV) (once, and after changes of pyproject.toml)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+clean:
+	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
