@@ -1,0 +1,345 @@
+"""The placement decision: which sync target a Placement's namespaces run on, and why.
+
+Pure: the placements controller reads the objects, calls `decide`, and writes what it answers. The decision is recorded
+on the Placement itself (annotations SYNC_TARGET and LEAVING, status), so it survives with the status branch.
+
+Rules. A decision is sticky: as long as its target is selected, stays on it. These start a move: the Placement's
+selectors, the Location or the target's labels no longer select the target; `evictAfter` has passed; the target has not
+answered for longer than the tolerance; the SyncTarget was deleted. A cordon (`unschedulable`) only forbids new
+decisions. A move names the new target and keeps the old one in LEAVING until the syncer has found everything healthy
+at the new place and removed the old copies. With no other candidate the decision stays as it is and a condition says
+what is missing. A target whose credentials are missing is neither chosen nor left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from apiserver.model import clock, selectors
+from apiserver.model.conditions import Condition, condition
+from apiserver.model.identity import sync_target_key
+from apiserver.model.kinds import GroupResource
+
+SYNC_TARGET = "internal.workload.kcp.io/synctarget"
+"""Annotation on a Placement: the key of the sync target decided on."""
+LEAVING = "treeplane.dev/leaving"
+"""Annotation on a Placement: keys (comma-separated) of the targets that a move left and that still hold copies."""
+
+Object = dict[str, Any]
+
+
+class Sight(Enum):
+    """What this process knows of a target."""
+
+    UNKNOWN = "unknown"
+    """Not asked yet, or its credentials are missing: its workloads stay."""
+    ANSWERS = "answers"
+    SILENT = "silent"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """`silent`: seconds since its last answer, or since the start of the process if that was later."""
+
+    sight: Sight = Sight.UNKNOWN
+    silent: float = 0.0
+    why: str = "it has not been asked yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A SyncTarget as placement sees it. `path`: its workspace. `accepts`: resource → identity hash ("" = any)."""
+
+    key: str
+    path: str
+    cluster: str
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    unschedulable: bool = False
+    evict_after: float | None = None
+    accepts: Mapping[GroupResource, str] = field(default_factory=dict)
+    seen: Seen = field(default_factory=Seen)
+
+    @staticmethod
+    def of(obj: Object, cluster: str, path: str, seen: Seen) -> Target:
+        """From a SyncTarget of the logical cluster `cluster`, whose workspace path is `path`."""
+        spec, metadata = obj.get("spec") or {}, obj["metadata"]
+        synced = (obj.get("status") or {}).get("syncedResources") or ()
+        evict = spec.get("evictAfter")
+        return Target(
+            key=sync_target_key(cluster, metadata["name"]),
+            path=path,
+            cluster=cluster,
+            name=metadata["name"],
+            labels=metadata.get("labels") or {},
+            unschedulable=bool(spec.get("unschedulable")),
+            evict_after=clock.parse(evict).timestamp() if evict else None,
+            accepts={
+                GroupResource(r.get("group", ""), r["resource"]): r.get("identityHash", "")
+                for r in synced
+                if r.get("state") == "Accepted"
+            },
+            seen=seen,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Where a Placement's namespaces run. `location`: the Location's name in the workspace `path`."""
+
+    path: str
+    location: str
+    key: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a decision is made from.
+
+    `path`: the workspace that the Placement's locations are in; `exists`: whether there is such a workspace; `targets`:
+    its SyncTargets. `known`: by key, those that the Placement carries already, of whichever workspace. `needed`: the
+    bound workload kinds of the Placement's workspace with their identity hashes. `load`: placements on each target by
+    key, this one not counted. `bound`: whether any namespace is selected. `now`: seconds since 1970. `tolerance`:
+    seconds a target may be silent before it loses its placements.
+    """
+
+    path: str
+    exists: bool
+    locations: Sequence[Object]
+    targets: Sequence[Target]
+    now: float
+    tolerance: float
+    known: Mapping[str, Target] = field(default_factory=dict)
+    needed: Mapping[GroupResource, str] = field(default_factory=dict)
+    load: Mapping[str, int] = field(default_factory=dict)
+    bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What `decide` answers. `again`: seconds after which time alone may change it."""
+
+    decision: Decision | None
+    leaving: tuple[str, ...]
+    phase: str
+    conditions: tuple[Condition, ...]
+    again: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    location: str
+    target: Target
+
+
+def recorded(placement: Object) -> tuple[str, tuple[str, ...]]:
+    """The decision that a Placement carries: key of its target ("" if none) and keys of those it is leaving."""
+    annotations = placement["metadata"].get("annotations") or {}
+    leaving = tuple(k for k in annotations.get(LEAVING, "").split(",") if k)
+    return annotations.get(SYNC_TARGET, ""), leaving
+
+
+def decide(placement: Object, situation: Situation) -> Outcome:
+    """The decision for this Placement (a stored object), sticky to the one it carries."""
+    key, leaving = recorded(placement)
+    by_key = {**situation.known, **{t.key: t for t in situation.targets}}
+    leaving = tuple(k for k in leaving if k in by_key and k != key)
+    locations, trouble = _locations(placement, situation)
+    choices = [
+        _Choice(location["metadata"]["name"], target)
+        for location in locations
+        for target in instances(location, situation.targets)
+    ]
+    current = by_key.get(key)
+    place = _selected(placement, current, choices)
+    why = _why_move(key, current, place, situation)
+    if current is not None and not why:
+        assert place is not None
+        return _outcome(
+            situation,
+            Decision(situation.path, place.location, current.key, current.name),
+            leaving,
+            (),
+            _again(current, situation),
+            by_key,
+        )
+    rejected = [(c, _rejection(c.target, situation)) for c in choices if c.target.key != key]
+    free = [c for c, reason in rejected if not reason]
+    if free:
+        chosen = _best(placement, free, situation.load, place.location if place else "")
+        if current is not None:
+            leaving = (*leaving, key)
+        leaving = tuple(k for k in leaving if k != chosen.target.key)
+        decision = Decision(situation.path, chosen.location, chosen.target.key, chosen.target.name)
+        return _outcome(situation, decision, leaving, (), _again(chosen.target, situation), by_key)
+    stays = _staying(placement, current, place, situation)
+    failed = trouble if trouble[0] else _no_target(locations, rejected)
+    again = None if current is None else _again(current, situation)
+    return _outcome(situation, stays, leaving, _explained(failed, current, why), again, by_key)
+
+
+def _locations(placement: Object, situation: Situation) -> tuple[list[Object], tuple[str, str]]:
+    """The locations that the Placement selects, or reason and message why there are none."""
+    if not situation.exists:
+        return [], ("LocationNotFound", f"there is no workspace {situation.path} (spec.locationWorkspace)")
+    spec = placement.get("spec") or {}
+    wanted = spec.get("locationSelectors") or []
+    if not situation.locations:
+        return [], ("LocationNotFound", f"workspace {situation.path} has no Location; declare one there")
+    if not wanted:
+        return [], (
+            "LocationNoMatch",
+            "spec.locationSelectors is empty and selects nothing; [{}] selects every Location",
+        )
+    try:
+        parsed = [selectors.from_object(s) for s in wanted]
+    except (KeyError, TypeError, AttributeError):
+        return [], ("LocationInvalid", "spec.locationSelectors holds something that is not a label selector")
+    found = [loc for loc in situation.locations if any(s.matches(loc["metadata"].get("labels")) for s in parsed)]
+    if not found:
+        names = ", ".join(sorted(loc["metadata"]["name"] for loc in situation.locations))
+        return [], (
+            "LocationNoMatch",
+            f"spec.locationSelectors matches no Location of {situation.path} (there: {names})",
+        )
+    return sorted(found, key=lambda loc: str(loc["metadata"]["name"])), ("", "")
+
+
+def instances(location: Object, targets: Sequence[Target]) -> list[Target]:
+    """The sync targets of a Location. No instanceSelector selects none, {} all of its workspace, as in kcp."""
+    try:
+        selector = selectors.from_object((location.get("spec") or {}).get("instanceSelector"))
+    except (KeyError, TypeError, AttributeError):
+        return []
+    return [t for t in targets if selector.matches(t.labels)]
+
+
+def available(target: Target) -> bool:
+    """Answers and is not cordoned: counted in a Location's status.availableInstances."""
+    return target.seen.sight is Sight.ANSWERS and not target.unschedulable
+
+
+def _selected(placement: Object, current: Target | None, choices: Sequence[_Choice]) -> _Choice | None:
+    """The current target among what is selected now, at its recorded location if that still holds it."""
+    if current is None:
+        return None
+    mine = [c for c in choices if c.target.key == current.key]
+    status: Object = (placement.get("status") or {}).get("selectedLocation") or {}
+    return next((c for c in mine if c.location == status.get("locationName")), mine[0] if mine else None)
+
+
+def _why_move(key: str, current: Target | None, place: _Choice | None, situation: Situation) -> str:
+    """Why the current decision cannot stand; "" if it can (and for the first decision a text that says so)."""
+    if not key:
+        return "nothing was decided yet"
+    if current is None:
+        return f"the sync target that it ran on (key {key}) is not declared any more; its copies there are left alone"
+    if place is None:
+        return f"no selected Location holds sync target {current} any more"
+    if current.seen.sight is Sight.SILENT and current.seen.silent >= situation.tolerance:
+        return (
+            f"sync target {current} has not answered for longer than {situation.tolerance:.0f} s ({current.seen.why})"
+        )
+    if current.evict_after is not None and current.evict_after <= situation.now:
+        return f"sync target {current} is being drained (spec.evictAfter has passed)"
+    return ""
+
+
+def _rejection(target: Target, situation: Situation) -> str:
+    """Why a target takes nothing new; "" if it does."""
+    if target.seen.sight is not Sight.ANSWERS:
+        return f"is not ready: {target.seen.why}"
+    if target.unschedulable:
+        return "is cordoned (spec.unschedulable)"
+    if target.evict_after is not None and target.evict_after <= situation.now:
+        return "is being drained (spec.evictAfter has passed)"
+    missing = sorted(str(r) for r, identity in situation.needed.items() if not _accepted(target, r, identity))
+    return f"does not serve {', '.join(missing)}" if missing else ""
+
+
+def _accepted(target: Target, resource: GroupResource, identity: str) -> bool:
+    theirs = target.accepts.get(resource)
+    return theirs is not None and (not theirs or not identity or theirs == identity)
+
+
+def _best(placement: Object, free: Sequence[_Choice], load: Mapping[str, int], location: str) -> _Choice:
+    """Same Location first, then the fewest placements, then a hash: the same world gives the same answer."""
+    metadata = placement["metadata"]
+    name = f"{(metadata.get('annotations') or {}).get('kcp.io/cluster', '')}:{metadata['name']}"
+
+    def rank(choice: _Choice) -> tuple[bool, int, str, str]:
+        spread = hashlib.sha256(f"{name}\0{choice.target.key}".encode()).hexdigest()
+        return choice.location != location, load.get(choice.target.key, 0), spread, choice.location
+
+    return min(free, key=rank)
+
+
+def _staying(placement: Object, current: Target | None, place: _Choice | None, situation: Situation) -> Decision | None:
+    if current is None:
+        return None
+    status: Object = (placement.get("status") or {}).get("selectedLocation") or {}
+    if place is not None:
+        return Decision(situation.path, place.location, current.key, current.name)
+    return Decision(str(status.get("path", "")), str(status.get("locationName", "")), current.key, current.name)
+
+
+def _no_target(locations: Sequence[Object], rejected: Sequence[tuple[_Choice, str]]) -> tuple[str, str]:
+    names = ", ".join(str(loc["metadata"]["name"]) for loc in locations)
+    if not rejected:
+        return "NoValidTarget", f"the instanceSelector of Location {names} selects no other sync target"
+    reasons = dict.fromkeys(f"{c.target} {reason}" for c, reason in rejected)
+    return "NoValidTarget", "; ".join(sorted(reasons))
+
+
+def _explained(failed: tuple[str, str], current: Target | None, why: str) -> tuple[str, str]:
+    reason, message = failed
+    if current is None:
+        return (reason, message if why.startswith("nothing") else f"{why}; {message}")
+    return reason, f"{why}; it stays there, since there is no other: {message}"
+
+
+def _outcome(
+    situation: Situation,
+    decision: Decision | None,
+    leaving: tuple[str, ...],
+    failed: tuple[str, str] | tuple[()],
+    again: float | None,
+    by_key: Mapping[str, Target],
+) -> Outcome:
+    if failed:
+        reason, message = failed
+        located = reason == "NoValidTarget"
+        ready = condition("Ready", True) if located else condition("Ready", False, reason, message)
+        scheduled = condition("Scheduled", False, reason if located else "ScheduleLocationNotFound", message)
+    else:
+        assert decision is not None
+        ready = condition("Ready", True)
+        target = by_key[decision.key]
+        text = f"runs on sync target {target}, which Location {decision.location} of {decision.path} holds"
+        if target.seen.sight is not Sight.ANSWERS:
+            text += f"; the target is not ready: {target.seen.why}"
+        if target.unschedulable:
+            text += "; the target is cordoned, so it takes nothing new"
+        if leaving:
+            left = ", ".join(sorted(str(by_key[k]) for k in leaving))
+            text += f"; copies on {left} are removed once all is healthy here"
+        scheduled = condition("Scheduled", True, "Scheduled", text)
+    phase = "Pending" if decision is None else "Bound" if situation.bound else "Unbound"
+    return Outcome(decision, leaving, phase, (ready, scheduled), again)
+
+
+def _again(target: Target, situation: Situation) -> float | None:
+    waits = []
+    if target.seen.sight is Sight.SILENT and target.seen.silent < situation.tolerance:
+        waits.append(situation.tolerance - target.seen.silent)
+    if target.evict_after is not None and target.evict_after > situation.now:
+        waits.append(target.evict_after - situation.now)
+    return min(waits) if waits else None
