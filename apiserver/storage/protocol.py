@@ -1,7 +1,7 @@
 """What a store is.
 
 Called by the registry and by every loop of the reconciler; implemented by `lmdb` (embedded). One contract suite
-(tests/contract/test_store.py) runs over all implementations. The protocol knows nothing of Kubernetes: values are bytes.
+(tests/contract/test_store.py) runs over all implementations. It knows nothing of Kubernetes: values are bytes.
 
 Revisions. Every object changed takes one revision; a write of several takes a consecutive block, and `revision()` only
 ever returns the end of a block, so a reader never sees half a transaction. Worked example, starting at revision 100:
@@ -10,8 +10,8 @@ ever returns the end of a block, so a reader never sees half a transaction. Work
     changes(after=101)                 → [b at 102, c at 103]: a watcher that lost its connection in the middle goes on
     scan(at=100)                       → the world before: a and b absent (or as they were), c present
 
-Reads are synchronous and quick (memory-mapped); no read transaction outlives the call. Writes are done by one thread per
-process, which commits waiting calls together and syncs once; `write` returns a Future.
+Reads are synchronous and quick (memory-mapped); no read transaction outlives the call. Writes are done by one thread
+per process, which commits waiting calls together and syncs once; `write` returns a Future.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class Record(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One entry of the log. `value` None: deleted; `previous` None: created."""
+    """One entry of the log. `value` None: deleted; `previous` None: created.
+
+    `stamp` is that of `value`, or of `previous` if the object was deleted.
+    """
 
     revision: int
     key: Key

@@ -1,0 +1,195 @@
+"""The LMDB environment of a store: files, tables, the state row, interned resources.
+
+Called by the reader (lmdb.py) and the writer (lmdb_writer.py). Knows nothing of threads or of what a revision means.
+
+Tables: `state` (one row, and the format), `objects`, `log` (see lmdb_layout.py), `next` (revision of an object → the
+revision that changed it next, for entries of the log) and `resources` (name → id and id → name).
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import lmdb
+
+from apiserver.storage.lmdb_layout import LONGEST
+
+FORMAT: Final = b"1"
+_STATE: Final = struct.Struct(">QQQQQ")
+_STATE_KEY: Final = b"state"
+_FORMAT_KEY: Final = b"format"
+_MARKED_KEY: Final = b"marked"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """`map_size`: bytes of address space, the limit of the file; nothing is taken before it is used.
+    `readers`: read transactions at one moment, of all processes.
+    `log_entries`, `log_bytes`: the log is cut at its old end when it holds more.
+    `group_operations`, `group_seconds`: what one LMDB transaction takes at most (one `write`, which is never split, may
+    exceed it).
+    `look_seconds`: how often a process looks for commits of others in case their doorbell was not heard.
+    """
+
+    map_size: int = 1 << 38
+    readers: int = 2048
+    log_entries: int = 500_000
+    log_bytes: int = 512 << 20
+    group_operations: int = 2_000
+    group_seconds: float = 0.015
+    look_seconds: float = 0.1
+
+
+class State(NamedTuple):
+    """The row that every commit rewrites. `entries` and `size` (bytes) count the log's."""
+
+    revision: int
+    oldest: int
+    marked: int
+    entries: int
+    size: int
+
+    def encode(self) -> bytes:
+        return _STATE.pack(*self)
+
+
+class UnknownFormat(Exception):
+    """The files were written by another version of Treeplane. They are a cache: deleting them is safe."""
+
+
+class LmdbEnvironment:
+    """Opens the files and creates what is missing.
+
+    `with env.read() as txn:` to read; `with env.write() as txn:` to write, one at a time of all processes, committed at
+    the end.
+    """
+
+    def __init__(
+        self, directory: Path, marked: frozenset[str], sync: bool, start: int | None, settings: StoreSettings
+    ) -> None:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.chmod(0o700)
+        self.directory = directory
+        self._resizing = threading.Lock()
+        # The mode is the directory's; LMDB takes the execute bits off for its files.
+        self.lmdb = lmdb.open(
+            str(directory),
+            map_size=settings.map_size,
+            max_readers=settings.readers,
+            max_dbs=8,
+            max_spare_txns=32,
+            sync=sync,
+            readahead=False,
+            mode=0o700,
+        )
+        self.lmdb.reader_check()
+        with self.lmdb.begin(write=True) as txn:
+            self.state_table = self.lmdb.open_db(b"state", txn=txn)
+            self.objects = self.lmdb.open_db(b"objects", txn=txn)
+            self.log = self.lmdb.open_db(b"log", txn=txn)
+            self.next = self.lmdb.open_db(b"next", txn=txn)
+            self._resources = self.lmdb.open_db(b"resources", txn=txn)
+            self.marked = self._prepare(txn, marked, start)
+        self._ids: dict[str, bytes] = {}
+        self._names: dict[bytes, str] = {}
+
+    def _prepare(self, txn: lmdb.Transaction[bytes], marked: frozenset[str], start: int | None) -> frozenset[str]:
+        """Set or advance the revision; returns the marked resources of all who ever opened the store."""
+        found = txn.get(_FORMAT_KEY, db=self.state_table)
+        if found not in (None, FORMAT):
+            raise UnknownFormat(
+                f"{self.directory} holds a store of format {found!r}, this is {FORMAT!r}: "
+                "stop all processes and delete the directory, it is built anew"
+            )
+        if found is None:
+            txn.put(_FORMAT_KEY, FORMAT, db=self.state_table)
+            first = max(start or 0, int(time.time() * 1_000_000))
+            self.put_state(txn, State(first, first, 0, 0, 0))
+        else:
+            state = self.state(txn)
+            if start is not None and start > state.revision:
+                self.put_state(txn, state._replace(revision=start))
+        before = frozenset((txn.get(_MARKED_KEY, db=self.state_table) or b"").decode().split("\n")) - {""}
+        if marked - before:
+            txn.put(_MARKED_KEY, "\n".join(sorted(before | marked)).encode(), db=self.state_table)
+        return before | marked
+
+    def read(self) -> lmdb.Transaction[bytes]:
+        try:
+            return self.lmdb.begin(db=self.objects)
+        except lmdb.MapResizedError:
+            self.resize()
+            return self.lmdb.begin(db=self.objects)
+
+    def write(self) -> lmdb.Transaction[bytes]:
+        try:
+            return self.lmdb.begin(db=self.objects, write=True)
+        except lmdb.MapResizedError:
+            self.resize()
+            return self.lmdb.begin(db=self.objects, write=True)
+
+    def resize(self) -> None:
+        """Another process opened the store with a larger map: take its size."""
+        with self._resizing:
+            self.lmdb.set_mapsize(0)
+
+    def state(self, txn: lmdb.Transaction[bytes]) -> State:
+        row = txn.get(_STATE_KEY, db=self.state_table)
+        assert row is not None, "the store has no state row"
+        return State(*_STATE.unpack(row))
+
+    def put_state(self, txn: lmdb.Transaction[bytes], state: State) -> None:
+        txn.put(_STATE_KEY, state.encode(), db=self.state_table)
+
+    def resource_id(self, txn: lmdb.Transaction[bytes], name: str) -> bytes | None:
+        """The 4-byte id of a resource that was ever written to, in a read transaction."""
+        found = self._ids.get(name)
+        if found is None:
+            found = txn.get(_name_key(name), db=self._resources)
+            if found is not None:
+                self.remember({name: found})
+        return found
+
+    def resource_name(self, txn: lmdb.Transaction[bytes], number: bytes) -> str:
+        name = self._names.get(number)
+        if name is None:
+            row = txn.get(b"#" + number, db=self._resources)
+            assert row is not None, f"resource id {number!r} has no name"
+            name = row.decode()
+            self.remember({name: number})
+        return name
+
+    def intern(self, txn: lmdb.Transaction[bytes], name: str, pending: dict[str, bytes]) -> bytes:
+        """The id, allocated in this write transaction if it is new; then also put into `pending`: the caller hands that
+        to `remember` once the transaction is committed."""
+        found = self._ids.get(name) or pending.get(name) or txn.get(_name_key(name), db=self._resources)
+        if found is None:
+            found = (txn.stat(self._resources)["entries"] // 2 + 1).to_bytes(4, "big")
+            txn.put(_name_key(name), found, db=self._resources)
+            txn.put(b"#" + found, name.encode(), db=self._resources)
+            pending[name] = found
+        return found
+
+    def remember(self, committed: dict[str, bytes]) -> None:
+        for name, number in committed.items():
+            self._ids[name] = number
+            self._names[number] = name
+
+    def last_transaction(self) -> int:
+        """Grows with each commit of whichever process; costs no transaction."""
+        return self.lmdb.info()["last_txnid"]
+
+    def close(self) -> None:
+        self.lmdb.close()
+
+
+def _name_key(name: str) -> bytes:
+    row = b"=" + name.encode()
+    if len(row) > LONGEST or not name:
+        raise ValueError(f"not a resource name that can be stored: {name!r}")
+    return row

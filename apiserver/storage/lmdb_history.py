@@ -1,0 +1,139 @@
+"""What the log of an LMDB store tells: the changes since a revision, and the objects as of one.
+
+Called by lmdb.py inside its read transaction. An entry of the log holds only the record that stood *before* it. What it
+wrote is found, in this order: in a later entry of the same key that was read anyway; in the objects, if nothing changed
+the key since; else in the entry that changed it next, which the table `next` names. So a page of the log costs the
+same wherever it ends and however often a key was written after it.
+
+Every entry whose revision is greater than `oldest` has the later changes of its key in the log as well: the log is cut
+only at its old end, and a write without log moves `oldest` past itself.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import takewhile
+
+import lmdb
+
+from apiserver.storage import lmdb_layout as layout
+from apiserver.storage.lmdb_environment import LmdbEnvironment
+from apiserver.storage.protocol import Change, Compacted
+
+_tuple = tuple.__new__
+
+Row = tuple[bytes, bytes]
+"""A key as LMDB holds it, and an object's record."""
+
+
+def changes(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], after: int, limit: int) -> list[Change]:
+    """See Store.changes."""
+    state = env.state(txn)
+    if after < state.oldest:
+        raise Compacted(after, state.oldest)
+    if after >= state.revision or limit <= 0:
+        return []
+    entries: list[tuple[bytes, bool, bytes, bytes | None]] = []
+    written: list[bytes | None] = []
+    last: dict[bytes, int] = {}
+    cursor = txn.cursor(db=env.log)
+    if not cursor.set_range(layout.U64.pack(after + 1)):
+        return []
+    for number, raw in cursor.iternext():
+        deleted, full, previous = layout.decode_entry(raw)
+        if previous is not None:
+            earlier = last.get(full)
+            if earlier is not None:
+                written[earlier] = previous
+        last[full] = len(entries)
+        entries.append((number, deleted, full, previous))
+        written.append(None)
+        if len(entries) == limit:
+            break
+    for at in last.values():
+        number, deleted, full, _ = entries[at]
+        if not deleted:
+            written[at] = _written(env, txn, number, full)
+    return [_change(env, txn, *entry, record) for entry, record in zip(entries, written, strict=True)]
+
+
+def _written(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], number: bytes, full: bytes) -> bytes:
+    """The record that the log entry `number`, which is no deletion, wrote."""
+    raw = txn.get(layout.short(full))
+    if raw is not None and raw[:8] == number:
+        return raw
+    following = txn.get(number, db=env.next)
+    entry = None if following is None else txn.get(following, db=env.log)
+    previous = None if entry is None else layout.decode_entry(entry)[2]
+    assert previous is not None, f"the log does not tell what revision {layout.revision_of(number)} wrote"
+    return previous
+
+
+def _change(
+    env: LmdbEnvironment,
+    txn: lmdb.Transaction[bytes],
+    number: bytes,
+    deleted: bool,
+    full: bytes,
+    previous: bytes | None,
+    written: bytes | None,
+) -> Change:
+    key = layout.split(full, env.resource_name(txn, full[:4]))
+    before_revision, before_stamp, before = layout.decode_object(previous) if previous is not None else (0, b"", None)
+    if deleted or written is None:
+        return _tuple(Change, (layout.revision_of(number), key, None, before, before_revision, before_stamp))
+    revision, stamp, value = layout.decode_object(written)
+    return _tuple(Change, (revision, key, value, before, before_revision, stamp))
+
+
+def present(txn: lmdb.Transaction[bytes], first: bytes, end: bytes) -> Iterator[Row]:
+    """The objects whose key is in [first, end), in order."""
+    cursor = txn.cursor()
+    if cursor.set_range(first):
+        for row in cursor.iternext():
+            if row[0] >= end:
+                return
+            yield row
+
+
+def count(txn: lmdb.Transaction[bytes], first: bytes, end: bytes) -> int:
+    """How many objects have a key in [first, end); the loop runs in C."""
+    cursor = txn.cursor()
+    if not cursor.set_range(first):
+        return 0
+    keys = takewhile(end.__gt__, cursor.iternext(keys=True, values=False))
+    last = deque(enumerate(keys, 1), maxlen=1)
+    return last[0][0] if last else 0
+
+
+def past(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], first: bytes, end: bytes, at: int) -> Iterator[Row]:
+    """The objects as they were at revision `at`: what is there now, with what the log says about the range since."""
+    before = _before(env, txn, first, end, at)
+    gone = [(stored, raw) for stored, raw in sorted(before.items()) if raw is not None]
+    taken = 0
+    for row in present(txn, first, end):
+        while taken < len(gone) and gone[taken][0] <= row[0]:
+            yield gone[taken]
+            taken += 1
+        if row[0] not in before:
+            yield row
+    yield from gone[taken:]
+
+
+def _before(
+    env: LmdbEnvironment, txn: lmdb.Transaction[bytes], first: bytes, end: bytes, at: int
+) -> dict[bytes, bytes | None]:
+    """Each key of the range that changed after `at`, with its record at that time (None: it did not exist)."""
+    found: dict[bytes, bytes | None] = {}
+    cursor = txn.cursor(db=env.log)
+    if not cursor.set_range(layout.U64.pack(at + 1)):
+        return found
+    resource = first[:4]
+    for raw in cursor.iternext(keys=False, values=True):
+        if raw[3:7] == resource:
+            _, full, previous = layout.decode_entry(raw)
+            stored = layout.short(full)
+            if first <= stored < end and stored not in found:
+                found[stored] = previous
+    return found

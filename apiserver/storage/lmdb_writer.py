@@ -1,0 +1,305 @@
+"""The writer of an LMDB store: one thread per process that commits waiting calls together.
+
+Started by the store (lmdb.py) at its first write. A call is checked before anything of it is applied, so a failed
+precondition leaves no trace in the group's transaction; a call is answered after the commit, that is, once it is on
+disk. The same transaction cuts the log at its old end.
+
+Worked example, three calls in one LMDB transaction, the store at revision 100:
+
+    write(Put(a), Put(b))              → [101, 102]
+    write(Put(c), Check(a, 100))       → Conflict(a, 100, 101): c is not written, no revision taken
+    write(Delete(a, expect=101))       → [103]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import NamedTuple
+
+import lmdb
+
+from apiserver.model.keys import Key
+from apiserver.storage import lmdb_layout as layout
+from apiserver.storage.doorbell import Doorbell
+from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
+from apiserver.storage.protocol import NEVER, Check, Conflict, Delete, Op, Put
+
+log = logging.getLogger(__name__)
+
+_TRIM_SLACK = 1_000
+_TRIM_AT_ONCE = 2_000
+_READER_CHECK_SECONDS = 30.0
+
+
+class _Call(NamedTuple):
+    ops: Sequence[Op]
+    log: bool
+    answer: Future[list[int]]
+
+
+class _Compact(NamedTuple):
+    keep: int
+    answer: Future[list[int]]
+
+
+class _Effect(NamedTuple):
+    """What an op does once its call is known to pass. `record` None: deletion."""
+
+    full: bytes
+    stored: bytes
+    previous: bytes | None
+    record: bytes | None
+    revision: int
+
+
+class Writer:
+    """Methods are safe from every thread. `close` answers what is waiting first."""
+
+    def __init__(self, environment: LmdbEnvironment, bell: Doorbell, settings: StoreSettings) -> None:
+        self._env, self._bell, self._settings = environment, bell, settings
+        self._queue: queue.SimpleQueue[_Call | _Compact | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._swept = 0
+        self._checked_readers = time.monotonic()
+
+    def write(self, ops: Sequence[Op], logged: bool) -> Future[list[int]]:
+        answer: Future[list[int]] = Future()
+        self._submit(_Call(ops, logged, answer))
+        return answer
+
+    def compact(self, keep: int) -> None:
+        answer: Future[list[int]] = Future()
+        self._submit(_Compact(keep, answer))
+        answer.result()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._queue.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _submit(self, item: _Call | _Compact) -> None:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the store is closed")
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, daemon=True, name="store-writer")
+                self._thread.start()
+            self._queue.put(item)
+
+    def _run(self) -> None:
+        item = self._queue.get()
+        while item is not None:
+            if isinstance(item, _Compact):
+                self._compact(item)
+                item = self._queue.get()
+            else:
+                item = self._group(item)
+            self._check_readers()
+
+    # -- a group of calls in one transaction
+
+    def _group(self, first: _Call) -> _Call | _Compact | None:
+        """Commit `first` and what waits behind it; returns the item that did not go in."""
+        passed: list[tuple[Future[list[int]], list[int]]] = []
+        failed: list[tuple[Future[list[int]], Exception]] = []
+        taken: list[Future[list[int]]] = []
+        item: _Call | _Compact | None = first
+        try:
+            with self._env.write() as txn:
+                group = _Group(self._env, txn)
+                until = time.perf_counter() + self._settings.group_seconds
+                operations = 0
+                while isinstance(item, _Call):
+                    if item.answer.set_running_or_notify_cancel():
+                        taken.append(item.answer)
+                        refused = group.take(item, passed)
+                        if refused is not None:
+                            failed.append((item.answer, refused))
+                        operations += len(item.ops)
+                    item = _none
+                    if operations >= self._settings.group_operations or time.perf_counter() >= until:
+                        break
+                    try:
+                        item = self._queue.get_nowait()
+                    except queue.Empty:
+                        break
+                changed = group.finish(self)
+        except Exception as error:
+            log.exception("the store could not be written")
+            for answer in taken:
+                answer.set_exception(error)
+        else:
+            self._env.remember(group.interned)
+            for answer, revisions in passed:
+                answer.set_result(revisions)
+            for answer, refused in failed:
+                answer.set_exception(refused)
+            if changed:
+                self._bell.committed()
+        return self._queue.get() if item is _none else item
+
+    # -- the log's old end
+
+    def cut(self, txn: lmdb.Transaction[bytes], state: State) -> State:
+        """Part of a group's transaction: forget a bounded number of entries if the log holds too many."""
+        excess = state.entries - self._settings.log_entries
+        if excess > _TRIM_SLACK:
+            return self._forget(txn, state, min(excess, _TRIM_AT_ONCE))
+        if state.size > self._settings.log_bytes and state.entries:
+            return self._forget(txn, state, min(_TRIM_SLACK, state.entries))
+        if state.entries and self._swept < state.oldest:
+            return self._sweep(txn, state)
+        return state
+
+    def _forget(self, txn: lmdb.Transaction[bytes], state: State, count: int) -> State:
+        """Remove the `count` oldest entries."""
+        cursor = txn.cursor(db=self._env.log)
+        cursor.first()
+        size, last = 0, state.oldest
+        count = min(count, state.entries)
+        for _ in range(count):
+            number, raw = cursor.item()
+            last = layout.revision_of(number)
+            size += len(raw)
+            previous = layout.decode_entry(raw)[2]
+            if previous is not None:
+                txn.delete(previous[:8], db=self._env.next)
+            cursor.delete()
+        entries = state.entries - count
+        return state._replace(entries=entries, size=state.size - size, oldest=max(state.oldest, last))
+
+    def _sweep(self, txn: lmdb.Transaction[bytes], state: State) -> State:
+        """Remove entries that `oldest` has passed: nobody can read them any more."""
+        cursor = txn.cursor(db=self._env.log)
+        dead = 0
+        for number in cursor.iternext(keys=True, values=False):
+            if layout.revision_of(number) > state.oldest or dead == _TRIM_AT_ONCE:
+                break
+            dead += 1
+        if dead < _TRIM_AT_ONCE:
+            self._swept = state.oldest
+        return self._forget(txn, state, dead) if dead else state
+
+    def _compact(self, request: _Compact) -> None:
+        try:
+            while True:
+                with self._env.write() as txn:
+                    state = self._env.state(txn)
+                    excess = state.entries - max(0, request.keep)
+                    if excess <= 0:
+                        break
+                    self._env.put_state(txn, self._forget(txn, state, min(excess, _TRIM_AT_ONCE)))
+        except Exception as error:
+            request.answer.set_exception(error)
+        else:
+            request.answer.set_result([])
+
+    def _check_readers(self) -> None:
+        """A process that was killed in a read would keep old pages from being used again."""
+        now = time.monotonic()
+        if now - self._checked_readers > _READER_CHECK_SECONDS:
+            self._checked_readers = now
+            with contextlib.suppress(lmdb.Error):
+                self._env.lmdb.reader_check()
+
+
+class _Group:
+    """One LMDB write transaction: applies calls one by one, each wholly or not at all."""
+
+    def __init__(self, environment: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
+        self._env, self._txn = environment, txn
+        self._before = self._state = environment.state(txn)
+        self.interned: dict[str, bytes] = {}
+
+    def take(self, call: _Call, passed: list[tuple[Future[list[int]], list[int]]]) -> Exception | None:
+        """Apply the call and add its answer to `passed`, or say why not: then nothing of it was applied."""
+        try:
+            revisions, effects, marked = self._check(call.ops)
+        except Exception as refused:  # Conflict; or a caller's mistake, which is to hurt no other call
+            return refused
+        self._apply(call, effects, marked)
+        passed.append((call.answer, revisions))
+        return None
+
+    def _apply(self, call: _Call, effects: list[_Effect], marked: int) -> None:
+        state, put, size = self._state, self._txn.put, 0
+        for full, stored, previous, record, revision in effects:
+            if record is None:
+                self._txn.delete(stored, db=self._env.objects)
+            else:
+                put(stored, record, db=self._env.objects)
+            if call.log:
+                number = layout.U64.pack(revision)
+                entry = layout.encode_entry(full, record is None, previous)
+                size += len(entry)
+                put(number, entry, append=True, db=self._env.log)
+                if previous is not None:
+                    put(previous[:8], number, db=self._env.next)
+        if effects:
+            end = effects[-1].revision
+            self._state = State(
+                end,
+                state.oldest if call.log else end,
+                marked or state.marked,
+                state.entries + (len(effects) if call.log else 0),
+                state.size + size,
+            )
+
+    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], int]:
+        """The revision of each op, what to do, and the last revision of a marked resource (0: none)."""
+        revision, marked = self._state.revision, 0
+        revisions: list[int] = []
+        effects: list[_Effect] = []
+        own: dict[bytes, bytes | None] = {}
+        for op in ops:
+            key = op.key
+            full = self._env.intern(self._txn, key.resource, self.interned) + layout.tail(key)
+            layout.check_length(key, full)
+            stored = layout.short(full)
+            previous = own[stored] if stored in own else self._txn.get(stored)
+            if op.expect is not None:
+                _expect(key, op.expect, previous)
+            if isinstance(op, Check) or (isinstance(op, Delete) and previous is None):
+                revisions.append(0)
+                continue
+            revision += 1
+            record = self._record(op, full, revision) if isinstance(op, Put) else None
+            own[stored] = record
+            effects.append(_Effect(full, stored, previous, record, revision))
+            revisions.append(revision)
+            if key.resource in self._env.marked:
+                marked = revision
+        return revisions, effects, marked
+
+    @staticmethod
+    def _record(op: Put, full: bytes, revision: int) -> bytes:
+        if len(op.stamp) > 255:
+            raise ValueError(f"a stamp has at most 255 bytes, that of {op.key} has {len(op.stamp)}")
+        return layout.encode_object(revision, full, op.stamp, op.value)
+
+    def finish(self, writer: Writer) -> bool:
+        """Cut the log and write the state row. False: nothing was changed."""
+        if self._state == self._before:
+            return False
+        self._env.put_state(self._txn, writer.cut(self._txn, self._state))
+        return True
+
+
+def _expect(key: Key, expected: int, previous: bytes | None) -> None:
+    found = NEVER if previous is None else layout.revision_of(previous)
+    if found != expected:
+        raise Conflict(key, expected, found)
+
+
+_none = _Compact(0, Future())
+"""Stands for: nothing was taken from the queue."""
