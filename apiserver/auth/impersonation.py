@@ -1,0 +1,99 @@
+"""Acting as someone else: the `Impersonate-*` headers, allowed by the RBAC verb `impersonate` in the workspace.
+
+Called by the endpoints between authentication and authorization. What a workspace's administrator may impersonate ends
+at that workspace: the resulting user carries a scope, which the Authorizer honours, so that a check made in another
+workspace (binding its export, say) does not see borrowed names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from apiserver.auth.authn import Headers, authenticated
+from apiserver.auth.denial import denial
+from apiserver.auth.scopes import CLUSTER_NAME, SCOPES
+from apiserver.auth.user import MASTERS, SERVICE_ACCOUNTS, Attributes, Decision, User
+from apiserver.model.errors import StatusError, bad_request
+
+SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
+_EXTRA = b"impersonate-extra-"
+_AUTHENTICATION = "authentication.k8s.io"
+
+
+class _Asked(NamedTuple):
+    name: str
+    groups: tuple[str, ...]
+    uid: str
+    extra: dict[str, tuple[str, ...]]
+
+
+def impersonated(user: User, headers: Headers, cluster: str, authorize: Callable[[Attributes], Decision]) -> User:
+    """The user to go on with: `user` itself where no such header is sent.
+
+    `authorize` judges `user` in `cluster`. Raises StatusError 403 (with the first thing that may not be impersonated)
+    and 400 (other headers without Impersonate-User).
+    """
+    asked = _asked(headers)
+    if asked is None:
+        return user
+    for attributes in _needed(asked):
+        decision = authorize(attributes)
+        if not decision.allowed:
+            raise denial(user, attributes, decision.reason)
+    if MASTERS in asked.groups and not user.is_master:
+        # RBAC of one workspace cannot hand out what passes every check in all of them.
+        raise StatusError(403, "Forbidden", "impersonation is not allowed for the requestor", {})
+    extra, groups = dict(asked.extra), asked.groups
+    if asked.name.startswith(SERVICE_ACCOUNT_PREFIX):
+        extra[CLUSTER_NAME] = (cluster,)
+        if not groups:
+            groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{_account(asked.name)[0]}")
+    if not user.is_master:
+        extra[SCOPES] = (*extra.get(SCOPES, ()), *user.extra.get(SCOPES, ()), f"cluster:{cluster}")
+    return authenticated(User(asked.name, groups, asked.uid, extra))
+
+
+def _asked(headers: Headers) -> _Asked | None:
+    name, uid = "", ""
+    groups: list[str] = []
+    extra: dict[str, tuple[str, ...]] = {}
+    for header, raw in headers:
+        if not header.startswith(b"impersonate-"):
+            continue
+        value = raw.decode("latin-1")
+        if header == b"impersonate-user":
+            name = value
+        elif header == b"impersonate-uid":
+            uid = value
+        elif header == b"impersonate-group":
+            groups.append(value)
+        elif header.startswith(_EXTRA):
+            key = unquote(header.removeprefix(_EXTRA).decode("latin-1")).lower()
+            extra[key] = (*extra.get(key, ()), value)
+    if name:
+        return _Asked(name, tuple(groups), uid, extra)
+    if groups or uid or extra:
+        raise bad_request("impersonation of groups, uid or extra needs the header Impersonate-User")
+    return None
+
+
+def _needed(asked: _Asked) -> list[Attributes]:
+    """What the caller must be allowed to do."""
+    if asked.name.startswith(SERVICE_ACCOUNT_PREFIX):
+        namespace, name = _account(asked.name)
+        found = [Attributes("impersonate", version="v1", resource="serviceaccounts", namespace=namespace, name=name)]
+    else:
+        found = [Attributes("impersonate", version="v1", resource="users", name=asked.name)]
+    found += [Attributes("impersonate", version="v1", resource="groups", name=group) for group in asked.groups]
+    if asked.uid:
+        found.append(Attributes("impersonate", _AUTHENTICATION, "v1", "uids", name=asked.uid))
+    for key, values in asked.extra.items():
+        found += [Attributes("impersonate", _AUTHENTICATION, "v1", "userextras", key, name=value) for value in values]
+    return found
+
+
+def _account(name: str) -> tuple[str, str]:
+    namespace, _, account = name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
+    return namespace, account

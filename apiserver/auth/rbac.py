@@ -1,0 +1,147 @@
+"""May this user do that in this workspace?
+
+Called by the endpoints for every request and by the access reviews. Nothing is inherited: who is not in system:masters
+needs the verb `access` on the URL `/` of the very workspace, and then one of its RBAC rules. RBAC objects are read from
+the store and kept compiled per workspace until one of them changes.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_BINDINGS
+from apiserver.auth.policy import Objects, Policy, compile_policy
+from apiserver.auth.scopes import in_scope, is_own_service_account
+from apiserver.auth.user import Attributes, Decision, User
+from apiserver.model.keys import storage_name
+from apiserver.model.paths import WILDCARD
+from apiserver.storage.protocol import Compacted, Store
+
+TARGET = "target"
+"""The cluster of an embedded sync target's store: no workspace, so no access to be had."""
+
+ACCESS = Attributes("access", path="/")
+_MASTERS = Decision(True, "system:masters")
+_NO_ACCESS = Decision(False, "access denied")
+_NO_RULE = Decision(False)
+
+_RESOURCES = tuple(
+    storage_name(RBAC_GROUP, r) for r in ("clusterroles", "roles", "clusterrolebindings", "rolebindings")
+)
+_KEPT = 20_000
+"""Workspaces whose compiled policy is kept; an ordinary one takes a few kilobytes."""
+_FAR = 20_000
+"""Behind by more revisions than this, forgetting every policy is cheaper than reading the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The status of a SelfSubjectRulesReview."""
+
+    resource_rules: list[dict[str, list[str]]]
+    url_rules: list[dict[str, list[str]]]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"resourceRules": self.resource_rules, "nonResourceRules": self.url_rules, "incomplete": False}
+
+
+class Authorizer:
+    """Over one store: the fleet's, or an embedded target's. Safe from every thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._policies: dict[str, Policy] = {}
+        self._lock = threading.Lock()
+        self._marked = -1
+        self._read_up_to = 0
+
+    def authorize(self, cluster: str, user: User, attributes: Attributes) -> Decision:
+        """`cluster` is a logical cluster name, `target`, or `*` (for system:masters only)."""
+        user = in_scope(user, cluster)
+        if user.is_master:
+            return _MASTERS
+        if cluster == WILDCARD:
+            return _NO_ACCESS
+        policy = self._policy(cluster)
+        if not self._has_access(policy, cluster, user):
+            return _NO_ACCESS
+        grant = policy.granted(user, attributes)
+        return Decision(True, grant.origin) if grant else _NO_RULE
+
+    def rules(self, cluster: str, user: User, namespace: str) -> Rules:
+        """All that `user` may do in `namespace` and at the cluster scope."""
+        user = in_scope(user, cluster)
+        found = Rules([], [])
+        if cluster == WILDCARD:
+            return found
+        policy = self._policy(cluster)
+        if not (user.is_master or self._has_access(policy, cluster, user)):
+            return found
+        grants = [grant for grant in policy.grants(user) if grant.namespace in ("", namespace)]
+        for rule in dict.fromkeys(rule for grant in grants for rule in grant.rules):
+            if rule.resources:
+                found.resource_rules.append(rule.as_resource_rule())
+            if rule.urls:
+                found.url_rules.append(rule.as_url_rule())
+        return found
+
+    @staticmethod
+    def _has_access(policy: Policy, cluster: str, user: User) -> bool:
+        if cluster == TARGET or is_own_service_account(user, cluster):
+            return True
+        return policy.granted(user, ACCESS) is not None
+
+    def _policy(self, cluster: str) -> Policy:
+        marked = self._store.marked()
+        if marked == self._marked:
+            found = self._policies.get(cluster)
+            if found is not None:
+                return found
+        with self._lock:
+            if marked != self._marked:
+                self._forget_changed(marked)
+            policy = self._policies.get(cluster)
+            if policy is None:
+                policy = self._compile(cluster)
+                if len(self._policies) >= _KEPT:
+                    self._policies.pop(next(iter(self._policies)))
+                self._policies[cluster] = policy
+            return policy
+
+    def _forget_changed(self, marked: int) -> None:
+        """Drop the policies of workspaces whose RBAC objects changed since the last look."""
+        changed = self._changed_clusters(marked)
+        if changed is None:
+            self._policies.clear()
+        else:
+            for cluster in changed:
+                self._policies.pop(cluster, None)
+        # Compiling comes after this under the same lock, so what is compiled is at least as new as `marked`.
+        self._read_up_to = max(self._read_up_to, marked)
+        self._marked = marked
+
+    def _changed_clusters(self, marked: int) -> set[str] | None:
+        """None: unknown, so all."""
+        if not self._policies:
+            return set()
+        if marked - self._read_up_to > _FAR:
+            return None
+        try:
+            changes = self._store.changes(self._read_up_to, _FAR)
+        except Compacted:
+            return None
+        if len(changes) == _FAR:
+            return None
+        return {change.key.cluster for change in changes if change.key.resource in _RESOURCES}
+
+    def _compile(self, cluster: str) -> Policy:
+        cluster_roles, roles, cluster_role_bindings, role_bindings = (
+            [orjson.loads(record.value) for record in self._store.scan(resource, cluster).records]
+            for resource in _RESOURCES
+        )
+        objects = Objects(cluster_roles, roles, cluster_role_bindings, role_bindings)
+        return compile_policy(objects, TARGET_BINDINGS if cluster == TARGET else CLUSTER_ROLE_BINDINGS)
