@@ -1,0 +1,121 @@
+"""Kubeconfig files: the administrator's, and those that the syncer gets for embedded targets.
+
+Called by `up` once the port is known. Everything that a user or a plugin added to the administrator's file stays, its
+current context included; only our own entries are made anew.
+"""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from apiserver.auth.files import private_directory, write_private
+from apiserver.auth.pki import ADMIN, Keys, Pair
+
+ROOT_CONTEXT = "root"
+"""The root workspace, as kcp names it: current until the user chooses another."""
+BASE_CONTEXT = "base"
+"""The server without a path."""
+_PLUGIN = "workspace.kcp.io/"
+"""Contexts that `kubectl ws` writes; they name workspaces of this server."""
+
+Config = dict[str, Any]
+
+
+def kubeconfig(url: str, ca: Path, pair: Pair, *, name: str = "treeplane") -> Config:
+    """A self-contained configuration for `url` (certificates as data), with one cluster, user and context `name`."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [_cluster(name, url, ca)],
+        "users": [_user(name, pair)],
+        "contexts": [_context(name, name, name)],
+        "current-context": name,
+    }
+
+
+def syncer_kubeconfig(url: str, keys: Keys) -> Config:
+    """For the syncer at an embedded target, `url` being `https://host:port/targets/<workspace path>:<name>`."""
+    return kubeconfig(url, keys.ca, keys.syncer, name="target")
+
+
+def write_admin_kubeconfig(path: Path, url: str, keys: Keys) -> None:
+    """Make or refresh the administrator's file. `url`: the server's, without a trailing slash.
+
+    Contexts: `root` (current at first) and `base`. Contexts of `kubectl ws` follow the server to its new address.
+    Raises ValueError where the file is there but is not a kubeconfig: it is the user's, so it is not overwritten.
+    """
+    _directory_of(path)
+    config = _read(path)
+    ours = ((ROOT_CONTEXT, f"{url}/clusters/root"), (BASE_CONTEXT, url))
+    for name, server in ours:
+        _set(config["clusters"], _cluster(name, server, keys.ca))
+        # A namespace chosen with `kubectl config set-context` stays.
+        old = next((c.get("context") for c in config["contexts"] if c.get("name") == name), None) or {}
+        _set(config["contexts"], {"name": name, "context": {**old, "cluster": name, "user": ADMIN}})
+    _set(config["users"], _user(ADMIN, keys.admin))
+    for entry in config["clusters"]:
+        _follow(entry, url, keys.ca)
+    if config.get("current-context") not in {c.get("name") for c in config["contexts"]}:
+        config["current-context"] = ROOT_CONTEXT
+    text = yaml.safe_dump(config, sort_keys=False).encode()
+    if not path.exists() or path.read_bytes() != text:
+        write_private(path, text)
+
+
+def _directory_of(path: Path) -> None:
+    """Make the directory of `path`; one that is there keeps its mode, since it may be the user's."""
+    if not path.parent.exists():
+        private_directory(path.parent)
+
+
+def _read(path: Path) -> Config:
+    config: Any = {}
+    if path.exists():
+        try:
+            config = yaml.safe_load(path.read_text()) or {}
+        except yaml.YAMLError as error:
+            raise ValueError(f"{path}: not a kubeconfig: repair or remove it: {error}") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"{path}: not a kubeconfig: repair or remove it")
+    found: Config = {"apiVersion": "v1", "kind": "Config", **config}
+    for section in ("clusters", "users", "contexts"):
+        found[section] = found.get(section) or []
+    return found
+
+
+def _set(entries: list[Config], entry: Config) -> None:
+    """Replace the entry of that name, or add it."""
+    for at, old in enumerate(entries):
+        if old.get("name") == entry["name"]:
+            entries[at] = entry
+            return
+    entries.append(entry)
+
+
+def _follow(entry: Config, url: str, ca: Path) -> None:
+    if not str(entry.get("name", "")).startswith(_PLUGIN):
+        return
+    path = urlsplit((entry.get("cluster") or {}).get("server", "")).path
+    entry["cluster"] = _cluster("", f"{url}{path}", ca)["cluster"]
+
+
+def _data(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def _cluster(name: str, url: str, ca: Path) -> Config:
+    return {"name": name, "cluster": {"server": url, "certificate-authority-data": _data(ca)}}
+
+
+def _user(name: str, pair: Pair) -> Config:
+    data = {"client-certificate-data": _data(pair.certificate), "client-key-data": _data(pair.key)}
+    return {"name": name, "user": data}
+
+
+def _context(name: str, cluster: str, user: str) -> Config:
+    return {"name": name, "context": {"cluster": cluster, "user": user}}
