@@ -1,0 +1,169 @@
+"""The kinds that are there without a CRD or binding: in every workspace, and in an embedded sync target."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from apiserver.model.keys import storage_name
+from apiserver.registry.custom import kinds_of_crd
+from apiserver.registry.facts import load
+from apiserver.registry.generation import keeps_generation
+from apiserver.registry.kindtable import KindTable
+from apiserver.registry.printers import catalogue
+from apiserver.registry.schemas import kubernetes_source
+from apiserver.registry.served import Scale, ServedKind
+
+WORKSPACE = frozenset(
+    {
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "configmaps",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "events",
+        "events.events.k8s.io",
+        "leases.coordination.k8s.io",
+        "limitranges",
+        "localsubjectaccessreviews.authorization.k8s.io",
+        "namespaces",
+        "resourcequotas",
+        "rolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "secrets",
+        "selfsubjectaccessreviews.authorization.k8s.io",
+        "selfsubjectreviews.authentication.k8s.io",
+        "selfsubjectrulesreviews.authorization.k8s.io",
+        "serviceaccounts",
+        "subjectaccessreviews.authorization.k8s.io",
+        "tokenreviews.authentication.k8s.io",
+    }
+)
+"""Kubernetes' own kinds in every workspace; workload kinds come by binding."""
+
+_SAME_STORAGE = {"events.events.k8s.io": "events"}
+_NOT_STORAGE_VERSION = frozenset({("events.k8s.io", "v1"), ("autoscaling", "v1")})
+_SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
+_SELECTABLE: dict[str, tuple[str, ...]] = {
+    "pods": (
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.nominatedNodeName",
+    ),
+    "nodes": ("spec.unschedulable",),
+    "namespaces": ("status.phase",),
+    "secrets": ("type",),
+    "services": ("spec.clusterIP", "spec.type"),
+    "replicationcontrollers": ("status.replicas",),
+    "replicasets.apps": ("status.replicas",),
+    "jobs.batch": ("status.successful",),
+    "events": (
+        "involvedObject.kind",
+        "involvedObject.namespace",
+        "involvedObject.name",
+        "involvedObject.uid",
+        "involvedObject.apiVersion",
+        "involvedObject.resourceVersion",
+        "involvedObject.fieldPath",
+        "reason",
+        "reportingComponent",
+        "source",
+        "type",
+    ),
+    "events.events.k8s.io": (
+        "regarding.kind",
+        "regarding.namespace",
+        "regarding.name",
+        "regarding.uid",
+        "regarding.apiVersion",
+        "regarding.resourceVersion",
+        "regarding.fieldPath",
+        "reason",
+        "reportingController",
+        "type",
+    ),
+}
+
+
+@cache
+def workspace_builtins() -> KindTable:
+    """What every workspace serves: Kubernetes' data and RBAC kinds, reviews, and Treeplane's own kinds."""
+    kinds = [k for k in _kubernetes() if k.qualified in WORKSPACE]
+    return KindTable(kinds + [k for crd in load.treeplane() for k in kinds_of_crd(crd)])
+
+
+@cache
+def target_builtins() -> KindTable:
+    """What an embedded sync target serves: every kind of Kubernetes that makes sense without nodes."""
+    return KindTable(_kubernetes())
+
+
+@cache
+def kubernetes_kind(group: str, resource: str, version: str) -> ServedKind | None:
+    """Kubernetes' own kind of that name, whether or not a workspace has it."""
+    return target_builtins().by_resource(group, version, resource)
+
+
+def is_kubernetes(group: str, resource: str) -> bool:
+    return target_builtins().preferred(group, resource) is not None
+
+
+@cache
+def _kubernetes() -> tuple[ServedKind, ...]:
+    facts = load.kubernetes()
+    order = {group: at for at, group in enumerate(_GROUP_ORDER)}
+    listed = sorted(facts["resources"], key=lambda r: (order.get(r["group"], len(order)), r["group"]))
+    return tuple(_served(r) for r in listed)
+
+
+_GROUP_ORDER = (
+    "",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+)
+
+
+def _served(fact: dict[str, Any]) -> ServedKind:
+    name = storage_name(fact["group"], fact["resource"])
+    source = kubernetes_source(fact["schema"])
+    subresources = frozenset(fact["subresources"])
+    stored = "get" in fact["verbs"]
+    return ServedKind(
+        group=fact["group"],
+        version=fact["version"],
+        resource=fact["resource"],
+        singular=fact["singular"],
+        kind=fact["kind"],
+        list_kind=f"{fact['kind']}List",
+        short_names=tuple(fact["short_names"]),
+        categories=tuple(fact["categories"]),
+        namespaced=fact["namespaced"],
+        verbs=frozenset(fact["verbs"]),
+        subresources=subresources,
+        storage=_SAME_STORAGE.get(name, name) if stored else "",
+        source=source,
+        columns=catalogue.printer_of(name).columns,
+        custom=False,
+        generation=keeps_generation(name),
+        storage_version=(fact["group"], fact["version"]) not in _NOT_STORAGE_VERSION,
+        scale=_SCALE if "scale" in subresources else None,
+        selectable=_SELECTABLE.get(name, ()),
+        digest=f"{source.digest}/{name}",
+    )

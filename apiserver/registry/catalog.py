@@ -1,0 +1,96 @@
+"""Which kinds a workspace serves: the built-in ones, those of its established CRDs, and those that it binds.
+
+Called for every API request, so it is cheap where nothing changed: one comparison with the store's revision of marked
+resources. After such a change somewhere, a workspace's definitions are looked up again when it is next asked for; the
+same ones give the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import orjson
+
+from apiserver.model import conditions
+from apiserver.model.keys import Key
+from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay, workspace_builtins
+from apiserver.storage.protocol import Record, Store
+
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+BINDINGS = "apibindings.apis.kcp.io"
+SCHEMAS = "apiresourceschemas.apis.kcp.io"
+MARKED = frozenset({CRDS, BINDINGS, SCHEMAS})
+"""Resources whose changes a store must count in `marked()` for catalogs to notice them."""
+
+_KEEP = 20_000
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What was found when the store's marked revision was `marked`; `seen` are the revisions it was made of."""
+
+    marked: int
+    seen: tuple[int, ...]
+    table: KindTable
+
+
+class Catalog:
+    """Of one store. Safe from every thread; one per process is enough."""
+
+    def __init__(self, store: Store, builtins: KindTable | None = None) -> None:
+        """`builtins`: what is there without definitions (an embedded target's are others than a workspace's)."""
+        self._store = store
+        self._builtins = builtins or workspace_builtins()
+        self._entries: dict[str, _Entry] = {}
+        self._lock = Lock()
+
+    def kinds(self, cluster: str) -> KindTable:
+        """Of the workspace with this logical cluster name, as of the store's last revision or later."""
+        marked = self._store.marked()
+        entry = self._entries.get(cluster)
+        if entry is not None and entry.marked == marked:
+            return entry.table
+        definitions = list(self._store.scan(CRDS, cluster).records)
+        bindings = self._store.scan(BINDINGS, cluster).records
+        schemas = list(_bound(self._store, bindings))
+        seen = (*(r.revision for r in definitions), 0, *(r.revision for r in bindings),
+                *(r.revision if r else 0 for r, _ in schemas))  # fmt: skip
+        if entry is not None and entry.seen == seen:
+            table = entry.table
+        else:
+            table = overlay(self._builtins, _kinds(definitions, schemas))
+        with self._lock:
+            if len(self._entries) >= _KEEP:
+                self._entries.clear()
+            self._entries[cluster] = _Entry(marked, seen, table)
+        return table
+
+
+def _kinds(definitions: list[Record], schemas: list[tuple[Record | None, str]]) -> list[ServedKind]:
+    found: list[ServedKind] = []
+    for record in definitions:
+        crd = orjson.loads(record.value)
+        if conditions.is_true((crd.get("status") or {}).get("conditions"), "Established"):
+            found += kinds_of_crd(crd)
+    for schema, identity in schemas:
+        if schema is not None:
+            found += kinds_of_schema(orjson.loads(schema.value), identity)
+    return found
+
+
+def _bound(store: Store, bindings: list[Record]) -> Iterator[tuple[Record | None, str]]:
+    """The APIResourceSchema of each bound resource, with the identity hash under which its objects are stored."""
+    keys, identities = [], []
+    for record in bindings:
+        status = orjson.loads(record.value).get("status") or {}
+        provider = status.get("apiExportClusterName") or ""
+        for resource in status.get("boundResources") or ():
+            schema = resource.get("schema") or {}
+            keys.append(Key(SCHEMAS, provider, "", schema.get("name", "")))
+            identities.append(schema.get("identityHash", ""))
+    return zip(store.get_many(keys), identities, strict=True) if keys else iter(())

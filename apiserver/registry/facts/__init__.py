@@ -1,0 +1,1 @@
+"""Facts about kinds as data: Kubernetes' own (kubernetes.json) and Treeplane's (treeplane/*.yaml → treeplane.json)."""

@@ -1,0 +1,102 @@
+"""A kind as a workspace serves it, and the columns in which kubectl shows it. Plain data, read by everyone above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from apiserver.model.kinds import GroupResource, GroupVersionKind
+from apiserver.registry.schemas import SchemaSource
+from apiserver.schema.structural import Schema
+
+READ = frozenset({"get", "list", "watch"})
+ALL_VERBS = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a Table. `type`: string, integer, number, boolean or date. `format`: `name` for the first column.
+    `priority`: above 0 only with -o wide. `path`: JSONPath, "" where a printer computes the cell."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+    path: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where a kind keeps what its scale subresource shows: JSON paths (`.spec.replicas`). `selector` may be ""."""
+
+    spec_replicas: str
+    status_replicas: str
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedKind:
+    """One version of one resource in one workspace.
+
+    `storage`: Key.resource of its objects, with `:<identity>` for bound APIs; "" for reviews, which are answered and
+    not stored. `custom`: a custom resource (items of lists carry apiVersion and kind, strategic merge is refused);
+    False for Kubernetes' own, bound ones included. `generation`: metadata.generation is kept. `storage_version`:
+    objects are stored in this version. `selectable`: fields besides metadata.name and metadata.namespace that field
+    selectors may name. `digest`: of everything here, for caches.
+    """
+
+    group: str
+    version: str
+    resource: str
+    singular: str
+    kind: str
+    list_kind: str
+    short_names: tuple[str, ...]
+    categories: tuple[str, ...]
+    namespaced: bool
+    verbs: frozenset[str]
+    subresources: frozenset[str]
+    storage: str
+    source: SchemaSource
+    columns: tuple[Column, ...]
+    custom: bool
+    generation: bool
+    storage_version: bool = True
+    deprecated: bool = False
+    deprecation_warning: str = ""
+    scale: Scale | None = None
+    selectable: tuple[str, ...] = ()
+    digest: str = ""
+
+    @property
+    def schema(self) -> Schema:
+        """Compiled when first used."""
+        return self.source.compiled
+
+    @property
+    def group_resource(self) -> GroupResource:
+        return GroupResource(self.group, self.resource)
+
+    @property
+    def group_version_kind(self) -> GroupVersionKind:
+        return GroupVersionKind(self.group, self.version, self.kind)
+
+    @property
+    def api_version(self) -> str:
+        """`apps/v1`, `v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def qualified(self) -> str:
+        """`deployments.apps`, `configmaps`."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource
