@@ -1,0 +1,108 @@
+"""Compiled schemas: the one door to pruning, defaulting and validating objects.
+
+Called by the registry's strategies (what is stored), by ownership.py (list types and map keys) and by the layout's
+validation. A schema is compiled once per content and shared: `compile_schema` twice gives the same Schema.
+
+    schema = compile_schema(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+    unknown = schema.prune(obj)       # ["spec.nope"]
+    schema.default(obj)
+    errors = schema.validate(obj)     # [] when good
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any
+
+from apiserver.model.errors import Cause
+from apiserver.schema import decode, defaults
+from apiserver.schema import prune as pruning
+from apiserver.schema.compile import Compiler, digest
+from apiserver.schema.node import Node
+
+Json = dict[str, Any]
+
+_CACHED = 2048
+
+
+class Schema:
+    """What a kind's objects look like. Immutable; safe to share between threads.
+
+    `digest` is the hex SHA-256 of the schema's text. `builtin` schemas follow Go's decoding: `required` is not
+    enforced, null is absent.
+    """
+
+    __slots__ = ("builtin", "digest", "root")
+
+    def __init__(self, root: Node, builtin: bool, content: str) -> None:
+        self.root = root
+        self.builtin = builtin
+        self.digest = content
+
+    def prune(self, obj: Any) -> list[str]:
+        """Drops unknown fields in place; their paths, sorted (`spec.items[0].x`).
+
+        apiVersion, kind and metadata are always known; inside metadata a CRD's schema drops nothing.
+        """
+        return pruning.prune(obj, self.root)
+
+    def default(self, obj: Any) -> None:
+        """Fills in defaults and settles nulls, in place. Idempotent."""
+        defaults.default(obj, self.root)
+
+    def validate(self, obj: Any, path: str = "") -> list[Cause]:
+        """All errors of a pruned and defaulted object; `path` is put before each field."""
+        errors: list[Cause] = []
+        self.root.check(obj, (None, path) if path else None, errors)
+        return errors
+
+    def decode_errors(self, obj: Any) -> list[str]:
+        """Values of the wrong type, in the words of Go's decoder (built-in kinds; a 400, before any validation)."""
+        return decode.decode_errors(obj, self.root)
+
+    def node(self, *steps: str | int) -> Node | None:
+        """The node of a field: names for fields and map keys, any int for a list's items. None: nothing is known."""
+        node: Node | None = self.root
+        for step in steps:
+            if node is None:
+                return None
+            node = node.items if isinstance(step, int) else node.child(step)
+        return node
+
+
+_lock = Lock()
+_schemas: OrderedDict[tuple[bytes, bool, int], Schema] = OrderedDict()
+_compilers: dict[int, Compiler] = {}
+_crds = Compiler(builtin=False)
+
+
+def compile_schema(openapi: Json, *, builtin: bool = False, definitions: Mapping[str, Json] | None = None) -> Schema:
+    """The compiled form of an OpenAPI v3 schema.
+
+    `definitions` are what `$ref: "#/definitions/<name>"` refers to (built-in kinds); pass the same mapping each time,
+    it is known by identity and kept. Raises KeyError for a reference to nothing.
+    """
+    content = digest(openapi)
+    key = (content, builtin, id(definitions) if definitions is not None else 0)
+    with _lock:
+        found = _schemas.get(key)
+        if found is not None:
+            _schemas.move_to_end(key)
+            return found
+        root = _compiler(builtin, definitions).compile(openapi)
+        schema = _schemas[key] = Schema(root, builtin, content.hex())
+        if len(_schemas) > _CACHED:
+            _schemas.popitem(last=False)
+        return schema
+
+
+def _compiler(builtin: bool, definitions: Mapping[str, Json] | None) -> Compiler:
+    if not builtin:
+        return _crds
+    key = id(definitions)
+    compiler = _compilers.get(key)
+    if compiler is None or (definitions is not None and compiler.definitions is not definitions):
+        compiler = _compilers[key] = Compiler(True, definitions)
+    return compiler
