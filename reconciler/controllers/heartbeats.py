@@ -1,0 +1,72 @@
+"""When each sync target last answered, in memory: a heartbeat is not worth a write, a change of state is.
+
+Written by the heartbeat threads, read by the placements controller. Counted from the start of the process at the
+earliest, so a reconciler that was away for an hour does not take every target for dead.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+from reconciler.plan.placement import Seen, Sight
+
+NOT_ASKED = "it has not been asked yet"
+
+
+@dataclass(slots=True)
+class _Pulse:
+    answered: float | None = None
+    unknown: str = ""
+    trouble: str = NOT_ASKED
+
+
+class Heartbeats:
+    """`threshold`: seconds without an answer after which a target counts as silent."""
+
+    def __init__(self, threshold: float = 60.0) -> None:
+        self._threshold = threshold
+        self._start = time.monotonic()
+        self._pulses: dict[str, _Pulse] = {}
+        self._lock = threading.Lock()
+
+    def answered(self, key: str) -> None:
+        with self._lock:
+            self._pulses[key] = _Pulse(answered=time.monotonic(), trouble="")
+
+    def failed(self, key: str, trouble: str) -> None:
+        """`trouble`: why it did not answer. The first reason since its last answer stands: a text that changes with
+        every attempt would be written with every attempt."""
+        with self._lock:
+            pulse = self._pulses.setdefault(key, _Pulse())
+            if pulse.trouble in ("", NOT_ASKED):
+                pulse.trouble = trouble
+            pulse.unknown = ""
+
+    def unknown(self, key: str, why: str) -> None:
+        """It cannot be asked: its credentials are missing."""
+        with self._lock:
+            self._pulses[key] = _Pulse(unknown=why)
+
+    def forget(self, key: str) -> None:
+        with self._lock:
+            self._pulses.pop(key, None)
+
+    def seen(self, key: str) -> Seen:
+        with self._lock:
+            pulse = self._pulses.get(key, _Pulse())
+            if pulse.unknown:
+                return Seen(Sight.UNKNOWN, 0.0, pulse.unknown)
+            since = self._start if pulse.answered is None else pulse.answered
+            silent = time.monotonic() - since
+            if silent >= self._threshold:
+                return Seen(Sight.SILENT, silent, pulse.trouble)
+            if pulse.answered is None:
+                return Seen(Sight.UNKNOWN, silent, pulse.trouble)
+            return Seen(Sight.ANSWERS, silent, "")
+
+    def never_asked(self, key: str) -> bool:
+        """Whether nothing at all is known yet, so that what is recorded about it stands."""
+        with self._lock:
+            return key not in self._pulses

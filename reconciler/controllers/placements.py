@@ -1,0 +1,320 @@
+"""Placements: decide, record, and hand the decision on once it is durable.
+
+A decision is written to the Placement (annotation, status, conditions), waits until the status branch holds it, and
+only then reaches the syncers (Bindings): no cluster is written to on the strength of a decision that a crash would
+forget. Deciding itself is plan/placement.py's.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from apiserver.model import clock, conditions, marks
+from apiserver.model.identity import sync_target_key
+from apiserver.model.keys import Internal, Key
+from apiserver.model.kinds import GroupResource
+from apiserver.model.selectors import NOTHING, LabelSelector, from_object
+from apiserver.registry import codec, tree
+from apiserver.registry.kinds import KindTable
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Change
+from reconciler.controllers.bindings import NAMESPACES, Bindings, Standing, selectable
+from reconciler.controllers.heartbeats import Heartbeats
+from reconciler.controllers.locations import LOCATIONS
+from reconciler.controllers.runtime import Informer, Loop, WorkQueue
+from reconciler.controllers.settings import TargetSettings
+from reconciler.controllers.targets import SYNC_TARGETS, TargetIndex
+from reconciler.plan import placement as plan
+from reconciler.plan.syncable import NEVER_NAMESPACES, OPTIONAL, SYNCED
+
+PLACEMENTS = "placements.scheduling.kcp.io"
+API_BINDINGS = "apibindings.apis.kcp.io"
+
+Object = dict[str, Any]
+
+
+class Kinds(Protocol):
+    """Which kinds a workspace serves; the registry's catalog."""
+
+    def kinds(self, cluster: str) -> KindTable: ...
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the controller reads and tells."""
+
+    objects: Objects
+    kinds: Kinds
+    targets: TargetIndex
+    heartbeats: Heartbeats
+    bindings: Bindings
+    durable: Callable[[int], None]
+    """Blocks until the status branch holds everything up to this store revision."""
+
+
+class Placements:
+    def __init__(self, world: World, informer: Informer, settings: TargetSettings) -> None:
+        self._world, self._settings = world, settings
+        self._index = _Index()
+        self._loaded = False
+        self._queue: WorkQueue[Key] = WorkQueue()
+        self._handing: WorkQueue[Key] = WorkQueue()
+        self._loops = (
+            Loop("placements", self._queue, self._reconcile),
+            Loop("decisions", self._handing, self._hand_on),
+        )
+        informer.on(frozenset({PLACEMENTS}), self._placement_changed)
+        informer.on(frozenset({LOCATIONS, SYNC_TARGETS}), self._location_changed)
+        informer.on(frozenset({NAMESPACES, API_BINDINGS}), self._content_changed)
+        informer.on(frozenset({Internal.FLEET}), self._fleet_changed)
+        informer.on(frozenset({Internal.WORKSPACE}), self._workspace_changed)
+        informer.on_gap(self.load)
+
+    def load(self) -> None:
+        """Look at every Placement, in key order: the same world decides the same."""
+        if not tree.fleet(self._world.objects.store).loaded:
+            return
+        self._loaded = True
+        for obj in self._world.objects.list(PLACEMENTS):
+            key = Key(PLACEMENTS, obj["metadata"]["annotations"]["kcp.io/cluster"], "", obj["metadata"]["name"])
+            self._index.put(key, obj)
+            self._queue.add(key)
+        for key in self._index.placements():
+            self._queue.add(key)
+
+    def start(self) -> None:
+        for loop in self._loops:
+            loop.start()
+
+    def stop(self) -> None:
+        for loop in self._loops:
+            loop.stop()
+
+    def left(self, key: Key, target: str) -> None:
+        """The syncer removed the last copy from a target that this Placement had left."""
+
+        def change(obj: Object) -> Object:
+            _, leaving = plan.recorded(obj)
+            _record(obj, {plan.LEAVING: ",".join(k for k in leaving if k != target)})
+            return obj
+
+        self._world.objects.update(key, change)
+
+    def _placement_changed(self, change: Change) -> None:
+        if change.value is None:
+            previous = codec.decode(change.previous, 0) if change.previous else None
+            self._index.drop(change.key)
+            explained = previous is not None and deliberate(previous)
+            self._world.bindings.withdraw(change.key.cluster, change.key.name, explained=explained)
+        else:
+            self._index.put(change.key, codec.decode(change.value, change.revision))
+        self._queue.add(change.key)
+
+    def _fleet_changed(self, _: Change) -> None:
+        if not self._loaded:
+            self.load()
+
+    def _location_changed(self, change: Change) -> None:
+        for key in self._index.lookers(change.key.cluster):
+            self._queue.add(key)
+
+    def _content_changed(self, change: Change) -> None:
+        for key in self._index.of(change.key.cluster):
+            self._queue.add(key)
+
+    def _workspace_changed(self, change: Change) -> None:
+        if change.key.name:
+            for key in self._index.lookers(change.key.name):
+                self._queue.add(key)
+
+    def _reconcile(self, key: Key) -> None:
+        if not tree.fleet(self._world.objects.store).loaded:
+            return
+        answers: list[plan.Outcome] = []
+
+        def change(obj: Object) -> Object | None:
+            situation = self._situation(key, obj)
+            if situation is None:
+                return None
+            answers.append(plan.decide(obj, situation))
+            return written(obj, answers[-1])
+
+        obj = self._world.objects.update(key, change)
+        if obj is None:
+            return
+        self._index.put(key, obj)
+        self._handing.add(key)
+        if answers and answers[-1].again is not None:
+            self._queue.add_after(key, answers[-1].again + 0.01)
+
+    def _hand_on(self, key: Key) -> None:
+        obj = self._world.objects.get(key)
+        if obj is None:
+            return
+        self._world.durable(int(obj["metadata"]["resourceVersion"]))
+        target, leaving = plan.recorded(obj)
+        self._world.bindings.set(key.cluster, key.name, Standing(target, leaving, selector_of(obj)))
+
+    def _situation(self, key: Key, obj: Object) -> plan.Situation | None:
+        """None: what the decision rests on is not loaded, so it stands as it is."""
+        world, store = self._world, self._world.objects.store
+        mine = tree.workspace_of(store, key.cluster)
+        path = (obj.get("spec") or {}).get("locationWorkspace") or (mine.path if mine else "")
+        workspace = tree.workspace_at(store, path)
+        current, leaving = plan.recorded(obj)
+        if (current or leaving) and not self._readable(obj, workspace):
+            return None
+        cluster = workspace.cluster if workspace and workspace.served else ""
+        targets = [self._target(t, cluster, path) for t in world.objects.list(SYNC_TARGETS, cluster)] if cluster else []
+        places = (world.targets.place(k) for k in (current, *leaving) if k)
+        self._index.looks(key, path, cluster, *(p.cluster for p in places if p is not None))
+        known = (self._known(k) for k in {current, *leaving} - {""})
+        namespaces = (selectable(n) for n in world.objects.list(NAMESPACES, key.cluster))
+        selector = selector_of(obj)
+        return plan.Situation(
+            path=path,
+            exists=bool(cluster),
+            locations=list(world.objects.list(LOCATIONS, cluster)) if cluster else [],
+            targets=targets,
+            now=time.time(),
+            tolerance=self._settings.threshold + self._settings.tolerance,
+            known={t.key: t for t in known if t is not None},
+            needed=needed(world.kinds.kinds(key.cluster)),
+            load=self._index.load(key),
+            bound=any(selector.matches(labels) for name, labels in namespaces if name not in NEVER_NAMESPACES),
+        )
+
+    def _readable(self, obj: Object, workspace: tree.WorkspaceRecord | None) -> bool:
+        """Whether the workspaces of the locations (named and recorded) can be read: an unread one proves nothing."""
+        recorded = ((obj.get("status") or {}).get("selectedLocation") or {}).get("path", "")
+        before = tree.workspace_at(self._world.objects.store, recorded) if recorded else None
+        return all(w is None or w.served for w in (workspace, before))
+
+    def _target(self, obj: Object, cluster: str, path: str) -> plan.Target:
+        seen = self._world.heartbeats.seen(sync_target_key(cluster, obj["metadata"]["name"]))
+        return plan.Target.of(obj, cluster, path, seen)
+
+    def _known(self, target: str) -> plan.Target | None:
+        place, obj = self._world.targets.place(target), self._world.targets.get(target)
+        if place is None or obj is None:
+            return None
+        workspace = tree.workspace_of(self._world.objects.store, place.cluster)
+        return self._target(obj, place.cluster, workspace.path if workspace else place.cluster)
+
+
+def deliberate(obj: Object) -> bool:
+    """Whether the disappearance of this stored object is a deletion: git declared it, or the API or a controller made
+    it. What came from keys/ or was computed may be missing for other reasons."""
+    annotations = obj["metadata"].get("annotations") or {}
+    return marks.SOURCE_COMMIT in annotations or annotations.get(marks.ORIGIN) == marks.RUNTIME
+
+
+def selector_of(placement: Object) -> LabelSelector:
+    """The namespaces that a Placement selects; none if it says nothing, or nothing that can be read."""
+    try:
+        return from_object((placement.get("spec") or {}).get("namespaceSelector"))
+    except (KeyError, TypeError, AttributeError):
+        return NOTHING
+
+
+def needed(kinds: KindTable) -> dict[GroupResource, str]:
+    """The workload kinds that a workspace has bound, with the identity hash in their storage name."""
+    bound = (k for k in kinds.all() if k.group_resource in SYNCED - OPTIONAL and not k.custom)
+    return {k.group_resource: k.storage.partition(":")[2] for k in bound}
+
+
+def written(obj: Object, outcome: plan.Outcome) -> Object:
+    """The Placement with the decision recorded on it."""
+    decision = outcome.decision
+    _record(obj, {plan.SYNC_TARGET: decision.key if decision else "", plan.LEAVING: ",".join(outcome.leaving)})
+    status = obj.setdefault("status", {})
+    status["phase"] = outcome.phase
+    status.pop("selectedLocation", None)
+    if decision is not None:
+        status["selectedLocation"] = {"path": decision.path, "locationName": decision.location}
+    now = clock.now()
+    told = [{**c, "lastTransitionTime": now} for c in outcome.conditions]
+    status["conditions"] = conditions.merged(status.get("conditions"), told)
+    return obj
+
+
+def _record(obj: Object, annotations: Mapping[str, str]) -> None:
+    held = obj["metadata"].setdefault("annotations", {})
+    for name, value in annotations.items():
+        if value:
+            held[name] = value
+        else:
+            held.pop(name, None)
+
+
+class _Index:
+    """Placements by what they depend on, so that a change wakes only those concerned."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, set[Key]] = {}
+        self._looked: dict[Key, frozenset[str]] = {}
+        self._lookers: dict[str, set[Key]] = {}
+        self._targets: dict[Key, str] = {}
+        self._load: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def put(self, key: Key, obj: Object) -> None:
+        with self._lock:
+            self._count(key, plan.recorded(obj)[0])
+            self._of.setdefault(key.cluster, set()).add(key)
+
+    def looks(self, key: Key, *places: str) -> None:
+        """What the Placement's decision was made from: logical clusters and workspace paths."""
+        with self._lock:
+            self._look(key, frozenset(places) - {""})
+
+    def drop(self, key: Key) -> None:
+        with self._lock:
+            self._count(key, "")
+            self._look(key, frozenset())
+            self._of.get(key.cluster, set()).discard(key)
+
+    def placements(self) -> Iterable[Key]:
+        with self._lock:
+            return sorted(key for keys in self._of.values() for key in keys)
+
+    def of(self, cluster: str) -> Iterable[Key]:
+        return self._sorted(self._of, cluster)
+
+    def lookers(self, place: str) -> Iterable[Key]:
+        """Those that depend on a logical cluster or workspace path."""
+        return self._sorted(self._lookers, place)
+
+    def load(self, without: Key) -> Mapping[str, int]:
+        """Placements on each target, by key."""
+        with self._lock:
+            found = dict(self._load)
+            mine = self._targets.get(without, "")
+            if mine:
+                found[mine] -= 1
+            return found
+
+    def _sorted(self, table: Mapping[str, set[Key]], place: str) -> Iterable[Key]:
+        if place not in table:
+            return ()
+        with self._lock:
+            return sorted(table[place])
+
+    def _count(self, key: Key, target: str) -> None:
+        self._load[self._targets.pop(key, "")] -= 1
+        if target:
+            self._targets[key] = target
+        self._load[target] += 1
+
+    def _look(self, key: Key, places: frozenset[str]) -> None:
+        for gone in self._looked.pop(key, frozenset()) - places:
+            self._lookers[gone].discard(key)
+        for place in places:
+            self._lookers.setdefault(place, set()).add(key)
+        if places:
+            self._looked[key] = places

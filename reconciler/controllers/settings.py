@@ -1,0 +1,23 @@
+"""Settings of the loops around sync targets, with their defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSettings:
+    """All in seconds.
+
+    `heartbeat`: between two looks at a target; `again`: while it does not answer. `threshold`: without an answer for
+    this long it is not Ready. `tolerance`: not Ready for this long it loses its placements to another candidate.
+    `discovery`: between two looks at which kinds it serves. `credentials`: between two looks for missing ones (a change
+    of the Secret is noticed at once).
+    """
+
+    heartbeat: float = 20.0
+    again: float = 2.0
+    threshold: float = 60.0
+    tolerance: float = 300.0
+    discovery: float = 600.0
+    credentials: float = 20.0

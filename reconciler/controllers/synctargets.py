@@ -1,0 +1,260 @@
+"""SyncTargets: are their credentials there, do they answer, what do they serve? Status and heartbeat of each.
+
+One thread a target, so that a dead one delays nobody. Writes status only when its meaning changes; who needs the
+connection (the syncer) is told of it. Candidates for placements are chosen elsewhere, from what is found here.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from apiserver.model import clock, conditions
+from apiserver.model.conditions import Condition, condition
+from apiserver.model.identity import sync_target_key
+from apiserver.model.keys import Key
+from apiserver.model.kinds import GroupResource
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Change
+from reconciler.controllers.heartbeats import Heartbeats
+from reconciler.controllers.runtime import Expected, Informer, Loop, WorkQueue, log_failure
+from reconciler.controllers.settings import TargetSettings
+from reconciler.controllers.targets import KEY_LABEL, SYNC_TARGETS, Cluster, Credentials, Missing
+from reconciler.plan.placement import Sight
+from reconciler.plan.syncable import SYNCED
+
+Object = dict[str, Any]
+
+Told = Callable[[str, Object | None, Cluster | None], None]
+"""Key of a target, its object (None: it is no more), the connection (None: there is none)."""
+
+Identities = Callable[[Object], Mapping[GroupResource, str]]
+"""The resources that the exports of spec.supportedAPIExports offer, with their identity hashes."""
+
+
+class SyncTargets:
+    """`connect`: from a kubeconfig to a connection; raises Expected for one that cannot be used."""
+
+    def __init__(
+        self,
+        objects: Objects,
+        informer: Informer,
+        heartbeats: Heartbeats,
+        credentials: Credentials,
+        connect: Callable[[bytes], Cluster],
+        offered: Identities,
+        told: Told,
+        settings: TargetSettings | None = None,
+    ) -> None:
+        self.objects, self.heartbeats, self.settings = objects, heartbeats, settings or TargetSettings()
+        self.credentials, self.connect, self.offered, self.told = credentials, connect, offered, told
+        self._hearts: dict[str, _Heart] = {}
+        self._lock = threading.Lock()
+        self.queue: WorkQueue[Key] = WorkQueue()
+        self._loop = Loop("synctargets", self.queue, self._reconcile)
+        informer.on(frozenset({SYNC_TARGETS}), lambda change: self.queue.add(change.key))
+        informer.on(frozenset({"secrets"}), self._secret_changed)
+        informer.on_gap(self.load)
+
+    def load(self) -> None:
+        """Look at every SyncTarget."""
+        for obj in self.objects.list(SYNC_TARGETS):
+            metadata = obj["metadata"]
+            self.queue.add(Key(SYNC_TARGETS, metadata["annotations"]["kcp.io/cluster"], "", metadata["name"]))
+        with self._lock:
+            for heart in self._hearts.values():
+                self.queue.add(heart.place)
+
+    def start(self) -> None:
+        self._loop.start()
+
+    def stop(self) -> None:
+        self._loop.stop()
+        with self._lock:
+            hearts = list(self._hearts.values())
+        for heart in hearts:
+            heart.stop()
+        for heart in hearts:
+            heart.join()
+
+    def _secret_changed(self, change: Change) -> None:
+        with self._lock:
+            hearts = list(self._hearts.values())
+        for heart in hearts:
+            if heart.place.cluster == change.key.cluster:
+                heart.wake()
+
+    def _reconcile(self, place: Key) -> None:
+        obj = self.objects.get(place)
+        key = sync_target_key(place.cluster, place.name)
+        with self._lock:
+            heart = self._hearts.get(key)
+            if obj is None or (heart is not None and heart.uid != obj["metadata"]["uid"]):
+                self._hearts.pop(key, None)
+        if heart is not None and (obj is None or heart.uid != obj["metadata"]["uid"]):
+            heart.stop()
+            self.heartbeats.forget(key)
+            self.told(key, None, None)
+            heart = None
+        if obj is None:
+            return
+        if heart is None:
+            heart = _Heart(self, key, place, obj["metadata"]["uid"])
+            with self._lock:
+                self._hearts[key] = heart
+            heart.start()
+        else:
+            heart.noticed(obj)
+        self._write_status(key, place, heart)
+
+    def _write_status(self, key: str, place: Key, heart: _Heart) -> None:
+        if self.heartbeats.never_asked(key):
+            return
+
+        def change(obj: Object) -> Object:
+            status = obj.setdefault("status", {})
+            labels = obj["metadata"].setdefault("labels", {})
+            labels[KEY_LABEL] = key
+            was = conditions.get(status.get("conditions"), "Ready")
+            told = self._conditions(key, was)
+            status["conditions"] = conditions.merged(status.get("conditions"), told)
+            now = conditions.get(status["conditions"], "Ready")
+            if now is not None and now["status"] == "True":
+                if was is None or was["status"] != "True":
+                    status["lastSyncerHeartbeatTime"] = now["lastTransitionTime"]
+                if heart.served is not None:
+                    status["syncedResources"] = synced_resources(heart.served, self.offered(obj))
+            return obj
+
+        self.objects.update(place, change)
+
+    def _conditions(self, key: str, was: Condition | None) -> Iterable[Condition]:
+        seen, now = self.heartbeats.seen(key), clock.now()
+        match seen.sight:
+            case Sight.ANSWERS:
+                return [condition(c, True, at=now) for c in ("SyncerReady", "HeartbeatHealthy", "Ready")]
+            case Sight.SILENT:
+                message = f"no answer for more than {self.settings.threshold:.0f} s: {seen.why}"
+                return [
+                    condition("HeartbeatHealthy", False, "ErrorHeartbeat", message, at=now),
+                    condition("Ready", False, "ErrorHeartbeat", message, at=now),
+                ]
+            case Sight.UNKNOWN if seen.silent == 0.0:
+                return [condition(c, None, "CredentialsMissing", seen.why, at=now) for c in ("SyncerReady", "Ready")]
+            case Sight.UNKNOWN if was is None or was["reason"] in ("Connecting", "CredentialsMissing"):
+                return [condition(c, None, "Connecting", seen.why, at=now) for c in ("SyncerReady", "Ready")]
+            case _:
+                return ()
+
+
+def synced_resources(
+    served: Mapping[GroupResource, tuple[str, ...]], offered: Mapping[GroupResource, str]
+) -> list[Object]:
+    """What a SyncTarget's status says: each resource that goes down, its versions there, and its identity hash."""
+    out: list[Object] = []
+    for resource in sorted(SYNCED | offered.keys()):
+        entry: Object = {"resource": resource.resource, "state": "Accepted", "versions": []}
+        if resource.group:
+            entry["group"] = resource.group
+        if offered.get(resource):
+            entry["identityHash"] = offered[resource]
+        entry["versions"] = list(served.get(resource, ()))
+        if not entry["versions"]:
+            continue
+        out.append(entry)
+    return out
+
+
+class _Heart(threading.Thread):
+    """Keeps the connection to one target and asks it regularly."""
+
+    def __init__(self, owner: SyncTargets, key: str, place: Key, uid: str) -> None:
+        super().__init__(name=f"heartbeat-{place.name}", daemon=True)
+        self.place, self.uid = place, uid
+        self.served: Mapping[GroupResource, tuple[str, ...]] | None = None
+        self._owner, self._key = owner, key
+        self._kubeconfig: bytes | None = None
+        self._cluster: Cluster | None = None
+        self._told: Object | None = None
+        self._asked = 0.0
+        self._state: tuple[Sight, bool] = (Sight.UNKNOWN, True)
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def noticed(self, obj: Object) -> None:
+        """The object changed; where the connection may come from is in its spec."""
+        if self._told is None or self._told.get("spec") != obj.get("spec"):
+            self._wake.set()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._wake.set()
+        cluster = self._cluster
+        if cluster is not None:
+            cluster.close()
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            pause = self._owner.settings.heartbeat
+            try:
+                pause = self._beat()
+            except Exception as error:
+                log_failure("heartbeat", self.place.name, error)
+            self._wake.wait(pause)
+            self._wake.clear()
+
+    def _beat(self) -> float:
+        owner, obj = self._owner, self._owner.objects.get(self.place)
+        if obj is None:
+            return owner.settings.heartbeat
+        kubeconfig = owner.credentials(obj)
+        if isinstance(kubeconfig, Missing):
+            self._connected(obj, None, None)
+            owner.heartbeats.unknown(self._key, kubeconfig.why)
+            owner.queue.add(self.place)
+            return owner.settings.credentials
+        failed: Expected | None = None
+        try:
+            if kubeconfig != self._kubeconfig or self._cluster is None:
+                self._connected(obj, kubeconfig, owner.connect(kubeconfig))
+            elif self._told is None or self._told.get("spec") != obj.get("spec"):
+                self._connected(obj, kubeconfig, self._cluster)
+            self._ask()
+        except Expected as error:
+            failed = error
+            owner.heartbeats.failed(self._key, str(error))
+        self._noted()
+        return owner.settings.heartbeat if failed is None else min(owner.settings.heartbeat, owner.settings.again)
+
+    def _ask(self) -> None:
+        cluster = self._cluster
+        assert cluster is not None
+        cluster.ping()
+        if self.served is None or time.monotonic() - self._asked > self._owner.settings.discovery:
+            self.served = cluster.served()
+            self._asked = time.monotonic()
+            self._state = (Sight.UNKNOWN, True)
+        self._owner.heartbeats.answered(self._key)
+
+    def _noted(self) -> None:
+        """Have the status looked at when something may have changed, not at every beat."""
+        state = (self._owner.heartbeats.seen(self._key).sight, False)
+        if state != self._state or state[0] is not Sight.ANSWERS:
+            self._state = state
+            self._owner.queue.add(self.place)
+
+    def _connected(self, obj: Object, kubeconfig: bytes | None, cluster: Cluster | None) -> None:
+        before, self._cluster, self._kubeconfig = self._cluster, cluster, kubeconfig
+        again = self._told is None or before is not cluster or self._told.get("spec") != obj.get("spec")
+        if again and not self._stopped.is_set():
+            self._told = obj
+            if before is not cluster:
+                self.served = None
+            self._owner.told(self._key, obj, cluster)
+        if before is not None and before is not cluster:
+            before.close()

@@ -1,0 +1,88 @@
+"""The sync targets of all workspaces, found by key; and what the controllers ask of a connection to one.
+
+An index fed by the informer: SyncTargets are few, so all of them fit. Connections are made by syncing/, which stands
+above this room, and are handed in.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from apiserver.model.identity import sync_target_key
+from apiserver.model.keys import Key
+from apiserver.model.kinds import GroupResource
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Change
+from reconciler.controllers.runtime import Informer
+
+SYNC_TARGETS = "synctargets.workload.kcp.io"
+KEY_LABEL = "internal.workload.kcp.io/key"
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Why there are no credentials for a target, and what to do: shown in its conditions."""
+
+    why: str
+
+
+Credentials = Callable[[Object], "bytes | Missing"]
+"""From a SyncTarget (a stored object) to its kubeconfig (YAML or JSON)."""
+
+
+class Cluster(Protocol):
+    """A connection to a sync target."""
+
+    def ping(self) -> None:
+        """One cheap request. Raises Expected, whose text says why it did not answer."""
+
+    def served(self) -> Mapping[GroupResource, tuple[str, ...]]:
+        """The namespaced resources that can be written, with their versions, the preferred first. Asks anew."""
+
+    def close(self) -> None:
+        """Ends all requests under way."""
+
+
+class TargetIndex:
+    """Where each sync target's object stands. Call `load` before the informer starts."""
+
+    def __init__(self, objects: Objects, informer: Informer) -> None:
+        self._objects = objects
+        self._places: dict[str, Key] = {}
+        self._lock = threading.Lock()
+        informer.on(frozenset({SYNC_TARGETS}), self._changed)
+        informer.on_gap(self.load)
+
+    def load(self) -> None:
+        found = {}
+        for obj in self._objects.list(SYNC_TARGETS):
+            cluster, name = obj["metadata"]["annotations"]["kcp.io/cluster"], obj["metadata"]["name"]
+            found[sync_target_key(cluster, name)] = Key(SYNC_TARGETS, cluster, "", name)
+        with self._lock:
+            self._places = found
+
+    def place(self, key: str) -> Key | None:
+        with self._lock:
+            return self._places.get(key)
+
+    def get(self, key: str) -> Object | None:
+        """The SyncTarget with this key, as it is stored now."""
+        place = self.place(key)
+        return self._objects.get(place) if place else None
+
+    def keys(self) -> list[str]:
+        with self._lock:
+            return sorted(self._places)
+
+    def _changed(self, change: Change) -> None:
+        key = sync_target_key(change.key.cluster, change.key.name)
+        with self._lock:
+            if change.value is None:
+                self._places.pop(key, None)
+            else:
+                self._places[key] = change.key

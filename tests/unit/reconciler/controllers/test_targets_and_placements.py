@@ -1,0 +1,223 @@
+"""The loops together, over a real store, with connections that the test controls."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from apiserver.model import conditions
+from apiserver.model.identity import sync_target_key
+from apiserver.model.keys import Key
+from apiserver.model.kinds import GroupResource
+from apiserver.registry.kinds import KindTable
+from reconciler.controllers.bindings import Bindings, Role
+from reconciler.controllers.heartbeats import Heartbeats
+from reconciler.controllers.locations import Locations
+from reconciler.controllers.namespaces import Namespaces
+from reconciler.controllers.placements import Placements, World
+from reconciler.controllers.runtime import Expected, Informer
+from reconciler.controllers.settings import TargetSettings
+from reconciler.controllers.synctargets import SyncTargets
+from reconciler.controllers.targets import Cluster, Missing, TargetIndex
+from reconciler.plan.placement import LEAVING, SYNC_TARGET
+
+WEST, EAST = sync_target_key("infra0", "west"), sync_target_key("infra0", "east")
+QUICK = TargetSettings(heartbeat=0.05, again=0.05, threshold=0.3, tolerance=0.3, credentials=0.05)
+
+
+class FakeCluster:
+    def __init__(self, name: str) -> None:
+        self.name, self.dead = name, False
+
+    def ping(self) -> None:
+        if self.dead:
+            raise Expected("connection refused")
+
+    def served(self) -> Mapping[GroupResource, tuple[str, ...]]:
+        return {GroupResource("apps", "deployments"): ("v1",), GroupResource("", "configmaps"): ("v1",)}
+
+    def close(self) -> None: ...
+
+
+class NoKinds:
+    def kinds(self, cluster: str) -> KindTable:
+        return KindTable([])
+
+
+class Loops:
+    """Everything below the syncers, started."""
+
+    def __init__(self, fleet: Any) -> None:
+        self.fleet = fleet
+        self.clusters: dict[str, FakeCluster] = {}
+        self.missing: set[str] = set()
+        self.told: list[tuple[str, bool]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.durable: list[int] = []
+        objects = fleet.objects
+        self.informer = Informer(fleet.store)
+        self.heartbeats = Heartbeats(QUICK.threshold)
+        self.index = TargetIndex(objects, self.informer)
+        self.bindings = Bindings(objects, self.informer)
+        world = World(objects, NoKinds(), self.index, self.heartbeats, self.bindings, self.make_durable)
+        self.placements = Placements(world, self.informer, QUICK)
+        self.loops = [
+            SyncTargets(
+                objects, self.informer, self.heartbeats, self.credentials, self.connect, lambda _: {}, self.tell, QUICK
+            ),
+            Locations(objects, self.informer, self.heartbeats),
+            self.placements,
+            Namespaces(objects, self.informer, self.bindings),
+        ]
+
+    def make_durable(self, revision: int) -> None:
+        self.gate.wait()
+        self.durable.append(revision)
+
+    def credentials(self, target: dict[str, Any]) -> bytes | Missing:
+        name = target["metadata"]["name"]
+        return Missing(f"no Secret for {name}") if name in self.missing else name.encode()
+
+    def connect(self, kubeconfig: bytes) -> Cluster:
+        return self.clusters.setdefault(kubeconfig.decode(), FakeCluster(kubeconfig.decode()))
+
+    def tell(self, key: str, obj: dict[str, Any] | None, cluster: Cluster | None) -> None:
+        self.told.append((key, cluster is not None))
+
+    def start(self) -> None:
+        at = self.fleet.store.revision()
+        self.index.load()
+        for loop in self.loops:
+            loop.load()
+            loop.start()
+        self.informer.start(at)
+
+    def stop(self) -> None:
+        self.gate.set()
+        for loop in self.loops:
+            loop.stop()
+        self.informer.stop()
+
+
+@pytest.fixture
+def loops(fleet: Any) -> Iterator[Loops]:
+    made = Loops(fleet)
+    yield made
+    made.stop()
+
+
+def declare(fleet: Any, *targets: str) -> Key:
+    for name in targets:
+        fleet.put("synctargets", "infra0", name, labels={"cloud": "aws"}, spec={})
+    fleet.put("locations", "infra0", "aws", labels={"cloud": "aws"}, spec={"instanceSelector": {}})
+    fleet.put("namespaces", "shop0", "web", labels={"app": "foo"})
+    spec = {
+        "locationSelectors": [{"matchLabels": {"cloud": "aws"}}],
+        "namespaceSelector": {"matchLabels": {"app": "foo"}},
+        "locationWorkspace": "root:infra",
+    }
+    key: Key = fleet.put("placements", "shop0", "prod", spec=spec)
+    return key
+
+
+def decided(fleet: Any, key: Key) -> str:
+    return str(fleet.get(key)["metadata"]["annotations"].get(SYNC_TARGET, ""))
+
+
+def test_from_target_to_namespace(fleet: Any, loops: Loops, eventually: Any, written: Callable[[int], Any]) -> None:
+    key = declare(fleet, "west")
+    loops.gate.clear()
+    loops.start()
+    eventually(lambda: decided(fleet, key) == WEST)
+    assert loops.bindings.roles("shop0", "web") == {}, "not durable yet"
+    loops.gate.set()
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    assert int(fleet.get(key)["metadata"]["resourceVersion"]) in loops.durable
+    target = eventually(lambda: fleet.get(fleet.key("synctargets", "infra0", "west")))
+    assert conditions.is_true(target["status"]["conditions"], "Ready")
+    assert [r["resource"] for r in target["status"]["syncedResources"]] == ["configmaps", "deployments"]
+    eventually(lambda: fleet.get(fleet.key("locations", "infra0", "aws"))["status"]["availableInstances"] == 1)
+    status = eventually(lambda: fleet.get(key)["status"])
+    assert (status["phase"], status["selectedLocation"]["locationName"]) == ("Bound", "aws")
+    namespace = fleet.key("namespaces", "shop0", "web")
+    eventually(
+        lambda: conditions.is_true(fleet.get(namespace).get("status", {}).get("conditions"), "NamespaceScheduled")
+    )
+    assert (WEST, True) in loops.told
+    eventually(lambda: loops.informer.reached == fleet.store.revision())
+    at = fleet.store.revision()
+    pause = threading.Event()
+    pause.wait(QUICK.heartbeat * 5)
+    assert written(at) == [], "heartbeats are not written"
+
+
+def test_failover_after_the_tolerance(fleet: Any, loops: Loops, eventually: Any) -> None:
+    key = declare(fleet, "east", "west")
+    loops.start()
+    first = eventually(lambda: decided(fleet, key))
+    name, other = ("west", EAST) if first == WEST else ("east", WEST)
+    loops.clusters[name].dead = True
+    eventually(lambda: decided(fleet, key) == other)
+    assert fleet.get(key)["metadata"]["annotations"][LEAVING] == first
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {other: Role.HERE, first: Role.LEAVING})
+    loops.placements.left(key, first)
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {other: Role.HERE})
+
+
+def test_missing_credentials_are_a_condition_and_move_nothing(fleet: Any, loops: Loops, eventually: Any) -> None:
+    key = declare(fleet, "west")
+    loops.start()
+    eventually(lambda: decided(fleet, key) == WEST)
+    loops.missing.add("west")
+    target = fleet.key("synctargets", "infra0", "west")
+
+    def ready() -> str:
+        found = conditions.get(fleet.get(target)["status"]["conditions"], "Ready")
+        return str(found and found["reason"])
+
+    eventually(lambda: ready() == "CredentialsMissing")
+    fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws"}, spec={})
+    eventually(lambda: fleet.get(fleet.key("locations", "infra0", "aws"))["status"]["availableInstances"] == 1)
+    assert decided(fleet, key) == WEST
+    loops.missing.clear()
+    eventually(lambda: ready() == "Ready")
+
+
+def test_nothing_is_decided_before_the_fleet_is_loaded(fleet: Any, loops: Loops, eventually: Any) -> None:
+    fleet.loaded(False)
+    key = declare(fleet, "west")
+    loops.start()
+    eventually(lambda: loops.heartbeats.seen(WEST).sight.value == "answers")
+    assert decided(fleet, key) == ""
+    fleet.loaded(True)
+    eventually(lambda: decided(fleet, key) == WEST)
+
+
+def test_a_location_workspace_that_appears_later(fleet: Any, loops: Loops, eventually: Any) -> None:
+    fleet.put("namespaces", "shop0", "web", labels={"app": "foo"})
+    spec = {"locationSelectors": [{}], "namespaceSelector": {}, "locationWorkspace": "root:later"}
+    key = fleet.put("placements", "shop0", "prod", spec=spec)
+    loops.start()
+    eventually(lambda: "no workspace root:later" in str(fleet.get(key).get("status")))
+    fleet.put("synctargets", "later0", "t", spec={})
+    fleet.put("locations", "later0", "l", spec={"instanceSelector": {}})
+    fleet.workspace("root:later", "later0")
+    eventually(lambda: decided(fleet, key) == sync_target_key("later0", "t"))
+
+
+def test_a_deleted_placement_withdraws_and_a_relabelled_namespace_does_not(
+    fleet: Any, loops: Loops, eventually: Any
+) -> None:
+    key = declare(fleet, "west")
+    loops.start()
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    fleet.put("namespaces", "shop0", "web", labels={})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {})
+    fleet.put("namespaces", "shop0", "web", labels={"app": "foo"})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    fleet.delete(key)
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.WITHDRAWN})
