@@ -1,4 +1,6 @@
-"""Real Kubernetes clusters for end-to-end tests.
+"""Running servers and real Kubernetes clusters for end-to-end tests.
+
+`plane` starts `treeplane up` as a user does (support/plane.py says what one can do with it).
 
 A test that takes `real_cluster` or `two_real_clusters` gets the marker `clusters`. Where no cluster can be had it is
 skipped with the reason and listed at the end of the run; with CI=true it fails.
@@ -7,11 +9,14 @@ skipped with the reason and listed at the end of the run; with CI=true it fails.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from realclusters import binaries
 from realclusters.cluster import RealCluster, start_all
+from support.plane import Plane
 
 CLUSTER_FIXTURES = {"real_binaries", "real_cluster", "two_real_clusters"}
 _SKIPPED = "needs real Kubernetes clusters: "
@@ -30,6 +35,28 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in skipped:
             terminalreporter.line(report.nodeid)
         terminalreporter.line("To have them: put Go 1.26 or newer on PATH, or set KUBEBUILDER_ASSETS.")
+
+
+@pytest.fixture
+def example_fleet(tmp_path: Path) -> Path:
+    """A copy of examples/fleet-repo, to be changed at will."""
+    return Path(shutil.copytree(Path(__file__).parents[2] / "examples" / "fleet-repo", tmp_path / "fleet-repo"))
+
+
+@pytest.fixture
+def plane(tmp_path: Path) -> Iterator[Callable[..., Plane]]:
+    """A factory: `plane(repository, "--workers", "1")` is a running server that ends with the test."""
+    started: list[Plane] = []
+
+    def start(repository: Path | str, *arguments: str, data: Path | None = None) -> Plane:
+        new = Plane(repository, data or tmp_path / "server" / "data", *arguments)
+        started.append(new)
+        new.start()
+        return new
+
+    yield start
+    for each in started:
+        each.stop()
 
 
 @pytest.fixture(scope="session")

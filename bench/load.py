@@ -1,0 +1,186 @@
+"""N workspaces in one commit: how fast they are all Ready, and what each costs on disk and in memory.
+
+    .venv/bin/python bench/load.py 10000
+
+Each workspace is a workspace.yaml and one small ConfigMap, two files in a directory, fanned out over 256 grouping
+directories. `treeplane up` serves an empty fleet first; then the commit is pushed over https. The clock runs from the
+start of `git push` until every Workspace is Ready.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from measure import Usage, bytes_on_disk, size, table, usage, verdict
+from support.plane import Clone, Connection, Plane, PlaneError
+
+FLEET = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: bench}\n"
+ROOT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: about}\ndata: {this: is a benchmark}\n"
+WORKSPACE = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: universal, path: root}}\n"
+WORKSPACES = "/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces"
+PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Bytes: on disk under the data directory, and of all processes together."""
+
+    disk: dict[str, int]
+    processes: list[Usage]
+
+    @property
+    def resident(self) -> int:
+        return sum(each.own + each.mapped for each in self.processes)
+
+    @property
+    def stored(self) -> int:
+        return sum(self.disk.values())
+
+    @staticmethod
+    def of(plane: Plane) -> Footprint:
+        folders = [folder for folder in plane.data.iterdir() if folder.is_dir()]
+        disk = {folder.name: bytes_on_disk(folder) for folder in sorted(folders)}
+        return Footprint(disk, [taken for pid in plane.pids() if (taken := usage(pid))])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("workspaces", type=int, nargs="?", default=10_000)
+    parser.add_argument("--timeout", type=float, default=0, help="seconds; default: 60 and 10 per 1,000 workspaces")
+    options = parser.parse_args()
+    count: int = options.workspaces
+    with tempfile.TemporaryDirectory(prefix="treeplane-bench-") as name:
+        run(count, Path(name), options.timeout or 60 + count / 100)
+
+
+def run(count: int, folder: Path, timeout: float) -> None:
+    seed = folder / "seed"
+    (seed / "workspaces" / "root").mkdir(parents=True)
+    (seed / "treeplane.yaml").write_text(FLEET)
+    (seed / "workspaces" / "root" / "about.yaml").write_text(ROOT)
+    with Plane(seed, folder / "data") as plane:
+        clone = plane.clone(folder / "clone")
+        add(clone, count)
+        before = Footprint.of(plane)
+        start = time.monotonic()
+        clone.push("origin", "HEAD")
+        pushed = time.monotonic() - start
+        ready = wait_ready(plane, count, start, timeout)
+        check_last(plane, count)
+        report(count, pushed, ready, before, Footprint.of(plane))
+
+
+def directory(number: int) -> str:
+    name = f"ws-{number}"
+    return f"workspaces/root/{hashlib.sha256(name.encode()).hexdigest()[:2]}/{name}"
+
+
+def config(number: int) -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata: {{number: '{number}'}}\n"
+
+
+def add(clone: Clone, count: int) -> None:
+    """One commit with all workspaces, through fast-import: a work tree of 2 N files would take longer than the test."""
+    branch = clone.git("symbolic-ref", "HEAD").strip()
+    command = ["git", "-C", str(clone.folder), "fast-import", "--quiet"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as importer:
+        assert importer.stdin is not None
+        message = f"{count} workspaces"
+        who = "committer bench <bench@example.com> now"
+        importer.stdin.write(f"commit {branch}\n{who}\ndata {len(message)}\n{message}\nfrom {branch}^0\n".encode())
+        for number in range(count):
+            for file, content in (("workspace.yaml", WORKSPACE), ("settings.yaml", config(number))):
+                text = f"M 100644 inline {directory(number)}/{file}\ndata {len(content)}\n{content}\n"
+                importer.stdin.write(text.encode())
+        importer.stdin.close()
+    if importer.returncode:
+        raise PlaneError("git fast-import failed")
+
+
+def wait_ready(plane: Plane, count: int, start: float, timeout: float) -> float:
+    """Seconds since `start` at which all were there and Ready."""
+    connection = plane.connection()
+    shown = time.monotonic()
+    try:
+        while True:
+            found = counted(connection)
+            if found == count and all_ready(connection):
+                return time.monotonic() - start
+            now = time.monotonic()
+            if now > start + timeout:
+                raise PlaneError(f"{found} of {count} workspaces after {timeout:.0f} s: {plane.output()[-2000:]}")
+            if now > shown + 5:
+                shown = now
+                print(f"{found} of {count} workspaces", file=sys.stderr, flush=True)
+            time.sleep(0.05)
+    finally:
+        connection.close()
+
+
+def counted(connection: Connection) -> int:
+    """How many Workspaces root has, from the first page's count: cheap for the server and for us."""
+    answer = connection.request("GET", f"{WORKSPACES}?limit=1")
+    if answer.status != 200:
+        return -1
+    remaining: int = answer.body["metadata"].get("remainingItemCount", 0)
+    return len(answer.body["items"]) + remaining
+
+
+def all_ready(connection: Connection) -> bool:
+    token = ""
+    while True:
+        answer = connection.request("GET", f"{WORKSPACES}?limit={PAGE}" + (f"&continue={token}" if token else ""))
+        if answer.status != 200:
+            return False
+        if any(item.get("status", {}).get("phase") != "Ready" for item in answer.body["items"]):
+            return False
+        token = answer.body["metadata"].get("continue", "")
+        if not token:
+            return True
+
+
+def check_last(plane: Plane, count: int) -> None:
+    """A Ready workspace answers with its objects."""
+    found = plane.get(f"/clusters/root:ws-{count - 1}/api/v1/namespaces/default/configmaps/settings")
+    if found["data"]["number"] != str(count - 1):
+        raise PlaneError(f"the last workspace's ConfigMap is {found}")
+
+
+def report(count: int, pushed: float, ready: float, before: Footprint, after: Footprint) -> None:
+    rate = count / ready
+    table(
+        f"{count:,} workspaces in one commit",
+        [
+            ["push answered after", f"{pushed:.1f} s", ""],
+            ["all Ready after", f"{ready:.1f} s", ""],
+            ["workspaces per second", f"{rate:,.0f}", "expected ≥ 1,000", verdict(rate >= 1000)],
+        ],
+    )
+    limit = 20 * 1024
+    rows = [["", "total", "per workspace"]]
+    for name, total in after.disk.items():
+        grown = total - before.disk.get(name, 0)
+        if grown:
+            rows.append([f"{name}/", size(total), size(grown / count)])
+    for name, total, grown in (
+        ("on disk", after.stored, after.stored - before.stored),
+        ("resident memory", after.resident, after.resident - before.resident),
+    ):
+        rows.append([name, size(total), size(grown / count), "expected ≤ 20 KiB", verdict(grown / count <= limit)])
+    table("bytes", rows)
+    rows = [["process", "CPU", "own memory", "share of mapped files"]]
+    rows += [[each.name, f"{each.cpu_seconds:.1f} s", size(each.own), size(each.mapped)] for each in after.processes]
+    table("processes", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,340 @@
+"""A running `treeplane up`, as a user has it: a process, a kubeconfig, a printed line to clone with.
+
+For end-to-end tests and benchmarks. It uses nothing of the product's code, only what a user sees.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import shlex
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+from realclusters import binaries
+from realclusters.processes import Process, free_ports
+
+READY_SECONDS = 60.0
+_COMMAND = Path(sys.executable).with_name("treeplane")
+
+
+class PlaneError(Exception):
+    """It did not start, or answered otherwise than asked for; the text has its last words."""
+
+
+@dataclass(slots=True)
+class Answer:
+    status: int
+    body: Any
+    """Decoded JSON, or text."""
+
+
+class Plane:
+    """`treeplane up REPOSITORY --data-dir DATA …` on a free port. start() and stop() may alternate."""
+
+    def __init__(self, repository: Path | str, data: Path, *arguments: str) -> None:
+        self.repository = repository
+        self.data = data
+        self.arguments = arguments
+        self.port = free_ports(1)[0]
+        self._process: Process | None = None
+        self._log_start = 0
+
+    # -- life ---------------------------------------------------------------------------------------------------
+
+    def start(self, seconds: float = READY_SECONDS) -> None:
+        """Start and return when it serves and has printed what to type."""
+        self.data.mkdir(parents=True, exist_ok=True)
+        listen = f"127.0.0.1:{self.port}"
+        command = [str(_COMMAND), "up", str(self.repository), "--data-dir", str(self.data), "--listen", listen]
+        folder = self.data.parent
+        log = folder / "treeplane.log"
+        self._log_start = log.stat().st_size if log.exists() else 0
+        self._process = Process([*command, *self.arguments], folder)
+        deadline = time.monotonic() + seconds
+        while not self._serves():
+            if self._process.ended():
+                raise PlaneError(f"`treeplane up` ended: {self.output()[-2000:]}")
+            if time.monotonic() > deadline:
+                said = self.output()[-2000:]
+                self.stop()
+                raise PlaneError(f"`treeplane up` was not ready after {seconds:.0f} s: {said}")
+            time.sleep(0.02)
+
+    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = 20) -> None:
+        """Stop as Ctrl-C does; SIGKILL for a crash."""
+        if self._process is not None:
+            self._process.end(number, seconds)
+            self._process = None
+
+    def __enter__(self) -> Plane:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def output(self) -> str:
+        """What this run of it has printed so far."""
+        log = self.data.parent / "treeplane.log"
+        return log.read_bytes()[self._log_start :].decode(errors="replace") if log.exists() else ""
+
+    def _serves(self) -> bool:
+        if not self.kubeconfig.exists() or (self._hosts() and not self._clone_words()):
+            return False
+        try:
+            return self.request("GET", "/readyz").status == 200
+        except (OSError, http.client.HTTPException, KeyError, TypeError):
+            return False
+
+    def _hosts(self) -> bool:
+        """Whether the server hosts the repository: it does where it was given a plain directory."""
+        path = Path(str(self.repository))
+        return path.is_dir() and not (path / ".git").exists() and not (path / "HEAD").exists()
+
+    # -- the API --------------------------------------------------------------------------------------------------
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.data / "admin.kubeconfig"
+
+    def connection(self, seconds: float | None = 30) -> Connection:
+        return Connection(Credentials.read(self.kubeconfig), seconds)
+
+    def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
+        """One request as the administrator; the path begins at the server's root."""
+        connection = self.connection()
+        try:
+            return connection.request(method, path, body, content_type)
+        finally:
+            connection.close()
+
+    def get(self, path: str) -> Any:
+        """The decoded answer to a GET. Raises PlaneError unless it is 200."""
+        answer = self.request("GET", path)
+        if answer.status != 200:
+            raise PlaneError(f"GET {path}: {answer.status} {answer.body}")
+        return answer.body
+
+    def kubectl(self, *arguments: str, workspace: str = "", check: bool = True) -> str:
+        """Run kubectl as the administrator, in a workspace if one is named; its standard output."""
+        command = [kubectl_program(), "--kubeconfig", str(self.kubeconfig)]
+        if workspace:
+            command += ["--server", f"{Credentials.read(self.kubeconfig).url}/clusters/{workspace}"]
+        result = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+        if check and result.returncode != 0:
+            raise PlaneError(f"kubectl {' '.join(arguments)}: {result.stderr.strip()}")
+        return result.stdout
+
+    # -- git ------------------------------------------------------------------------------------------------------
+
+    def _clone_words(self) -> list[str]:
+        """The line to clone with, as printed."""
+        for line in self.output().splitlines():
+            if line.strip().startswith("git clone "):
+                return shlex.split(line)
+        return []
+
+    def clone(self, folder: Path) -> Clone:
+        """Clone with the printed line; its last word, the folder, is replaced."""
+        words = self._clone_words()
+        if not words:
+            raise PlaneError(f"no line to clone with was printed: {self.output()[-2000:]}")
+        environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
+        command = [*words[:-1], str(folder)]
+        result = subprocess.run(command, env=environment, cwd=self.data.parent, capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            raise PlaneError(f"{shlex.join(words)}: {result.stderr.strip()}")
+        return Clone(folder)
+
+    # -- what it costs --------------------------------------------------------------------------------------------
+
+    def pids(self) -> list[int]:
+        """It and all its descendants."""
+        if self._process is None:
+            return []
+        found = [self._process.pid]
+        for pid in found:
+            for task in Path(f"/proc/{pid}/task").glob("*/children"):
+                found += [int(child) for child in _read(task).split()]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Clone:
+    """A work tree cloned from the server."""
+
+    folder: Path
+
+    def git(self, *arguments: str, check: bool = True) -> str:
+        """Standard output; PlaneError with standard error if git fails."""
+        identity = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "gc.auto=0"]
+        command = ["git", "-C", str(self.folder), *identity, *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if check and result.returncode != 0:
+            raise PlaneError(f"git {' '.join(arguments)}: {result.stderr.strip()}")
+        return result.stdout
+
+    def write(self, path: str, content: str) -> None:
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+
+    def commit(self, message: str) -> str:
+        """Commit everything in the work tree; the commit's id."""
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", message)
+        return self.git("rev-parse", "HEAD").strip()
+
+    def push(self, *arguments: str) -> None:
+        self.git("push", "--quiet", *arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a kubeconfig's current context says: the server without a workspace's path, and who asks."""
+
+    url: str
+    host: str
+    port: int
+    tls: ssl.SSLContext
+    headers: dict[str, str]
+
+    @staticmethod
+    def read(kubeconfig: Path) -> Credentials:
+        config = yaml.safe_load(kubeconfig.read_text())
+        context = _named(config["contexts"], config["current-context"])["context"]
+        cluster = _named(config["clusters"], context["cluster"])["cluster"]
+        user = _named(config["users"], context["user"])["user"]
+        url = urlsplit(cluster["server"])
+        tls = ssl.create_default_context(cadata=_content(cluster, "certificate-authority", kubeconfig))
+        if "client-certificate" in user or "client-certificate-data" in user:
+            pair = kubeconfig.parent / f".test-client-{os.getpid()}-{threading.get_ident()}.pem"
+            content = _content(user, "client-certificate", kubeconfig) + _content(user, "client-key", kubeconfig)
+            pair.touch(0o600)
+            try:
+                pair.write_text(content)
+                tls.load_cert_chain(pair)
+            finally:
+                pair.unlink()
+        headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
+        return Credentials(
+            f"{url.scheme}://{url.netloc}", url.hostname or "127.0.0.1", url.port or 443, tls, headers
+        )
+
+
+class Connection:
+    """A kept-alive connection: raw HTTP, so that what is measured is the server."""
+
+    def __init__(self, credentials: Credentials, seconds: float | None) -> None:
+        self._headers = {**credentials.headers, "Accept": "application/json"}
+        self._http = http.client.HTTPSConnection(
+            credentials.host, credentials.port, timeout=seconds, context=credentials.tls
+        )
+
+    def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
+        data = None if body is None else json.dumps(body)
+        headers = {**self._headers, **({"Content-Type": content_type} if data else {})}
+        self._http.request(method, path, data, headers)
+        response = self._http.getresponse()
+        read = response.read()
+        is_json = response.headers.get_content_type() == "application/json"
+        return Answer(response.status, json.loads(read) if is_json else read.decode())
+
+    def stream(self, path: str) -> http.client.HTTPResponse:
+        """The open answer to a watch: read it line by line."""
+        self._http.request("GET", path, headers=self._headers)
+        response = self._http.getresponse()
+        if response.status != 200:
+            raise PlaneError(f"GET {path}: {response.status} {response.read().decode()}")
+        return response
+
+    def close(self) -> None:
+        self._http.close()
+
+
+@dataclass(slots=True)
+class Sightings:
+    """When something was first seen in a watch: token → time.monotonic(). Filled by a thread (see `follow`)."""
+
+    times: dict[str, float] = field(default_factory=dict)
+    failure: str = ""
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def note(self, token: str, at: float) -> None:
+        with self._changed:
+            self.times.setdefault(token, at)
+            self._changed.notify_all()
+
+    def fail(self, why: str) -> None:
+        with self._changed:
+            self.failure = self.failure or why
+            self._changed.notify_all()
+
+    def wait(self, token: str, seconds: float) -> float:
+        """The time at which it was seen. Raises PlaneError if that does not happen in time."""
+        with self._changed:
+            self._changed.wait_for(lambda: token in self.times or self.failure, seconds)
+            if token not in self.times:
+                raise PlaneError(self.failure or f"{token} was not seen within {seconds:g} s")
+            return self.times[token]
+
+
+def follow(stream: Callable[[], http.client.HTTPResponse], token: Callable[[Any], str | None]) -> Sightings:
+    """Read a watch in a thread; `token` names what an object of an event shows, or None."""
+    seen = Sightings()
+    response = stream()
+
+    def read() -> None:
+        try:
+            for line in response:
+                at = time.monotonic()
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    seen.fail(f"the watch ended: {event['object']}")
+                    return
+                found = token(event["object"]) if event["type"] != "BOOKMARK" else None
+                if found is not None:
+                    seen.note(found, at)
+            seen.fail("the watch was closed")
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            seen.fail(f"the watch broke: {error!r}")
+
+    threading.Thread(target=read, daemon=True).start()
+    return seen
+
+
+def kubectl_program() -> str:
+    """The kubectl on PATH, else the one built for real clusters (raises binaries.Unavailable)."""
+    return shutil.which("kubectl") or binaries.find().kubectl
+
+
+def _named(items: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    return next(item for item in items if item["name"] == name)
+
+
+def _content(section: dict[str, Any], key: str, kubeconfig: Path) -> str:
+    """PEM of `key`, which stands in the kubeconfig (`key-data`) or in a file beside it."""
+    if f"{key}-data" in section:
+        return base64.b64decode(section[f"{key}-data"]).decode()
+    return (kubeconfig.parent / str(section[key])).read_text()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
