@@ -153,9 +153,8 @@ class Plane:
         words = self._clone_words()
         if not words:
             raise PlaneError(f"no line to clone with was printed: {self.output()[-2000:]}")
-        environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig)}
         command = [*words[:-1], str(folder)]
-        result = subprocess.run(command, env=environment, cwd=self.data.parent, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, cwd=self.data.parent, capture_output=True, text=True, check=False)
         if result.returncode != 0:
             raise PlaneError(f"{shlex.join(words)}: {result.stderr.strip()}")
         return Clone(folder)
