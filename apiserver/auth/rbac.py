@@ -32,6 +32,9 @@ _NO_RULE = Decision(False)
 _RESOURCES = tuple(
     storage_name(RBAC_GROUP, r) for r in ("clusterroles", "roles", "clusterrolebindings", "rolebindings")
 )
+MARKED = frozenset(_RESOURCES)
+"""Resources whose changes a store must count in `marked()` for an Authorizer to notice them."""
+
 _KEPT = 20_000
 """Workspaces whose compiled policy is kept; an ordinary one takes a few kilobytes."""
 _FAR = 20_000

@@ -1,0 +1,99 @@
+"""What a server has besides the Kubernetes API: health of the process, metrics, the hosted repository.
+
+A FastAPI application, used by app.py; the Kubernetes API hangs below it as a bare ASGI application.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+
+from apiserver.auth.authn import Authenticator
+from apiserver.auth.denial import denial
+from apiserver.auth.rbac import Authorizer
+from apiserver.auth.user import Attributes
+from apiserver.model.errors import StatusError
+from apiserver.model.paths import ROOT
+from apiserver.registry.tree import fleet
+from apiserver.storage.protocol import Store
+
+
+@dataclass(slots=True)
+class Counters:
+    """Of one process, since its start."""
+
+    requests: int = 0
+    active: int = 0
+    watches: int = 0
+    started: float = field(default_factory=time.time)
+
+
+class Shell:
+    """Answers for the server itself."""
+
+    def __init__(self, store: Store, authenticator: Authenticator, authorizer: Authorizer, counters: Counters) -> None:
+        self._store = store
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._counters = counters
+
+    def routes(self, app: FastAPI) -> None:
+        for path in ("/healthz", "/livez"):
+            app.add_api_route(path, self.alive, methods=["GET", "HEAD"], response_class=PlainTextResponse)
+        app.add_api_route("/readyz", self.ready, methods=["GET", "HEAD"], response_class=PlainTextResponse)
+        app.add_api_route("/metrics", self.metrics, response_class=PlainTextResponse)
+        app.add_exception_handler(StatusError, refuse)
+
+    async def alive(self, request: Request) -> PlainTextResponse:
+        """Asked by probes, which have no credentials; it tells nothing but that the process answers."""
+        text = f"[+]ping ok\n{request.url.path[1:]} check passed\n" if "verbose" in request.query_params else "ok"
+        return PlainTextResponse(text)
+
+    async def ready(self, request: Request) -> PlainTextResponse:
+        """Whether the fleet's first load is complete."""
+        at = fleet(self._store)
+        state = "ok" if at.loaded else f"failed: the fleet is being loaded ({at.done} of {at.total} workspaces)"
+        verdict = f"readyz check {'passed' if at.loaded else 'failed'}\n"
+        text = f"[+]ping ok\n[{'+' if at.loaded else '-'}]load {state}\n{verdict}"
+        brief = at.loaded and "verbose" not in request.query_params
+        return PlainTextResponse("ok" if brief else text, 200 if at.loaded else 500)
+
+    async def metrics(self, request: Request) -> PlainTextResponse:
+        """Prometheus' text format, for whoever may `get` /metrics in the workspace root."""
+        user = self._authenticator.authenticate(dict(request.scope))
+        asked = Attributes("get", path="/metrics")
+        decision = self._authorizer.authorize(ROOT, user, asked)
+        if not decision.allowed:
+            raise denial(user, asked, decision.reason)
+        return PlainTextResponse(self._exposition(), media_type="text/plain; version=0.0.4")
+
+    def _exposition(self) -> str:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        counters = self._counters
+        # Workers share the port, so a scrape meets any of them: the label tells which.
+        label = f'{{worker="{os.getpid()}"}}'
+        lines = [
+            *_metric("treeplane_requests_total", "counter", "Requests answered.", label, counters.requests),
+            *_metric("treeplane_requests_active", "gauge", "Requests under way.", label, counters.active),
+            *_metric("treeplane_watches", "gauge", "Open watches.", label, counters.watches),
+            *_metric("process_cpu_seconds_total", "counter", "CPU time.", label, usage.ru_utime + usage.ru_stime),
+            *_metric("process_start_time_seconds", "gauge", "Start, since 1970.", label, counters.started),
+            *_metric("process_resident_memory_peak_bytes", "gauge", "Peak.", label, usage.ru_maxrss * 1024),
+            *_metric("treeplane_store_revision", "gauge", "The store's revision.", "", self._store.revision()),
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def _metric(name: str, kind: str, meaning: str, label: str, value: float) -> tuple[str, str, str]:
+    return f"# HELP {name} {meaning}", f"# TYPE {name} {kind}", f"{name}{label} {value}"
+
+
+async def refuse(_: Request, error: Any) -> Response:
+    """A StatusError as JSON."""
+    return JSONResponse(error.as_status(), error.code)

@@ -1,0 +1,112 @@
+"""A server with TLS, a store and a stand-in for the Kubernetes API, in a thread; and a git that talks to it."""
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import pytest
+
+from apiserver.app import App
+from apiserver.auth.authn import Authenticator
+from apiserver.auth.pki import Keys, ensure_keys, issue_client
+from apiserver.auth.rbac import Authorizer
+from apiserver.endpoints.githooks import install_hooks
+from apiserver.launch import listen
+from apiserver.model.keys import Key
+from apiserver.settings import ServerSettings
+from apiserver.storage.protocol import Put, Store
+from apiserver.stores import open_main_store
+from apiserver.worker import server
+
+RBAC = "rbac.authorization.k8s.io"
+
+
+class Running(NamedTuple):
+    """`git(folder, *arguments, user=…)` runs git as that certificate's user and returns the finished process."""
+
+    settings: ServerSettings
+    keys: Keys
+    store: Store
+    git: Callable[..., subprocess.CompletedProcess[str]]
+
+    @property
+    def url(self) -> str:
+        return self.settings.url
+
+    @property
+    def repository(self) -> str:
+        return f"{self.url}/git/fleet.git"
+
+    def allow(self, user: str, verb: str) -> None:
+        """`verb` on the repository for `user`, with access to the workspace root."""
+        rules = [{"verbs": ["access"], "nonResourceURLs": ["/"]}, {"verbs": [verb], "nonResourceURLs": ["/git/*"]}]
+        name = f"{user}-{verb}"
+        role = {"metadata": {"name": name}, "rules": rules}
+        subjects = [{"kind": "User", "name": user}]
+        binding = {"metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": name}, "subjects": subjects}
+        self.store.write(
+            Put(Key(f"clusterroles.{RBAC}", "root", "", name), orjson.dumps(role)),
+            Put(Key(f"clusterrolebindings.{RBAC}", "root", "", name), orjson.dumps(binding)),
+        ).result(10)
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    """In place of the Kubernetes API: says what it was asked and by whom."""
+    tls = scope["extensions"]["tls"]
+    body = orjson.dumps({"path": scope["path"], "tls": tls})
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def clean_git(folder: Path, *arguments: str, settings: dict[str, str] | None = None) -> Any:
+    """git without the settings of this machine."""
+    found = {"user.name": "t", "user.email": "t@example.org", "init.defaultBranch": "main", **(settings or {})}
+    pairs = [part for key, value in found.items() for part in ("-c", f"{key}={value}")]
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
+    command = ["git", *pairs, *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Running]:
+    data = tmp_path / "data"
+    keys = ensure_keys(data / "keys")
+    issue_client(keys.directory, "bob", "bob", ["devs"])
+    git_dir = tmp_path / "fleet.git"
+    assert clean_git(tmp_path, "init", "--bare", str(git_dir)).returncode == 0
+    install_hooks(git_dir, "main", "treeplane/status")
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text("bobs-token,bob,1\n")
+    listener = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    settings = ServerSettings(
+        data, keys.directory, port=port, git_dir=git_dir, token_auth_file=tokens, sync_writes=False
+    )
+    store = open_main_store(settings)
+    authenticator, authorizer = Authenticator(tokens), Authorizer(store)
+    worker = server(App(settings, store, authenticator, authorizer, echo), settings, lambda: None)
+    thread = threading.Thread(target=worker.run, args=([listener],))
+    thread.start()
+
+    def git(folder: Path, *arguments: str, user: str = "admin") -> Any:
+        tls = {"http.sslCAInfo": str(keys.ca)}
+        if user:
+            pair = keys.pair(user)
+            tls |= {"http.sslCert": str(pair.certificate), "http.sslKey": str(pair.key)}
+        return clean_git(folder, *arguments, settings=tls)
+
+    yield Running(settings, keys, store, git)
+    worker.should_exit = True
+    thread.join(30)
+    store.close()

@@ -1,0 +1,93 @@
+"""The shell and the dispatcher, over real TLS."""
+
+import http.client
+import json
+import ssl
+from typing import Any
+
+import pytest
+
+from apiserver.auth.pki import ensure_keys
+from apiserver.registry.tree import FLEET_KEY, FleetRecord
+from apiserver.storage.protocol import Put
+
+
+@pytest.fixture
+def get(running: Any) -> Any:
+    """`get(path, user)` → (status, body); user "" shows no certificate."""
+
+    def ask(path: str, user: str = "admin", headers: dict[str, str] | None = None, method: str = "GET") -> Any:
+        context = ssl.create_default_context(cafile=running.keys.ca)
+        if user:
+            pair = running.keys.pair(user)
+            context.load_cert_chain(pair.certificate, pair.key)
+        connection = http.client.HTTPSConnection("127.0.0.1", running.settings.port, context=context, timeout=30)
+        try:
+            connection.request(method, path, headers=headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    return ask
+
+
+def test_everything_else_is_the_kubernetes_api(get: Any) -> None:
+    status, body = get("/clusters/root:a/api/v1/namespaces?limit=500")
+    assert status == 200
+    assert json.loads(body) == {
+        "path": "/clusters/root:a/api/v1/namespaces",
+        "tls": {"user": "treeplane-admin", "groups": ["system:masters"]},
+    }
+    assert json.loads(get("/", user="")[1]) == {"path": "/", "tls": None}
+
+
+def test_a_certificate_of_someone_else_is_refused(running: Any, tmp_path: Any, get: Any) -> None:
+    other = ensure_keys(tmp_path / "other").admin
+    context = ssl.create_default_context(cafile=running.keys.ca)
+    context.load_cert_chain(other.certificate, other.key)
+    connection = http.client.HTTPSConnection("127.0.0.1", running.settings.port, context=context, timeout=30)
+    with pytest.raises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
+        connection.request("GET", "/healthz")
+        connection.getresponse()
+    connection.close()
+
+
+def test_health(get: Any, running: Any) -> None:
+    assert get("/healthz", user="") == (200, "ok")
+    assert get("/livez?verbose", user="") == (200, "[+]ping ok\nlivez check passed\n")
+    status, body = get("/readyz", user="")
+    assert status == 500
+    assert "being loaded" in body
+    running.store.write(Put(FLEET_KEY, FleetRecord(loaded=True).encode())).result(10)
+    assert get("/readyz", user="") == (200, "ok")
+
+
+def test_metrics_need_a_right(get: Any, running: Any) -> None:
+    status, body = get("/metrics")
+    assert status == 200
+    assert f"treeplane_store_revision {running.store.revision()}" in body
+    assert get("/metrics", user="bob")[0] == 403
+    assert "cannot get path" in json.loads(get("/metrics", user="bob")[1])["message"]
+    assert get("/metrics", user="")[0] == 401
+
+
+def test_there_are_no_documentation_routes(get: Any) -> None:
+    for path in ("/docs", "/redoc", "/openapi.json"):
+        assert json.loads(get(path)[1])["path"] == path
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "status"),
+    [
+        ("/git/fleet.git/HEAD", "GET", 404),
+        ("/git/fleet.git/objects/info/packs", "GET", 404),
+        ("/git/fleet.git/info/refs", "GET", 404),
+        ("/git/fleet.git/git-upload-pack", "GET", 405),
+        ("/git/other.git/info/refs?service=git-upload-pack", "GET", 404),
+        ("/git/fleet.git/../../info/refs?service=git-upload-pack", "GET", 404),
+        ("/git/fleet.git/%2e%2e/info/refs?service=git-upload-pack", "GET", 404),
+    ],
+)
+def test_only_the_smart_protocol(get: Any, path: str, method: str, status: int) -> None:
+    assert get(path, method=method)[0] == status

@@ -1,0 +1,114 @@
+"""The hosted repository: real git, over TLS, as several users."""
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apiserver.push import listen_push
+
+
+def commit(folder: Path, running: Any, name: str, content: str) -> None:
+    (folder / name).write_text(content)
+    running.git(folder, "add", name)
+    assert running.git(folder, "commit", "-qm", f"write {name}").returncode == 0
+
+
+@pytest.fixture
+def clone(tmp_path: Path, running: Any) -> Path:
+    """With one commit pushed."""
+    done = running.git(tmp_path, "clone", running.repository, "fleet")
+    assert done.returncode == 0, done.stderr
+    commit(tmp_path / "fleet", running, "a.txt", "1")
+    done = running.git(tmp_path / "fleet", "push", "origin", "HEAD:main")
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "fleet"
+
+
+def test_clone_push_fetch(tmp_path: Path, running: Any, clone: Path) -> None:
+    assert running.git(tmp_path, "clone", running.repository, "second").returncode == 0
+    commit(clone, running, "b.txt", "2")
+    assert running.git(clone, "push", "origin", "HEAD:main").returncode == 0
+    done = running.git(tmp_path / "second", "pull")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "second" / "b.txt").read_text() == "2"
+
+
+def test_a_large_push_is_streamed(running: Any, clone: Path) -> None:
+    # Larger than http.postBuffer, so chunked, and a gzipped negotiation afterwards.
+    (clone / "large").write_bytes(os.urandom(3 * 1024 * 1024))
+    running.git(clone, "add", "large")
+    running.git(clone, "commit", "-qm", "large")
+    done = running.git(clone, "push", "origin", "HEAD:main")
+    assert done.returncode == 0, done.stderr
+    done = running.git(clone.parent, "clone", running.repository, "again")
+    assert done.returncode == 0, done.stderr
+    assert (clone.parent / "again" / "large").read_bytes() == (clone / "large").read_bytes()
+
+
+def test_without_credentials_git_says_so(tmp_path: Path, running: Any) -> None:
+    done = running.git(tmp_path, "clone", running.repository, "x", user="")
+    assert done.returncode != 0
+    assert "could not read Username" in done.stderr
+
+
+def test_a_wrong_token_git_says_so(tmp_path: Path, running: Any) -> None:
+    done = running.git(tmp_path, "clone", running.repository.replace("https://", "https://x:wrong@"), "x", user="")
+    assert done.returncode != 0
+    assert "remote: Unauthorized" in done.stderr
+    assert "Authentication failed" in done.stderr
+
+
+def test_a_token_as_password_and_as_bearer(tmp_path: Path, running: Any, clone: Path) -> None:
+    running.allow("bob", "get")
+    url = running.repository.replace("https://", "https://bob:bobs-token@")
+    assert running.git(tmp_path, "clone", url, "x", user="").returncode == 0
+    header = "http.extraHeader=Authorization: Bearer bobs-token"
+    done = running.git(tmp_path, "-c", header, "clone", running.repository, "y", user="")
+    assert done.returncode == 0, done.stderr
+
+
+def test_fetch_is_get_and_push_is_update(tmp_path: Path, running: Any, clone: Path) -> None:
+    done = running.git(tmp_path, "clone", running.repository, "x", user="bob")
+    assert done.returncode != 0
+    assert 'remote: forbidden: User "bob" cannot get path "/git/fleet.git"' in done.stderr
+    running.allow("bob", "get")
+    assert running.git(tmp_path, "clone", running.repository, "x", user="bob").returncode == 0
+    commit(tmp_path / "x", running, "c.txt", "3")
+    done = running.git(tmp_path / "x", "push", "origin", "HEAD:main", user="bob")
+    assert 'remote: forbidden: User "bob" cannot update path "/git/fleet.git"' in done.stderr
+    running.allow("bob", "update")
+    done = running.git(tmp_path / "x", "push", "origin", "HEAD:main", user="bob")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_served_branch_is_neither_rewritten_nor_deleted(running: Any, clone: Path) -> None:
+    running.git(clone, "commit", "--amend", "-m", "other")
+    done = running.git(clone, "push", "--force", "origin", "HEAD:main")
+    assert "remote: treeplane: refs/heads/main is the served branch and cannot be rewritten" in done.stderr
+    done = running.git(clone, "push", "origin", ":main")
+    assert done.returncode != 0
+    done = running.git(clone, "push", "--force", "origin", "HEAD:side")
+    assert done.returncode == 0, done.stderr
+    assert running.git(clone, "push", "origin", ":side").returncode == 0
+
+
+def test_the_status_branch_is_the_servers(running: Any, clone: Path) -> None:
+    done = running.git(clone, "push", "origin", "HEAD:treeplane/status")
+    assert "remote: treeplane: refs/heads/treeplane/status is written by the server alone" in done.stderr
+    bare = str(running.settings.git_dir)
+    assert running.git(clone, "push", bare, "HEAD:treeplane/status").returncode != 0
+
+
+def test_a_push_rings(running: Any, clone: Path) -> None:
+    rung = threading.Event()
+    stop = listen_push(running.settings.data_dir, rung.set)
+    try:
+        running.git(clone, "fetch")
+        commit(clone, running, "d.txt", "4")
+        assert running.git(clone, "push", "origin", "HEAD:main").returncode == 0
+        assert rung.wait(10)
+    finally:
+        stop()
