@@ -1,0 +1,246 @@
+"""What differs between the workspaces of two trees, at the cost of the difference.
+
+Called by the loader for each commit. Directories with equal ids, equal owners and equal ignore rules are not opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from apiserver.model import paths
+from reconciler.layout import ignore
+from reconciler.layout.errors import BadFile
+from reconciler.layout.tree import ROOT, TOP, Level, WorkspaceDir, WorkspaceTree
+from reconciler.repository.difference import FileChange
+from reconciler.repository.objects import Entry
+
+Known = Callable[[str], Collection[str]]
+"""The directories in which a path was found before; empty when that is not known, which makes it be searched."""
+
+
+@dataclass(slots=True)
+class Touched:
+    """Workspace paths by what became of them; each is in one of the sets at most.
+
+    `changed`: own manifests, the workspace.yaml or the directory. `orphaned` (also in `changed`): the workspace.yaml
+    went but these manifests remain; the workspace still owns them (see WorkspaceTree.claims).
+    """
+
+    changed: set[str] = field(default_factory=set)
+    appeared: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
+    orphaned: dict[str, list[str]] = field(default_factory=dict)
+
+
+class _Side(NamedTuple):
+    """One directory in one of the trees: None as tree where it is absent there."""
+
+    tree: str | None
+    owner: str
+    stack: ignore.Stack
+
+
+def touched(new: WorkspaceTree, old: WorkspaceTree, known: Known | None = None) -> Touched:
+    """Which workspaces a commit touches. Completes `new.claims` and `new.duplicates`.
+
+    Raises BadFile when `new` has no root: then nothing was removed, something went wrong.
+    """
+    fault = new.fault()
+    if fault is not None:
+        raise BadFile([fault])
+    return _Comparison(new, old, known).run()
+
+
+def changes(
+    new: WorkspaceTree, workspace: WorkspaceDir, old: WorkspaceTree, old_workspace: WorkspaceDir | None
+) -> Iterator[FileChange]:
+    """The own files of `workspace` that differ from those of `old_workspace` (None: all are new).
+
+    A file that another workspace owned before, because a workspace.yaml came or went between them, is created here and
+    deleted there.
+    """
+    if old_workspace is None:
+        yield from (FileChange(path, None, entry) for path, entry in new.files(workspace))
+        return
+    if workspace.directory != old_workspace.directory:
+        yield from (FileChange(path, entry, None) for path, entry in old.files(old_workspace))
+        yield from (FileChange(path, None, entry) for path, entry in new.files(workspace))
+        return
+    above = workspace.directory.rpartition("/")[0]
+    was, now = old.stack(above), new.stack(above)
+    if (
+        workspace.tree == old_workspace.tree
+        and ignore.same(was, now)
+        and not _claims_differ(new, old, workspace.directory)
+    ):
+        return
+    yield from _own_changes(
+        new,
+        old,
+        workspace.directory,
+        new.look(workspace.tree, workspace.directory, now),
+        old.look(old_workspace.tree, workspace.directory, was),
+    )
+
+
+def _own_changes(
+    new: WorkspaceTree, old: WorkspaceTree, directory: str, now: Level | None, was: Level | None
+) -> Iterator[FileChange]:
+    """Of one directory that the workspace owns in both trees, or in the one whose level is given."""
+    before = {e.name: e for e in was.files} if was else {}
+    after = {e.name: e for e in now.files} if now else {}
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            yield FileChange(f"{directory}/{name}", before.get(name), after.get(name))
+    old_subs = {e.name: e for e in was.directories} if was else {}
+    new_subs = {e.name: e for e in now.directories} if now else {}
+    alike = was is not None and now is not None and ignore.same(was.stack, now.stack)
+    for name in sorted(old_subs.keys() | new_subs.keys()):
+        below = f"{directory}/{name}"
+        if alike and old_subs.get(name) == new_subs.get(name) and not _claims_differ(new, old, below):
+            continue
+        old_level = _grouping(old, old_subs.get(name), below, was)
+        new_level = _grouping(new, new_subs.get(name), below, now)
+        if old_level is not None or new_level is not None:
+            yield from _own_changes(new, old, below, new_level, old_level)
+
+
+def _grouping(tree: WorkspaceTree, sub: Entry | None, directory: str, above: Level | None) -> Level | None:
+    """A subdirectory that belongs to the same workspace; None when it is absent or a workspace itself."""
+    if sub is None or above is None:
+        return None
+    level = tree.look(sub.id, directory, above.stack)
+    return level if tree.boundary(level, directory, "") is None else None
+
+
+def _claims_differ(new: WorkspaceTree, old: WorkspaceTree, directory: str) -> bool:
+    if not new.claims and not old.claims:
+        return False
+    inside = directory + "/"
+    return any(
+        new.claims.get(claim) != old.claims.get(claim)
+        for claim in new.claims.keys() | old.claims.keys()
+        if claim == directory or claim.startswith(inside)
+    )
+
+
+class _Comparison:
+    """One run of `touched`. `came` and `gone` hold the directories of paths that one tree has and the other has not."""
+
+    def __init__(self, new: WorkspaceTree, old: WorkspaceTree, known: Known | None) -> None:
+        self._new, self._old = new, old
+        self._known = known
+        self._out = Touched()
+        self._came: dict[str, set[str]] = {}
+        self._gone: dict[str, set[str]] = {}
+        self._seen: dict[str, set[str]] = {}
+
+    def run(self) -> Touched:
+        new, old, out = self._new, self._old, self._out
+        self._visit(
+            ROOT,
+            _Side(old.repo.tree_at(old.tree_id, ROOT), "", old.stack(TOP)),
+            _Side(new.repo.tree_at(new.tree_id, ROOT), "", new.stack(TOP)),
+        )
+        for path in self._came.keys() | self._gone.keys():
+            self._settle(path)
+        out.changed -= out.appeared | out.removed
+        for path in out.changed:
+            self._twins(path, self._seen.get(path, set()))
+        return out
+
+    def _visit(self, directory: str, was: _Side, now: _Side) -> None:
+        unchanged = was.tree == now.tree and was.owner == now.owner and ignore.same(was.stack, now.stack)
+        if unchanged and not _claims_differ(self._new, self._old, directory):
+            return
+        old_level = self._old.look(was.tree, directory, was.stack) if was.tree is not None else None
+        new_level = self._new.look(now.tree, directory, now.stack) if now.tree is not None else None
+        old_path = self._old.boundary(old_level, directory, was.owner) if old_level else None
+        self._claim(directory, old_path, now, new_level)
+        new_path = self._new.boundary(new_level, directory, now.owner) if new_level else None
+        self._note(directory, old_path, new_path, old_level, new_level)
+        old_owner, new_owner = old_path or was.owner, new_path or now.owner
+        self._files(old_owner, new_owner, old_level, new_level)
+        old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}
+        new_subs = {e.name: e.id for e in new_level.directories} if new_level else {}
+        old_stack = old_level.stack if old_level else was.stack
+        new_stack = new_level.stack if new_level else now.stack
+        for name in old_subs.keys() | new_subs.keys():
+            self._visit(
+                f"{directory}/{name}",
+                _Side(old_subs.get(name), old_owner, old_stack),
+                _Side(new_subs.get(name), new_owner, new_stack),
+            )
+
+    def _claim(self, directory: str, old_path: str | None, now: _Side, level: Level | None) -> None:
+        """A directory that was a workspace and has no workspace.yaml now stays one while manifests remain in it."""
+        claims = self._new.claims
+        path = claims.pop(directory, None) or old_path
+        if path is None or path == paths.ROOT or now.tree is None or level is None or level.markers:
+            return
+        remaining = list(self._new.manifests_below(now.tree, directory, now.stack))
+        if remaining:
+            claims[directory] = path
+            self._out.orphaned[path] = remaining
+            self._out.changed.add(path)
+
+    def _note(
+        self, directory: str, old_path: str | None, new_path: str | None, was: Level | None, now: Level | None
+    ) -> None:
+        if new_path is not None:
+            self._seen.setdefault(new_path, set()).add(directory)
+        if old_path == new_path:
+            if new_path is not None and was is not None and now is not None and was.markers != now.markers:
+                self._out.changed.add(new_path)
+            return
+        if old_path is not None:
+            self._gone.setdefault(old_path, set()).add(directory)
+        if new_path is not None:
+            self._came.setdefault(new_path, set()).add(directory)
+
+    def _files(self, old_owner: str, new_owner: str, was: Level | None, now: Level | None) -> None:
+        before = was.files if was else []
+        after = now.files if now else []
+        if old_owner == new_owner:
+            if before != after:
+                self._out.changed.add(new_owner)
+            return
+        if before and old_owner:
+            self._out.changed.add(old_owner)
+        if after and new_owner:
+            self._out.changed.add(new_owner)
+
+    def _settle(self, path: str) -> None:
+        """Whether a path whose directories differ appeared, went, moved or is now declared twice."""
+        came, gone = self._came.get(path, set()), self._gone.get(path, set())
+        others = self._others(path, came | gone)
+        if others or (came and gone):
+            self._out.changed.add(path)
+        elif came:
+            self._out.appeared.add(path)
+        else:
+            self._out.removed.add(path)
+        self._double(path, came | others)
+
+    def _twins(self, path: str, seen: set[str]) -> None:
+        if path not in self._new.duplicates:
+            self._double(path, seen | self._others(path, seen))
+
+    def _others(self, path: str, besides: set[str]) -> set[str]:
+        """Further directories that declare the path in the new tree."""
+        before = self._known(path) if self._known is not None else ()
+        if not before and (self._known is None or path not in self._came):
+            return set(self._new.directories(path)) - besides
+        out = set()
+        for directory in before:
+            if directory and directory not in besides:
+                found = self._new.at(directory)
+                if found is not None and found.path == path:
+                    out.add(directory)
+        return out
+
+    def _double(self, path: str, directories: set[str]) -> None:
+        if len(directories) > 1:
+            self._new.duplicates[path] = sorted(directories)

@@ -1,0 +1,33 @@
+"""A fault in a repository's files, with its place and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutError:
+    """`path` is the file's in the repository; `line` and `column` count from 1, 0 when the fault has no line."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = self.path
+        if self.line:
+            place += f":{self.line}"
+            if self.column:
+                place += f":{self.column}"
+        return f"{place}: {self.message} ({self.hint})" if self.hint else f"{place}: {self.message}"
+
+
+class BadFile(Exception):
+    """A file that cannot be used, with every fault found in it."""
+
+    def __init__(self, errors: Iterable[LayoutError]) -> None:
+        self.errors = list(errors)
+        super().__init__("; ".join(str(e) for e in self.errors))

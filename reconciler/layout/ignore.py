@@ -1,0 +1,46 @@
+""".treeplaneignore: which paths are not looked at. Called by tree.
+
+The files are written as .gitignore is; one applies to its directory and what is below, and the deepest that says
+anything about a path decides. As in git, nothing below an ignored directory can be taken back in.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pathspec
+
+FILE = ".treeplaneignore"
+
+
+class Rules(NamedTuple):
+    """One file's patterns. `id` is its blob, so that equal rules are known without reading them."""
+
+    directory: str
+    id: str
+    patterns: pathspec.GitIgnoreSpec
+
+
+Stack = tuple[Rules, ...]
+"""The rules that apply in a directory, outermost first."""
+
+
+def rules(directory: str, blob_id: str, data: bytes) -> Rules:
+    """Raises ValueError for a pattern that cannot be read."""
+    lines = data.decode("utf-8", "replace").splitlines()
+    return Rules(directory, blob_id, pathspec.GitIgnoreSpec.from_lines(lines))
+
+
+def ignored(stack: Stack, path: str, *, directory: bool = False) -> bool:
+    """Whether the file or directory `path`, of a directory that is not ignored itself, is."""
+    for level in reversed(stack):
+        below = path[len(level.directory) + 1 :] if level.directory else path
+        verdict = level.patterns.check_file(below + "/" if directory else below).include
+        if verdict is not None:
+            return bool(verdict)
+    return False
+
+
+def same(one: Stack, other: Stack) -> bool:
+    """Whether two stacks say the same."""
+    return one is other or [(r.directory, r.id) for r in one] == [(r.directory, r.id) for r in other]

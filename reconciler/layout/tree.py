@@ -1,0 +1,312 @@
+"""The workspaces of one commit's tree: which directories are workspaces, and which files are whose.
+
+Called by the loader and by `validate`. Reads trees only, never a manifest. A directory with a workspace.yaml is a
+workspace, any other only groups; a workspace owns the files below it up to the next workspace. What differs between two
+trees is compare's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from apiserver.model import paths
+from reconciler.layout import ignore
+from reconciler.layout.errors import LayoutError
+from reconciler.repository.objects import Entry, Repository
+
+TOP = "workspaces"
+ROOT = "workspaces/root"
+WORKSPACE_FILES = ("workspace.yaml", "workspace.yml", "workspace.json")
+SUFFIXES = (".yaml", ".yml", ".json")
+_DEEPEST = 64
+"""Levels of directories."""
+_LONGEST = 400
+"""Characters of a workspace path: it is a key of the store."""
+_REMEMBERED = 10_000
+
+
+class WorkspaceDir(NamedTuple):
+    """One workspace in one tree.
+
+    `manifest` is its workspace.yaml (or .yml, .json), None for the root without one and for a workspace whose file was
+    taken away while manifests remain. `spare`: further such files beside it, which is an error.
+    """
+
+    path: str
+    directory: str
+    manifest: Entry | None
+    tree: str
+    spare: tuple[str, ...] = ()
+
+    @property
+    def manifest_path(self) -> str:
+        return f"{self.directory}/{self.manifest.name}" if self.manifest else f"{self.directory}/{WORKSPACE_FILES[0]}"
+
+
+class Level(NamedTuple):
+    """One directory, ignored names left out. `files` are manifests and what `problem` refuses."""
+
+    stack: ignore.Stack
+    directories: list[Entry]
+    files: list[Entry]
+    markers: list[Entry]
+
+
+class WorkspaceTree:
+    """The workspaces of a tree.
+
+    `claims` maps directories to the workspace paths that own them although their workspace.yaml is gone: a parent never
+    inherits what it leaves behind. `compare.touched` adds to it what it finds; the loader keeps it for the next commit.
+    `duplicates` maps a path to its directories where there are several: complete after `workspaces` has been read to
+    its end, or for what `compare.touched` named.
+    """
+
+    def __init__(self, repo: Repository, tree_id: str, claims: Mapping[str, str] | None = None) -> None:
+        self.repo = repo
+        self.tree_id = tree_id
+        self.claims: dict[str, str] = dict(claims or {})
+        self.duplicates: dict[str, list[str]] = {}
+        self._stacks: dict[str, ignore.Stack] = {}
+        self._faults: list[LayoutError] = []
+
+    def fault(self) -> LayoutError | None:
+        """Why the whole tree cannot be served: workspaces/root missing or without a single manifest."""
+        tree = self.repo.tree_at(self.tree_id, ROOT)
+        if tree is None:
+            return LayoutError(ROOT, 0, 0, "is missing; nothing is deleted for that", "put it back")
+        if next(self.manifests_below(tree, ROOT, self.stack(TOP)), None) is None:
+            return LayoutError(ROOT, 0, 0, "holds no manifest; nothing is deleted for that", "put them back")
+        return None
+
+    def notices(self) -> list[LayoutError]:
+        """What is in `workspaces/` but not in the root workspace, and so is not read."""
+        top = self.repo.tree_at(self.tree_id, TOP)
+        strays = [e.name for e in self.repo.entries(top) if e.name != "root"] if top else []
+        hint = f"a workspace stands in {ROOT}/"
+        return [LayoutError(f"{TOP}/{name}", 0, 0, "is not read", hint) for name in strays if name != ignore.FILE]
+
+    # --- workspaces
+
+    def workspaces(self) -> Iterator[WorkspaceDir]:
+        """Every workspace, a parent before its children. Of two with one path only the first (see `duplicates`)."""
+        tree = self.repo.tree_at(self.tree_id, ROOT)
+        if tree is None:
+            return
+        seen: set[int] = set()  # hashes: a million paths would weigh more than all else here
+        pending = [(tree, ROOT, "", self.stack(TOP))]
+        while pending:
+            tree, directory, owner, stack = pending.pop()
+            level = self.look(tree, directory, stack)
+            path = self.boundary(level, directory, owner)
+            if path is not None:
+                owner = path
+                if hash(path) not in seen or len(self.directories(path)) < 2:
+                    seen.add(hash(path))
+                    yield workspace_dir(path, directory, tree, level)
+                elif path not in self.duplicates:
+                    self.duplicates[path] = self.directories(path)
+            if level.directories:
+                self._remember(directory, level.stack)
+            pending += [(d.id, f"{directory}/{d.name}", owner, level.stack) for d in reversed(level.directories)]
+
+    def find(self, path: str, directory: str = "") -> WorkspaceDir | None:
+        """The workspace of that path. `directory`, where it stood before, spares a search of grouping directories."""
+        if directory:
+            found = self.at(directory)
+            if found is not None and found.path == path:
+                return found
+        return next(self._search(path), None)
+
+    def directories(self, path: str) -> list[str]:
+        """Every directory that declares this path. Reads all of its parents' grouping directories."""
+        return [found.directory for found in self._search(path)]
+
+    def at(self, directory: str) -> WorkspaceDir | None:
+        """The workspace that a directory is; None when it only groups, is ignored or absent."""
+        steps = self._descend(directory)
+        return steps if steps is not None and steps.directory == directory else None
+
+    def owner(self, file: str) -> WorkspaceDir | None:
+        """The workspace that a file belongs to, as far as its directory says; workspace.yaml counts as the child's."""
+        return self._descend(file.rpartition("/")[0])
+
+    def problems(self, workspace: WorkspaceDir) -> list[LayoutError]:
+        """What is wrong with a workspace's place: they hold that workspace alone."""
+        path, directory = workspace.path, workspace.directory
+        out: list[LayoutError] = []
+        bad = next((s for s in path.split(":") if not paths.is_name(s)), None)
+        if bad is not None:
+            hint = "a workspace's name has lower-case letters, digits and -, at most 63, and begins and ends without -"
+            out.append(LayoutError(directory, 0, 0, f"{bad!r} cannot be the name of a workspace", hint))
+        if len(path) > _LONGEST:
+            out.append(LayoutError(directory, 0, 0, f"the workspace path has more than {_LONGEST} characters"))
+        if workspace.manifest is not None:
+            refused = problem(workspace.manifest_path, workspace.manifest)
+            if refused is not None:
+                out.append(refused)
+        for name in workspace.spare:
+            message = f"stands beside {workspace.manifest_path}"
+            out.append(LayoutError(f"{directory}/{name}", 0, 0, message, "a workspace has one manifest; remove one"))
+        if directory in self.claims and workspace.manifest is None:
+            files = self.leftovers(workspace)
+            named = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+            message = f"was removed, but manifests remain below it: {named}"
+            out.append(LayoutError(workspace.manifest_path, 0, 0, message, "remove or move them too, or put it back"))
+        for other in self.duplicates.get(path, ()):
+            others = ", ".join(d for d in self.duplicates[path] if d != other)
+            message = f"is the workspace {path}, and so is {others}"
+            out.append(LayoutError(other, 0, 0, message, "rename one of the directories"))
+        return out
+
+    # --- files
+
+    def files(self, workspace: WorkspaceDir) -> Iterator[tuple[str, Entry]]:
+        """The workspace's own manifests with their paths, and what `problem` refuses; workspace.yaml is not one."""
+        stack = self.stack(workspace.directory.rpartition("/")[0])
+        yield from self._own(self.look(workspace.tree, workspace.directory, stack), workspace.directory)
+
+    def leftovers(self, workspace: WorkspaceDir) -> list[str]:
+        """All manifests below a directory, nested workspaces included."""
+        stack = self.stack(workspace.directory.rpartition("/")[0])
+        return list(self.manifests_below(workspace.tree, workspace.directory, stack))
+
+    def manifests_below(self, tree: str, directory: str, stack: ignore.Stack) -> Iterator[str]:
+        level = self.look(tree, directory, stack)
+        for entry in (*level.markers, *level.files):
+            yield f"{directory}/{entry.name}"
+        for sub in level.directories:
+            yield from self.manifests_below(sub.id, f"{directory}/{sub.name}", level.stack)
+
+    # --- directories
+
+    def look(self, tree: str, directory: str, stack: ignore.Stack) -> Level:
+        """One directory. `stack` are the rules of the directory above."""
+        entries = self.repo.entries(tree)
+        rules = next((e for e in entries if e.name == ignore.FILE and e.kind == "blob"), None)
+        if rules is not None:
+            stack = (*stack, self._rules(directory, rules))
+        level = Level(stack, [], [], [])
+        deep = directory.count("/") >= _DEEPEST
+        for entry in entries:
+            name, kind = entry.name, entry.kind
+            if kind == "tree":
+                chosen = level.files if deep else level.directories
+            elif name in WORKSPACE_FILES:
+                chosen = level.markers
+            elif name.endswith(SUFFIXES) or kind == "commit" or (kind == "link" and "." not in name):
+                chosen = level.files
+            else:
+                continue
+            if stack and ignore.ignored(stack, f"{directory}/{name}", directory=kind == "tree"):
+                continue
+            chosen.append(entry)
+        return level
+
+    def boundary(self, level: Level, directory: str, owner: str) -> str | None:
+        """The path of the workspace that begins in this directory, None when it only groups."""
+        if directory == ROOT:
+            return paths.ROOT
+        if level.markers:
+            # A colon in a directory's name must not look like a path's.
+            return paths.join(owner, directory.rpartition("/")[2].replace(":", "%3A"))
+        return self.claims.get(directory)
+
+    def stack(self, directory: str) -> ignore.Stack:
+        """The ignore rules that hold for what is in a directory."""
+        found = self._stacks.get(directory)
+        if found is not None:
+            return found
+        above = self.stack(directory.rpartition("/")[0]) if directory else ()
+        tree = self.repo.tree_at(self.tree_id, directory)
+        rules = self.repo.pick(tree, (ignore.FILE,)).get(ignore.FILE) if tree is not None else None
+        stack = (*above, self._rules(directory, rules)) if rules is not None and rules.kind == "blob" else above
+        self._remember(directory, stack)
+        return stack
+
+    def _remember(self, directory: str, stack: ignore.Stack) -> None:
+        if len(self._stacks) >= _REMEMBERED:
+            self._stacks.clear()
+        self._stacks[directory] = stack
+
+    def _rules(self, directory: str, entry: Entry) -> ignore.Rules:
+        return ignore.rules(directory, entry.id, self.repo.blob(entry.id))
+
+    def _own(self, level: Level, directory: str) -> Iterator[tuple[str, Entry]]:
+        for entry in level.files:
+            yield f"{directory}/{entry.name}", entry
+        for sub in level.directories:
+            below = f"{directory}/{sub.name}"
+            inner = self.look(sub.id, below, level.stack)
+            if self.boundary(inner, below, "") is None:
+                yield from self._own(inner, below)
+
+    def _descend(self, directory: str) -> WorkspaceDir | None:
+        """The innermost workspace on the way down to a directory; None when the way is absent or ignored."""
+        if directory != ROOT and not directory.startswith(ROOT + "/"):
+            return None
+        current, tree = TOP, self.repo.tree_at(self.tree_id, TOP)
+        found: WorkspaceDir | None = None
+        for part in directory.split("/")[1:]:
+            step = self.repo.pick(tree, (part,)).get(part) if tree is not None else None
+            stack = self.stack(current)
+            current = f"{current}/{part}"
+            if step is None or step.kind != "tree" or ignore.ignored(stack, current, directory=True):
+                return None
+            tree = step.id
+            level = self._markers(tree, current, stack)
+            path = self.boundary(level, current, found.path if found else "")
+            if path is not None:
+                found = workspace_dir(path, current, tree, level)
+        return found
+
+    def _markers(self, tree: str, directory: str, above: ignore.Stack) -> Level:
+        """As `look`, for the workspace's manifest only: a wide directory is not read whole."""
+        picked = self.repo.pick(tree, (*WORKSPACE_FILES, ignore.FILE))
+        rules = picked.pop(ignore.FILE, None)
+        stack = (*above, self._rules(directory, rules)) if rules is not None and rules.kind == "blob" else above
+        self._remember(directory, stack)
+        markers = [e for e in picked.values() if e.kind != "tree"]
+        return Level(stack, [], [], [e for e in markers if not ignore.ignored(stack, f"{directory}/{e.name}")])
+
+    def _search(self, path: str) -> Iterator[WorkspaceDir]:
+        parent, name = paths.parent(path), paths.base(path)
+        if parent is None:
+            root = self.at(ROOT) if path == paths.ROOT else None
+            if root is not None:
+                yield root
+            return
+        for above in self._search(parent):
+            stack = self.stack(above.directory.rpartition("/")[0])
+            level = self.look(above.tree, above.directory, stack)
+            yield from self._children(level, above, above.directory, name)
+
+    def _children(self, level: Level, parent: WorkspaceDir, directory: str, name: str) -> Iterator[WorkspaceDir]:
+        first = [d for d in level.directories if d.name == name]
+        for sub in first + [d for d in level.directories if d.name != name]:
+            below = f"{directory}/{sub.name}"
+            inner = self.look(sub.id, below, level.stack)
+            path = self.boundary(inner, below, parent.path)
+            if path is None:
+                yield from self._children(inner, parent, below, name)
+            elif path == paths.join(parent.path, name):
+                yield workspace_dir(path, below, sub.id, inner)
+
+
+def workspace_dir(path: str, directory: str, tree: str, level: Level) -> WorkspaceDir:
+    """Of several workspace files the first in the order of WORKSPACE_FILES is the manifest."""
+    markers = sorted(level.markers, key=lambda e: WORKSPACE_FILES.index(e.name))
+    return WorkspaceDir(path, directory, markers[0] if markers else None, tree, tuple(e.name for e in markers[1:]))
+
+
+def problem(path: str, entry: Entry) -> LayoutError | None:
+    """Why a name that `files` or `changes` gave cannot be a manifest, None when it can be read."""
+    if entry.kind == "link":
+        return LayoutError(path, 0, 0, "is a symbolic link", "put the file itself here, or name it in .treeplaneignore")
+    if entry.kind == "commit":
+        return LayoutError(path, 0, 0, "is a submodule", "add its files themselves, or name it in .treeplaneignore")
+    if entry.kind == "tree":
+        return LayoutError(path, 0, 0, f"lies more than {_DEEPEST} directories deep", "move it up")
+    if not path.isprintable():
+        return LayoutError(ascii(path)[1:-1], 0, 0, "has a name that is not printable UTF-8", "rename it")
+    return None

@@ -1,0 +1,251 @@
+"""Reading git's objects: the one place that opens a repository through pygit2.
+
+Called by every module of this room and, as `Repository`, by layout, plan and the loader. Trees are parsed from their
+raw bytes: for the many small trees of a fleet that is faster than an object per entry, and ids stay plain text.
+Threads may share a Repository for reading; a forked process opens its own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import pygit2
+from pygit2.enums import Option, RepositoryOpenFlag
+
+from reconciler.repository.errors import RepositoryUnreadable
+
+Kind = Literal["tree", "blob", "commit", "link"]
+
+_KINDS: dict[bytes, tuple[Kind, bool]] = {
+    b"40000": ("tree", False),
+    b"100644": ("blob", False),
+    b"100664": ("blob", False),
+    b"100755": ("blob", True),
+    b"120000": ("link", False),
+    b"160000": ("commit", False),
+}
+_TREE, _BLOB = 2, 3
+
+
+class Entry(NamedTuple):
+    """One name in a tree. `kind`: "commit" is a submodule, "link" a symbolic link (its blob holds the target)."""
+
+    name: str
+    id: str
+    kind: Kind
+    executable: bool = False
+
+
+class CommitInfo(NamedTuple):
+    """`time` is the committer's, in seconds since 1970; `author` is `Name <mail>`."""
+
+    id: str
+    parents: tuple[str, ...]
+    tree: str
+    time: int
+    author: str
+    message: str
+
+
+class Repository:
+    """A git directory, open for reading. Missing objects raise RepositoryUnreadable."""
+
+    def __init__(self, git_dir: Path | str) -> None:
+        """Opens `git_dir`, a bare repository or a work tree's top. Never searches upwards."""
+        self.path = Path(git_dir)
+        self._git = _open(self.path)
+
+    @property
+    def git(self) -> pygit2.Repository:
+        """The handle itself, for this room's modules only."""
+        return self._git
+
+    @property
+    def git_dir(self) -> Path:
+        """Where objects and refs are: of a linked work tree the common directory."""
+        directory = Path(self._git.path)
+        common = directory / "commondir"
+        if common.is_file():
+            return (directory / common.read_text().strip()).resolve()
+        return directory
+
+    def resolve(self, ref: str) -> str | None:
+        """The commit that a ref, branch, tag or (shortened) id names; None if nothing does."""
+        try:
+            return str(self._git.revparse_single(ref).peel(pygit2.Commit).id)
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
+
+    def ref(self, name: str) -> str | None:
+        """The commit that the full ref `name` points to, by the ref alone (its object may be absent)."""
+        try:
+            target = self._git.lookup_reference(name).resolve().target
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
+        return str(target)
+
+    def has(self, object_id: str) -> bool:
+        return object_id in self._git
+
+    def commit(self, commit_id: str) -> CommitInfo:
+        found = self._load(commit_id)
+        if not isinstance(found, pygit2.Commit):
+            raise RepositoryUnreadable(f"{commit_id} is not a commit")
+        name, mail = found.author.raw_name, found.author.raw_email
+        return CommitInfo(
+            id=str(found.id),
+            parents=tuple(str(p) for p in found.parent_ids),
+            tree=str(found.tree_id),
+            time=found.commit_time,
+            author=f"{name.decode('utf-8', 'replace')} <{mail.decode('utf-8', 'replace')}>",
+            message=found.raw_message.decode("utf-8", "replace"),
+        )
+
+    def first_parents(self, after: str | None, until: str) -> list[str] | None:
+        """Ids from the one that follows `after` up to `until`, oldest first.
+
+        None when `after` is not on the first-parent chain of `until` (the branch was rewritten); with `after` None the
+        whole chain.
+        """
+        chain: list[str] = []
+        for commit_id in self._chain(until):
+            if commit_id == after:
+                return chain[::-1]
+            chain.append(commit_id)
+        return chain[::-1] if after is None else None
+
+    def root_commit(self, commit_id: str) -> str:
+        """The first commit of the first-parent chain."""
+        return deque(self._chain(commit_id), maxlen=1)[0]
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Whether `newer` is `older` or descends from it, through any parent."""
+        if older == newer:
+            return True
+        try:
+            return self._git.descendant_of(newer, older)
+        except (KeyError, ValueError, pygit2.GitError):
+            return False
+
+    def tree_at(self, tree_id: str, path: str) -> str | None:
+        """The id of the directory `path` ("" is the tree itself)."""
+        if not path:
+            return tree_id
+        found = self.entry_at(tree_id, path)
+        return found.id if found is not None and found.kind == "tree" else None
+
+    def entry_at(self, tree_id: str, path: str) -> Entry | None:
+        """What stands at `path` below a tree."""
+        *directories, last = path.split("/")
+        for part in directories:
+            step = self.pick(tree_id, (part,)).get(part)
+            if step is None or step.kind != "tree":
+                return None
+            tree_id = step.id
+        return self.pick(tree_id, (last,)).get(last)
+
+    def entries(self, tree_id: str) -> list[Entry]:
+        """The names of one tree, in git's order."""
+        return [
+            Entry(name.decode("utf-8", "surrogateescape"), oid.hex(), *_KINDS.get(mode, ("blob", False)))
+            for mode, name, oid in raw_entries(self.raw(tree_id, _TREE))
+        ]
+
+    def pick(self, tree_id: str, names: Iterable[str]) -> dict[str, Entry]:
+        """Some names of one tree, those that are there. Of a wide tree far cheaper than all its entries."""
+        data = self.raw(tree_id, _TREE)
+        coded = {name.encode("utf-8", "surrogateescape"): name for name in names}
+        # These bytes may also lie inside an id (a submodule's is anybody's choice): they only rule names out.
+        wanted = {raw: name for raw, name in coded.items() if b" " + raw + b"\0" in data}
+        out: dict[str, Entry] = {}
+        if wanted:
+            for mode, raw_name, oid in raw_entries(data):
+                name = wanted.get(raw_name, "")
+                if name:
+                    out[name] = Entry(name, oid.hex(), *_KINDS.get(mode, ("blob", False)))
+                    if len(out) == len(wanted):
+                        break
+        return out
+
+    def blob(self, blob_id: str) -> bytes:
+        return self.raw(blob_id, _BLOB)
+
+    def blob_size(self, blob_id: str) -> int:
+        """In bytes, from the object's header alone."""
+        try:
+            return int(self._git.odb.read_header(blob_id)[1])
+        except (KeyError, ValueError, pygit2.GitError, AttributeError):
+            return len(self.blob(blob_id))
+
+    def raw(self, object_id: str, expected: int) -> bytes:
+        """The bytes of a tree (2) or blob (3)."""
+        try:
+            kind, data = self._git.read(object_id)
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise _missing(object_id, self.path) from error
+        if kind != expected:
+            raise RepositoryUnreadable(f"{object_id} in {self.path} is an object of another kind")
+        return bytes(data)
+
+    def _chain(self, commit_id: str) -> Iterator[str]:
+        current = commit_id
+        while True:
+            yield current
+            found = self._load(current)
+            if not isinstance(found, pygit2.Commit):
+                raise RepositoryUnreadable(f"{current} is not a commit")
+            parents = found.parent_ids
+            if not parents:
+                return
+            current = str(parents[0])
+
+    def _load(self, object_id: str) -> pygit2.Object:
+        try:
+            return self._git[object_id]
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise _missing(object_id, self.path) from error
+
+
+def raw_entries(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """(mode, name, 20-byte id) of a tree's bytes."""
+    at, end = 0, len(data)
+    while at < end:
+        space = data.index(b" ", at)
+        nul = data.index(b"\0", space)
+        stop = nul + 21
+        yield data[at:space], data[space + 1 : nul], data[nul + 1 : stop]
+        at = stop
+
+
+def set_fsync(enabled: bool) -> None:
+    """Whether this process's writes to git are flushed to disk before they count. For the whole process."""
+    pygit2.option(Option.ENABLE_FSYNC_GITDIR, enabled)
+
+
+def _open(path: Path) -> pygit2.Repository:
+    if not path.exists():
+        raise RepositoryUnreadable(f"there is no repository at {path}", "check the path")
+    try:
+        return pygit2.Repository(str(path), RepositoryOpenFlag.NO_SEARCH)
+    except (KeyError, ValueError, pygit2.GitError) as error:
+        raise RepositoryUnreadable(f"{path} cannot be read as a git repository ({error})", _hint(str(error))) from error
+
+
+def _hint(message: str) -> str:
+    if "owner" in message or "owned" in message:
+        return "it belongs to another user; allow it with: git config --global --add safe.directory <path>"
+    if "sha256" in message or "object format" in message:
+        return "repositories with SHA-256 ids are not supported; use one with SHA-1"
+    if "extension" in message:
+        return "it uses an extension of git's format that is not supported"
+    return "check that it is a git repository and that you may read it"
+
+
+def _missing(object_id: str, path: Path) -> RepositoryUnreadable:
+    return RepositoryUnreadable(
+        f"{path} lacks the object {object_id}",
+        "the repository is damaged, or a shallow or partial clone; complete it with: git fetch --unshallow / --refetch",
+    )
