@@ -19,18 +19,23 @@ from apiserver.storage.protocol import Store
 class WorkspaceRecord:
     """One workspace.
 
-    `cluster`: its logical cluster name. `parent`: the parent's path ("" for root). `served`: whether it had a good
-    commit; until then it answers 503 with `errors`. `commit`: the commit that last changed its own content. `head`: the
-    commit it is served at. `errors`: why a newer commit is held back (`path:line: what`), [] if none is. `directory`:
-    its directory in the repository, "" for what ships with Treeplane.
+    `cluster`: its logical cluster name. `parent`: the parent's path ("" for root). `type`: its WorkspaceType as
+    `<path>:<name>`. `served`: whether it had a good commit; until then it answers 503 with `errors`. `commit`: the
+    commit that last changed its own content. `head`: the commit at which it was last judged good, so the base of the
+    next difference. `origin`, `origin_time`: the commit in which it appeared, and that commit's committer time (seconds
+    since 1970). `errors`: why a newer commit is held back (`path:line: what`), [] if none is. `directory`: its
+    directory in the repository, "" for what ships with Treeplane.
     """
 
     path: str
     cluster: str
     parent: str
+    type: str = "root:universal"
     served: bool = True
     commit: str = ""
     head: str = ""
+    origin: str = ""
+    origin_time: int = 0
     directory: str = ""
     errors: list[str] = field(default_factory=list)
 
@@ -44,7 +49,10 @@ class WorkspaceRecord:
 
 @dataclass(frozen=True, slots=True)
 class FleetRecord:
-    """What is served. `loaded`: the first load is complete (until then unknown workspaces answer 503, never 404)."""
+    """What is served. `loaded`: the first load is complete (until then unknown workspaces answer 503, never 404).
+
+    `claims`: directories that lost their workspace.yaml but hold manifests still, with the workspaces they belong to.
+    """
 
     fleet: str = ""
     loaded: bool = False
@@ -54,6 +62,7 @@ class FleetRecord:
     total: int = 0
     error: str = ""
     writes: str = "ReadOnly"
+    claims: dict[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         return orjson.dumps(asdict(self))

@@ -1,0 +1,110 @@
+"""The command line: `treeplane up`, `validate`, `init`. Options and exit codes only; each command is a module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reconciler.commands.initialize import initialize
+from reconciler.commands.up import UpSettings, default_workers
+from reconciler.commands.up import up as up_command
+from reconciler.commands.validate import Checked, validate_path, validate_revision
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="treeplane")
+def main() -> None:
+    """A Kubernetes control plane whose database is a git repository."""
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise click.BadParameter(f"{text!r} is not HOST:PORT", param_hint="--listen")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+@main.command()
+@click.argument("repository", required=False, default="")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    default=Path(".treeplane"),
+    show_default=True,
+    help="Caches, keys and, for a directory, the hosted repository.",
+)
+@click.option("--listen", default="127.0.0.1:6443", show_default=True, help="HOST:PORT; port 0 takes a free one.")
+@click.option("--workers", type=click.IntRange(1), default=default_workers, help="API processes  [default: cores - 1]")
+@click.option("--branch", default="main", show_default=True, help="The branch that is served.")
+@click.option("--keys", type=click.Path(path_type=Path), help="CA, certificates, tokens  [default: DATA-DIR/keys]")
+@click.option(
+    "--token-auth-file",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Static tokens, in kube-apiserver's CSV format.",
+)
+@click.option("--heartbeat-seconds", type=float, default=20.0, hidden=True)
+@click.option("--threshold-seconds", type=float, default=60.0, hidden=True)
+@click.option(
+    "--tolerance-seconds",
+    type=float,
+    default=300.0,
+    show_default=True,
+    help="How long a sync target may be not Ready before its placements move.",
+)
+@click.option("--no-sync", is_flag=True, hidden=True)
+def up(
+    repository: str,
+    data_dir: Path,
+    listen: str,
+    workers: int,
+    branch: str,
+    keys: Path | None,
+    token_auth_file: Path | None,
+    heartbeat_seconds: float,
+    threshold_seconds: float,
+    tolerance_seconds: float,
+    no_sync: bool,
+) -> None:
+    """Serve and reconcile REPOSITORY: a git repository, a URL, or a directory of manifests."""
+    host, port = _address(listen)
+    data_dir = data_dir.absolute()
+    up_command(
+        UpSettings(
+            repository=repository,
+            data_dir=data_dir,
+            host=host,
+            port=port,
+            workers=workers,
+            branch=branch,
+            keys_dir=keys.absolute() if keys else data_dir / "keys",
+            token_auth_file=token_auth_file.absolute() if token_auth_file else None,
+            sync_writes=not no_sync,
+            heartbeat=heartbeat_seconds,
+            threshold=threshold_seconds,
+            tolerance=tolerance_seconds,
+        )
+    )  # fmt: skip
+
+
+@main.command()
+@click.argument("path", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--rev", help="A commit, branch or tag of the repository at PATH instead of its files.")
+@click.option("--output", "-o", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+def validate(path: Path | None, rev: str | None, output: str) -> None:
+    """Print every error in PATH (default: here); exit 1 if there is one."""
+    checked: Checked = validate_revision(path or Path(), rev) if rev else validate_path(path or Path())
+    click.echo(checked.render(output), nl=False)
+    raise SystemExit(1 if checked.problems else 0)
+
+
+@main.command()
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+def init(directory: Path) -> None:
+    """Write a small fleet to begin with into DIRECTORY."""
+    for line in initialize(directory):
+        click.echo(line)
+
+
+if __name__ == "__main__":
+    main()

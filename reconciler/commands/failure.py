@@ -1,0 +1,16 @@
+"""How a command ends badly: a message with what to do, and an exit code (1 differences, 2 usage, >2 anything else)."""
+
+from __future__ import annotations
+
+import click
+
+BROKEN = 3
+BUSY = 4
+
+
+class Failure(click.ClickException):
+    """`text` says what and where, `hint` what to do."""
+
+    def __init__(self, text: str, hint: str = "", code: int = BROKEN) -> None:
+        super().__init__(f"{text}\n{hint}" if hint else text)
+        self.exit_code = code

@@ -1,0 +1,144 @@
+"""Kubeconfig files as a kubectl plugin needs them: which server and who, and two contexts to write.
+
+Used by kubectl_ws.py. $KUBECONFIG may list several files, of which the first that says something wins; only the first
+file is written, and everything else in it stays. Standard library and PyYAML only.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+Entry = dict[str, Any]
+_FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
+
+
+class KubeconfigError(Exception):
+    """The files do not say what is needed; the message says what and where."""
+
+
+class Credentials(NamedTuple):
+    """Entries of the current context: cluster (TLS) and user."""
+
+    cluster: Entry
+    user: Entry
+
+
+class Kubeconfig:
+    """The files, read. `first` is the one to write."""
+
+    def __init__(self, first: Path, documents: list[Entry]) -> None:
+        self._first = first
+        self._documents = documents
+
+    @staticmethod
+    def load(path: str = "") -> Kubeconfig:
+        """From `path`, else $KUBECONFIG, else ~/.kube/config. Raises KubeconfigError."""
+        listed = [path] if path else [p for p in os.environ.get("KUBECONFIG", "").split(os.pathsep) if p]
+        paths = [Path(p) for p in listed] or [Path.home() / ".kube" / "config"]
+        if not any(p.exists() for p in paths):
+            raise KubeconfigError(f"{paths[0]}: no such kubeconfig; set KUBECONFIG to the one that the server wrote")
+        return Kubeconfig(paths[0], [_read(p) for p in paths])
+
+    def server(self, context: str | None = None) -> str | None:
+        """The URL of a context's cluster: the current one's, or of the one named (None: there is none such)."""
+        found = self._find("contexts", context) if context else self._current()
+        if found is None:
+            return None
+        cluster = self._find("clusters", found.get("cluster", ""))
+        return str(cluster.get("server", "")) if cluster else None
+
+    def credentials(self) -> Credentials:
+        context = self._current()
+        cluster = self._find("clusters", context.get("cluster", ""))
+        if cluster is None or not cluster.get("server"):
+            raise KubeconfigError(f"{self._first}: the current context's cluster is not defined")
+        return Credentials(cluster, self._find("users", context.get("user", "")) or {})
+
+    def remember(self, previous: str, current: str, server: str) -> None:
+        """Keep the current context as `previous`, make one named `current` for `server` and go there."""
+        context, (cluster, _) = self._current(), self.credentials()
+        written = self._documents[0]
+        _set(written, "clusters", previous, "cluster", cluster)
+        _set(written, "contexts", previous, "context", {**context, "cluster": previous})
+        _set(written, "clusters", current, "cluster", {**cluster, "server": server})
+        # A namespace chosen in the workspace left behind means nothing in the next one.
+        kept = {key: value for key, value in context.items() if key != "namespace"}
+        _set(written, "contexts", current, "context", {**kept, "cluster": current})
+        written["current-context"] = current
+        _write(self._first, written)
+
+    def exchange(self, previous: str, current: str) -> None:
+        """Swap the two contexts and go to `current`."""
+        before, now = self._find("contexts", previous) or {}, self._current()
+        clusters = [self._find("clusters", context.get("cluster", "")) or {} for context in (before, now)]
+        written = self._documents[0]
+        _set(written, "clusters", current, "cluster", clusters[0])
+        _set(written, "contexts", current, "context", {**before, "cluster": current})
+        _set(written, "clusters", previous, "cluster", clusters[1])
+        _set(written, "contexts", previous, "context", {**now, "cluster": previous})
+        written["current-context"] = current
+        _write(self._first, written)
+
+    def _current(self) -> Entry:
+        name = next((d["current-context"] for d in self._documents if d.get("current-context")), "")
+        if not name:
+            raise KubeconfigError(f"{self._first}: no current context is set")
+        found = self._find("contexts", name)
+        if found is None:
+            raise KubeconfigError(f'{self._first}: the current context "{name}" is not defined')
+        return found
+
+    def _find(self, section: str, name: str) -> Entry | None:
+        """The first entry of that name, without its name."""
+        for document in self._documents:
+            for entry in document.get(section) or ():
+                if entry.get("name") == name:
+                    return dict(entry.get(section[:-1]) or {})
+        return None
+
+
+def _set(document: Entry, section: str, name: str, key: str, value: Entry) -> None:
+    entries = document[section] = document.get(section) or []
+    for entry in entries:
+        if entry.get("name") == name:
+            entry[key] = dict(value)
+            return
+    entries.append({key: dict(value), "name": name})
+
+
+def _read(path: Path) -> Entry:
+    """Empty if absent. File names in it count from its directory, and are made absolute so that copies keep meaning."""
+    if not path.exists():
+        return {"apiVersion": "v1", "kind": "Config"}
+    try:
+        document = yaml.load(path.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}  # noqa: S506
+    except (OSError, yaml.YAMLError) as error:
+        raise KubeconfigError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(document, dict):
+        raise KubeconfigError(f"{path}: not a kubeconfig")
+    for section in ("clusters", "users"):
+        for entry in document.get(section) or ():
+            held = entry.get(section[:-1]) or {}
+            for key in _FILES:
+                if held.get(key):
+                    held[key] = str(path.parent.resolve() / held[key])
+    return document
+
+
+def _write(path: Path, document: Entry) -> None:
+    """Whole or not at all, with the mode that it had."""
+    target = path.resolve()
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        yaml.dump(document, file, getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, allow_unicode=True)
+    fresh = Path(name)
+    fresh.chmod(mode)
+    fresh.replace(target)

@@ -1,0 +1,29 @@
+"""Who holds a TCP port, as far as /proc tells: for the message when `up` finds it taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_LISTEN = "0A"
+
+
+def holder(port: int) -> str:
+    """`name (pid 123)`, or "" where it cannot be told (another user's process, another system)."""
+    inodes = {
+        fields[9]
+        for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+        if table.exists()
+        for fields in (line.split() for line in table.read_text().splitlines()[1:])
+        if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port
+    }
+    if not inodes:
+        return ""
+    wanted = {f"socket:[{inode}]" for inode in inodes}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if any(str(fd.readlink()) in wanted for fd in (process / "fd").iterdir()):
+                name = (process / "comm").read_text().strip()
+                return f"{name} (pid {process.name})"
+        except OSError:
+            continue
+    return ""

@@ -1,0 +1,210 @@
+"""The reconciler's process: git in, store, clusters and status branch out. Started by `up`, one for a data directory.
+
+Wiring and order only. Order matters at the start: the store is filled before anything else runs, and the first status
+commit stands in the mirror before the first write to a cluster.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from apiserver.auth.pki import ensure_keys
+from apiserver.push import listen_push
+from apiserver.registry import tree
+from apiserver.storage.lmdb import open_store
+from apiserver.storage.protocol import Store
+from apiserver.stores import MARKED
+from reconciler.commands.report import Report
+from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.standins import StandIns
+from reconciler.commands.targets import Kubeconfigs
+from reconciler.controllers.runtime import Informer
+from reconciler.controllers.settings import TargetSettings
+from reconciler.layout.fleet import read_fleet
+from reconciler.layout.secrets import SecretFiles
+from reconciler.loading.identities import Identities
+from reconciler.loading.loader import Loaded, Loader
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.mirror import Heads, Mirror
+from reconciler.repository.watch import HeadWatcher
+from reconciler.statusbranch.recorded import RecordedFleet
+from reconciler.statusbranch.writer import StatusWriter
+from reconciler.syncing.wiring import Syncing, SyncSettings
+
+log = logging.getLogger(__name__)
+
+_LOOK = 5.0
+"""Seconds after which heads and Secrets are looked at without having been told to."""
+
+
+class Reconciler:
+    """Call `run`; `stop` from any thread ends it."""
+
+    def __init__(self, settings: ReconcileSettings, report: Report) -> None:
+        self._settings = settings
+        self._report = report
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._secrets = SecretFiles(settings.keys_dir / "secrets")
+        self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, self._status_branch())
+        self._told = ""
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._wake.set()
+
+    def run(self) -> None:
+        heads = self._first_heads()
+        if heads is None:
+            return
+        recorded = RecordedFleet(self._mirror.repository, heads.status) if heads.status else None
+        store = open_store(
+            self._settings.data_dir / "store",
+            marked=MARKED,
+            sync=self._settings.sync_writes,
+            start=recorded.facts().revision if recorded else None,
+        )
+        try:
+            self._serve(store, heads, recorded)
+        finally:
+            store.close()
+
+    def _serve(self, store: Store, heads: Heads, recorded: RecordedFleet | None) -> None:
+        settings = self._settings
+        loader = Loader(
+            store,
+            self._mirror.repository,
+            Identities(settings.keys_dir / "identities"),
+            self._secrets.of,
+            settings.branch,
+        )
+        writer = StatusWriter(store, self._mirror)
+        if not self._first_load(store, loader, heads, recorded):
+            return
+        writer.start()
+        informer = Informer(store)
+        standins = StandIns(store, settings.data_dir / "targets", sync=settings.sync_writes)
+        keys = ensure_keys(settings.keys_dir)
+        syncing = Syncing(
+            store, informer, _sync_settings(settings), Kubeconfigs(store, keys, settings.url), writer.durable
+        )
+        standins.load(informer)
+        informer.start(store.revision())
+        syncing.start()
+        watcher = HeadWatcher(settings.source, self._wake.set)
+        stop_listening = listen_push(settings.data_dir, self._wake.set)
+        watcher.start()
+        try:
+            self._follow(loader)
+        finally:
+            stop_listening()
+            watcher.stop()
+            syncing.stop()
+            informer.stop()
+            standins.stop()
+            writer.stop()
+
+    # -- the desired branch ------------------------------------------------------------------------------------------
+
+    def _first_heads(self) -> Heads | None:
+        """Wait until the repository answers and has the branch."""
+        while not self._stop.is_set():
+            try:
+                heads = self._mirror.refresh()
+                if heads.desired is not None:
+                    return heads
+                self._trouble(f"the repository has no branch {self._settings.branch}: push one")
+            except RepositoryError as error:
+                self._trouble(str(error))
+            self._wake.wait(1.0)
+        return None
+
+    def _first_load(self, store: Store, loader: Loader, heads: Heads, recorded: RecordedFleet | None) -> bool:
+        began = time.monotonic()
+        while not self._stop.is_set():
+            if heads.desired is not None:
+                loaded = loader.load(heads.desired, recorded, self._report.progress)
+                if tree.fleet(store).loaded:
+                    loader.recheck(self._secrets.changed())
+                    self._tell_loaded(store, loaded, time.monotonic() - began)
+                    return True
+                self._tell_held(loaded)
+            self._wake.wait(1.0)
+            heads = self._look() or heads
+        return False
+
+    def _follow(self, loader: Loader) -> None:
+        while not self._stop.is_set():
+            self._wake.wait(_LOOK)
+            self._wake.clear()
+            heads = self._look()
+            if heads is not None and heads.desired is not None:
+                self._tell_held(loader.load(heads.desired))
+            changed = self._secrets.changed()
+            if changed:
+                loader.recheck(changed)
+
+    def _look(self) -> Heads | None:
+        try:
+            heads = self._mirror.refresh()
+        except RepositoryError as error:
+            self._trouble(str(error))
+            return None
+        self._told = ""
+        return heads
+
+    def _status_branch(self) -> str:
+        """As the newest treeplane.yaml names it."""
+        mirror = Mirror(self._settings.data_dir, self._settings.source, self._settings.branch, "treeplane/status")
+        try:
+            head = mirror.refresh().desired
+            if head is None:
+                return "treeplane/status"
+            config, _ = read_fleet(mirror.repository, mirror.repository.commit(head).tree)
+        except RepositoryError:
+            return "treeplane/status"
+        return config.status_branch if config is not None else "treeplane/status"
+
+    # -- words -------------------------------------------------------------------------------------------------------
+
+    def _tell_loaded(self, store: Store, loaded: Loaded, seconds: float) -> None:
+        held = {path: [str(p) for p in found] for step in loaded.steps for path, found in step.held.items()}
+        count = tree.fleet(store).total or len(held)
+        self._report.say("loaded", commit=loaded.head, workspaces=count, seconds=round(seconds, 2), held=held)
+
+    def _tell_held(self, loaded: Loaded) -> None:
+        if loaded.problems:
+            self._trouble(f"commit {loaded.head:.10} is held: {'; '.join(map(str, loaded.problems))}")
+        for step in loaded.steps:
+            for path, problems in step.held.items():
+                self._report.say("held", workspace=path, problems=[str(p) for p in problems])
+
+    def _trouble(self, text: str) -> None:
+        if text != self._told:
+            self._told = text
+            self._report.say("trouble", text=text)
+
+
+def _sync_settings(settings: ReconcileSettings) -> SyncSettings:
+    targets = TargetSettings(heartbeat=settings.heartbeat, threshold=settings.threshold, tolerance=settings.tolerance)
+    return SyncSettings(targets=targets)
+
+
+def main() -> None:
+    """Settings come as JSON in the environment variable TREEPLANE_RECONCILE."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", filename=None)
+    settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
+    Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
+    reconciler = Reconciler(settings, Report())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: reconciler.stop())
+    reconciler.run()
+
+
+if __name__ == "__main__":
+    main()

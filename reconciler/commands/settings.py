@@ -1,0 +1,49 @@
+"""What the reconciler's process has to know. Written by `up`, handed over as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileSettings:
+    """Paths are absolute."""
+
+    data_dir: Path
+    """Holds store/, mirror/, targets/ and push.sock."""
+
+    keys_dir: Path
+    """CA, certificates, identities/ and secrets/."""
+
+    source: str
+    """The repository: a path or a URL."""
+
+    branch: str
+    """The branch that is served."""
+
+    url: str
+    """The server's URL, for embedded targets."""
+
+    sync_writes: bool = True
+    """Whether a write is on disk before it counts. Only tests turn it off."""
+
+    heartbeat: float = 20.0
+    """Seconds between two looks at a sync target."""
+
+    threshold: float = 60.0
+    """Seconds without an answer after which a sync target is not Ready."""
+
+    tolerance: float = 300.0
+    """Seconds of not being Ready after which a sync target loses its placements to another."""
+
+    def to_json(self) -> str:
+        return json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in asdict(self).items()})
+
+    @staticmethod
+    def from_json(text: str) -> ReconcileSettings:
+        found = json.loads(text)
+        for name in ("data_dir", "keys_dir"):
+            found[name] = Path(found[name])
+        return ReconcileSettings(**found)

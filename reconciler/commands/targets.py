@@ -1,0 +1,59 @@
+"""How the syncer reaches a sync target: a kubeconfig from a Secret, or one made for an embedded target."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import yaml
+
+from apiserver.auth.kubeconfig import syncer_kubeconfig
+from apiserver.auth.pki import Keys
+from apiserver.model import marks
+from apiserver.model.keys import Key
+from apiserver.registry import tree
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Store
+from reconciler.controllers.targets import Missing
+
+Object = dict[str, Any]
+
+
+def is_embedded(target: Object) -> bool:
+    return "embedded" in ((target.get("spec") or {}).get("connection") or {})
+
+
+class Kubeconfigs:
+    """Answers for stored SyncTargets; `url` is the server's."""
+
+    def __init__(self, store: Store, keys: Keys, url: str) -> None:
+        self._store = store
+        self._objects = Objects(store)
+        self._keys = keys
+        self._url = url
+
+    def __call__(self, target: Object) -> bytes | Missing:
+        cluster = target["metadata"]["annotations"][marks.CLUSTER]
+        if is_embedded(target):
+            record = tree.workspace_of(self._store, cluster)
+            if record is None:
+                return Missing("its workspace is not loaded")
+            url = f"{self._url}/targets/{record.path}:{target['metadata']['name']}"
+            return yaml.safe_dump(syncer_kubeconfig(url, self._keys)).encode()
+        reference = ((target.get("spec") or {}).get("connection") or {}).get("kubeconfigSecretRef")
+        if not reference:
+            return Missing("spec.connection names neither embedded nor kubeconfigSecretRef: set one of them")
+        return self._from_secret(cluster, reference)
+
+    def _from_secret(self, cluster: str, reference: Object) -> bytes | Missing:
+        namespace, name = reference.get("namespace", "default"), reference["name"]
+        field = reference.get("key", "kubeconfig")
+        secret = self._objects.get(Key("secrets", cluster, namespace, name))
+        if secret is None:
+            record = tree.workspace_of(self._store, cluster)
+            where = record.path.replace(":", "/") if record else cluster
+            return Missing(f"there is no Secret {namespace}/{name}: put it into keys/secrets/{where}/")
+        data = (secret.get("data") or {}).get(field)
+        if not data:
+            return Missing(f"the Secret {namespace}/{name} has no key {field}")
+        return base64.b64decode(data)

@@ -1,0 +1,228 @@
+"""`treeplane up`: serve and reconcile until Ctrl-C.
+
+Binds the port, makes the keys, resolves the repository, starts the API workers and the reconciler, shows the first
+load's progress, and says what to type next.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from apiserver.auth.files import private_directory
+from apiserver.auth.kubeconfig import write_admin_kubeconfig
+from apiserver.auth.pki import Keys, KeysError, ensure_keys
+from apiserver.launch import listen, spawn
+from apiserver.settings import ServerSettings
+from reconciler.commands import words
+from reconciler.commands.children import Children, spawn_reconciler
+from reconciler.commands.failure import BUSY, Failure
+from reconciler.commands.ports import holder
+from reconciler.commands.progress import Progress
+from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.source import STATUS_BRANCH, Source, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class UpSettings:
+    """The options of `up`. `repository` "": the one that the data directory served last."""
+
+    repository: str
+    data_dir: Path
+    host: str
+    port: int
+    workers: int
+    branch: str
+    keys_dir: Path
+    token_auth_file: Path | None = None
+    sync_writes: bool = True
+    heartbeat: float = 20.0
+    threshold: float = 60.0
+    tolerance: float = 300.0
+
+
+def up(settings: UpSettings) -> None:
+    """Returns after a clean stop; raises Failure."""
+    private_directory(settings.data_dir)
+    with _only_one(settings.data_dir):
+        listener = _listen(settings.host, settings.port)
+        try:
+            keys = ensure_keys(settings.keys_dir, [settings.host])
+        except KeysError as error:
+            raise Failure(str(error)) from error
+        source = resolve(_remembered(settings), settings.data_dir, settings.branch)
+        server = ServerSettings(
+            data_dir=settings.data_dir,
+            keys_dir=settings.keys_dir,
+            host=settings.host,
+            port=listener.getsockname()[1],
+            token_auth_file=settings.token_auth_file,
+            git_dir=source.hosted,
+            branch=settings.branch,
+            status_branch=STATUS_BRANCH,
+            sync_writes=settings.sync_writes,
+        )
+        _Run(settings, server, source, keys, listener).run()
+
+
+class _Run:
+    """One run: children, their reports, and what is printed."""
+
+    def __init__(
+        self, settings: UpSettings, server: ServerSettings, source: Source, keys: Keys, listener: socket.socket
+    ) -> None:
+        self._settings = settings
+        self._server = server
+        self._source = source
+        self._keys = keys
+        self._listener = listener
+        self._console = Console(stderr=False, soft_wrap=True, highlight=False)
+        self._events: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._children = Children()
+        self._stopping = False
+
+    def run(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+        kubeconfig = self._settings.data_dir / "admin.kubeconfig"
+        try:
+            write_admin_kubeconfig(kubeconfig, self._server.url, self._keys)
+        except ValueError as error:
+            raise Failure(str(error), f"move {kubeconfig} away") from error
+        for note in self._source.notes:
+            self._say(note)
+        self._say(f"serving {self._source.location} ({self._settings.branch}) at {self._server.url}")
+        try:
+            self._start()
+            self._watch(kubeconfig)
+        finally:
+            self._children.stop()
+            self._listener.close()
+        self._say("stopped; the next start continues where this one was")
+
+    def _start(self) -> None:
+        log = os.open(self._settings.data_dir / "reconciler.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        text = ReconcileSettings(
+            data_dir=self._settings.data_dir,
+            keys_dir=self._settings.keys_dir,
+            source=self._source.location,
+            branch=self._settings.branch,
+            url=self._server.url,
+            sync_writes=self._settings.sync_writes,
+            heartbeat=self._settings.heartbeat,
+            threshold=self._settings.threshold,
+            tolerance=self._settings.tolerance,
+        ).to_json()
+        for number in range(self._settings.workers):
+            self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))
+
+        def reconciler() -> Any:
+            process = spawn_reconciler(text, log)
+            threading.Thread(target=self._listen_to, args=(process.stdout,), daemon=True).start()
+            return process
+
+        self._children.add("the reconciler", reconciler)
+
+    def _watch(self, kubeconfig: Path) -> None:
+        with Progress(self._console) as progress:
+            while not self._stopping:
+                for text in self._children.look():
+                    self._say(text)
+                try:
+                    event = self._events.get(timeout=0.5)
+                except queue.Empty:
+                    continue
+                self._tell(event, progress, kubeconfig)
+
+    def _tell(self, event: dict[str, Any], progress: Progress, kubeconfig: Path) -> None:
+        match event["event"]:
+            case "progress":
+                progress.at(event["done"])
+            case "loaded":
+                progress.finish()
+                self._say(f"loaded {event['workspaces']} workspaces at {event['commit'][:10]} in {event['seconds']} s")
+                for path, problems in event["held"].items():
+                    self._held(path, problems)
+                clone = words.clone_line(self._server.url, self._keys) if self._source.hosted else ""
+                self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), clone))
+            case "held":
+                self._held(event["workspace"], event["problems"])
+            case "trouble":
+                self._say(event["text"])
+
+    def _held(self, path: str, problems: list[str]) -> None:
+        self._say(f"{path} is held back:\n" + "\n".join(f"  {p}" for p in problems))
+
+    def _listen_to(self, stream: Any) -> None:
+        for line in stream:
+            try:
+                self._events.put(json.loads(line))
+            except ValueError:
+                continue
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False)
+
+    def _on_signal(self, *_: object) -> None:
+        self._stopping = True
+
+
+@contextmanager
+def _only_one(data_dir: Path) -> Iterator[None]:
+    """One server for a data directory."""
+    with (data_dir / "lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise Failure(
+                f"{data_dir} is in use by another treeplane up", "stop it, or choose another --data-dir", BUSY
+            ) from error
+        yield
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return listen(host, port)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise Failure(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
+        who = holder(port)
+        by = f" by {who}" if who else ""
+        raise Failure(
+            f"{host}:{port} is taken{by}", "stop it, or choose another address with --listen HOST:PORT", BUSY
+        ) from error
+
+
+def _remembered(settings: UpSettings) -> str:
+    """The repository; named once, it need not be named again."""
+    file = settings.data_dir / "source"
+    if settings.repository:
+        text = settings.repository
+        if "://" not in text and Path(text).exists():
+            text = str(Path(text).resolve())
+        file.write_text(text + "\n")
+        return settings.repository
+    try:
+        return file.read_text().strip()
+    except FileNotFoundError:
+        raise Failure("no REPOSITORY given, and none was served from this data directory before",
+                      "treeplane up REPOSITORY", 2) from None  # fmt: skip
+
+
+def default_workers() -> int:
+    """One less than the cores, at least one."""
+    return max(1, len(os.sched_getaffinity(0)) - 1) if sys.platform == "linux" else max(1, (os.cpu_count() or 2) - 1)

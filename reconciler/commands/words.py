@@ -1,0 +1,48 @@
+"""What `up` prints once it serves: the lines to type next. Unwrapped, and without a secret in them."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from apiserver.auth.pki import Keys
+
+
+def clone_line(url: str, keys: Keys, folder: str = "fleet") -> str:
+    """`git clone …` that leaves CA and credential, by path, in the clone, so that a bare `git push` works there."""
+    parts = ["git", "clone"]
+    settings = {
+        "http.sslCAInfo": keys.ca,
+        "http.sslCert": keys.admin.certificate,
+        "http.sslKey": keys.admin.key,
+    }
+    for name, path in settings.items():
+        parts += ["--config", f"{name}={path.resolve()}"]
+    for name, value in (("user.name", "Treeplane admin"), ("user.email", "admin@localhost")):
+        if not _git_has(name):
+            parts += ["--config", f"{name}={value}"]
+    return shlex.join([*parts, f"{url}/git/fleet.git", folder])
+
+
+def _git_has(name: str) -> bool:
+    found = subprocess.run(["git", "config", "--global", "--get", name], capture_output=True, check=False)
+    return found.returncode == 0 and bool(found.stdout.strip())
+
+
+def next_steps(kubeconfig: Path, clone: str) -> str:
+    """For a second terminal."""
+    lines = [
+        f"export KUBECONFIG={shlex.quote(str(kubeconfig))} PATH={shlex.quote(_bin())}:$PATH",
+        "kubectl get workspaces",
+        "kubectl ws tree",
+    ]
+    if clone:
+        lines.append(clone)
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _bin() -> str:
+    """Where this program's scripts are: kubectl finds its plugin there."""
+    return str(Path(sys.executable).parent)

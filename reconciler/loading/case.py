@@ -1,0 +1,56 @@
+"""One workspace to be judged at one commit, and the verdict. See judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from apiserver.model.keys import Key
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import Op
+from reconciler.layout.manifest import Manifest
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.loading.moment import Moment
+from reconciler.plan.problem import Problem
+from reconciler.plan.summary import Summary
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the status branch knows of a workspace: its summary and the objects' status files."""
+
+    summary: Summary
+    status: Callable[[Key], Object | None]
+    """The recorded part of an object ({metadata: {annotations…}, status: …}), or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`directory` None: a workspace that ships with Treeplane and has no directory. `record`: as it is served now, None
+    if it is new. `forced`: judge all of its content (a provider changed, or its secrets). `problems`: what is wrong
+    already (found by layout). `recorded`: given at recovery."""
+
+    path: str
+    moment: Moment
+    tree: WorkspaceTree
+    directory: WorkspaceDir | None
+    record: WorkspaceRecord | None
+    forced: bool = False
+    problems: tuple[Problem, ...] = ()
+    recorded: Recorded | None = None
+    secrets: tuple[Manifest, ...] = ()
+
+
+@dataclass(slots=True)
+class Verdict:
+    """`ops` go to the store in one transaction, the workspace's record last. `provides`: exports, schemas or types
+    changed, so that consumers have to be looked at again."""
+
+    record: WorkspaceRecord
+    ops: list[Op] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    provides: bool = False
+    changed: bool = False

@@ -1,0 +1,161 @@
+"""Is the content of a workspace good, and what are its objects? Kinds first, then everything that uses them.
+
+Called by judge. Finds every problem, not the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from apiserver.model import marks
+from apiserver.model.keys import Key
+from apiserver.registry import codec, strategy
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.kinds import KindTable, workspace_builtins
+from reconciler.layout.manifest import Manifest
+from reconciler.loading.case import Case
+from reconciler.loading.gather import Gathered
+from reconciler.loading.render import Declared, Renderer, key_of
+from reconciler.loading.sources import Sources
+from reconciler.loading.world import World
+from reconciler.plan import apis
+from reconciler.plan.problem import Problem
+
+Object = dict[str, Any]
+
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+BINDINGS = "apibindings.apis.kcp.io"
+NAMESPACES = "namespaces"
+_KINDS_FIRST = frozenset({"CustomResourceDefinition", "APIBinding"})
+
+
+@dataclass(slots=True)
+class Content:
+    """`declared` by key; `removed`: keys that git declared and no longer does; `old`: the objects as git said before;
+    `apis` only when kinds were decided anew."""
+
+    kinds: KindTable
+    declared: dict[Key, Declared] = field(default_factory=dict)
+    removed: list[Key] = field(default_factory=list)
+    old: dict[Key, Object] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    apis: apis.Apis | None = None
+
+
+class Contents:
+    """Judges content against the store's state and the rest of the fleet."""
+
+    def __init__(self, world: World, catalog: Catalog, sources: Sources) -> None:
+        self._world = world
+        self._catalog = catalog
+        self._sources = sources
+
+    def examine(self, case: Case, cluster: str, gathered: Gathered, extra: Iterable[Manifest]) -> Content:
+        """`extra`: manifests that the workspace's type brings (default bindings)."""
+        was = self._catalog.kinds(cluster) if case.record is not None and case.record.served else workspace_builtins()
+        content = Content(was)
+        content.problems.extend(gathered.problems)
+        new = [*extra, *gathered.new] if gathered.complete else gathered.new
+        if gathered.complete:
+            first = [m for m in new if m.gvk.kind in _KINDS_FIRST]
+            rest = [m for m in new if m.gvk.kind not in _KINDS_FIRST]
+            self._declare(first, workspace_builtins(), cluster, gathered, content)
+            content.apis = self._resolve(case, content)
+            content.kinds = content.apis.kinds
+        else:
+            rest = list(new)
+        self._declare(rest, content.kinds, cluster, gathered, content)
+        self._look_back(gathered, was, cluster, content)
+        self._check_others(case, cluster, gathered, content)
+        return content
+
+    def _declare(
+        self, manifests: Iterable[Manifest], kinds: KindTable, cluster: str, gathered: Gathered, out: Content
+    ) -> None:
+        def line(manifest: Manifest, path: str) -> int:
+            blob = gathered.blobs.get(manifest.path)
+            return self._sources.line_of(manifest, blob, path) if blob else manifest.line
+
+        renderer = Renderer(kinds, cluster, line)
+        for manifest in manifests:
+            declared, problems = renderer.render(manifest)
+            out.problems.extend(problems)
+            if declared is None:
+                continue
+            other = out.declared.get(declared.key)
+            if other is not None and other.manifest.path:
+                out.problems.extend(_twice(declared, other.manifest))
+                continue
+            out.declared[declared.key] = declared
+
+    def _resolve(self, case: Case, content: Content) -> apis.Apis:
+        crds, bindings = [], []
+        for key, declared in content.declared.items():
+            if key.resource == CRDS:
+                status = strategy.crd_status(declared.obj, case.moment.rfc3339)
+                crds.append({**declared.obj, "status": status})
+            elif key.resource == BINDINGS:
+                bindings.append(self._with_stored_status(declared))
+        return apis.resolve(
+            workspace_builtins(), crds, bindings, self._world.find_export, case.path, case.moment.rfc3339
+        )
+
+    def _with_stored_status(self, declared: Declared) -> Object:
+        record = self._world.store.get(declared.key)
+        if record is None:
+            return declared.obj
+        return {**declared.obj, "status": codec.decode(record.value, record.revision).get("status")}
+
+    def _look_back(self, gathered: Gathered, was: KindTable, cluster: str, out: Content) -> None:
+        """Which objects git said before, and which of them it says no more."""
+        same = {(m.path, m.index): m for m in gathered.new}
+        renderer = Renderer(was, cluster, lambda manifest, _: manifest.line)
+        for manifest in gathered.old:
+            key = key_of(manifest, out.kinds, cluster) or key_of(manifest, was, cluster)
+            if key is None:
+                continue
+            now = out.declared.get(key)
+            if now is None:
+                out.removed.append(key)
+            elif same.get((manifest.path, manifest.index)) is manifest or now.manifest.value == manifest.value:
+                out.old[key] = now.obj
+            else:
+                rendered, _ = renderer.render(manifest)
+                out.old[key] = rendered.obj if rendered is not None else {"metadata": {}}
+
+    def _check_others(self, case: Case, cluster: str, gathered: Gathered, out: Content) -> None:
+        """Against what is stored already: namespaces that are used, objects that stand in files not looked at."""
+        for key, declared in out.declared.items():
+            if key.namespace and not self._has_namespace(key.namespace, cluster, gathered, out):
+                text = f"{declared.kind.kind} {key.name} is in the namespace {key.namespace}, which is not declared"
+                hint = f"add a manifest: {{apiVersion: v1, kind: Namespace, metadata: {{name: {key.namespace}}}}}"
+                out.problems.append(Problem(declared.manifest.path, declared.manifest.line, 0, text, hint))
+        if gathered.complete or case.record is None:
+            return
+        for key, declared in out.declared.items():
+            record = self._world.store.get(key)
+            if record is None:
+                continue
+            annotations = codec.decode(record.value, 0)["metadata"].get("annotations") or {}
+            path = annotations.get(marks.SOURCE_PATH)
+            if path is not None and path not in gathered.changed:
+                text = f"{declared.kind.kind} {key.name} is declared twice: also in {path}"
+                out.problems.append(Problem(declared.manifest.path, declared.manifest.line, 0, text))
+                out.problems.append(Problem(path, 0, 0, f"{text.partition(':')[0]}: also in {declared.manifest.path}"))
+
+    def _has_namespace(self, name: str, cluster: str, gathered: Gathered, out: Content) -> bool:
+        key = Key(NAMESPACES, cluster, "", name)
+        if gathered.complete:
+            return key in out.declared
+        return self._world.store.get(key) is not None
+
+
+def _twice(declared: Declared, other: Manifest) -> list[Problem]:
+    """An error of both files."""
+    here, what = declared.manifest, f"{declared.kind.kind} {declared.key.name} is declared twice: also in "
+    return [
+        Problem(here.path, here.line, 0, f"{what}{other.path}:{other.line}"),
+        Problem(other.path, other.line, 0, f"{what}{here.path}:{here.line}"),
+    ]

@@ -1,0 +1,279 @@
+"""One workspace at one commit: is its content good, and what does it write?
+
+Called by steps for each workspace that a commit touches. A bad workspace keeps what it serves; the verdict then only
+says so (its record, the conditions of its Workspace object). Nothing here writes to the store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from apiserver.model import clock, paths
+from apiserver.model.identity import logical_cluster_name
+from apiserver.model.keys import Key
+from apiserver.registry import strategy
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.kinds import workspace_builtins
+from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
+from apiserver.storage.protocol import Put, Record, Store
+from reconciler.loading.case import Case, Verdict
+from reconciler.loading.content import BINDINGS, CRDS, Content, Contents
+from reconciler.loading.effects import Effects
+from reconciler.loading.gather import Gathered, Gatherer
+from reconciler.loading.identities import Identities
+from reconciler.loading.moment import Moments
+from reconciler.loading.render import Declared, Renderer
+from reconciler.loading.sources import Sources, shipped
+from reconciler.loading.trees import Trees
+from reconciler.loading.world import CONSUMERS, EXPORTS, PROVIDED, World
+from reconciler.plan import apis, computed, types
+from reconciler.plan.problem import Problem
+from reconciler.plan.summary import Summary
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What judging stands on, the same for every workspace of a fleet."""
+
+    fleet: str
+    store: Store
+    sources: Sources
+    trees: Trees
+    moments: Moments
+    identities: Identities
+    catalog: Catalog
+
+
+class Judge:
+    """Judges workspaces of one step. `fresh`: the store holds nothing yet, so nothing needs to be looked up in it."""
+
+    def __init__(self, site: Site, world: World, *, fresh: bool = False) -> None:
+        self._site = site
+        self._world = world
+        self._fresh = fresh
+        self._gatherer = Gatherer(site.sources)
+        self._contents = Contents(world, site.catalog, site.sources)
+
+    def judge(self, case: Case) -> Verdict:
+        """The verdict on one workspace. The step's world already shows its parent as it will be."""
+        record = self._identity(case)
+        base = self._site.trees.at(case.record.head) if case.record and case.record.head else None
+        gathered = self._gatherer.gather(case, base)
+        kind = types.resolve(
+            gathered.workspace.value if gathered.workspace else None,
+            case.path,
+            self._parent_type(case.path),
+            self._world.find_type,
+        )
+        gathered.problems.extend(case.problems)
+        gathered.problems.extend(self._type_problems(case, gathered, kind))
+        extra = shipped(computed.default_binding(record.cluster, path, name) for path, name in kind.bindings)
+        content = self._contents.examine(case, record.cluster, gathered, extra)
+        record = replace(record, type=str(kind.ref))
+        if content.problems:
+            return self._hold(case, record, gathered, content.problems)
+        return self._accept(case, record, gathered, content)
+
+    def _identity(self, case: Case) -> WorkspaceRecord:
+        """The record as it is, or that of a workspace which appears now (or, at recovery, appeared then)."""
+        if case.record is not None:
+            return case.record
+        origin = case.recorded.summary.origin if case.recorded else case.moment.id
+        moment = self._site.moments.at(origin, case.moment.time)
+        return WorkspaceRecord(
+            path=case.path,
+            cluster=logical_cluster_name(self._site.fleet, case.path, origin),
+            parent=paths.parent(case.path) or "",
+            served=False,
+            origin=origin,
+            origin_time=moment.time,
+            directory=case.directory.directory if case.directory else "",
+        )
+
+    def _parent_type(self, path: str) -> types.TypeRef | None:
+        parent = paths.parent(path)
+        record = self._world.record(parent) if parent else None
+        if record is None:
+            return None
+        where, _, name = record.type.rpartition(":")
+        return types.TypeRef(name, where)
+
+    def _type_problems(self, case: Case, gathered: Gathered, kind: types.ResolvedType) -> list[Problem]:
+        manifest = gathered.workspace
+        path, line = (manifest.path, manifest.line) if manifest else (case.path, 0)
+        if kind.error and case.path != paths.ROOT:
+            return [Problem(path, line, 0, kind.error, "correct spec.type, or declare the WorkspaceType")]
+        if case.record is not None and case.record.served and case.record.type != str(kind.ref):
+            text = f"spec.type is immutable: it is {case.record.type}, not {kind.ref}"
+            return [Problem(path, line, 0, text, "recreate the workspace in two commits")]
+        return []
+
+    # -- bad ---------------------------------------------------------------------------------------------------------
+
+    def _hold(self, case: Case, record: WorkspaceRecord, gathered: Gathered, problems: list[Problem]) -> Verdict:
+        texts = [str(p) for p in sorted(set(problems))]
+        held = replace(record, errors=texts)
+        known = self._summary(case, record)
+        known.served, known.errors = record.head if record.served else "", texts
+        verdict = Verdict(held, problems=sorted(set(problems)))
+        effects = self._effects(case, known)
+        self._put_tree_objects(case, held, gathered, effects)
+        verdict.ops = effects.ops
+        self._seal(case, verdict, known)
+        return verdict
+
+    # -- good --------------------------------------------------------------------------------------------------------
+
+    def _accept(self, case: Case, record: WorkspaceRecord, gathered: Gathered, content: Content) -> Verdict:
+        known = self._summary(case, record)
+        known.served, known.errors = None, []
+        effects = self._effects(case, known)
+        records = self._stored([*content.declared, *content.removed])
+        for key in content.removed:
+            effects.delete(key, records.get(key))
+        for key, declared in content.declared.items():
+            stored = records.get(key)
+            status = self._status(case, declared, stored, content, known)
+            if case.recorded is not None and stored is None:
+                _restore(declared, case.recorded.status(key))
+            effects.put(declared, content.old.get(key), stored, status)
+        own = effects.changed
+        if own or not record.served:
+            known.commit = case.recorded.summary.commit if case.recorded else case.moment.id
+        served = replace(
+            record,
+            served=True,
+            errors=case.recorded.summary.errors if case.recorded else [],
+            commit=known.commit,
+            directory=case.directory.directory if case.directory else "",
+        )
+        self._put_tree_objects(case, served, gathered, effects)
+        verdict = Verdict(served, effects.ops, changed=own)
+        verdict.provides = any(getattr(op, "key", None) and op.key.resource in PROVIDED for op in effects.ops)
+        if effects.ops or served != case.record:
+            verdict.record = replace(served, head=case.moment.id)
+        if content.apis is not None:
+            self._remember_providers(case, content.apis, verdict)
+        if case.recorded:
+            known.served, known.errors = case.recorded.summary.served, case.recorded.summary.errors
+        self._seal(case, verdict, known)
+        return verdict
+
+    def _stored(self, keys: list[Key]) -> dict[Key, Record]:
+        if self._fresh:
+            return {}
+        found = self._site.store.get_many(keys)
+        return {k: r for k, r in zip(keys, found, strict=True) if r is not None}
+
+    def _status(
+        self, case: Case, declared: Declared, stored: Record | None, content: Content, known: Summary
+    ) -> Object | None:
+        """A status that follows from content, the recorded one at recovery, or None: what is stored stays."""
+        resource, name = declared.key.resource, declared.key.name
+        if resource == CRDS:
+            return strategy.crd_status(_with_status(declared.obj, stored), case.moment.rfc3339)
+        if resource == BINDINGS and content.apis is not None:
+            return content.apis.bindings[name]
+        if resource == EXPORTS:
+            recorded = known.identities.get(name, "")
+            identity = known.identities[name] = self._site.identities.hash_of(case.path, name, recorded)
+            return apis.export_status(_with_status(declared.obj, stored), identity, case.moment.rfc3339)
+        if case.recorded is not None and stored is None:
+            recorded_part = case.recorded.status(declared.key) or {}
+            found: Object | None = recorded_part.get("status") or declared.obj.get("status")
+            return found
+        return None
+
+    def _remember_providers(self, case: Case, found: apis.Apis, verdict: Verdict) -> None:
+        for path, export in found.providers:
+            key = Key(CONSUMERS, path, export, case.path)
+            if self._site.store.get(key) is None:
+                verdict.ops.append(Put(key, b"{}"))
+
+    # -- both --------------------------------------------------------------------------------------------------------
+
+    def _summary(self, case: Case, record: WorkspaceRecord) -> Summary:
+        if case.recorded is not None:
+            return case.recorded.summary
+        found = {} if case.record is None else summary(self._site.store, record.cluster)
+        return Summary.from_json(found) if found else Summary(record.origin, record.commit or record.origin)
+
+    def _effects(self, case: Case, known: Summary) -> Effects:
+        return Effects(
+            self._site.fleet, case.path, case.moment, self._site.moments, known, recorded=case.recorded is not None
+        )
+
+    def _put_tree_objects(self, case: Case, record: WorkspaceRecord, gathered: Gathered, effects: Effects) -> None:
+        """The Workspace object in the parent, and the LogicalCluster."""
+        facts = _facts(case, record)
+        cluster = computed.logical_cluster(facts)
+        status = cluster.pop("status")
+        [manifest] = shipped([cluster])
+        self._put_computed(manifest, record.cluster, status, effects)
+        parent = self._world.record(record.parent) if record.parent else None
+        if parent is None or (not gathered.complete and record.errors == (case.record.errors if case.record else [])):
+            return
+        manifest = gathered.workspace or shipped([_bare_workspace(case.path)])[0]
+        value = {**manifest.value, "metadata": {**manifest.value["metadata"]}}
+        where, _, name = record.type.rpartition(":")
+        value["spec"] = {**(value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
+        manifest = replace(manifest, value=value)
+        above = replace(effects, path=record.parent, changed=False)
+        self._put_computed(manifest, parent.cluster, computed.workspace_status(facts), above)
+
+    def _put_computed(self, manifest: Any, cluster: str, status: Object, effects: Effects) -> None:
+        renderer = Renderer(workspace_builtins(), cluster, lambda m, _: m.line)
+        declared, problems = renderer.render(manifest)
+        if declared is None:
+            declared, _ = renderer.render(shipped([_bare_workspace(f"x:{manifest.name}")])[0])
+            if declared is None:
+                raise AssertionError(f"a computed object does not pass its own rules: {problems}")
+        stored = self._stored([declared.key]).get(declared.key)
+        old = declared.obj if stored is not None else None
+        effects.put(declared, old, stored, status)
+
+    def _seal(self, case: Case, verdict: Verdict, known: Summary) -> None:
+        """The summary and, last, the record: what marks the transaction as this workspace's."""
+        record = verdict.record
+        if record == case.record:
+            return
+        if case.record is None:
+            verdict.ops.append(Put(cluster_key(record.cluster), record.path.encode()))
+        text = orjson.dumps(known.as_json())
+        verdict.ops.append(Put(summary_key(record.cluster), bytes(memoryview(text))))
+        verdict.ops.append(Put(workspace_key(record.path), record.encode()))
+
+
+def _restore(declared: Declared, recorded: Object | None) -> None:
+    """What controllers had noted on the object: placement decisions are annotations."""
+    noted = ((recorded or {}).get("metadata") or {}).get("annotations")
+    if noted:
+        annotations = declared.obj["metadata"].get("annotations") or {}
+        declared.obj["metadata"]["annotations"] = {**annotations, **noted}
+
+
+def _facts(case: Case, record: WorkspaceRecord) -> computed.WorkspaceFacts:
+    where, _, name = record.type.rpartition(":")
+    return computed.WorkspaceFacts(
+        path=record.path,
+        cluster=record.cluster,
+        type_name=name,
+        type_path=where,
+        origin_time=clock.rfc3339(record.origin_time),
+        commit_time=case.moment.rfc3339,
+        problems=tuple(record.errors),
+        served=record.served,
+    )
+
+
+def _with_status(obj: Object, stored: Record | None) -> Object:
+    return obj if stored is None else {**obj, "status": orjson.loads(stored.value).get("status")}
+
+
+def _bare_workspace(path: str) -> Object:
+    return {"apiVersion": computed.TENANCY, "kind": "Workspace", "metadata": {"name": paths.base(path)}, "spec": {}}

@@ -1,0 +1,193 @@
+"""The desired branch into the store: the first load, recovery, and every commit after that.
+
+Called by the reconciler process whenever the branch may have moved. Git is the truth and the store its cache: an empty
+store is filled from the commit that the status branch says was reconciled (with no status branch: from the head), then
+follows the first-parent chain to the head, judging each commit in turn. A commit that cannot be taken as a whole (a
+broken treeplane.yaml, a missing workspace root) is held for everybody and deletes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from apiserver.registry import tree
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.tree import FLEET_KEY, FleetRecord
+from apiserver.storage.protocol import Put, Store
+from reconciler.layout.fleet import FleetConfig, read_fleet
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.case import Recorded
+from reconciler.loading.identities import Identities
+from reconciler.loading.judge import Site
+from reconciler.loading.moment import Moments
+from reconciler.loading.sources import Sources, problems_of
+from reconciler.loading.steps import Secrets, Step, Stepper, Target
+from reconciler.loading.trees import Trees
+from reconciler.plan import system
+from reconciler.plan.problem import Problem
+from reconciler.repository.objects import Repository
+from reconciler.statusbranch import format
+from reconciler.statusbranch.recorded import RecordedFleet
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a call of `load` did. `problems`: why the whole commit is held ([] if it is not); `step`: the last step."""
+
+    head: str
+    problems: tuple[Problem, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+class Loader:
+    """One fleet's loader. Not thread-safe: one thread calls `load`. `branch` is only for the record."""
+
+    def __init__(
+        self, store: Store, repo: Repository, identities: Identities, secrets: Secrets, branch: str = "main"
+    ) -> None:
+        self._store = store
+        self._repo = repo
+        self._identities = identities
+        self._secrets = secrets
+        self._branch = branch
+        self._trees = Trees(repo)
+        self._moments = Moments(repo)
+        self._sources = Sources(repo)
+        self._catalog = Catalog(store)
+
+    def load(self, head: str, recorded: RecordedFleet | None = None, progress: Progress = lambda _: None) -> Loaded:
+        """Bring the store to `head`. `recorded`: the status branch, looked at only while the store is empty."""
+        fleet = tree.fleet(self._store)
+        steps: list[Step] = []
+        if not fleet.loaded:
+            begun = self._begin(head, fleet, recorded)
+            if isinstance(begun, tuple):
+                return Loaded(head, begun)
+            fleet, step = self._fill(begun, recorded, progress)
+            steps.append(step)
+        problems: tuple[Problem, ...] = ()
+        for commit in self._commits(fleet.commit, head):
+            fleet, step_or_problems = self._advance(fleet, commit)
+            if isinstance(step_or_problems, Step):
+                problems = ()
+                steps.append(step_or_problems)
+            else:
+                problems = step_or_problems
+        return Loaded(head, problems, tuple(steps))
+
+    def recheck(self, paths: Iterable[str] = ()) -> Step:
+        """Judge what does not follow from a commit: shipped content (after an upgrade), and `paths` (their Secrets
+        changed). In step already: writes nothing."""
+        fleet = tree.fleet(self._store)
+        here = self._trees.at(fleet.commit, fleet.claims)
+        return self._stepper(fleet, fleet.commit, here).difference(here, {"root", *system.shipped_workspaces(), *paths})
+
+    # -- the first load ----------------------------------------------------------------------------------------------
+
+    def _begin(
+        self, head: str, fleet: FleetRecord, recorded: RecordedFleet | None
+    ) -> FleetRecord | tuple[Problem, ...]:
+        """Settle where a first load starts and what the fleet is called, before anything is written."""
+        commit = fleet.commit or (recorded.source if recorded else head)
+        config, problems = self._config(commit)
+        if config is None:
+            self._note(replace(fleet, error=_joined(problems), branch=self._branch))
+            return problems
+        known = recorded.facts().id if recorded else ""
+        record = FleetRecord(
+            fleet=fleet.fleet or known or config.uid or self._repo.root_commit(commit),
+            commit=commit,
+            branch=self._branch,
+            writes=config.writes,
+        )
+        self._note(record)
+        return record
+
+    def _fill(self, fleet: FleetRecord, recorded: RecordedFleet | None, progress: Progress) -> tuple[FleetRecord, Step]:
+        here = self._trees.at(fleet.commit)
+        fresh = self._store.count("~workspaces") == 0
+        stepper = self._stepper(fleet, fleet.commit, here, recorded=recorded, fresh=fresh, progress=progress)
+        step = stepper.everything()
+        fleet = replace(fleet, loaded=True, done=step.judged, total=step.judged)
+        self._note(fleet)
+        return fleet, step
+
+    # -- commits -----------------------------------------------------------------------------------------------------
+
+    def _commits(self, served: str, head: str) -> list[str]:
+        if served == head:
+            return []
+        chain = self._repo.first_parents(served, head) if self._repo.has(served) else None
+        if chain is None:
+            log.warning("the branch was rewritten: following it as the difference of %.10s and %.10s", served, head)
+            return [head]
+        return chain
+
+    def _advance(self, fleet: FleetRecord, commit: str) -> tuple[FleetRecord, Step | tuple[Problem, ...]]:
+        config, problems = self._config(commit)
+        if config is not None and config.uid and config.uid != fleet.fleet:
+            text = f"metadata.uid is {config.uid}, but this fleet is {fleet.fleet}"
+            problems = (Problem("treeplane.yaml", 0, 0, text, "restore it: all identities hang on it"),)
+        if config is None or problems:
+            fleet = replace(fleet, error=_joined(problems))
+            self._note(fleet)
+            return fleet, problems
+        began = time.perf_counter()
+        here = self._trees.at(commit)
+        step = self._stepper(fleet, commit, here).difference(self._trees.at(fleet.commit, fleet.claims))
+        log.info(
+            "commit %.10s: %d judged, %d configured, %d deleted, %d held in %.0f ms", commit, step.judged,
+            len(step.moved), len(step.removed), len(step.held), 1000 * (time.perf_counter() - began),
+        )  # fmt: skip
+        fleet = replace(fleet, commit=commit, error="", writes=config.writes, claims=here.claims)
+        self._note(fleet)
+        return fleet, step
+
+    def _config(self, commit: str) -> tuple[FleetConfig | None, tuple[Problem, ...]]:
+        """treeplane.yaml and the workspace root of a commit, or why the commit is held as a whole."""
+        here = self._trees.at(commit)
+        config, errors = read_fleet(self._repo, here.tree_id)
+        fault = here.fault()
+        problems = problems_of([*errors, fault] if fault else errors)
+        return (None, problems) if problems else (config, ())
+
+    def _stepper(
+        self,
+        fleet: FleetRecord,
+        commit: str,
+        here: WorkspaceTree,
+        *,
+        recorded: RecordedFleet | None = None,
+        fresh: bool = False,
+        progress: Progress = lambda _: None,
+    ) -> Stepper:
+        site = Site(
+            fleet.fleet, self._store, self._sources, self._trees, self._moments, self._identities, self._catalog
+        )
+        find = _recorded_reader(recorded, here) if recorded else None
+        target = Target(self._moments.at(commit), here, self._secrets, find, fresh)
+        return Stepper(site, target, progress)
+
+    def _note(self, fleet: FleetRecord) -> None:
+        self._store.write(Put(FLEET_KEY, fleet.encode())).result()
+
+
+def _recorded_reader(recorded: RecordedFleet, here: WorkspaceTree) -> Callable[[str], Recorded | None]:
+    def read(path: str) -> Recorded | None:
+        found = here.find(path)
+        directory = format.directory_of(path, found.directory if found else "")
+        summary = recorded.summary(directory)
+        return Recorded(summary, recorded.status_reader(directory)) if summary is not None else None
+
+    return read
+
+
+def _joined(problems: Iterable[Problem]) -> str:
+    return "; ".join(str(p) for p in problems)

@@ -1,0 +1,26 @@
+"""What a workspace leaves behind when its directory is gone: nothing.
+
+Only called for the difference of two fully read commits (see steps): absence alone never removes anything.
+"""
+
+from __future__ import annotations
+
+from apiserver.model import paths
+from apiserver.model.keys import Key
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary_key, workspace_key
+from apiserver.storage.protocol import Delete, Op, Store
+from reconciler.plan.computed import WORKSPACES
+
+
+def remove(store: Store, catalog: Catalog, record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Op]:
+    """The operations that delete a workspace with all of its objects, its record last."""
+    ops: list[Op] = []
+    for storage in sorted({k.storage for k in catalog.kinds(record.cluster).all() if k.storage}):
+        ops.extend(Delete(r.key) for r in store.scan(storage, record.cluster).records)
+    if parent is not None:
+        ops.append(Delete(Key(WORKSPACES, parent.cluster, "", paths.base(record.path))))
+    ops.append(Delete(summary_key(record.cluster)))
+    ops.append(Delete(cluster_key(record.cluster)))
+    ops.append(Delete(workspace_key(record.path)))
+    return ops

@@ -1,0 +1,93 @@
+"""A manifest into the object that the workspace should hold: resolved kind, defaults, and every field error.
+
+The same strategies as for a write through the API (registry/strategy.py), so that git cannot declare what kubectl could
+not create. Unknown fields are errors here: in git there is nobody to read a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from apiserver.model.keys import Key
+from apiserver.registry import strategy
+from apiserver.registry.kinds import KindTable, ServedKind
+from reconciler.layout.manifest import Manifest
+from reconciler.plan import system
+from reconciler.plan.problem import Problem
+
+FindLine = Callable[[Manifest, str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One object that a workspace declares. `manifest.path` "" : it ships with Treeplane."""
+
+    key: Key
+    kind: ServedKind
+    obj: dict[str, Any]
+    manifest: Manifest
+
+
+def key_of(manifest: Manifest, kinds: KindTable, cluster: str) -> Key | None:
+    """Where the object stands in the store; None for a kind that is not served."""
+    kind = kinds.by_kind(*manifest.gvk)
+    if kind is None:
+        return None
+    namespace = (manifest.namespace or "default") if kind.namespaced else ""
+    return Key(kind.storage, cluster, namespace, manifest.name)
+
+
+class Renderer:
+    """Renders manifests of one workspace. `line` finds where in the file a field stands, asked only for errors."""
+
+    def __init__(self, kinds: KindTable, cluster: str, line: FindLine) -> None:
+        self.kinds = kinds
+        self.cluster = cluster
+        self._line = line
+
+    def render(self, manifest: Manifest) -> tuple[Declared | None, list[Problem]]:
+        kind = self.kinds.by_kind(*manifest.gvk)
+        key = key_of(manifest, self.kinds, self.cluster)
+        if kind is None or key is None or "create" not in kind.verbs or not kind.storage:
+            return None, [self._unknown(manifest)]
+        if manifest.namespace and not kind.namespaced:
+            text = f"{kind.kind} {manifest.name} is cluster-scoped but names the namespace {manifest.namespace}"
+            return None, [self._problem(manifest, "metadata.namespace", text, "remove metadata.namespace")]
+        obj: dict[str, Any] = orjson.loads(orjson.dumps(manifest.value))
+        obj.pop("status", None)
+        if kind.namespaced:
+            obj["metadata"]["namespace"] = key.namespace
+        problems = [
+            self._problem(manifest, f, f'unknown field "{f}" in {kind.kind} {manifest.name}')
+            for f in strategy.unknown_fields(kind, obj)
+        ]
+        for cause in strategy.prepare(kind, obj):
+            where = f"{cause.field}: " if cause.field else ""
+            text = f"{kind.kind} {manifest.name}: {where}{cause.message}"
+            problems.append(self._problem(manifest, cause.field, text))
+        if problems:
+            return None, problems
+        stored = self.kinds.preferred(kind.group, kind.resource)
+        if stored is not None and stored.version != kind.version:
+            obj["apiVersion"] = stored.api_version
+        return Declared(key, kind, obj, manifest), []
+
+    def _problem(self, manifest: Manifest, field: str, text: str, hint: str = "") -> Problem:
+        line = self._line(manifest, field) if field else manifest.line
+        return Problem(manifest.path, line, 0, text, hint)
+
+    def _unknown(self, manifest: Manifest) -> Problem:
+        gvk = manifest.gvk
+        text = f'no kind "{gvk.kind}" in apiVersion "{gvk.api_version}"'
+        other = next((k for k in self.kinds.all() if k.kind == gvk.kind), None)
+        if other is not None:
+            hint = f"it is served here as {other.api_version}"
+        elif any(w[4] == gvk.kind and w[0] == gvk.group for w in system.WORKLOADS):
+            hint = f"bind the export {system.EXPORT} of {system.COMPUTE} with an APIBinding"
+        else:
+            hint = "declare its CustomResourceDefinition, or an APIBinding to an export that offers it"
+        return Problem(manifest.path, manifest.line, 0, text, hint)

@@ -1,0 +1,211 @@
+"""One commit into the store: every workspace that it touches is judged and, if good, moved; the others do not notice.
+
+Called by loader. Order: parents before children, providers before consumers, removals last and deepest first. Writes of
+one workspace are one transaction; those of many are on their way together, and a step ends when all are on disk.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from apiserver.model import paths
+from apiserver.storage.protocol import Conflict, Op
+from reconciler.layout.compare import touched
+from reconciler.layout.manifest import Manifest
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.loading.case import Case, Recorded, Verdict
+from reconciler.loading.judge import Judge, Site
+from reconciler.loading.moment import Moment
+from reconciler.loading.removal import remove
+from reconciler.loading.sources import problems_of
+from reconciler.loading.world import World
+from reconciler.plan import system
+from reconciler.plan.problem import Problem
+
+log = logging.getLogger(__name__)
+
+_IN_FLIGHT = 1000
+_RETRIES = 20
+
+Secrets = Callable[[str], tuple[Manifest, ...]]
+"""The Secrets of keys/secrets/ for a workspace path."""
+
+
+@dataclass(slots=True)
+class Step:
+    """What a step did: workspaces judged, moved (something was written) and held, with their problems."""
+
+    judged: int = 0
+    moved: list[str] = field(default_factory=list)
+    held: dict[str, list[Problem]] = field(default_factory=dict)
+    removed: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a step goes: the commit, its tree, and what to do there. `recorded` gives, at recovery, what the status
+    branch knows of a workspace and the commit it is served at."""
+
+    moment: Moment
+    tree: WorkspaceTree
+    secrets: Secrets
+    recorded: Callable[[str], Recorded | None] | None = None
+    fresh: bool = False
+
+
+class Stepper:
+    """Runs one step; made anew for each."""
+
+    def __init__(self, site: Site, target: Target, progress: Callable[[int], None] = lambda _: None) -> None:
+        self._site = site
+        self._target = target
+        self._progress = progress
+        self._pending: dict[str, None] = {}
+        self._forced: set[str] = set()
+        self._all = False
+        self._world = World(site.store, self._ensure)
+        self._judge = Judge(site, self._world, fresh=target.fresh)
+        self._writes: list[tuple[str, Future[list[int]]]] = []
+        self._attempts: dict[str, int] = {}
+        self.done = Step()
+
+    def everything(self) -> Step:
+        """All workspaces of the commit: a first load, or a check of all."""
+        self._all = True
+        for directory in self._target.tree.workspaces():
+            self._once(directory.path, directory)
+        for path in system.shipped_workspaces():
+            self._ensure(path)
+        self._finish()
+        return self.done
+
+    def difference(self, before: WorkspaceTree, also: Iterable[str] = ()) -> Step:
+        """The workspaces whose content differs from that in `before`, and those in `also` (judged whole)."""
+        found = touched(self._target.tree, before, self._known)
+        self._forced.update(also)
+        waiting = sorted({*found.changed, *found.appeared, *self._forced}, key=_depth)
+        self._pending.update(dict.fromkeys(waiting))
+        for path in waiting:
+            self._ensure(path)
+        for path in sorted(found.removed, key=_depth, reverse=True):
+            self._remove(path)
+        self._finish()
+        return self.done
+
+    def _known(self, path: str) -> list[str]:
+        record = self._world.record(path)
+        return [record.directory] if record is not None and record.directory else []
+
+    def _ensure(self, path: str) -> None:
+        """Judge a workspace if it waits; somebody needs it."""
+        if path not in self._pending and (not self._all or self._world.is_judged(path)):
+            return
+        self._pending.pop(path, None)
+        parent = paths.parent(path)
+        if parent is not None:
+            self._ensure(parent)
+        directory = self._find(path)
+        if directory is not None or path in system.shipped_workspaces() or self._world.record(path) is not None:
+            self._once(path, directory)
+
+    def _find(self, path: str) -> WorkspaceDir | None:
+        return self._target.tree.find(path, next(iter(self._known(path)), ""))
+
+    def _once(self, path: str, directory: WorkspaceDir | None) -> None:
+        """In a step over everything somebody may have needed the workspace before its turn came."""
+        if not self._all or not self._world.is_judged(path):
+            self._run(self._case(path, directory))
+
+    def _case(self, path: str, directory: WorkspaceDir | None) -> Case:
+        target = self._target
+        recorded = target.recorded(path) if target.recorded else None
+        moment, tree = target.moment, target.tree
+        if recorded is not None and recorded.summary.served:
+            moment = self._site.moments.at(recorded.summary.served, moment.time)
+            tree = self._site.trees.at(moment.id)
+            directory = tree.find(path)
+        elif recorded is not None and recorded.summary.served == "":
+            recorded = None
+        problems = problems_of(tree.problems(directory)) if directory is not None else ()
+        return Case(
+            path=path,
+            moment=moment,
+            tree=tree,
+            directory=directory,
+            record=self._world.record(path),
+            forced=path in self._forced or directory is None,
+            problems=problems,
+            recorded=recorded,
+            secrets=target.secrets(path),
+        )
+
+    def _run(self, case: Case) -> None:
+        verdict = self._judge.judge(case)
+        self.done.judged += 1
+        if verdict.problems:
+            self.done.held[case.path] = verdict.problems
+        self._world.moved(verdict.record)
+        if verdict.ops:
+            self._write(case.path, verdict)
+        self._progress(self.done.judged)
+
+    def _write(self, path: str, verdict: Verdict) -> None:
+        self.done.moved.append(path)
+        future = self._submit(verdict.ops)
+        if verdict.provides:
+            self._world.provides_anew(path)
+            future.result()
+            self._recheck_consumers(path)
+        else:
+            self._writes.append((path, future))
+            if len(self._writes) >= _IN_FLIGHT:
+                self._settle()
+
+    def _submit(self, ops: list[Op]) -> Future[list[int]]:
+        return self._site.store.write(*ops, log=not self._target.fresh)
+
+    def _recheck_consumers(self, provider: str) -> None:
+        for path in self._world.consumers(provider):
+            if path != provider and self._world.record(path) is not None:
+                self._forced.add(path)
+                self._pending.setdefault(path)
+
+    def _settle(self) -> None:
+        """Wait for writes under way; a workspace that somebody else wrote to meanwhile is judged again."""
+        writes, self._writes = self._writes, []
+        for path, future in writes:
+            try:
+                future.result()
+            except Conflict:
+                self._again(path)
+
+    def _again(self, path: str) -> None:
+        self._attempts[path] = self._attempts.get(path, 0) + 1
+        if self._attempts[path] > _RETRIES:
+            raise RuntimeError(f"workspace {path} is written to so often that a commit cannot be applied")
+        self._world.forget(path)
+        self._run(self._case(path, self._find(path)))
+
+    def _remove(self, path: str) -> None:
+        record = self._world.record(path)
+        if record is None:
+            return
+        parent = self._world.record(record.parent) if record.parent else None
+        self._site.store.write(*remove(self._site.store, self._site.catalog, record, parent)).result()
+        self._world.gone(path)
+        self.done.removed.append(path)
+
+    def _finish(self) -> None:
+        self._settle()
+        while self._pending or self._writes:
+            for path in sorted(self._pending, key=_depth):
+                self._ensure(path)
+            self._settle()
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return path.count(":"), path
+

@@ -1,0 +1,112 @@
+"""What every workspace has without declaring it: the namespace `default`, its LogicalCluster, its Workspace object.
+
+Rendered at load into the same transaction as the workspace's own objects, with times and identities of the workspace's
+origin, so that a recovered fleet has the same ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from apiserver.model import paths
+from apiserver.model.conditions import condition
+from apiserver.model.identity import base62_sha224
+from apiserver.model.marks import ORIGIN, PATH, SYSTEM
+
+Object = dict[str, Any]
+
+TENANCY = "tenancy.kcp.io/v1alpha1"
+CORE = "core.kcp.io/v1alpha1"
+
+WORKSPACES = "workspaces.tenancy.kcp.io"
+LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceFacts:
+    """What the objects of a workspace are computed from.
+
+    `type_path` name its WorkspaceType. `problems`: why the newest commit is held back ([] if it is not).
+    """
+
+    path: str
+    cluster: str
+    type_name: str
+    type_path: str
+    origin_time: str
+    commit_time: str
+    problems: tuple[str, ...] = ()
+    served: bool = True
+
+
+def default_namespace() -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+
+
+def logical_cluster(facts: WorkspaceFacts) -> Object:
+    """core.kcp.io/v1alpha1 LogicalCluster `cluster`."""
+    parent = paths.parent(facts.path)
+    spec: Object = {"directlyDeletable": False}
+    if parent is not None:
+        spec["owner"] = {
+            "apiVersion": TENANCY,
+            "resource": "workspaces",
+            "name": paths.base(facts.path),
+            "cluster": parent,
+        }
+    return {
+        "apiVersion": CORE,
+        "kind": "LogicalCluster",
+        "metadata": {
+            "name": "cluster",
+            "annotations": {
+                PATH: facts.path,
+                "internal.tenancy.kcp.io/type": f"{facts.type_path}:{facts.type_name}",
+                ORIGIN: SYSTEM,
+            },
+        },
+        "spec": spec,
+        "status": {"phase": phase(facts), "conditions": conditions(facts)},
+    }
+
+
+def workspace_status(facts: WorkspaceFacts) -> Object:
+    """The status of the Workspace object in the parent."""
+    return {"phase": phase(facts), "conditions": conditions(facts)}
+
+
+def phase(facts: WorkspaceFacts) -> str:
+    return "Ready" if facts.served else "Initializing"
+
+
+def conditions(facts: WorkspaceFacts) -> list[Object]:
+    """kcp's conditions, and `CommitApplied`: whether the newest commit is what is served, with all errors if not."""
+    at = facts.origin_time
+    scheduled = condition("WorkspaceScheduled", True, "Scheduled", "a logical cluster is assigned", at=at)
+    if facts.problems:
+        text = "held back at the last good commit: " if facts.served else "never had a good commit: "
+        applied = condition(
+            "CommitApplied", False, "ContentInvalid", text + "; ".join(facts.problems), at=facts.commit_time
+        )
+    else:
+        applied = condition("CommitApplied", True, "Applied", "the newest commit is served", at=at)
+    initialized = condition("WorkspaceInitialized", facts.served, "Loaded" if facts.served else "ContentInvalid", at=at)
+    return [applied, initialized, scheduled]
+
+
+def default_binding_name(cluster: str, export_path: str, export: str) -> str:
+    """The name kcp gives to a binding that a workspace type brings: `<export>-` and five characters of a hash."""
+    return f"{export}-{base62_sha224('|'.join((cluster, export_path, export)))[:5].lower()}"
+
+
+def default_binding(cluster: str, export_path: str, export: str) -> Object:
+    return {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIBinding",
+        "metadata": {
+            "name": default_binding_name(cluster, export_path, export),
+            "annotations": {ORIGIN: SYSTEM},
+        },
+        "spec": {"reference": {"export": {"path": export_path, "name": export}}},
+    }

@@ -1,0 +1,107 @@
+"""Content that ships with Treeplane: workspace types in `root`, and `root:compute` with the export `kubernetes`.
+
+Rendered like what git declares, into the same store, with `treeplane.dev/origin: system` in place of a file. A
+directory of the same name adds to it: a manifest of the same object wins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apiserver.model.marks import ORIGIN, SYSTEM
+
+COMPUTE = "root:compute"
+EXPORT = "kubernetes"
+SCHEMA_PREFIX = "v1-36"
+
+Manifest = dict[str, Any]
+
+WORKLOADS = [
+    ("", "v1", "services", "service", "Service"),
+    ("", "v1", "persistentvolumeclaims", "persistentvolumeclaim", "PersistentVolumeClaim"),
+    ("", "v1", "pods", "pod", "Pod"),
+    ("apps", "v1", "deployments", "deployment", "Deployment"),
+    ("apps", "v1", "statefulsets", "statefulset", "StatefulSet"),
+    ("apps", "v1", "daemonsets", "daemonset", "DaemonSet"),
+    ("apps", "v1", "replicasets", "replicaset", "ReplicaSet"),
+    ("batch", "v1", "jobs", "job", "Job"),
+    ("batch", "v1", "cronjobs", "cronjob", "CronJob"),
+    ("networking.k8s.io", "v1", "ingresses", "ingress", "Ingress"),
+    ("networking.k8s.io", "v1", "networkpolicies", "networkpolicy", "NetworkPolicy"),
+    ("autoscaling", "v2", "horizontalpodautoscalers", "horizontalpodautoscaler", "HorizontalPodAutoscaler"),
+    ("policy", "v1", "poddisruptionbudgets", "poddisruptionbudget", "PodDisruptionBudget"),
+]
+
+
+def _object(api_version: str, kind: str, name: str, spec: Manifest) -> Manifest:
+    metadata = {"name": name, "annotations": {ORIGIN: SYSTEM}}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _schema(group: str, version: str, plural: str, singular: str, kind: str) -> Manifest:
+    # The schema proper is Kubernetes' own: a bound kind of Kubernetes is served by the built-in strategy.
+    open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return _object(
+        "apis.kcp.io/v1alpha1",
+        "APIResourceSchema",
+        f"{SCHEMA_PREFIX}.{plural}.{group or 'core'}",
+        {
+            "group": group,
+            "names": {"plural": plural, "singular": singular, "kind": kind, "listKind": f"{kind}List"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": version,
+                    "served": True,
+                    "storage": True,
+                    "schema": open_schema,
+                    "subresources": {"status": {}},
+                }
+            ],
+        },
+    )
+
+
+def _type(name: str, spec: Manifest) -> Manifest:
+    return _object("tenancy.kcp.io/v1alpha1", "WorkspaceType", name, spec)
+
+
+def _ref(name: str) -> Manifest:
+    return {"name": name, "path": "root"}
+
+
+def workspace_types() -> list[Manifest]:
+    """kcp's types: universal is the default; organisations stand under root, teams under organisations or teams."""
+    extends = {"with": [_ref("universal")]}
+    return [
+        _type("root", {"defaultChildWorkspaceType": _ref("organization"), "extend": extends,
+                       "limitAllowedParents": {"none": True}}),
+        _type("universal", {"defaultChildWorkspaceType": _ref("universal")}),
+        _type("organization", {"defaultChildWorkspaceType": _ref("universal"), "extend": extends,
+                               "limitAllowedParents": {"types": [_ref("root")]}}),
+        _type("team", {"defaultChildWorkspaceType": _ref("universal"), "extend": extends,
+                       "limitAllowedParents": {"types": [_ref("organization"), _ref("team")]}}),
+        _type("home", {"defaultChildWorkspaceType": _ref("universal"), "extend": extends,
+                       "limitAllowedParents": {"none": True}}),
+    ]  # fmt: skip
+
+
+def compute_export() -> list[Manifest]:
+    """Workload kinds for tenants."""
+    schemas = [_schema(*w) for w in WORKLOADS]
+    names = [s["metadata"]["name"] for s in schemas]
+    return [*schemas, _object("apis.kcp.io/v1alpha1", "APIExport", EXPORT, {"latestResourceSchemas": names})]
+
+
+def manifests(path: str) -> list[Manifest]:
+    """The shipped objects of the workspace at `path`."""
+    if path == "root":
+        return workspace_types()
+    if path == COMPUTE:
+        return compute_export()
+    return []
+
+
+def shipped_workspaces() -> tuple[str, ...]:
+    """Workspaces that exist without a directory."""
+    return (COMPUTE,)

@@ -1,0 +1,114 @@
+"""Workspace types: which one a workspace has, and whether it may stand where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from apiserver.model import paths
+
+Object = dict[str, Any]
+
+FindType = Callable[[str, str], Object | None]
+"""(workspace path, name) → the WorkspaceType, or None where there is none."""
+
+DEFAULT = ("universal", "root")
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRef:
+    name: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedType:
+    """`error` is "" when all is well; `bindings` are the exports (path, name) that the type brings by default."""
+
+    ref: TypeRef
+    bindings: tuple[tuple[str, str], ...] = ()
+    error: str = ""
+
+
+def resolve(workspace: Object | None, path: str, parent: TypeRef | None, find: FindType) -> ResolvedType:
+    """The type of the workspace at `path`.
+
+    `workspace`: its workspace.yaml (None: there is none). Without `spec.type` it is the default child type of the
+    parent's type. A reference without a path is looked up in the parent and its ancestors, nearest first.
+    """
+    if path == paths.ROOT:
+        return ResolvedType(TypeRef("root", "root"))
+    wanted = ((workspace or {}).get("spec") or {}).get("type") or {}
+    if not wanted.get("name"):
+        ref = _default_child(parent, find)
+        kind = find(ref.path, ref.name)
+    else:
+        ref, kind = _find(str(wanted["name"]), str(wanted.get("path") or ""), path, find)
+    if kind is None:
+        return ResolvedType(ref, error=f"workspace type {ref} cannot be resolved: no such WorkspaceType")
+    error = _misplaced(ref, kind, parent, find)
+    bindings = tuple(
+        (str(b.get("path") or ref.path), str(b["export"]))
+        for b in (kind.get("spec") or {}).get("defaultAPIBindings") or ()
+    )
+    return ResolvedType(ref, bindings, error)
+
+
+def _default_child(parent: TypeRef | None, find: FindType) -> TypeRef:
+    kind = find(parent.path, parent.name) if parent else None
+    child = ((kind or {}).get("spec") or {}).get("defaultChildWorkspaceType") or {}
+    return (
+        TypeRef(child["name"], child.get("path") or (parent.path if parent else "root")) if child else TypeRef(*DEFAULT)
+    )
+
+
+def _find(name: str, where: str, path: str, find: FindType) -> tuple[TypeRef, Object | None]:
+    if where:
+        return TypeRef(name, where), find(where, name)
+    at = paths.parent(path)
+    while at is not None:
+        kind = find(at, name)
+        if kind is not None:
+            return TypeRef(name, at), kind
+        at = paths.parent(at)
+    return TypeRef(name, paths.parent(path) or path), None
+
+
+def _misplaced(ref: TypeRef, kind: Object, parent: TypeRef | None, find: FindType) -> str:
+    if parent is None:
+        return ""
+    parents = (kind.get("spec") or {}).get("limitAllowedParents") or {}
+    if parents.get("none"):
+        return f"workspace type {ref} may stand under no other workspace"
+    if parents.get("types") and not _listed(parent, parents["types"], find):
+        allowed = ", ".join(f"{t.get('path', '')}:{t['name']}" for t in parents["types"])
+        return f"workspace type {ref} may only stand under {allowed}, not under {parent}"
+    parent_kind = find(parent.path, parent.name)
+    children = ((parent_kind or {}).get("spec") or {}).get("limitAllowedChildren") or {}
+    if children.get("none"):
+        return f"workspace type {parent} allows no children"
+    if children.get("types") and not _listed(ref, children["types"], find):
+        allowed = ", ".join(f"{t.get('path', '')}:{t['name']}" for t in children["types"])
+        return f"workspace type {parent} allows only children of {allowed}, not {ref}"
+    return ""
+
+
+def _listed(ref: TypeRef, types: list[Object], find: FindType) -> bool:
+    """Whether `ref` or a type that it extends is in the list."""
+    seen: set[TypeRef] = set()
+    waiting = [ref]
+    while waiting:
+        current = waiting.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if any(t["name"] == current.name and (t.get("path") or current.path) == current.path for t in types):
+            return True
+        kind = find(current.path, current.name)
+        extends = (((kind or {}).get("spec") or {}).get("extend") or {}).get("with") or ()
+        waiting.extend(TypeRef(t["name"], t.get("path") or current.path) for t in extends)
+    return False

@@ -1,0 +1,64 @@
+"""The status branch read back: what a recovered store starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from apiserver.model.keys import Key
+from reconciler.plan.summary import Summary
+from reconciler.repository.difference import walk
+from reconciler.repository.objects import Repository
+from reconciler.statusbranch import format
+
+
+@dataclass(frozen=True, slots=True)
+class FleetFacts:
+    """`id`: the fleet id; `revision`: the newest store revision that the branch covers."""
+
+    id: str
+    revision: int
+
+
+class RecordedFleet:
+    """One commit of the status branch."""
+
+    def __init__(self, repo: Repository, commit: str) -> None:
+        self._repo = repo
+        self.commit = commit
+        self._info = repo.commit(commit)
+
+    @property
+    def source(self) -> str:
+        """The desired commit that was reconciled: the second parent, or the only one of the first status commit."""
+        return self._info.parents[-1]
+
+    def facts(self) -> FleetFacts:
+        found = format.load(self._read(format.FLEET) or b"{}")
+        return FleetFacts(str(found.get("id", "")), int(found.get("revision", 0)))
+
+    def summary(self, directory: str) -> Summary | None:
+        data = self._read(f"{directory}/{format.SUMMARY}")
+        return Summary.from_json(format.load(data)) if data is not None else None
+
+    def status_reader(self, directory: str) -> Callable[[Key], format.Object | None]:
+        """Reads the recorded part of one object; None if nothing was recorded."""
+
+        def read(key: Key) -> format.Object | None:
+            data = self._read(format.status_path(directory, key))
+            return format.load(data) if data is not None else None
+
+        return read
+
+    def paths(self) -> Iterator[str]:
+        """Every file of the branch."""
+        for path, _ in walk(self._repo, self._info.tree):
+            yield path
+
+    def _read(self, path: str) -> bytes | None:
+        folder, _, name = path.rpartition("/")
+        tree = self._repo.tree_at(self._info.tree, folder) if folder else self._info.tree
+        if tree is None:
+            return None
+        entry = next((e for e in self._repo.entries(tree) if e.name == name), None)
+        return self._repo.blob(entry.id) if entry is not None and entry.kind == "blob" else None

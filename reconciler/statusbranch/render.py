@@ -1,0 +1,93 @@
+"""Which files of the status branch follow from the store: after some changes, or from scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from apiserver.model.keys import Internal, Key
+from apiserver.registry import tree
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import Change, Store
+from reconciler.statusbranch import format
+
+Files = dict[str, bytes | None]
+"""Path → content, or None: remove."""
+
+_ALWAYS = ("placements.scheduling.kcp.io", "locations.scheduling.kcp.io", "synctargets.workload.kcp.io")
+
+
+class Rendering:
+    """Files for one batch. Directories of workspaces are looked up once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._directories: dict[str, str | None] = {}
+
+    def changed(self, changes: Iterable[Change]) -> Files:
+        """The files that a stretch of the log concerns; the newest change of a key wins."""
+        files: Files = {}
+        for change in changes:
+            key = change.key
+            if key.resource == Internal.WORKSPACE:
+                self._workspace(change, files)
+            elif key.resource == Internal.SUMMARY:
+                directory = self._directory(key.cluster)
+                if directory is not None:
+                    files[f"{directory}/{format.SUMMARY}"] = _summary(change.value)
+            elif format.is_recorded(key):
+                self._object(key, change.value, files)
+        return files
+
+    def everything(self) -> Files:
+        """All files that the branch should hold."""
+        files: Files = {}
+        shared: dict[bytes, bytes] = {}
+        for record in self._store.scan(Internal.SUMMARY).records:
+            directory = self._directory(record.key.cluster)
+            if directory is not None:
+                text = shared.get(record.value)
+                if text is None:
+                    text = shared[record.value] = _summary(record.value) or b""
+                files[f"{directory}/{format.SUMMARY}"] = text
+        for resource in self._resources():
+            for record in self._store.scan(resource).records:
+                self._object(record.key, record.value, files)
+        return {path: data for path, data in files.items() if data is not None}
+
+    def _resources(self) -> Iterator[str]:
+        """The store's names of resources that may carry a status worth recording."""
+        seen = set(_ALWAYS)
+        for crd in self._store.scan("customresourcedefinitions.apiextensions.k8s.io").records:
+            spec = orjson.loads(crd.value)["spec"]
+            seen.add(f"{spec['names']['plural']}.{spec['group']}")
+        for binding in self._store.scan("apibindings.apis.kcp.io").records:
+            for bound in (orjson.loads(binding.value).get("status") or {}).get("boundResources") or ():
+                group, identity = bound["group"], bound["schema"]["identityHash"]
+                name = f"{bound['resource']}.{group}" if group else bound["resource"]
+                seen.add(f"{name}:{identity}")
+        yield from sorted(seen)
+
+    def _workspace(self, change: Change, files: Files) -> None:
+        if change.value is None and change.previous is not None and not change.key.cluster:
+            gone = WorkspaceRecord.decode(change.previous)
+            self._directories[gone.cluster] = None
+            files[format.directory_of(gone.path, gone.directory)] = None
+
+    def _object(self, key: Key, value: bytes | None, files: Files) -> None:
+        directory = self._directory(key.cluster)
+        if directory is None:
+            return
+        obj = orjson.loads(value) if value is not None else None
+        files[format.status_path(directory, key)] = format.status_file(obj) if obj else None
+
+    def _directory(self, cluster: str) -> str | None:
+        if cluster not in self._directories:
+            record = tree.workspace_of(self._store, cluster)
+            self._directories[cluster] = format.directory_of(record.path, record.directory) if record else None
+        return self._directories[cluster]
+
+
+def _summary(value: bytes | None) -> bytes | None:
+    return format.dump(orjson.loads(value)) if value is not None else None

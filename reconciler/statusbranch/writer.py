@@ -1,0 +1,181 @@
+"""The status branch's one writer: batches what the store's log says into commits, and pushes them.
+
+Called by the wiring of the reconciler process. A commit is made in the mirror first (that is what `durable` waits for,
+since the first write to a cluster must not come before its decision), and pushed with the next batch: a git server that
+is away stops neither. The push's compare-and-swap is also the lock: when another server's push came first, `fenced` is
+set until what the other wrote has been read.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apiserver.registry import tree
+from apiserver.storage.protocol import Compacted, Store
+from reconciler.repository.errors import BranchCheckedOut, PushRejected, RefMoved, RepositoryError
+from reconciler.repository.mirror import Mirror
+from reconciler.repository.objects import Repository
+from reconciler.repository.write import commit_tree, edit_tree
+from reconciler.statusbranch import format
+from reconciler.statusbranch.recorded import RecordedFleet
+from reconciler.statusbranch.render import Files, Rendering
+
+log = logging.getLogger(__name__)
+
+REF = "refs/treeplane/status"
+_BATCH = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSettings:
+    """`settle`: seconds of quiet before a batch is committed; `longest`: seconds after which it is committed anyway;
+    `retry`: seconds until a failed push is tried again."""
+
+    settle: float = 0.25
+    longest: float = 1.0
+    retry: float = 5.0
+
+
+class StatusWriter:
+    """`start` once the first load is complete; `flush` commits at once; `durable(revision)` blocks until covered."""
+
+    def __init__(
+        self, store: Store, mirror: Mirror, settings: WriterSettings = WriterSettings(), *, push: bool = True
+    ) -> None:
+        self.fenced = threading.Event()
+        self._store = store
+        self._mirror = mirror
+        self._repo: Repository = mirror.repository
+        self._settings = settings
+        self._push = push
+        self._lock = threading.Lock()
+        self._covered = 0
+        self._pushed: str | None = None
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="status-branch", daemon=True)
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Bring the branch up to the store, then follow it."""
+        self.flush()
+        self._unsubscribe = self._store.subscribe(self._wake.set)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Commit and push what is waiting, and end."""
+        self._unsubscribe()
+        self._stop.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=30)
+
+    def durable(self, revision: int) -> None:
+        """Returns once everything up to a store revision stands in a commit of the mirror."""
+        if self._covered < revision:
+            self.flush()
+            self._wake.set()
+
+    def flush(self) -> str | None:
+        """Commit what the store says beyond what is covered; the new commit, or None if nothing differs."""
+        with self._lock:
+            until = self._store.revision()
+            head = self._repo.ref(REF)
+            commit = self._commit(head, self._files(head, until), until)
+            self._covered = max(self._covered, until)
+            return commit
+
+    def _files(self, head: str | None, until: int) -> Files:
+        rendering = Rendering(self._store)
+        after = self._covered or (RecordedFleet(self._repo, head).facts().revision if head else 0)
+        files: Files = {}
+        try:
+            while after < until:
+                changes = self._store.changes(after, _BATCH)
+                if not changes:
+                    break
+                files.update(rendering.changed(changes))
+                after = changes[-1].revision
+        except Compacted:
+            return self._everything(rendering, head)
+        return files
+
+    def _everything(self, rendering: Rendering, head: str | None) -> Files:
+        """All files, and the removal of those that the branch holds and the store does not explain."""
+        files = rendering.everything()
+        if head is not None:
+            for path in RecordedFleet(self._repo, head).paths():
+                if path != format.FLEET:
+                    files.setdefault(path, None)
+        return files
+
+    def _commit(self, head: str | None, files: Files, until: int) -> str | None:
+        fleet = tree.fleet(self._store)
+        if not fleet.commit:
+            return None
+        base = self._repo.commit(head).tree if head else None
+        new = edit_tree(self._repo, base, files)
+        if new == base and head is not None:
+            return None
+        facts = format.dump({"id": fleet.fleet, "revision": until})
+        new = edit_tree(self._repo, new, {format.FLEET: facts})
+        message = _message(files, fleet.commit)
+        parents = [head, fleet.commit] if head else [fleet.commit]
+        return commit_tree(self._repo, new, parents, message, when=None, ref=REF, expected=head)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait(None if self._pushed == self._repo.ref(REF) else self._settings.retry)
+            self._wake.clear()
+            self._stop.wait(self._settings.settle)
+            self._round()
+        self._round()
+
+    def _round(self) -> None:
+        try:
+            self.flush()
+            self._publish()
+        except RefMoved:
+            log.warning("the status branch of the mirror moved under us; reading it again")
+            self._covered = 0
+        except RepositoryError as error:
+            log.warning("status branch: %s", error)
+
+    def _publish(self) -> None:
+        head = self._repo.ref(REF)
+        if not self._push or head is None or head == self._pushed:
+            return
+        try:
+            self._mirror.push_status(head, self._pushed)
+        except BranchCheckedOut as error:
+            log.warning("status branch not pushed: %s", error)
+        except PushRejected as error:
+            self.fenced.set()
+            log.warning("status branch: another server wrote to it; reading what it wrote (%s)", error)
+            self._adopt()
+        else:
+            self._pushed = head
+            self.fenced.clear()
+
+    def _adopt(self) -> None:
+        """Put our files on top of what the other server wrote, and try again with the next batch."""
+        heads = self._mirror.refresh()
+        if heads.status is None:
+            return
+        with self._lock:
+            self._mirror.set_status(heads.status)
+            self._pushed = heads.status
+            self._covered = 0
+        self._wake.set()
+
+
+def _message(files: Files, commit: str) -> str:
+    written = sum(1 for data in files.values() if data is not None)
+    removed = len(files) - written
+    subject = f"Record {written} file{'s' if written != 1 else ''}"
+    if removed:
+        subject += f", remove {removed}"
+    return f"{subject}\n\n{format.TRAILER}: {commit}\n"
