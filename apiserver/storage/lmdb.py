@@ -26,6 +26,7 @@ from apiserver.storage.protocol import Change, Compacted, Op, Page, Record, Stor
 _REMEMBERED_PAGES = 256
 
 _tuple = tuple.__new__
+_number = int.from_bytes
 
 
 def open_store(
@@ -104,10 +105,8 @@ class LmdbStore:
             first, end = layout.prefix(number, cluster, namespace)
             if after is not None:
                 first = max(first, _behind(number, after))
-            if snapshot == state.revision:
-                rows = history.present(txn, first, end)
-            else:
-                rows = history.past(self._env, txn, first, end, snapshot)
+            changed = {} if snapshot == state.revision else history.before(self._env, txn, first, end, snapshot)
+            rows = history.rows(txn, first, end, changed)
             read = _reader(resource, number, cluster, namespace)
             if limit is None:
                 return Page([read(stored, raw) for stored, raw in rows], snapshot, None, 0)
@@ -118,7 +117,7 @@ class LmdbStore:
             behind = first if more is None else _behind(number, more)
             remaining = self._remaining.get((snapshot, first, end), 0) - len(records)
             if remaining <= 0:
-                remaining = history.count(txn, behind, end) if snapshot == state.revision else 1 + sum(1 for _ in rows)
+                remaining = history.count(txn, behind, end, changed)
             if len(self._remaining) >= _REMEMBERED_PAGES:
                 self._remaining = {}
             self._remaining[snapshot, behind, end] = remaining
@@ -129,7 +128,7 @@ class LmdbStore:
             number = self._env.resource_id(txn, resource)
             if number is None:
                 return 0
-            return history.count(txn, *layout.prefix(number, cluster, namespace))
+            return history.count(txn, *layout.prefix(number, cluster, namespace), {})
 
     def changes(self, after: int, limit: int = 10_000) -> list[Change]:
         with self._env.read() as txn:
@@ -174,16 +173,23 @@ def _reader(
 ) -> Callable[[bytes, bytes], Record]:
     """From a row to a Record, with what the rows of one scan have in common taken out of the loop."""
     skip = len(layout.prefix(number, cluster, namespace)[0])
-    record, full_key, split = layout.record, layout.full_key, layout.split
+
+    def full(stored: bytes, raw: bytes) -> Record:
+        return layout.record(layout.split(layout.full_key(stored, raw), resource), raw)
+
+    def in_workspace(stored: bytes, raw: bytes) -> Record:
+        if raw[8:11] != layout.PLAIN:
+            return full(stored, raw)
+        space, _, name = stored[skip:].decode().partition("\0")
+        key = _tuple(Key, (resource, cluster, space, name))
+        return _tuple(Record, (key, _number(raw[:8], "big"), raw[layout.OBJECT_HEAD :], b""))
+
+    def in_namespace(stored: bytes, raw: bytes) -> Record:
+        if raw[8:11] != layout.PLAIN:
+            return full(stored, raw)
+        key = _tuple(Key, (resource, cluster, namespace, stored[skip:].decode()))
+        return _tuple(Record, (key, _number(raw[:8], "big"), raw[layout.OBJECT_HEAD :], b""))
+
     if cluster is None:
-        return lambda stored, raw: record(split(full_key(stored, raw), resource), raw)
-    if namespace is None:
-
-        def in_workspace(stored: bytes, raw: bytes) -> Record:
-            space, _, name = full_key(stored, raw)[skip:].decode().partition("\0")
-            return record(_tuple(Key, (resource, cluster, space, name)), raw)
-
-        return in_workspace
-    return lambda stored, raw: record(
-        _tuple(Key, (resource, cluster, namespace, full_key(stored, raw)[skip:].decode())), raw
-    )
+        return full
+    return in_workspace if namespace is None else in_namespace

@@ -87,45 +87,13 @@ def _change(
     return _tuple(Change, (revision, key, value, before, before_revision, stamp))
 
 
-def present(txn: lmdb.Transaction[bytes], first: bytes, end: bytes) -> Iterator[Row]:
-    """The objects whose key is in [first, end), in order."""
-    cursor = txn.cursor()
-    if cursor.set_range(first):
-        for row in cursor.iternext():
-            if row[0] >= end:
-                return
-            yield row
+Before = dict[bytes, bytes | None]
+"""Keys (as LMDB holds them) that changed since some revision, with their record then; None: it did not exist."""
 
 
-def count(txn: lmdb.Transaction[bytes], first: bytes, end: bytes) -> int:
-    """How many objects have a key in [first, end); the loop runs in C."""
-    cursor = txn.cursor()
-    if not cursor.set_range(first):
-        return 0
-    keys = takewhile(end.__gt__, cursor.iternext(keys=True, values=False))
-    last = deque(enumerate(keys, 1), maxlen=1)
-    return last[0][0] if last else 0
-
-
-def past(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], first: bytes, end: bytes, at: int) -> Iterator[Row]:
-    """The objects as they were at revision `at`: what is there now, with what the log says about the range since."""
-    before = _before(env, txn, first, end, at)
-    gone = [(stored, raw) for stored, raw in sorted(before.items()) if raw is not None]
-    taken = 0
-    for row in present(txn, first, end):
-        while taken < len(gone) and gone[taken][0] <= row[0]:
-            yield gone[taken]
-            taken += 1
-        if row[0] not in before:
-            yield row
-    yield from gone[taken:]
-
-
-def _before(
-    env: LmdbEnvironment, txn: lmdb.Transaction[bytes], first: bytes, end: bytes, at: int
-) -> dict[bytes, bytes | None]:
-    """Each key of the range that changed after `at`, with its record at that time (None: it did not exist)."""
-    found: dict[bytes, bytes | None] = {}
+def before(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], first: bytes, end: bytes, at: int) -> Before:
+    """What in the range [first, end) changed after revision `at`. Costs a walk over the log since then."""
+    found: Before = {}
     cursor = txn.cursor(db=env.log)
     if not cursor.set_range(layout.U64.pack(at + 1)):
         return found
@@ -137,3 +105,36 @@ def _before(
             if first <= stored < end and stored not in found:
                 found[stored] = previous
     return found
+
+
+def rows(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: Before) -> Iterator[Row]:
+    """The objects whose key is in [first, end), in order: as they are now but for `changed`, which are as they were."""
+    cursor = txn.cursor()
+    found = cursor.iternext() if cursor.set_range(first) else iter(())
+    if not changed:
+        for row in found:
+            if row[0] >= end:
+                return
+            yield row
+        return
+    old = [(stored, raw) for stored, raw in sorted(changed.items(), reverse=True) if raw is not None]
+    for row in found:
+        if row[0] >= end:
+            break
+        while old and old[-1][0] <= row[0]:
+            yield old.pop()
+        if row[0] not in changed:
+            yield row
+    yield from reversed(old)
+
+
+def count(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: Before) -> int:
+    """How many `rows` of these there are; the loop runs in C."""
+    cursor = txn.cursor()
+    keys = takewhile(end.__gt__, cursor.iternext(keys=True, values=False) if cursor.set_range(first) else ())
+    last = deque(enumerate(keys, 1), maxlen=1)
+    total = last[0][0] if last else 0
+    for stored, raw in changed.items():
+        if stored >= first:
+            total += (raw is not None) - (txn.get(stored) is not None)
+    return total

@@ -31,6 +31,8 @@ U64: Final = struct.Struct(">Q")
 _OBJECT: Final = struct.Struct(">QBH")
 _ENTRY: Final = struct.Struct(">BH")
 OBJECT_HEAD: Final = _OBJECT.size
+PLAIN: Final = bytes(3)
+"""Bytes 8 to 11 of an object that has neither stamp nor long key: its value begins at OBJECT_HEAD."""
 
 _tuple = tuple.__new__
 

@@ -120,13 +120,13 @@ class Writer:
                 until = time.perf_counter() + self._settings.group_seconds
                 operations = 0
                 while isinstance(item, _Call):
-                    if item.answer.set_running_or_notify_cancel():
-                        taken.append(item.answer)
-                        refused = group.take(item, passed)
+                    call, item = item, _none
+                    if call.answer.set_running_or_notify_cancel():
+                        taken.append(call.answer)
+                        refused = group.take(call, passed)
                         if refused is not None:
-                            failed.append((item.answer, refused))
-                        operations += len(item.ops)
-                    item = _none
+                            failed.append((call.answer, refused))
+                        operations += len(call.ops)
                     if operations >= self._settings.group_operations or time.perf_counter() >= until:
                         break
                     try:
@@ -155,28 +155,29 @@ class Writer:
         excess = state.entries - self._settings.log_entries
         if excess > _TRIM_SLACK:
             return self._forget(txn, state, min(excess, _TRIM_AT_ONCE))
-        if state.size > self._settings.log_bytes and state.entries:
-            return self._forget(txn, state, min(_TRIM_SLACK, state.entries))
+        if state.size > self._settings.log_bytes:
+            return self._forget(txn, state, _TRIM_AT_ONCE, state.size - self._settings.log_bytes)
         if state.entries and self._swept < state.oldest:
             return self._sweep(txn, state)
         return state
 
-    def _forget(self, txn: lmdb.Transaction[bytes], state: State, count: int) -> State:
-        """Remove the `count` oldest entries."""
+    def _forget(self, txn: lmdb.Transaction[bytes], state: State, most: int, size: int | None = None) -> State:
+        """Remove the oldest entries, `most` of them, or fewer if that makes `size` bytes."""
         cursor = txn.cursor(db=self._env.log)
         cursor.first()
-        size, last = 0, state.oldest
-        count = min(count, state.entries)
-        for _ in range(count):
+        freed, count, last = 0, 0, state.oldest
+        for count in range(1, min(most, state.entries) + 1):  # noqa: B007
             number, raw = cursor.item()
             last = layout.revision_of(number)
-            size += len(raw)
+            freed += len(raw)
             previous = layout.decode_entry(raw)[2]
             if previous is not None:
                 txn.delete(previous[:8], db=self._env.next)
             cursor.delete()
-        entries = state.entries - count
-        return state._replace(entries=entries, size=state.size - size, oldest=max(state.oldest, last))
+            if size is not None and freed >= size:
+                break
+        oldest = max(state.oldest, last)
+        return state._replace(entries=state.entries - count, size=state.size - freed, oldest=oldest)
 
     def _sweep(self, txn: lmdb.Transaction[bytes], state: State) -> State:
         """Remove entries that `oldest` has passed: nobody can read them any more."""

@@ -1,0 +1,223 @@
+"""Every store against a naive model: random transactions, pages, old revisions, compaction, reopening."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+from apiserver.model.keys import Key
+from apiserver.storage.protocol import (
+    NEVER,
+    Change,
+    Check,
+    Compacted,
+    Conflict,
+    Delete,
+    Op,
+    Put,
+    Record,
+    Store,
+)
+
+RESOURCES = ["a", "b.x:id"]
+KEYS = st.builds(
+    Key,
+    st.sampled_from(RESOURCES),
+    st.sampled_from(["r", "ro", "s"]),
+    st.sampled_from(["", "n", "nn"]),
+    st.sampled_from(["a", "aa", "é"]),
+)
+VALUES = st.tuples(st.binary(max_size=3), st.sampled_from([b"", b"", b"st"]))
+EXPECT = st.sampled_from(["none", "none", "right", "right", "never", "wrong"])
+OPS = st.lists(st.tuples(st.sampled_from(["put", "put", "put", "delete", "check"]), KEYS, VALUES, EXPECT), max_size=5)
+
+State = dict[Key, tuple[int, bytes, bytes]]
+
+
+class Model:
+    """Every state there ever was, and every change."""
+
+    def __init__(self, revision: int) -> None:
+        self.revision = self.oldest = revision
+        self.states: dict[int, State] = {revision: {}}
+        self.log: list[Change] = []
+
+    @property
+    def now(self) -> State:
+        return self.states[self.revision]
+
+    def ops(self, drawn: list[tuple[str, Key, tuple[bytes, bytes], str]]) -> list[Op]:
+        """Preconditions relate to the state before the write; what that means for a key named twice, `write` tells."""
+        ops: list[Op] = []
+        for verb, key, (value, stamp), kind in drawn:
+            found = self.now.get(key, (NEVER, b"", b""))[0]
+            expect = {"none": None, "right": found, "never": NEVER, "wrong": found + 1}[kind]
+            if verb == "put":
+                ops.append(Put(key, value, expect, stamp))
+            elif verb == "delete":
+                ops.append(Delete(key, expect))
+            else:
+                ops.append(Check(key, found if expect is None else expect))
+        return ops
+
+    def write(self, ops: list[Op], logged: bool) -> list[int]:
+        revision, state, states, log, answer = self.revision, self.now, {}, [], []
+        for op in ops:
+            before = state.get(op.key)
+            found = before[0] if before else NEVER
+            if op.expect is not None and op.expect != found:
+                raise Conflict(op.key, op.expect, found)
+            if isinstance(op, Check) or (isinstance(op, Delete) and not before):
+                answer.append(0)
+                continue
+            revision += 1
+            answer.append(revision)
+            state = {k: v for k, v in state.items() if k != op.key}
+            previous = before[1] if before else None
+            if isinstance(op, Put):
+                state[op.key] = (revision, op.value, op.stamp)
+                log.append(Change(revision, op.key, op.value, previous, found, op.stamp))
+            else:
+                assert before
+                log.append(Change(revision, op.key, None, previous, found, before[2]))
+            states[revision] = state
+        self.states.update(states)
+        self.revision = revision
+        if logged:
+            self.log += log
+        elif log:
+            self.oldest, self.log = revision, []
+        return answer
+
+    def scan(self, at: int, *where: str | None) -> list[Record]:
+        return [
+            Record(key, *self.states[at][key])
+            for key in sorted(self.states[at])
+            if all(asked in (None, held) for asked, held in zip(where, key, strict=False))
+        ]
+
+    def compact(self, keep: int) -> None:
+        gone = self.log[: max(0, len(self.log) - keep)]
+        if gone:
+            self.oldest, self.log = gone[-1].revision, self.log[len(gone) :]
+
+
+class Machine(RuleBasedStateMachine):
+    opener: Callable[..., Store]
+
+    @initialize()
+    def open(self) -> None:
+        self.directory = tempfile.TemporaryDirectory()
+        self.store = self.reopened()
+        self.model = Model(self.store.revision())
+
+    def reopened(self, start: int | None = None) -> Store:
+        return type(self).opener(Path(self.directory.name) / "store", sync=False, start=start)
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+            self.directory.cleanup()
+
+    @rule(writes=st.lists(st.tuples(OPS, st.sampled_from([True] * 12 + [False])), min_size=1, max_size=5))
+    def write(self, writes: list[tuple[list[tuple[str, Key, tuple[bytes, bytes], str]], bool]]) -> None:
+        pairs = []
+        for drawn, logged in writes:
+            ops = self.model.ops(drawn)
+            pairs.append((self.store.write(*ops, log=logged), self.expected(ops, logged)))
+        for answer, expected in pairs:
+            error = answer.exception()
+            if isinstance(expected, Conflict):
+                assert isinstance(error, Conflict)
+                assert (error.key, error.expected, error.revision) == (
+                    expected.key,
+                    expected.expected,
+                    expected.revision,
+                )
+            else:
+                assert answer.result() == expected
+
+    def expected(self, ops: list[Op], logged: bool) -> list[int] | Conflict:
+        try:
+            return self.model.write(ops, logged)
+        except Conflict as conflict:
+            return conflict
+
+    @rule(keep=st.integers(0, 20))
+    def compact(self, keep: int) -> None:
+        self.model.compact(keep)
+        self.store.compact(keep)
+
+    @rule(ahead=st.sampled_from([None, None, 0, 7]))
+    def reopen(self, ahead: int | None) -> None:
+        self.store.close()
+        self.store = self.reopened(None if ahead is None else self.model.revision + ahead)
+        now = self.model.now
+        self.model.revision += ahead or 0
+        self.model.states[self.model.revision] = now
+
+    @rule(
+        resource=st.sampled_from([*RESOURCES, "unknown"]),
+        where=st.sampled_from([(), ("r",), ("ro",), ("r", ""), ("r", "n"), ("ro", "nn"), ("x",)]),
+        back=st.integers(0, 40),
+        limit=st.sampled_from([None, 1, 2, 5]),
+    )
+    def scan(self, resource: str, where: tuple[str, ...], back: int, limit: int | None) -> None:
+        known = [r for r in sorted(self.model.states, reverse=True) if r >= self.model.oldest]
+        at = known[min(back, len(known) - 1)]
+        expected = self.model.scan(at, resource, *where)
+        found: list[Record] = []
+        page = self.store.scan(resource, *where, at=at, limit=limit)
+        while True:
+            found += page.records
+            assert page.revision == at
+            assert page.remaining == len(expected) - len(found)
+            if page.more is None:
+                break
+            page = self.store.scan(resource, *where, at=at, limit=limit, after=page.more)
+        assert found == expected
+
+    @rule(key=KEYS)
+    def scan_behind_any_key(self, key: Key) -> None:
+        page = self.store.scan(key.resource, after=key)
+        assert page.records == [r for r in self.model.scan(self.model.revision, key.resource) if r.key > key]
+
+    @rule(back=st.integers(0, 40), limit=st.integers(1, 10))
+    def changes(self, back: int, limit: int) -> None:
+        after = self.model.revision - back
+        if after < self.model.oldest:
+            with pytest.raises(Compacted):
+                self.store.changes(after)
+        else:
+            found: list[Change] = []
+            while page := self.store.changes(found[-1].revision if found else after, limit):
+                assert len(page) <= limit
+                found += page
+            assert found == [c for c in self.model.log if c.revision > after]
+
+    @rule(keys=st.lists(KEYS, max_size=4))
+    def get(self, keys: list[Key]) -> None:
+        expected = [Record(k, *self.model.now[k]) if k in self.model.now else None for k in keys]
+        assert self.store.get_many(keys) == expected
+        assert [self.store.get(k) for k in keys] == expected
+
+    @invariant()
+    def counters(self) -> None:
+        if hasattr(self, "model"):
+            assert (self.store.revision(), self.store.oldest()) == (self.model.revision, self.model.oldest)
+            assert self.store.changes(self.model.oldest) == self.model.log
+            for resource in RESOURCES:
+                assert self.store.count(resource) == len(self.model.scan(self.model.revision, resource))
+
+
+def test_the_store_is_as_the_model(implementation: Callable[..., Store]) -> None:
+    class MachineOf(Machine):
+        opener = staticmethod(implementation)
+
+    run_state_machine_as_test(MachineOf, settings=settings(max_examples=100, stateful_step_count=40, deadline=None))

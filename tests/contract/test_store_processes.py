@@ -1,0 +1,139 @@
+"""Stores shared by processes: what one wrote another sees; what was acknowledged survives the writer's death."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from apiserver.model.keys import Key
+from apiserver.storage.protocol import Put, Store
+
+WRITE = """
+import sys
+from pathlib import Path
+from {module} import {function} as opener
+from apiserver.model.keys import Key
+from apiserver.storage.protocol import Put
+store = opener(Path(sys.argv[1]), sync=False)
+print("open", flush=True)
+for line in sys.stdin:
+    print(*store.write(Put(Key("new.example.io", "c", "", line.strip()), b"from the other")).result(), flush=True)
+store.close()
+"""
+
+# Acknowledges blocks of four until it is killed.
+ENDLESS = """
+import itertools, sys
+from pathlib import Path
+from {module} import {function} as opener
+from apiserver.model.keys import Key
+from apiserver.storage.protocol import Put
+store = opener(Path(sys.argv[1]))
+def told(block, answer):
+    print(block, *answer.result(), flush=True)
+waiting = []
+for block in itertools.count():
+    ops = [Put(Key("blocks", "c", str(part), f"{{block:08}}"), b"v" * 500) for part in range(4)]
+    waiting.append((block, store.write(*ops)))
+    if len(waiting) > 20:
+        told(*waiting.pop(0))
+"""
+
+
+def child(script: str, implementation: Callable[..., Store], directory: Path) -> subprocess.Popen[str]:
+    module = inspect.getmodule(implementation)
+    assert module is not None
+    code = script.format(module=module.__name__, function=implementation.__name__)
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root
+    )
+
+
+def test_another_process_sees_a_write_and_is_rung(
+    opened: Callable[..., Store], implementation: Callable[..., Store], tmp_path: Path
+) -> None:
+    store = opened()
+    rung = threading.Event()
+    store.subscribe(rung.set)
+    with child(WRITE, implementation, tmp_path / "store") as other:
+        assert other.stdin and other.stdout
+        assert other.stdout.readline() == "open\n"
+        for name in ("a", "b"):
+            rung.clear()
+            start = store.revision()
+            other.stdin.write(name + "\n")
+            other.stdin.flush()
+            assert rung.wait(5), "not rung"
+            [change] = store.changes(start)
+            assert change.key == Key("new.example.io", "c", "", name)
+            assert other.stdout.readline() == f"{change.revision}\n"
+            [mine] = store.write(Put(Key("mine", "c", "", name), b"")).result()
+            assert mine == change.revision + 1
+        other.stdin.close()
+        assert other.wait(10) == 0
+
+
+def test_a_very_long_directory_has_a_doorbell_too(
+    opened: Callable[..., Store], implementation: Callable[..., Store], tmp_path: Path
+) -> None:
+    name = "d" * 200
+    store = opened(name)
+    rung = threading.Event()
+    store.subscribe(rung.set)
+    with child(WRITE, implementation, tmp_path / name) as other:
+        other.communicate("a\n", timeout=10)
+        assert rung.wait(5)
+
+
+def test_what_was_acknowledged_survives_kill(
+    opened: Callable[..., Store], implementation: Callable[..., Store], tmp_path: Path
+) -> None:
+    with child(ENDLESS, implementation, tmp_path / "store") as other:
+        assert other.stdout
+        acknowledged = [other.stdout.readline() for _ in range(200)]
+        other.kill()
+        acknowledged += other.stdout.readlines()
+    told = {int(b): [int(r) for r in rest] for b, *rest in (line.split() for line in acknowledged if line[-1:] == "\n")}
+    store = opened()
+    found: dict[int, list[int]] = {}
+    for record in store.scan("blocks").records:
+        found.setdefault(int(record.key.name), []).append(record.revision)
+    assert len(told) >= 200
+    assert {block: found.get(block) for block in told} == told
+    assert all(len(revisions) == 4 for revisions in found.values()), "a torn block"
+    assert store.revision() == max(max(revisions) for revisions in found.values())
+    changes = store.changes(store.oldest(), 1_000_000)
+    assert len(changes) == 4 * len(found)
+    [after] = store.write(Put(Key("blocks", "c", "0", "after"), b"")).result()
+    assert after == changes[-1].revision + 1
+
+
+def test_writers_in_two_processes_do_not_collide(
+    opened: Callable[..., Store], implementation: Callable[..., Store], tmp_path: Path
+) -> None:
+    store = opened()
+    start = store.revision()
+    with child(WRITE, implementation, tmp_path / "store") as other:
+        assert other.stdin and other.stdout
+        assert other.stdout.readline() == "open\n"
+        other.stdin.write("".join(f"{n}\n" for n in range(300)))
+        other.stdin.flush()
+        mine = [store.write(Put(Key("mine", "c", "", f"{n}"), b"")).result()[0] for n in range(300)]
+        theirs = [int(other.stdout.readline()) for _ in range(300)]
+        other.stdin.close()
+        other.wait(10)
+    assert sorted(mine + theirs) == list(range(start + 1, start + 601))
+    assert [c.revision for c in store.changes(start)] == sorted(mine + theirs)
+
+
+def test_an_idle_subscriber_sleeps(store: Store) -> None:
+    store.subscribe(lambda: None)
+    before, began = time.process_time(), time.monotonic()
+    threading.Event().wait(0.5)
+    assert time.process_time() - before < 0.1 * (time.monotonic() - began)
