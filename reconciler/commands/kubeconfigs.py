@@ -29,12 +29,17 @@ class Credentials(NamedTuple):
     user: Entry
 
 
-class Kubeconfig:
-    """The files, read. `first` is the one to write."""
+class _Document(NamedTuple):
+    path: Path
+    content: Entry
 
-    def __init__(self, first: Path, documents: list[Entry]) -> None:
-        self._first = first
+
+class Kubeconfig:
+    """The files, read. The first is the one to write."""
+
+    def __init__(self, documents: list[_Document]) -> None:
         self._documents = documents
+        self._first, self._written = documents[0]
 
     @staticmethod
     def load(path: str = "") -> Kubeconfig:
@@ -43,7 +48,7 @@ class Kubeconfig:
         paths = [Path(p) for p in listed] or [Path.home() / ".kube" / "config"]
         if not any(p.exists() for p in paths):
             raise KubeconfigError(f"{paths[0]}: no such kubeconfig; set KUBECONFIG to the one that the server wrote")
-        return Kubeconfig(paths[0], [_read(p) for p in paths])
+        return Kubeconfig([_Document(p, _read(p)) for p in paths])
 
     def server(self, context: str | None = None) -> str | None:
         """The URL of a context's cluster: the current one's, or of the one named (None: there is none such)."""
@@ -63,7 +68,7 @@ class Kubeconfig:
     def remember(self, previous: str, current: str, server: str) -> None:
         """Keep the current context as `previous`, make one named `current` for `server` and go there."""
         context, (cluster, _) = self._current(), self.credentials()
-        written = self._documents[0]
+        written = self._written
         _set(written, "clusters", previous, "cluster", cluster)
         _set(written, "contexts", previous, "context", {**context, "cluster": previous})
         _set(written, "clusters", current, "cluster", {**cluster, "server": server})
@@ -77,7 +82,7 @@ class Kubeconfig:
         """Swap the two contexts and go to `current`."""
         before, now = self._find("contexts", previous) or {}, self._current()
         clusters = [self._find("clusters", context.get("cluster", "")) or {} for context in (before, now)]
-        written = self._documents[0]
+        written = self._written
         _set(written, "clusters", current, "cluster", clusters[0])
         _set(written, "contexts", current, "context", {**before, "cluster": current})
         _set(written, "clusters", previous, "cluster", clusters[1])
@@ -86,7 +91,7 @@ class Kubeconfig:
         _write(self._first, written)
 
     def _current(self) -> Entry:
-        name = next((d["current-context"] for d in self._documents if d.get("current-context")), "")
+        name = next(filter(None, (d.content.get("current-context") for d in self._documents)), "")
         if not name:
             raise KubeconfigError(f"{self._first}: no current context is set")
         found = self._find("contexts", name)
@@ -95,11 +100,12 @@ class Kubeconfig:
         return found
 
     def _find(self, section: str, name: str) -> Entry | None:
-        """The first entry of that name, without its name."""
+        """The first entry of that name, without its name; file names in it made absolute, so that a copy is as good."""
         for document in self._documents:
-            for entry in document.get(section) or ():
+            for entry in document.content.get(section) or ():
                 if entry.get("name") == name:
-                    return dict(entry.get(section[:-1]) or {})
+                    found: Entry = dict(entry.get(section[:-1]) or {})
+                    return {k: _absolute(document.path, v) if k in _FILES else v for k, v in found.items()}
         return None
 
 
@@ -112,8 +118,13 @@ def _set(document: Entry, section: str, name: str, key: str, value: Entry) -> No
     entries.append({key: dict(value), "name": name})
 
 
+def _absolute(kubeconfig: Path, file: str) -> str:
+    """File names in a kubeconfig count from its directory."""
+    return str(kubeconfig.parent.resolve() / file) if file else file
+
+
 def _read(path: Path) -> Entry:
-    """Empty if absent. File names in it count from its directory, and are made absolute so that copies keep meaning."""
+    """Empty if absent."""
     if not path.exists():
         return {"apiVersion": "v1", "kind": "Config"}
     try:
@@ -122,12 +133,6 @@ def _read(path: Path) -> Entry:
         raise KubeconfigError(f"{path}: cannot be read: {error}") from error
     if not isinstance(document, dict):
         raise KubeconfigError(f"{path}: not a kubeconfig")
-    for section in ("clusters", "users"):
-        for entry in document.get(section) or ():
-            held = entry.get(section[:-1]) or {}
-            for key in _FILES:
-                if held.get(key):
-                    held[key] = str(path.parent.resolve() / held[key])
     return document
 
 

@@ -74,6 +74,8 @@ class Plugin:
         if target == "-":
             return self._back()
         place = self.look_up(self._resolve(target))
+        if place.path == self.here:
+            return place
         self.config.remember(PREVIOUS, CURRENT, f"{self.base}{_CLUSTERS}{place.path}")
         return place
 
@@ -92,7 +94,7 @@ class Plugin:
         """An absolute path. `root…` and `:…` are absolute, anything else starts here."""
         if target.startswith("~"):
             raise Refused("home workspaces are not supported")
-        absolute = target.startswith(":") or target.split(":")[0] == "root"
+        absolute = target.startswith(":") or _from_root(target)
         parts = [] if absolute else self._here().split(":")
         for part in target.removeprefix(":").split(":"):
             if part == "..":
@@ -107,13 +109,13 @@ class Plugin:
 
     def _here(self) -> str:
         """The current path, looked up where the URL holds a logical cluster's name."""
-        return self.here if self.here.split(":")[0] == "root" else self.current().path
+        return self.here if _from_root(self.here) else self.current().path
 
     def tree(self, full: bool) -> list[str]:
         """Lines as kcp's plugin prints them."""
         place = self.current()
         below = self._everything() if place.path == "root" and place.cluster else None
-        children = self._children(place, below)
+        children = self._children(place, below, must=True)
         return [
             ".",
             f"└── {place.path if full else place.path.rpartition(':')[2]}",
@@ -134,11 +136,11 @@ class Plugin:
             stack += [(c, deeper, at == len(grandchildren) - 1) for at, c in enumerate(grandchildren)][::-1]
         return lines
 
-    def _children(self, place: Place, below: dict[str, list[Object]] | None) -> list[Object]:
-        """Sorted by name; none where they may not be listed."""
+    def _children(self, place: Place, below: dict[str, list[Object]] | None, *, must: bool = False) -> list[Object]:
+        """Sorted by name; none where they cannot be listed, unless they `must` (or it is just not permitted)."""
         if below is None:
             found, answer = self._list(f"{_CLUSTERS}{place.path}")
-            if answer.status not in (200, 403, 404):
+            if must and answer.status not in (200, 403):
                 raise refusal(place.path, answer)
         else:
             found = below.get(place.cluster, [])
@@ -181,6 +183,10 @@ def split_url(server: str | None) -> tuple[str, str]:
     """`https://h:1/clusters/root:a` → (`https://h:1`, `root:a`); without a workspace the second is ""."""
     base, _, rest = (server or "").partition(_CLUSTERS)
     return base.rstrip("/"), rest.partition("/")[0]
+
+
+def _from_root(path: str) -> bool:
+    return path == "root" or path.startswith("root:")
 
 
 def refusal(path: str, answer: Answer) -> Refused:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import http.client
 import json
 import ssl
 import tempfile
@@ -53,7 +54,7 @@ class Client:
         except urllib.error.HTTPError as error:
             with error:
                 return Answer(error.code, _object(error.read()))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise Unreachable(f"{self._base} does not answer: {reason}") from error
 

@@ -1,0 +1,280 @@
+"""The plugin as a process, against a small server that asks for a client certificate."""
+
+import json
+import os
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+
+from apiserver.auth.kubeconfig import write_admin_kubeconfig
+from apiserver.auth.pki import Keys, ensure_keys
+from apiserver.tls import server_context
+
+TREE = {"root": ["shop", "infra"], "root:shop": ["web", "db"], "root:shop:web": ["deep"], "root:infra": []}
+PATHS = {*TREE, "root:shop:db", "root:shop:web:deep"}
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+class Fake(BaseHTTPRequestHandler):
+    """A few workspaces. `denied`: paths that answer 403; `wildcard`: whether `*` may be listed."""
+
+    denied: set[str]
+    wildcard = True
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        self.asked.append(url.path)
+        assert self.connection.getpeercert()["subject"][-1][0][1] == "treeplane-admin"
+        _, _, workspace, rest = url.path.split("/", 3)
+        status, body = self.answer(workspace, rest, parse_qs(url.query))
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def answer(self, workspace: str, rest: str, query: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
+        if workspace == "*":
+            return self.everything(query) if self.wildcard else (403, {})
+        path = {"c-root:shop": "root:shop"}.get(workspace, workspace)
+        if path not in PATHS:
+            return 404, {}
+        if rest == "apis":
+            return (403 if path in self.denied else 200), {}
+        if path in self.denied or path == "root:infra":
+            return 403, {}
+        if rest.endswith("/logicalclusters/cluster"):
+            annotations = {
+                "kcp.io/path": path,
+                "kcp.io/cluster": f"c-{path}",
+                "internal.tenancy.kcp.io/type": "root:universal",
+            }
+            return 200, {"metadata": {"annotations": annotations}}
+        return 200, {"items": [self.workspace(path, name) for name in TREE.get(path, ())]}
+
+    @staticmethod
+    def workspace(parent: str, name: str) -> dict[str, Any]:
+        metadata = {"name": name, "annotations": {"kcp.io/cluster": f"c-{parent}"}}
+        return {"metadata": metadata, "spec": {"cluster": f"c-{parent}:{name}"}}
+
+    def everything(self, query: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
+        """Two to a page."""
+        found = [self.workspace(parent, name) for parent, names in TREE.items() for name in names]
+        at = int(query.get("continue", ["0"])[0])
+        more = {"continue": str(at + 2)} if at + 2 < len(found) else {}
+        return 200, {"metadata": more, "items": found[at : at + 2]}
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
+    return ensure_keys(tmp_path_factory.mktemp("keys"))
+
+
+@pytest.fixture
+def fake() -> type[Fake]:
+    return type("Configured", (Fake,), {"denied": set(), "asked": []})
+
+
+@pytest.fixture
+def url(keys: Keys, fake: type[Fake]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), fake)
+    context = server_context(keys)
+    context.verify_mode = ssl.CERT_REQUIRED
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"https://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def config(tmp_path: Path, keys: Keys, url: str) -> Path:
+    path = tmp_path / "kubeconfig"
+    write_admin_kubeconfig(path, url, keys)
+    return path
+
+
+@pytest.fixture
+def ws(config: Path) -> Run:
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        found = {**os.environ, "KUBECONFIG": str(config), **environment}
+        command = [sys.executable, "-m", "reconciler.commands.kubectl_ws", *arguments]
+        return subprocess.run(command, env=found, capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+def contexts(path: Path) -> tuple[str, dict[str, str]]:
+    """The current context, and each context's server."""
+    found = yaml.safe_load(path.read_text())
+    servers = {c["name"]: c["cluster"]["server"] for c in found["clusters"]}
+    return found["current-context"], {c["name"]: servers[c["context"]["cluster"]] for c in found["contexts"]}
+
+
+def told(path: str) -> str:
+    return f"Current workspace is '{path}' (type root:universal).\n"
+
+
+def test_where_am_i(ws: Run) -> None:
+    for arguments in ((), (".",), ("current",)):
+        done = ws(*arguments)
+        assert (done.stdout, done.stderr, done.returncode) == (told("root"), "", 0)
+    assert ws("--short").stdout == "root\n"
+
+
+def test_there_and_back(ws: Run, config: Path, url: str) -> None:
+    assert ws("root:shop:web").stdout == told("root:shop:web")
+    current, servers = contexts(config)
+    assert current == "workspace.kcp.io/current"
+    assert servers[current] == f"{url}/clusters/root:shop:web"
+    assert servers["workspace.kcp.io/previous"] == f"{url}/clusters/root"
+    assert servers["root"] == f"{url}/clusters/root"
+    for arguments, path in (
+        (["-"], "root"),
+        (["use", "-"], "root:shop:web"),
+        ([".."], "root:shop"),
+        (["use", "db"], "root:shop:db"),
+        (["..:web:deep"], "root:shop:web:deep"),
+        ([":root"], "root"),
+        (["shop:web"], "root:shop:web"),
+    ):
+        assert ws(*arguments).stdout == told(path), arguments
+    assert contexts(config)[1]["workspace.kcp.io/previous"] == f"{url}/clusters/root"
+
+
+def test_everything_else_in_the_file_stays(ws: Run, config: Path) -> None:
+    before = yaml.safe_load(config.read_text())
+    before["contexts"].append({"name": "mine", "context": {"cluster": "c", "user": "u", "namespace": "n"}})
+    before["clusters"].append({"name": "c", "cluster": {"server": "https://x", "certificate-authority": "rel/ca"}})
+    before["preferences"] = {"colors": True}
+    config.write_text(yaml.safe_dump(before))
+    config.chmod(0o640)
+    ws("root:shop")
+    after = yaml.safe_load(config.read_text())
+    for section in ("clusters", "contexts", "users"):
+        assert after[section][: len(before[section])] == before[section]
+    assert after["preferences"] == before["preferences"]
+    assert config.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_first_of_several_files_is_written(ws: Run, config: Path, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    before = config.read_bytes()
+    assert ws("root:shop", KUBECONFIG=f"{first}:{config}").stdout == told("root:shop")
+    assert config.read_bytes() == before
+    assert contexts(first)[0] == "workspace.kcp.io/current"
+    assert ws(KUBECONFIG=f"{first}:{config}").stdout == told("root:shop")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["nope"], 'workspace "root:nope" not found'),
+        (["root:shop:db"], 'access to workspace "root:shop:db" denied'),
+        (["-"], "no previous workspace"),
+        ([".."], "has no parent"),
+        (["root::x"], "invalid workspace path"),
+        (["create", "x"], "workspace.yaml"),
+        (["a", "b"], "unexpected arguments"),
+    ],
+)
+def test_refusals_change_nothing(ws: Run, fake: type[Fake], config: Path, arguments: list[str], text: str) -> None:
+    fake.denied.add("root:shop:db")
+    before = config.read_bytes()
+    done = ws(*arguments)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: ")
+    assert text in done.stderr
+    assert config.read_bytes() == before
+
+
+def test_access_without_reading_the_logical_cluster(ws: Run) -> None:
+    assert ws("root:infra").stdout == "Current workspace is 'root:infra'.\n"
+
+
+def test_tree(ws: Run, fake: type[Fake]) -> None:
+    wanted = """\
+.
+└── root
+    ├── infra
+    └── shop
+        ├── db
+        └── web
+            └── deep
+
+"""
+    assert ws("tree").stdout == wanted
+    assert len([path for path in fake.asked if path.endswith("/workspaces")]) == 3  # pages of one list
+    fake.wildcard = False
+    assert ws("tree").stdout == wanted
+
+
+def test_tree_from_below_with_paths(ws: Run) -> None:
+    ws("root:shop")
+    wanted = ".\n└── root:shop\n    ├── root:shop:db\n    └── root:shop:web\n        └── root:shop:web:deep\n\n"
+    assert ws("tree", "--full").stdout == wanted
+
+
+def test_a_logical_clusters_name_in_the_url(ws: Run, config: Path, url: str) -> None:
+    found = yaml.safe_load(config.read_text())
+    found["clusters"][0]["cluster"]["server"] = f"{url}/clusters/c-root:shop"
+    config.write_text(yaml.safe_dump(found))
+    assert ws("web").stdout == told("root:shop:web")
+
+
+def test_the_base_context_is_no_workspace(ws: Run, config: Path) -> None:
+    found = yaml.safe_load(config.read_text())
+    config.write_text(yaml.safe_dump({**found, "current-context": "base"}))
+    done = ws()
+    assert done.returncode == 1
+    assert "does not point to a workspace" in done.stderr
+    assert ws("root").stdout == told("root")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("- x", "not a kubeconfig"), ("{", "cannot be read"), ("{}", "no current context"), (None, "no such kubeconfig")],
+)
+def test_a_kubeconfig_that_does_not_serve(ws: Run, tmp_path: Path, text: str | None, said: str) -> None:
+    path = tmp_path / "broken"
+    if text is not None:
+        path.write_text(text)
+    done = ws("--kubeconfig", str(path))
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_server_that_is_away(ws: Run, config: Path) -> None:
+    found = yaml.safe_load(config.read_text())
+    found["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1/clusters/root"
+    config.write_text(yaml.safe_dump(found))
+    done = ws()
+    assert done.returncode == 1
+    assert "https://127.0.0.1:1 does not answer" in done.stderr
+
+
+def test_it_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, reconciler.commands.kubectl_ws\n"
+        "heavy = {'kubernetes', 'orjson', 'cryptography', 'pygit2', 'click', 'rich', 'asyncio', 'apiserver'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"
