@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from apiserver.auth.bootstrap import CLUSTER_ROLES
@@ -16,6 +17,10 @@ from apiserver.auth.user import Attributes, User
 from apiserver.model.selectors import from_object
 
 Manifest = dict[str, Any]
+
+ACCESS = Attributes("access", path="/")
+"""What lets a user into a workspace."""
+_REMEMBERED = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,7 @@ class Policy:
 
     users: dict[str, list[Grant]] = field(default_factory=dict)
     groups: dict[str, list[Grant]] = field(default_factory=dict)
+    _access: dict[tuple[str, tuple[str, ...]], bool] = field(default_factory=dict)
 
     def grants(self, user: User) -> Iterator[Grant]:
         yield from self.users.get(user.name, ())
@@ -57,6 +63,16 @@ class Policy:
     def granted(self, user: User, asked: Attributes) -> Grant | None:
         """The first grant that covers the request."""
         return next((grant for grant in self.grants(user) if grant.covers(asked)), None)
+
+    def has_access(self, user: User) -> bool:
+        """Whether `user` is let into the workspace at all; remembered, since every request asks."""
+        key = user.name, user.groups
+        found = self._access.get(key)
+        if found is None:
+            if len(self._access) >= _REMEMBERED:
+                self._access.clear()
+            found = self._access[key] = self.granted(user, ACCESS) is not None
+        return found
 
     def add(self, subject: Manifest, grant: Grant) -> None:
         kind, name = subject.get("kind"), subject.get("name")
@@ -111,27 +127,41 @@ class _Roles:
         return compiled(self._roles.get((namespace, name), {}).get("rules"))
 
     def cluster_role(self, name: str) -> tuple[Rule, ...]:
+        if not self._own:
+            return _shipped(name) if name in CLUSTER_ROLES else ()
         if name not in self._done:
-            self._done[name] = tuple(dict.fromkeys(self._collect(name, set())))
+            self._done[name] = _rules_of(name, self._own)
         return self._done[name]
 
-    def _collect(self, name: str, seen: set[str]) -> Iterator[Rule]:
-        """Of the shipped role and the workspace's own of that name; `seen` ends circles of aggregation."""
-        if name in seen:
-            return
-        seen.add(name)
-        for role in (CLUSTER_ROLES.get(name), self._own.get(name)):
-            if role is None:
-                continue
-            if role.get("aggregationRule") is None:
-                yield from compiled(role.get("rules"))
-                continue
-            for selected in self._selected(role["aggregationRule"]):
-                yield from self._collect(selected, seen)
 
-    def _selected(self, aggregation: Manifest) -> Iterator[str]:
-        selectors = [from_object(s) for s in aggregation.get("clusterRoleSelectors") or ()]
-        for name, role in (*CLUSTER_ROLES.items(), *self._own.items()):
-            labels = role["metadata"].get("labels")
-            if any(selector.matches(labels) for selector in selectors):
-                yield name
+@cache
+def _shipped(name: str) -> tuple[Rule, ...]:
+    """Of a shipped role where nothing can add to it: compiled once a process, since most workspaces have no own."""
+    return _rules_of(name, {})
+
+
+def _rules_of(name: str, own: dict[str, Manifest]) -> tuple[Rule, ...]:
+    return tuple(dict.fromkeys(_collect(name, own, set())))
+
+
+def _collect(name: str, own: dict[str, Manifest], seen: set[str]) -> Iterator[Rule]:
+    """Of the shipped role and the workspace's own of that name; `seen` ends circles of aggregation."""
+    if name in seen:
+        return
+    seen.add(name)
+    for role in (CLUSTER_ROLES.get(name), own.get(name)):
+        if role is None:
+            continue
+        if role.get("aggregationRule") is None:
+            yield from compiled(role.get("rules"))
+            continue
+        for selected in _selected(role["aggregationRule"], own):
+            yield from _collect(selected, own, seen)
+
+
+def _selected(aggregation: Manifest, own: dict[str, Manifest]) -> Iterator[str]:
+    selectors = [from_object(s) for s in aggregation.get("clusterRoleSelectors") or ()]
+    for name, role in (*CLUSTER_ROLES.items(), *own.items()):
+        labels = role["metadata"].get("labels")
+        if any(selector.matches(labels) for selector in selectors):
+            yield name

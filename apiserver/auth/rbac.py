@@ -24,7 +24,6 @@ from apiserver.storage.protocol import Compacted, Store
 TARGET = "target"
 """The cluster of an embedded sync target's store: no workspace, so no access to be had."""
 
-ACCESS = Attributes("access", path="/")
 _MASTERS = Decision(True, "system:masters")
 _NO_ACCESS = Decision(False, "access denied")
 _NO_RULE = Decision(False)
@@ -96,7 +95,7 @@ class Authorizer:
     def _has_access(policy: Policy, cluster: str, user: User) -> bool:
         if cluster == TARGET or is_own_service_account(user, cluster):
             return True
-        return policy.granted(user, ACCESS) is not None
+        return policy.has_access(user)
 
     def _policy(self, cluster: str) -> Policy:
         marked = self._store.marked()
