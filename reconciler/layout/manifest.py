@@ -26,7 +26,7 @@ _SERVERS = (
     "deletionGracePeriodSeconds",
 )
 _OURS = (marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.CLUSTER)
-_LFS = b"version https://git-lfs.github.com/spec/"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class Manifests:
 def read(data: bytes, path: str) -> Manifests:
     """All of a file. Never raises: every fault is in `errors`."""
     out = Manifests()
-    if data.startswith(_LFS):
+    if data.startswith(LFS_POINTER):
         hint = "commit the file itself: git lfs untrack, then git add --renormalize"
         out.errors.append(LayoutError(path, 0, 0, "is a Git LFS pointer, not a manifest", hint))
         return out

@@ -1,0 +1,62 @@
+"""treeplane.yaml: what holds for the whole repository. Called by the loader and by `validate`.
+
+A broken one holds the whole commit, so it is read first and strictly: an unknown field is an error, since a misspelled
+safety limit must not be none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.layout.schemas import check
+from reconciler.layout.yamldoc import parse
+from reconciler.repository.objects import Repository
+
+FILE = "treeplane.yaml"
+STATUS_BRANCH = "treeplane/status"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetConfig:
+    """`uid` "" leaves the fleet id to the first commit. `max_deleted_workspaces` None is no limit."""
+
+    name: str
+    uid: str = ""
+    layout_version: int = 1
+    status_branch: str = STATUS_BRANCH
+    writes: str = "ReadOnly"
+    max_deleted_workspaces: int | None = None
+
+
+def read_fleet(repo: Repository, tree_id: str) -> FleetConfig:
+    """Of a commit's tree. Raises BadFile."""
+    entry = repo.entry_at(tree_id, FILE)
+    if entry is None or entry.kind != "blob":
+        hint = "every fleet has one; `treeplane init` writes it"
+        what = "is missing" if entry is None else "is not a regular file"
+        raise BadFile([LayoutError(FILE, 0, 0, what, hint)])
+    return parse_fleet(repo.blob(entry.id))
+
+
+def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
+    """Raises BadFile with every fault."""
+    documents = parse(data, path, positions=True)
+    if not documents:
+        raise BadFile([LayoutError(path, 0, 0, "is empty", "it holds one object of kind Fleet")])
+    faults = [
+        LayoutError(path, d.line, 0, "a second object", "it holds one object of kind Fleet") for d in documents[1:]
+    ]
+    faults += check("fleet", documents[0], path)
+    if faults:
+        raise BadFile(faults)
+    value = documents[0].value
+    metadata, spec = value["metadata"], value.get("spec", {})
+    return FleetConfig(
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        layout_version=spec.get("layoutVersion", 1),
+        status_branch=spec.get("statusBranch", STATUS_BRANCH),
+        writes=spec.get("writes", "ReadOnly"),
+        max_deleted_workspaces=spec.get("safety", {}).get("maxDeletedWorkspaces"),
+    )

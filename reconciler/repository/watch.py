@@ -1,0 +1,111 @@
+"""Rings when a source's branches may have moved: at once for a repository on this machine, by polling for a URL.
+
+Called by the loader's process, which then refreshes its mirror. A ring promises nothing; no ring is lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from pathlib import Path
+from threading import Event, Thread
+
+import watchfiles
+
+from reconciler.repository.objects import Repository
+from reconciler.repository.source import kind_of_source
+
+Callback = Callable[[], bool | None]
+"""Returns True when something was new, which makes polling frequent again."""
+
+_log = logging.getLogger(__name__)
+_LOOK_MILLISECONDS = 2000
+"""How often refs are looked at without an event: inotify may miss a file in a directory that was just made."""
+
+
+class HeadWatcher:
+    """A thread (two for a repository here) that calls `callback` after a change. It never calls it twice at a time."""
+
+    def __init__(self, source: str, callback: Callback, fastest: float = 3.0, slowest: float = 60.0) -> None:
+        """`fastest` and `slowest` bound the seconds between two polls of a URL."""
+        self._callback = callback
+        self._fastest, self._slowest = fastest, slowest
+        self._stop = Event()
+        self._ring = Event()
+        self._threads: list[Thread] = []
+        if kind_of_source(source) == "url":
+            self._loops: list[tuple[Callable[..., None], tuple[object, ...]]] = [(self._poll, ())]
+        else:
+            git_dir = Repository(source).git_dir
+            self._loops = [
+                (self._watch, (git_dir, False)),
+                (self._watch, (git_dir / "refs", True)),
+                (self._look, (git_dir,)),
+            ]
+
+    def start(self) -> None:
+        for target, arguments in self._loops:
+            thread = Thread(target=target, args=arguments, name="heads", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        """Returns when no call is under way any more, at most a few seconds later."""
+        self._stop.set()
+        self._ring.set()
+        for thread in self._threads:
+            thread.join(timeout=5)
+
+    def _watch(self, directory: Path, recursive: bool) -> None:
+        """Rings for events. Two of these: HEAD and packed-refs are replaced in the git directory, and watching that
+        with all below it would mean every object."""
+        while not self._stop.is_set():
+            try:
+                for _ in watchfiles.watch(
+                    directory, recursive=recursive, stop_event=self._stop, debounce=100, step=20, watch_filter=None
+                ):
+                    self._ring.set()
+            except (OSError, RuntimeError) as error:
+                _log.warning("%s cannot be watched (%s); it is looked at every two seconds", directory, error)
+                self._stop.wait(30)
+
+    def _look(self, git_dir: Path) -> None:
+        """Calls back when the refs' files differ from what they were; an event only makes it look at once."""
+        before = fingerprint(git_dir)
+        while not self._stop.is_set():
+            self._ring.wait(_LOOK_MILLISECONDS / 1000)
+            self._ring.clear()
+            if self._stop.is_set():
+                return
+            now = fingerprint(git_dir)
+            if now != before:
+                before = now
+                self._call()
+
+    def _poll(self) -> None:
+        delay = self._fastest
+        while not self._stop.wait(delay * random.uniform(0.8, 1.2)):  # noqa: S311 (only spreads the load)
+            delay = self._fastest if self._call() else min(delay * 1.5, self._slowest)
+
+    def _call(self) -> bool:
+        try:
+            return bool(self._callback())
+        except Exception:
+            _log.exception("a new commit could not be looked at")
+            return False
+
+
+def fingerprint(git_dir: Path) -> dict[str, tuple[int, int, int]]:
+    """What tells whether any ref moved: inode, size and time of each file that holds one. Lock files do not count."""
+    files = [git_dir / "packed-refs", git_dir / "HEAD"]
+    files += [path for path in (git_dir / "refs").rglob("*") if path.suffix != ".lock"]
+    out: dict[str, tuple[int, int, int]] = {}
+    for path in files:
+        try:
+            found = path.stat()
+        except OSError:
+            continue
+        if path.is_file():
+            out[str(path)] = (found.st_ino, found.st_size, found.st_mtime_ns)
+    return out

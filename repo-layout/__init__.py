@@ -1,0 +1,1 @@
+"""The repository layout as data: its specification, JSON Schemas, the files of `treeplane init`, samples. No code."""
