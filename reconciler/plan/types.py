@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,8 @@ class TypeRef:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedType:
-    """`error` is "" when all is well; `bindings` are the exports (path, name) that the type brings by default."""
+    """`error` is "" when all is well; `bindings` are the exports (path, name) that the type, or one it extends, brings
+    by default."""
 
     ref: TypeRef
     bindings: tuple[tuple[str, str], ...] = ()
@@ -51,11 +52,12 @@ def resolve(workspace: Object | None, path: str, parent: TypeRef | None, find: F
     if kind is None:
         return ResolvedType(ref, error=f"workspace type {ref} cannot be resolved: no such WorkspaceType")
     error = _misplaced(ref, kind, parent, find)
-    bindings = tuple(
-        (str(b.get("path") or ref.path), str(b["export"]))
-        for b in (kind.get("spec") or {}).get("defaultAPIBindings") or ()
-    )
-    return ResolvedType(ref, bindings, error)
+    bindings = [
+        (str(b.get("path") or each.path), str(b["export"]))
+        for each, found in _lineage(ref, find)
+        for b in (found.get("spec") or {}).get("defaultAPIBindings") or ()
+    ]
+    return ResolvedType(ref, tuple(dict.fromkeys(bindings)), error)
 
 
 def _default_child(parent: TypeRef | None, find: FindType) -> TypeRef:
@@ -99,16 +101,23 @@ def _misplaced(ref: TypeRef, kind: Object, parent: TypeRef | None, find: FindTyp
 
 def _listed(ref: TypeRef, types: list[Object], find: FindType) -> bool:
     """Whether `ref` or a type that it extends is in the list."""
+    return any(
+        t["name"] == each.name and (t.get("path") or each.path) == each.path
+        for each, _ in _lineage(ref, find)
+        for t in types
+    )
+
+
+def _lineage(ref: TypeRef, find: FindType) -> Iterator[tuple[TypeRef, Object]]:
+    """The type and all that it extends, each once; {} stands for one that does not exist."""
     seen: set[TypeRef] = set()
     waiting = [ref]
     while waiting:
-        current = waiting.pop()
+        current = waiting.pop(0)
         if current in seen:
             continue
         seen.add(current)
-        if any(t["name"] == current.name and (t.get("path") or current.path) == current.path for t in types):
-            return True
-        kind = find(current.path, current.name)
-        extends = (((kind or {}).get("spec") or {}).get("extend") or {}).get("with") or ()
+        kind = find(current.path, current.name) or {}
+        yield current, kind
+        extends = ((kind.get("spec") or {}).get("extend") or {}).get("with") or ()
         waiting.extend(TypeRef(t["name"], t.get("path") or current.path) for t in extends)
-    return False
