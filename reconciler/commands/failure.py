@@ -13,4 +13,4 @@ class Failure(click.ClickException):
 
     def __init__(self, text: str, hint: str = "", code: int = BROKEN) -> None:
         super().__init__(f"{text}\n{hint}" if hint else text)
-        self.exit_code = code
+        vars(self)["exit_code"] = code

@@ -25,10 +25,11 @@ from reconciler.commands.standins import StandIns
 from reconciler.commands.targets import Kubeconfigs
 from reconciler.controllers.runtime import Informer
 from reconciler.controllers.settings import TargetSettings
-from reconciler.layout.fleet import read_fleet
-from reconciler.layout.secrets import SecretFiles
+from reconciler.layout.errors import BadFile
+from reconciler.layout.fleet import STATUS_BRANCH, read_fleet
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loaded, Loader
+from reconciler.loading.secrets import SecretFiles
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.watch import HeadWatcher
@@ -50,9 +51,11 @@ class Reconciler:
         self._report = report
         self._wake = threading.Event()
         self._stop = threading.Event()
-        self._secrets = SecretFiles(settings.keys_dir / "secrets")
+        self._secrets = SecretFiles(settings.keys_dir)
         self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, self._status_branch())
         self._told = ""
+        self._seen = ""
+        self._news = False
 
     def stop(self) -> None:
         self._stop.set()
@@ -62,7 +65,8 @@ class Reconciler:
         heads = self._first_heads()
         if heads is None:
             return
-        recorded = RecordedFleet(self._mirror.repository, heads.status) if heads.status else None
+        status = self._settle_status(heads)
+        recorded = RecordedFleet(self._mirror.repository, status) if status else None
         store = open_store(
             self._settings.data_dir / "store",
             marked=MARKED,
@@ -83,7 +87,7 @@ class Reconciler:
             self._secrets.of,
             settings.branch,
         )
-        writer = StatusWriter(store, self._mirror)
+        writer = StatusWriter(store, self._mirror, heads.status)
         if not self._first_load(store, loader, heads, recorded):
             return
         writer.start()
@@ -96,7 +100,7 @@ class Reconciler:
         standins.load(informer)
         informer.start(store.revision())
         syncing.start()
-        watcher = HeadWatcher(settings.source, self._wake.set)
+        watcher = HeadWatcher(settings.source, self._ring)
         stop_listening = listen_push(settings.data_dir, self._wake.set)
         watcher.start()
         try:
@@ -124,6 +128,17 @@ class Reconciler:
             self._wake.wait(1.0)
         return None
 
+    def _settle_status(self, heads: Heads) -> str | None:
+        """The status commit to start from: ours where it goes on from the published one, else the published one."""
+        ours, published = self._mirror.status(), heads.status
+        repo = self._mirror.repository
+        if published is None or (ours is not None and repo.is_ancestor(published, ours)):
+            return ours
+        if ours is not None and not repo.is_ancestor(ours, published):
+            self._trouble("the status branch was written to by another server: going on from what it wrote")
+        self._mirror.keep_status(published)
+        return published
+
     def _first_load(self, store: Store, loader: Loader, heads: Heads, recorded: RecordedFleet | None) -> bool:
         began = time.monotonic()
         while not self._stop.is_set():
@@ -140,14 +155,21 @@ class Reconciler:
 
     def _follow(self, loader: Loader) -> None:
         while not self._stop.is_set():
-            self._wake.wait(_LOOK)
+            rang = self._wake.wait(_LOOK)
             self._wake.clear()
-            heads = self._look()
+            # Without a ring a URL is left to the watcher, which backs off.
+            heads = self._look() if rang or not self._mirror.is_remote else None
             if heads is not None and heads.desired is not None:
+                self._news = heads.desired != self._seen
+                self._seen = heads.desired
                 self._tell_held(loader.load(heads.desired))
             changed = self._secrets.changed()
             if changed:
                 loader.recheck(changed)
+
+    def _ring(self) -> bool:
+        self._wake.set()
+        return self._news
 
     def _look(self) -> Heads | None:
         try:
@@ -160,15 +182,14 @@ class Reconciler:
 
     def _status_branch(self) -> str:
         """As the newest treeplane.yaml names it."""
-        mirror = Mirror(self._settings.data_dir, self._settings.source, self._settings.branch, "treeplane/status")
         try:
+            mirror = Mirror(self._settings.data_dir, self._settings.source, self._settings.branch, STATUS_BRANCH)
             head = mirror.refresh().desired
             if head is None:
-                return "treeplane/status"
-            config, _ = read_fleet(mirror.repository, mirror.repository.commit(head).tree)
-        except RepositoryError:
-            return "treeplane/status"
-        return config.status_branch if config is not None else "treeplane/status"
+                return STATUS_BRANCH
+            return read_fleet(mirror.repository, mirror.repository.commit(head).tree).status_branch
+        except (RepositoryError, BadFile):
+            return STATUS_BRANCH
 
     # -- words -------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from apiserver.endpoints.githooks import install_hooks
 from reconciler.commands.failure import Failure
 from reconciler.repository.errors import RepositoryError
-from reconciler.repository.seed import kind_of_source, moved_on, seed
+from reconciler.repository.seed import moved_on, seed
+from reconciler.repository.source import kind_of_source
 
 STATUS_BRANCH = "treeplane/status"
 
@@ -34,19 +35,20 @@ def resolve(repository: str, data_dir: Path, branch: str) -> Source:
     path = Path(repository).resolve()
     if kind == "repository":
         return Source(str(path), None)
-    return _hosted(path, data_dir / "repo" / "fleet.git", branch)
+    return _hosted(path, data_dir, branch)
 
 
-def _hosted(directory: Path, git_dir: Path, branch: str) -> Source:
+def _hosted(directory: Path, data_dir: Path, branch: str) -> Source:
+    git_dir = data_dir / "repo" / "fleet.git"
     notes = []
     if not git_dir.exists():
         git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            seed(directory, git_dir, branch)
+            seed(directory, git_dir, branch, [data_dir])
         except RepositoryError as error:
             raise Failure(str(error)) from error
         notes.append(f"created {git_dir} from {directory}: it is the truth from now on (clone it, push to it)")
-    elif moved_on(directory, git_dir, branch):
+    elif moved_on(directory, git_dir, branch, [data_dir]):
         notes.append(
             f"serving {git_dir}; {directory} has changed since it was seeded from it: "
             "those changes are not served (commit them in a clone and push)"

@@ -51,7 +51,7 @@ class Kubeconfigs:
         secret = self._objects.get(Key("secrets", cluster, namespace, name))
         if secret is None:
             record = tree.workspace_of(self._store, cluster)
-            where = record.path.replace(":", "/") if record else cluster
+            where = record.path if record else cluster
             return Missing(f"there is no Secret {namespace}/{name}: put it into keys/secrets/{where}/")
         data = (secret.get("data") or {}).get(field)
         if not data:

@@ -19,6 +19,7 @@ from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
 from apiserver.storage.protocol import Put, Record, Store
+from reconciler.layout.manifest import Manifest
 from reconciler.loading.case import Case, Verdict
 from reconciler.loading.content import BINDINGS, CRDS, Content, Contents
 from reconciler.loading.effects import Effects
@@ -214,7 +215,8 @@ class Judge:
         cluster = computed.logical_cluster(facts)
         status = cluster.pop("status")
         [manifest] = shipped([cluster])
-        self._put_computed(manifest, record.cluster, status, effects)
+        computed_cluster = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
+        self._put_declared(computed_cluster, status, effects)
         parent = self._world.record(record.parent) if record.parent else None
         if parent is None or (not gathered.complete and record.errors == (case.record.errors if case.record else [])):
             return
@@ -224,15 +226,13 @@ class Judge:
         value["spec"] = {**(value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
         manifest = replace(manifest, value=value)
         above = replace(effects, path=record.parent, changed=False)
-        self._put_computed(manifest, parent.cluster, computed.workspace_status(facts), above)
+        renderer = Renderer(workspace_builtins(), parent.cluster, _no_line)
+        declared, _ = renderer.render(manifest)
+        # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
+        declared = declared or renderer.trusted(shipped([_bare_workspace(case.path)])[0])
+        self._put_declared(declared, computed.workspace_status(facts), above)
 
-    def _put_computed(self, manifest: Any, cluster: str, status: Object, effects: Effects) -> None:
-        renderer = Renderer(workspace_builtins(), cluster, lambda m, _: m.line)
-        declared, problems = renderer.render(manifest)
-        if declared is None:
-            declared, _ = renderer.render(shipped([_bare_workspace(f"x:{manifest.name}")])[0])
-            if declared is None:
-                raise AssertionError(f"a computed object does not pass its own rules: {problems}")
+    def _put_declared(self, declared: Declared, status: Object, effects: Effects) -> None:
         stored = self._stored([declared.key]).get(declared.key)
         old = declared.obj if stored is not None else None
         effects.put(declared, old, stored, status)
@@ -255,6 +255,10 @@ def _restore(declared: Declared, recorded: Object | None) -> None:
     if noted:
         annotations = declared.obj["metadata"].get("annotations") or {}
         declared.obj["metadata"]["annotations"] = {**annotations, **noted}
+
+
+def _no_line(manifest: Manifest, _: str) -> int:
+    return manifest.line
 
 
 def _facts(case: Case, record: WorkspaceRecord) -> computed.WorkspaceFacts:

@@ -17,6 +17,7 @@ from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.tree import FLEET_KEY, FleetRecord
 from apiserver.storage.protocol import Put, Store
+from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import FleetConfig, read_fleet
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.case import Recorded
@@ -153,10 +154,13 @@ class Loader:
     def _config(self, commit: str) -> tuple[FleetConfig | None, tuple[Problem, ...]]:
         """treeplane.yaml and the workspace root of a commit, or why the commit is held as a whole."""
         here = self._trees.at(commit)
-        config, errors = read_fleet(self._repo, here.tree_id)
         fault = here.fault()
-        problems = problems_of([*errors, fault] if fault else errors)
-        return (None, problems) if problems else (config, ())
+        errors = [fault] if fault else []
+        try:
+            config = read_fleet(self._repo, here.tree_id)
+        except BadFile as bad:
+            errors += bad.errors
+        return (None, problems_of(errors)) if errors else (config, ())
 
     def _stepper(
         self,

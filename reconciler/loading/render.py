@@ -61,6 +61,22 @@ class Renderer:
         obj.pop("status", None)
         if kind.namespaced:
             obj["metadata"]["namespace"] = key.namespace
+        problems = self._prepare(kind, obj, manifest)
+        if problems:
+            return None, problems
+        stored = self.kinds.preferred(kind.group, kind.resource)
+        if stored is not None and stored.version != kind.version:
+            obj["apiVersion"] = stored.api_version
+        return Declared(key, kind, obj, manifest), []
+
+    def trusted(self, manifest: Manifest) -> Declared:
+        """As `render`, for an object that Treeplane itself made complete: nothing is checked or defaulted."""
+        kind = self.kinds.by_kind(*manifest.gvk)
+        key = key_of(manifest, self.kinds, self.cluster)
+        assert kind is not None and key is not None
+        return Declared(key, kind, manifest.value, manifest)
+
+    def _prepare(self, kind: ServedKind, obj: dict[str, Any], manifest: Manifest) -> list[Problem]:
         problems = [
             self._problem(manifest, f, f'unknown field "{f}" in {kind.kind} {manifest.name}')
             for f in strategy.unknown_fields(kind, obj)
@@ -69,12 +85,7 @@ class Renderer:
             where = f"{cause.field}: " if cause.field else ""
             text = f"{kind.kind} {manifest.name}: {where}{cause.message}"
             problems.append(self._problem(manifest, cause.field, text))
-        if problems:
-            return None, problems
-        stored = self.kinds.preferred(kind.group, kind.resource)
-        if stored is not None and stored.version != kind.version:
-            obj["apiVersion"] = stored.api_version
-        return Declared(key, kind, obj, manifest), []
+        return problems
 
     def _problem(self, manifest: Manifest, field: str, text: str, hint: str = "") -> Problem:
         line = self._line(manifest, field) if field else manifest.line

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from apiserver.registry import tree
 from apiserver.storage.protocol import Compacted, Store
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RefMoved, RepositoryError
-from reconciler.repository.mirror import Mirror
+from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch import format
@@ -25,7 +25,6 @@ from reconciler.statusbranch.render import Files, Rendering
 
 log = logging.getLogger(__name__)
 
-REF = "refs/treeplane/status"
 _BATCH = 50_000
 
 
@@ -43,17 +42,17 @@ class StatusWriter:
     """`start` once the first load is complete; `flush` commits at once; `durable(revision)` blocks until covered."""
 
     def __init__(
-        self, store: Store, mirror: Mirror, settings: WriterSettings = WriterSettings(), *, push: bool = True
+        self, store: Store, mirror: Mirror, published: str | None, settings: WriterSettings = WriterSettings()
     ) -> None:
+        """`published`: where the source's status branch is (None: nowhere yet)."""
         self.fenced = threading.Event()
         self._store = store
         self._mirror = mirror
         self._repo: Repository = mirror.repository
         self._settings = settings
-        self._push = push
         self._lock = threading.Lock()
         self._covered = 0
-        self._pushed: str | None = None
+        self._pushed = published
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="status-branch", daemon=True)
@@ -83,7 +82,7 @@ class StatusWriter:
         """Commit what the store says beyond what is covered; the new commit, or None if nothing differs."""
         with self._lock:
             until = self._store.revision()
-            head = self._repo.ref(REF)
+            head = self._repo.ref(STATUS_REF)
             commit = self._commit(head, self._files(head, until), until)
             self._covered = max(self._covered, until)
             return commit
@@ -124,11 +123,11 @@ class StatusWriter:
         new = edit_tree(self._repo, new, {format.FLEET: facts})
         message = _message(files, fleet.commit)
         parents = [head, fleet.commit] if head else [fleet.commit]
-        return commit_tree(self._repo, new, parents, message, when=None, ref=REF, expected=head)
+        return commit_tree(self._repo, new, parents, message, when=None, ref=STATUS_REF, expected=head)
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self._wake.wait(None if self._pushed == self._repo.ref(REF) else self._settings.retry)
+            self._wake.wait(None if self._pushed == self._repo.ref(STATUS_REF) else self._settings.retry)
             self._wake.clear()
             self._stop.wait(self._settings.settle)
             self._round()
@@ -145,8 +144,8 @@ class StatusWriter:
             log.warning("status branch: %s", error)
 
     def _publish(self) -> None:
-        head = self._repo.ref(REF)
-        if not self._push or head is None or head == self._pushed:
+        head = self._repo.ref(STATUS_REF)
+        if head is None or head == self._pushed:
             return
         try:
             self._mirror.push_status(head, self._pushed)
@@ -166,7 +165,7 @@ class StatusWriter:
         if heads.status is None:
             return
         with self._lock:
-            self._mirror.set_status(heads.status)
+            self._mirror.keep_status(heads.status)
             self._pushed = heads.status
             self._covered = 0
         self._wake.set()
