@@ -17,7 +17,6 @@ from apiserver.endpoints.exchange import Exchange, Headers
 log = logging.getLogger(__name__)
 
 _CHUNK = 64 * 1024
-_HEAD = 16 * 1024
 _IDLE_SECONDS = 120
 """A client that neither sends nor takes for so long loses its place."""
 _COMPLAINTS = 4 * 1024

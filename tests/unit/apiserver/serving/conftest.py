@@ -63,19 +63,31 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def clean_git(folder: Path, *arguments: str, settings: dict[str, str] | None = None) -> Any:
+def clean_git(
+    folder: Path,
+    *arguments: str,
+    settings: dict[str, str] | None = None,
+    environment: dict[str, str] | None = None,
+) -> Any:
     """git without the settings of this machine."""
     found = {"user.name": "t", "user.email": "t@example.org", "init.defaultBranch": "main", **(settings or {})}
     pairs = [part for key, value in found.items() for part in ("-c", f"{key}={value}")]
-    environment = {
+    clean = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "LC_ALL": "C",
+        **(environment or {}),
     }
     command = ["git", *pairs, *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def git() -> Callable[..., Any]:
+    """`git(folder, *arguments)` without a server."""
+    return clean_git
 
 
 @pytest.fixture
