@@ -61,7 +61,7 @@ def _credentials(headers: Headers, scheme: bytes) -> bytes:
 
 
 def _bearer(headers: Headers) -> str:
-    return _credentials(headers, b"bearer").decode("latin-1")
+    return _credentials(headers, b"bearer").decode(errors="replace")
 
 
 def _password(headers: Headers) -> str:
