@@ -114,6 +114,16 @@ class Judge:
             return [Problem(path, line, 0, text, "recreate the workspace in two commits")]
         return []
 
+    def refuse(self, case: Case) -> Verdict:
+        """The verdict where judging itself failed: the workspace stays as it is, and says so."""
+        problem = Problem(case.path, 0, 0, "could not be judged: an error inside Treeplane, see its log")
+        record = replace(self._identity(case), errors=[str(problem)])
+        verdict = Verdict(record, problems=[problem])
+        known = self._summary(case, record)
+        known.served, known.errors = record.head if record.served else "", record.errors
+        self._seal(case, verdict, known)
+        return verdict
+
     # -- bad ---------------------------------------------------------------------------------------------------------
 
     def _hold(self, case: Case, record: WorkspaceRecord, gathered: Gathered, problems: list[Problem]) -> Verdict:

@@ -24,6 +24,7 @@ from reconciler.loading.sources import problems_of
 from reconciler.loading.world import World
 from reconciler.plan import system
 from reconciler.plan.problem import Problem
+from reconciler.repository.errors import RepositoryError
 
 log = logging.getLogger(__name__)
 
@@ -127,8 +128,6 @@ class Stepper:
             moment = self._site.moments.at(recorded.summary.served, moment.time)
             tree = self._site.trees.at(moment.id)
             directory = tree.find(path)
-        elif recorded is not None and recorded.summary.served == "":
-            recorded = None
         problems = problems_of(tree.problems(directory)) if directory is not None else ()
         return Case(
             path=path,
@@ -143,7 +142,14 @@ class Stepper:
         )
 
     def _run(self, case: Case) -> None:
-        verdict = self._judge.judge(case)
+        try:
+            verdict = self._judge.judge(case)
+        except (RepositoryError, MemoryError):
+            raise
+        except Exception:
+            # A fault of this program in one workspace's content stays that workspace's.
+            log.exception("workspace %s could not be judged at %s", case.path, case.moment.id)
+            verdict = self._judge.refuse(case)
         self.done.judged += 1
         if verdict.problems:
             self.done.held[case.path] = verdict.problems
@@ -157,7 +163,7 @@ class Stepper:
         future = self._submit(verdict.ops)
         if verdict.provides:
             self._world.provides_anew(path)
-            future.result()
+            self._await(path, future)
             self._recheck_consumers(path)
         else:
             self._writes.append((path, future))
@@ -177,10 +183,13 @@ class Stepper:
         """Wait for writes under way; a workspace that somebody else wrote to meanwhile is judged again."""
         writes, self._writes = self._writes, []
         for path, future in writes:
-            try:
-                future.result()
-            except Conflict:
-                self._again(path)
+            self._await(path, future)
+
+    def _await(self, path: str, future: Future[list[int]]) -> None:
+        try:
+            future.result()
+        except Conflict:
+            self._again(path)
 
     def _again(self, path: str) -> None:
         self._attempts[path] = self._attempts.get(path, 0) + 1
