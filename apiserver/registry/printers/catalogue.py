@@ -1,13 +1,18 @@
-"""Which printer shows which kind."""
+"""Which printer shows which of Kubernetes' own kinds."""
 
 from __future__ import annotations
 
+from apiserver.registry.printers import capacity, core, networking, workloads
 from apiserver.registry.printers.base import SIMPLE, Printer
 
-PRINTERS: dict[str, Printer] = {}
-"""By qualified resource (`deployments.apps`)."""
+_PRINTERS: dict[str, Printer] = {
+    **capacity.PRINTERS,
+    **core.PRINTERS,
+    **networking.PRINTERS,
+    **workloads.PRINTERS,
+}
 
 
 def printer_of(qualified: str) -> Printer:
-    """Of one of Kubernetes' own kinds."""
-    return PRINTERS.get(qualified, SIMPLE)
+    """By qualified resource (`deployments.apps`)."""
+    return _PRINTERS.get(qualified, SIMPLE)

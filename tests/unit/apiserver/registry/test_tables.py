@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apiserver.model import clock
+from apiserver.registry import jsonpath, kinds, tables
+from apiserver.registry.printers.base import duration, selector, since
+
+WORKSPACE, TARGET = kinds.workspace_builtins(), kinds.target_builtins()
+
+
+def cells(table: kinds.KindTable, group: str, version: str, resource: str, obj: dict[str, Any]) -> dict[str, Any]:
+    kind = table.by_resource(group, version, resource)
+    assert kind is not None
+    obj.setdefault("metadata", {}).setdefault("name", "a")
+    values = tables.row(kind, obj)
+    names = [c["name"] for c in tables.column_definitions(kind)]
+    assert len(values) == len(names)
+    return dict(zip(names, values, strict=True))
+
+
+@pytest.mark.parametrize(("seconds", "text"), [
+    (-5, "<invalid>"), (0, "0s"), (119, "119s"), (120, "2m"), (312, "5m12s"), (42 * 60, "42m"), (3 * 3600, "3h"),
+    (3 * 3600 + 900, "3h15m"), (20 * 3600, "20h"), (53 * 3600, "2d5h"), (45 * 86400, "45d"), (760 * 86400, "2y30d"),
+    (9 * 365 * 86400, "9y"),
+])  # fmt: skip
+def test_durations(seconds: int, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_since() -> None:
+    assert since(clock.now()) in ("0s", "1s")
+    assert since(None) == since("x") == "<unknown>"
+
+
+@pytest.mark.parametrize("kind", TARGET.all() + WORKSPACE.all(), ids=lambda k: f"{k.qualified}.{k.version}")
+def test_every_kind_can_be_printed_empty(kind: kinds.ServedKind) -> None:
+    obj = {"metadata": {"name": "a"}}
+    assert len(tables.row(kind, obj)) == len(tables.column_definitions(kind)) == len(kind.columns)
+    assert [c["name"] for c in tables.column_definitions(kind)] == [c.name for c in kind.columns]
+
+
+def test_deployment() -> None:
+    template = {"spec": {"containers": [{"name": "c", "image": "i:1"}, {"name": "d", "image": "j"}]}}
+    obj = {
+        "spec": {"replicas": 3, "selector": {"matchLabels": {"b": "2", "a": "1"}}, "template": template},
+        "status": {"readyReplicas": 2, "updatedReplicas": 3, "availableReplicas": 1},
+    }
+    found = cells(TARGET, "apps", "v1", "deployments", obj)
+    assert found["Ready"] == "2/3" and found["Up-to-date"] == 3 and found["Available"] == 1
+    assert found["Images"] == "i:1,j" and found["Selector"] == "a=1,b=2"
+
+
+def test_pod_and_job_and_service() -> None:
+    pod = {
+        "spec": {"containers": [{"name": "c"}], "nodeName": "n1"},
+        "status": {"phase": "Running", "podIP": "10.0.0.1", "containerStatuses": [{"ready": True, "restartCount": 2}]},
+    }
+    found = cells(TARGET, "", "v1", "pods", pod)
+    assert (found["Ready"], found["Status"], found["Restarts"], found["Node"]) == ("1/1", "Running", "2", "n1")
+    job = {
+        "spec": {"completions": 2, "template": {"spec": {"containers": []}}},
+        "status": {
+            "succeeded": 2,
+            "startTime": "2026-01-01T00:00:00Z",
+            "completionTime": "2026-01-01T00:00:30Z",
+            "conditions": [{"type": "Complete", "status": "True"}],
+        },
+    }
+    found = cells(TARGET, "batch", "v1", "jobs", job)
+    assert (found["Status"], found["Completions"], found["Duration"]) == ("Complete", "2/2", "30s")
+    service = {"spec": {"type": "ClusterIP", "clusterIP": "10.1.1.1", "ports": [{"port": 80, "protocol": "TCP"}]}}
+    found = cells(TARGET, "", "v1", "services", service)
+    assert (found["External-IP"], found["Port(s)"], found["Selector"]) == ("<none>", "80/TCP", "<none>")
+
+
+def test_workspace_and_placement() -> None:
+    annotations = {"treeplane.dev/source-commit": "0123456789abcdef"}
+    obj = {"metadata": {"name": "w", "annotations": annotations}, "spec": {"type": {"name": "team"}},
+           "status": {"phase": "Ready"}}  # fmt: skip
+    found = cells(WORKSPACE, "tenancy.kcp.io", "v1alpha1", "workspaces", obj)
+    assert (found["Type"], found["Phase"], found["Commit"], found["URL"]) == ("team", "Ready", "0123456789", None)
+    conditions = [{"type": "Ready", "message": "ready"}, {"type": "Scheduled", "message": "runs on t"}]
+    found = cells(WORKSPACE, "scheduling.kcp.io", "v1alpha1", "placements", {"status": {"conditions": conditions}})
+    assert found["Why"] == "runs on t"
+    found = cells(WORKSPACE, "scheduling.kcp.io", "v1alpha1", "placements", {"status": {"conditions": conditions[:1]}})
+    assert found["Why"] == "ready"
+
+
+def test_table_of_custom_resources() -> None:
+    columns = [
+        {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
+        {"name": "On", "type": "boolean", "jsonPath": ".spec.on"},
+        {"name": "Ready", "type": "string", "jsonPath": '.status.conditions[?(@.type=="Ready")].status'},
+        {"name": "Since", "type": "date", "jsonPath": ".metadata.creationTimestamp", "priority": 1},
+    ]
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}},
+               "additionalPrinterColumns": columns}  # fmt: skip
+    spec = {"group": "x.io", "names": {"plural": "ws", "kind": "W"}, "scope": "Cluster", "versions": [version]}
+    [kind] = kinds.kinds_of_crd({"spec": spec})
+    obj = {
+        "metadata": {"name": "a", "creationTimestamp": clock.now()},
+        "spec": {"size": 3, "on": "yes"},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    made = tables.table(kind, [obj], include_object="None", list_meta={"resourceVersion": "5"})
+    assert [c["name"] for c in made["columnDefinitions"]] == ["Name", "Size", "On", "Ready", "Since"]
+    [row] = made["rows"]
+    assert row["cells"][:4] == ["a", 3, None, "True"] and row["object"] is None
+    made = tables.table(kind, [obj], list_meta={})
+    assert made["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+
+
+DOCUMENT = {
+    "a": {"b": [1, 2, 3], "c.d": "x", "e/f": "y"},
+    "list": [{"type": "A", "n": 1, "v": "a"}, {"type": "B", "n": 5, "v": "b"}],
+}
+
+
+@pytest.mark.parametrize(("path", "found"), [
+    (".a.b[0]", [1]), (".a.b[-1]", [3]), (".a.b[*]", [1, 2, 3]), (".a.b[0:2]", [1, 2]), (".a.b[0,2]", [1, 3]),
+    (r".a.c\.d", ["x"]), (".a['c.d']", ["x"]), ('.a["e/f"]', ["y"]), (".a.e/f", ["y"]), ("{.a.b[1]}", [2]),
+    ("$.a.b[1]", [2]), ("a.b[1]", [2]), ('.list[?(@.type=="B")].v', ["b"]), (".list[?(@.n>1)].v", ["b"]),
+    (".list[?(@.type!='B')].v", ["a"]), (".list[?(@.nope)].v", []), (".list[*].v", ["a", "b"]), ("..v", ["a", "b"]),
+    (".nope.more", []), (".a.b.c", []), (".", [DOCUMENT]),
+])  # fmt: skip
+def test_jsonpath(path: str, found: list[Any]) -> None:
+    assert jsonpath.compile_path(path).find(DOCUMENT) == found
+
+
+@pytest.mark.parametrize("path", [".a[", ".a[x]", ".a..", ".[?(a=b)]", ".list[?(@.a==b)]"])
+def test_jsonpath_errors(path: str) -> None:
+    with pytest.raises(ValueError, match="JSONPath"):
+        jsonpath.compile_path(path)
+
+
+def test_selectors_as_text() -> None:
+    expressions = [{"key": "t", "operator": "In", "values": ["b", "a"]}, {"key": "x", "operator": "DoesNotExist"}]
+    assert selector({"matchLabels": {"a": "b"}, "matchExpressions": expressions}) == "a=b,t in (a,b),!x"
+    assert selector({}) == selector(None) == "<none>"
+    assert selector({"app": "web"}) == "app=web"
