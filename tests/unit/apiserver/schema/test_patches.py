@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apiserver.schema.patches import json_patch, merge_patch
+
+# The table of RFC 7386, appendix A.
+MERGES: list[tuple[Any, Any, Any]] = [
+    ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+    ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+    ({"a": "b"}, {"a": None}, {}),
+    ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+    ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+    ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+    ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+    ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+    (["a", "b"], ["c", "d"], ["c", "d"]),
+    ({"a": "b"}, ["c"], ["c"]),
+    ({"a": "foo"}, None, None),
+    ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+    ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+    ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+]
+
+
+@pytest.mark.parametrize(("target", "patch", "expected"), MERGES)
+def test_merge_patch(target: Any, patch: Any, expected: Any) -> None:
+    before = copy.deepcopy((target, patch))
+    assert merge_patch(target, patch) == expected
+    assert (target, patch) == before
+
+
+def test_merged_values_do_not_alias_the_patch() -> None:
+    patch = {"a": {"b": [1]}}
+    merged = merge_patch({}, patch)
+    merged["a"]["b"].append(2)
+    assert patch == {"a": {"b": [1]}}
+
+
+STEPS: list[tuple[Any, list[dict[str, Any]], Any]] = [
+    ({"a": 1}, [{"op": "add", "path": "/b", "value": 2}], {"a": 1, "b": 2}),
+    ({"a": [1, 3]}, [{"op": "add", "path": "/a/1", "value": 2}], {"a": [1, 2, 3]}),
+    ({"a": [1]}, [{"op": "add", "path": "/a/-", "value": 2}], {"a": [1, 2]}),
+    ({"a": 1}, [{"op": "add", "path": "", "value": {"b": 2}}], {"b": 2}),
+    ({"a": 1, "b": 2}, [{"op": "remove", "path": "/a"}], {"b": 2}),
+    ({"a": [1, 2]}, [{"op": "remove", "path": "/a/0"}], {"a": [2]}),
+    ({"a": [1, 2]}, [{"op": "replace", "path": "/a/0", "value": 9}], {"a": [9, 2]}),
+    ({"a": {"b": 1}}, [{"op": "move", "from": "/a/b", "path": "/c"}], {"a": {}, "c": 1}),
+    ({"a": {"b": 1}}, [{"op": "copy", "from": "/a", "path": "/c"}, {"op": "replace", "path": "/c/b", "value": 2}],
+     {"a": {"b": 1}, "c": {"b": 2}}),
+    ({"x/y": {"m~n": 1}}, [{"op": "replace", "path": "/x~1y/m~0n", "value": 2}], {"x/y": {"m~n": 2}}),
+    ({"a": 1}, [{"op": "test", "path": "/a", "value": 1.0}], {"a": 1}),
+    ({"a": 1}, [{"op": "test", "path": "/b", "value": None}], {"a": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "operations", "expected"), STEPS)
+def test_json_patch(target: Any, operations: list[dict[str, Any]], expected: Any) -> None:
+    before = copy.deepcopy((target, operations))
+    assert json_patch(target, operations) == expected
+    assert (target, operations) == before
+
+
+FAILURES: list[tuple[Any, dict[str, Any], str]] = [
+    ({}, {"op": "remove", "path": "/a"}, "operation 0: /a: no such field"),
+    ({}, {"op": "replace", "path": "/a", "value": 1}, "operation 0: /a: no such field"),
+    ({}, {"op": "add", "path": "/a/b", "value": 1}, "operation 0: /a: no such field"),
+    ({"a": [1]}, {"op": "add", "path": "/a/2", "value": 1}, "index 2 is out of range"),
+    ({"a": [1]}, {"op": "remove", "path": "/a/01"}, "'01' is not a list index"),
+    ({"a": 1}, {"op": "test", "path": "/a", "value": True}, "testing value /a failed"),
+    ({"a": 1}, {"op": "nope", "path": "/a"}, "unknown op 'nope'"),
+    ({"a": 1}, {"op": "add", "path": "/a"}, "missing field 'value'"),
+    ({"a": 1}, {"op": "add", "path": "a", "value": 1}, "'a' is not a JSON pointer"),
+    ({"a": {"b": 1}}, {"op": "move", "from": "/a", "path": "/a/b/c"}, "cannot be moved into itself"),
+]
+
+
+@pytest.mark.parametrize(("target", "operation", "text"), FAILURES)
+def test_what_cannot_be_done(target: Any, operation: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match="operation 0") as error:
+        json_patch(target, [operation])
+    assert text in str(error.value)
+
+
+SCALARS = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["", "x"])
+DOCUMENTS = st.recursive(
+    SCALARS, lambda v: st.lists(v, max_size=3) | st.dictionaries(st.sampled_from("abc"), v, max_size=3), max_leaves=8
+)
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_a_merge_patch_twice_is_once(target: Any, patch: Any) -> None:
+    once = merge_patch(target, patch)
+    assert merge_patch(once, patch) == once
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_add_then_remove_is_nothing(target: Any, value: Any) -> None:
+    document = {"keep": target}
+    added = json_patch(document, [{"op": "add", "path": "/new", "value": value}])
+    assert added == {"keep": target, "new": value}
+    assert json_patch(added, [{"op": "remove", "path": "/new"}]) == document
