@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from reconciler.repository.watch import HeadWatcher, fingerprint
+
+Git = Callable[..., str]
+
+
+class Bell:
+    """Counts rings; `heard` waits for the next one."""
+
+    def __init__(self) -> None:
+        self.event = Event()
+        self.count = 0
+
+    def __call__(self) -> bool:
+        self.count += 1
+        self.event.set()
+        return True
+
+    def heard(self) -> bool:
+        got = self.event.wait(20)
+        self.event.clear()
+        return got
+
+
+@contextmanager
+def watching(source: Path | str, bell: Bell, **bounds: float) -> Iterator[HeadWatcher]:
+    watcher = HeadWatcher(str(source), bell, **bounds)
+    watcher.start()
+    try:
+        yield watcher
+    finally:
+        watcher.stop()
+
+
+def test_a_commit_rings(clone: Path, git: Git) -> None:
+    bell = Bell()
+    with watching(clone, bell):
+        for number in range(3):
+            git(clone, "commit", "-q", "--allow-empty", "-m", str(number))
+            assert bell.heard()
+        git(clone, "pack-refs", "--all")
+        assert bell.heard(), "packed-refs is replaced"
+        git(clone, "branch", "deep/er/branch")
+        assert bell.heard(), "in directories that were just made"
+        git(clone, "switch", "-q", "deep/er/branch")
+        assert bell.heard(), "HEAD is replaced"
+
+
+def test_a_push_to_a_bare_repository_rings(clone: Path, tmp_path: Path, git: Git) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(clone), "fleet.git")
+    bell = Bell()
+    with watching(tmp_path / "fleet.git", bell):
+        git(clone, "commit", "-q", "--allow-empty", "-m", "more")
+        git(clone, "push", "-q", str(tmp_path / "fleet.git"), "main")
+        assert bell.heard()
+
+
+def test_a_url_is_polled_and_errors_do_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
+    bell = Bell()
+
+    def failing() -> bool:
+        bell()
+        raise RuntimeError("away")
+
+    watcher = HeadWatcher("https://example.com/x.git", failing, fastest=0.01, slowest=0.02)
+    watcher.start()
+    assert bell.heard()
+    assert bell.heard()
+    watcher.stop()
+    assert "could not be looked at" in caplog.text
+
+
+def test_lock_files_are_no_news(clone: Path) -> None:
+    before = fingerprint(clone / ".git")
+    (clone / ".git" / "refs" / "heads" / "main.lock").write_text("")
+    assert fingerprint(clone / ".git") == before
