@@ -1,0 +1,1 @@
+"""What kube-apiserver does in code to its own kinds: defaults and checks beyond the schemas, by kind family."""

@@ -1,0 +1,230 @@
+"""CustomResourceDefinition and APIResourceSchema: names, versions, schemas; and the status of an accepted CRD."""
+
+from __future__ import annotations
+
+from apiserver.model import conditions
+from apiserver.model.errors import Cause
+from apiserver.registry import jsonpath, names
+from apiserver.registry.behaviours.base import Behaviour, Object, immutable, one_of
+from apiserver.schema import messages
+from apiserver.schema.rules import check_structural
+
+_COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
+_APPROVAL = "api-approved.kubernetes.io"
+_APPROVAL_TEXT = (
+    f'protected groups must have approval annotation "{_APPROVAL}", see '
+    "https://github.com/kubernetes/enhancements/pull/1111"
+)
+
+
+def crd_default(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    _names_default(spec)
+    spec.setdefault("conversion", {"strategy": "None"})
+
+
+def _names_default(spec: Object) -> None:
+    found = spec.setdefault("names", {})
+    kind = found.get("kind") or ""
+    if kind:
+        found["singular"] = found.get("singular") or kind.lower()
+        found["listKind"] = found.get("listKind") or f"{kind}List"
+
+
+def crd_check(obj: Object) -> list[Cause]:
+    spec = obj["spec"]
+    group, plural = spec.get("group") or "", spec["names"].get("plural") or ""
+    causes = []
+    if obj["metadata"].get("name") != f"{plural}.{group}":
+        text = 'must be spec.names.plural+"."+spec.group'
+        causes.append(messages.invalid("metadata.name", obj["metadata"].get("name", ""), text))
+    causes += _group(group) + _approval(obj, group)
+    if not spec.get("scope"):
+        causes.append(messages.required("spec.scope"))
+    causes += one_of("spec.scope", spec.get("scope"), ("Cluster", "Namespaced"))
+    causes += one_of("spec.conversion.strategy", (spec.get("conversion") or {}).get("strategy"), ("None",))
+    if spec.get("preserveUnknownFields"):
+        text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        causes.append(messages.invalid("spec.preserveUnknownFields", True, text))
+    causes += _names(spec["names"]) + _versions(spec.get("versions") or [])
+    for index, version in enumerate(spec.get("versions") or ()):
+        path = f"spec.versions[{index}].schema.openAPIV3Schema"
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        causes += (
+            [messages.required(path, "schemas are required")] if schema is None else check_structural(schema, path)
+        )
+    return causes
+
+
+def resource_schema_check(obj: Object) -> list[Cause]:
+    """Of an APIResourceSchema: `<prefix>.<plural>.<group|core>`."""
+    spec = obj["spec"]
+    suffix = f"{spec['names'].get('plural')}.{spec.get('group') or 'core'}"
+    name = obj["metadata"].get("name", "")
+    causes = []
+    if not name.endswith(f".{suffix}"):
+        text = f"must be of the form <prefix>.{suffix} (the prefix is yours; spec.names.plural and spec.group follow)"
+        causes.append(messages.invalid("metadata.name", name, text))
+    causes += _names(spec["names"]) + _versions(spec["versions"])
+    for index, version in enumerate(spec["versions"]):
+        causes += check_structural(version["schema"], f"spec.versions[{index}].schema")
+    return causes
+
+
+def _group(group: str) -> list[Cause]:
+    if not group:
+        return [messages.required("spec.group")]
+    found = [messages.invalid("spec.group", group, m) for m in names.dns_subdomain(group)]
+    if not found and "." not in group:
+        found.append(messages.invalid("spec.group", group, "should be a domain with at least one dot"))
+    return found
+
+
+def _approval(obj: Object, group: str) -> list[Cause]:
+    if not (group.endswith((".k8s.io", ".kubernetes.io")) or group in ("k8s.io", "kubernetes.io")):
+        return []
+    value = (obj["metadata"].get("annotations") or {}).get(_APPROVAL, "")
+    if value.startswith(("unapproved", "https://")):
+        return []
+    return [messages.required(f"metadata.annotations[{_APPROVAL}]", _APPROVAL_TEXT)]
+
+
+def _names(found: Object) -> list[Cause]:
+    causes = []
+    for field in ("plural", "singular", "kind", "listKind"):
+        value, path = found.get(field) or "", f"spec.names.{field}"
+        if not value:
+            causes.append(messages.required(path))
+        elif field in ("kind", "listKind"):
+            texts = names.dns_1035(value.lower())
+            causes += [
+                messages.invalid(path, value, f"may have mixed case, but should otherwise match: {m}") for m in texts
+            ]
+        else:
+            causes += [messages.invalid(path, value, m) for m in names.dns_1035(value)]
+    for index, short in enumerate(found.get("shortNames") or ()):
+        causes += [messages.invalid(f"spec.names.shortNames[{index}]", short, m) for m in names.dns_1035(short)]
+    for index, category in enumerate(found.get("categories") or ()):
+        causes += [messages.invalid(f"spec.names.categories[{index}]", category, m) for m in names.dns_1035(category)]
+    if found.get("kind") and found.get("kind") == found.get("listKind"):
+        text = "kind and listKind may not be the same"
+        causes.append(messages.invalid("spec.names.listKind", found["listKind"], text))
+    return causes
+
+
+def _versions(versions: list[Object]) -> list[Cause]:
+    if not versions:
+        return [messages.required("spec.versions", "must have at least one version")]
+    found = [v.get("name") or "" for v in versions]
+    causes = []
+    for index, name in enumerate(found):
+        causes += [messages.invalid(f"spec.versions[{index}].name", name, m) for m in names.dns_1035(name)]
+        causes += _columns(f"spec.versions[{index}]", versions[index])
+        causes += _scale(f"spec.versions[{index}]", versions[index])
+    if len(set(found)) != len(found):
+        causes.append(messages.invalid("spec.versions", found, "must contain unique version names"))
+    if sum(bool(v.get("storage")) for v in versions) != 1:
+        text = "must have exactly one version marked as storage version"
+        causes.append(messages.invalid("spec.versions", found, text))
+    if not any(v.get("served") for v in versions):
+        causes.append(messages.invalid("spec.versions", found, "must have at least one version that is served"))
+    return causes
+
+
+def _columns(path: str, version: Object) -> list[Cause]:
+    causes = []
+    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
+        at = f"{path}.additionalPrinterColumns[{index}]"
+        causes += [messages.required(f"{at}.{f}") for f in ("name", "type", "jsonPath") if not column.get(f)]
+        if column.get("type") and column["type"] not in _COLUMN_TYPES:
+            text = f"must be one of {','.join(sorted(_COLUMN_TYPES))}"
+            causes.append(messages.invalid(f"{at}.type", column["type"], text))
+        if column.get("jsonPath"):
+            try:
+                jsonpath.compile_path(column["jsonPath"])
+            except ValueError as error:
+                causes.append(messages.invalid(f"{at}.jsonPath", column["jsonPath"], str(error)))
+    return causes
+
+
+def _scale(path: str, version: Object) -> list[Cause]:
+    scale = (version.get("subresources") or {}).get("scale")
+    if not isinstance(scale, dict):
+        return []
+    causes = []
+    for field, prefixes in (
+        ("specReplicasPath", (".spec.",)),
+        ("statusReplicasPath", (".status.",)),
+        ("labelSelectorPath", (".spec.", ".status.")),
+    ):
+        value = scale.get(field) or ""
+        at = f"{path}.subresources.scale.{field}"
+        if not value and field != "labelSelectorPath":
+            causes.append(messages.required(at))
+        elif value and not value.startswith(prefixes):
+            text = f"should be a json path under {' or '.join(p.rstrip('.') for p in prefixes)}"
+            causes.append(messages.invalid(at, value, text))
+    return causes
+
+
+def crd_update(old: Object, new: Object) -> list[Cause]:
+    if not conditions.is_true((old.get("status") or {}).get("conditions"), "Established"):
+        return immutable("spec.group", old["spec"].get("group"), new["spec"].get("group"))
+    before, after = old["spec"], new["spec"]
+    causes = immutable("spec.scope", before.get("scope"), after.get("scope"))
+    causes += immutable("spec.group", before.get("group"), after.get("group"))
+    for field in ("kind", "plural"):
+        causes += immutable(f"spec.names.{field}", before["names"].get(field), after["names"].get(field))
+    return causes
+
+
+def crd_status(crd: Object, at: str) -> Object:
+    """The status of a CRD that is served from now on, or says why it is not. `at`: when (RFC 3339).
+
+    Transition times of conditions that stay as they are in `crd` are kept, and so are versions that objects were stored
+    in.
+    """
+    old = crd.get("status") or {}
+    spec = crd["spec"]
+    violations = [
+        cause
+        for index, version in enumerate(spec["versions"])
+        for cause in check_structural(_schema(version), f"spec.versions[{index}].schema.openAPIV3Schema")
+    ]
+    accepted = conditions.condition("NamesAccepted", True, "NoConflicts", "no conflicts found", at=at)
+    if violations:
+        text = "; ".join(f"{c.field}: {c.message}" for c in violations)
+        new = [
+            conditions.condition("NonStructuralSchema", True, "Violations", text, at=at),
+            accepted,
+            conditions.condition("Established", False, "NonStructuralSchema", "the schema is not structural", at=at),
+        ]
+    else:
+        text = "the initial names have been accepted"
+        new = [accepted, conditions.condition("Established", True, "InitialNamesAccepted", text, at=at)]
+    kept = [c for c in old.get("conditions") or () if violations or c.get("type") != "NonStructuralSchema"]
+    storage = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
+    stored = list(old.get("storedVersions") or ())
+    return {
+        "conditions": conditions.merged(kept, new),
+        "acceptedNames": dict(spec["names"]),
+        "storedVersions": stored if storage in stored else [*stored, storage],
+    }
+
+
+def _schema(version: Object) -> Object:
+    return (version.get("schema") or {}).get("openAPIV3Schema") or {}
+
+
+def _schema_default(obj: Object) -> None:
+    _names_default(obj["spec"])
+
+
+def _schema_update(old: Object, new: Object) -> list[Cause]:
+    return immutable("spec", old.get("spec"), new.get("spec"))
+
+
+BEHAVIOURS = {
+    "apiresourceschemas.apis.kcp.io": Behaviour(_schema_default, resource_schema_check, _schema_update),
+    "customresourcedefinitions.apiextensions.k8s.io": Behaviour(crd_default, crd_check, crd_update),
+}

@@ -1,0 +1,174 @@
+"""Service, Endpoints, EndpointSlice, Ingress, NetworkPolicy. Addresses and node ports are allocated elsewhere."""
+
+from __future__ import annotations
+
+from apiserver.model.errors import Cause
+from apiserver.registry import names
+from apiserver.registry.behaviours.base import Behaviour, Object, fill, one_of, port_number
+from apiserver.schema import messages
+
+_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+
+
+def service_default(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    fill(spec, sessionAffinity="None", type="ClusterIP")
+    if spec["sessionAffinity"] == "ClientIP":
+        affinity = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
+        affinity.setdefault("timeoutSeconds", 10800)
+    for port in spec.get("ports") or ():
+        port["protocol"] = port.get("protocol") or "TCP"
+        if port.get("targetPort") in (None, 0, ""):
+            port["targetPort"] = port.get("port")
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
+    if spec["type"] != "ExternalName":
+        fill(spec, internalTrafficPolicy="Cluster", ipFamilyPolicy="SingleStack")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+
+
+def service_check(obj: Object) -> list[Cause]:
+    spec = obj["spec"]
+    causes = one_of("spec.type", spec["type"], _TYPES)
+    causes += one_of("spec.sessionAffinity", spec["sessionAffinity"], ("ClientIP", "None"))
+    ports = spec.get("ports") or []
+    if not ports and spec["type"] != "ExternalName" and spec.get("clusterIP") != "None":
+        causes.append(messages.required("spec.ports"))
+    if spec["type"] == "ExternalName":
+        name = spec.get("externalName") or ""
+        causes += [messages.invalid("spec.externalName", name, m) for m in names.dns_subdomain(name.rstrip("."))]
+    seen: set[str] = set()
+    used: set[tuple[object, object]] = set()
+    for index, port in enumerate(ports):
+        path = f"spec.ports[{index}]"
+        causes += _service_port(path, port, len(ports) > 1, seen)
+        key = (port.get("port"), port["protocol"])
+        if key in used:
+            causes.append(messages.duplicate(path, {k: v for k, v in port.items() if k in ("port", "protocol")}))
+        used.add(key)
+    return causes
+
+
+def _service_port(path: str, port: Object, named: bool, seen: set[str]) -> list[Cause]:
+    name = port.get("name") or ""
+    causes = []
+    if named and not name:
+        causes.append(messages.required(f"{path}.name"))
+    elif name:
+        causes += [messages.invalid(f"{path}.name", name, m) for m in names.dns_label(name)]
+        if name in seen:
+            causes.append(messages.duplicate(f"{path}.name", name))
+        seen.add(name)
+    causes += port_number(f"{path}.port", port.get("port") or 0)
+    causes += one_of(f"{path}.protocol", port["protocol"], _PROTOCOLS)
+    return causes + port_number(f"{path}.targetPort", port.get("targetPort"))
+
+
+def endpoints_default(obj: Object) -> None:
+    for subset in obj.get("subsets") or ():
+        for port in subset.get("ports") or ():
+            port["protocol"] = port.get("protocol") or "TCP"
+
+
+def endpoint_slice_default(obj: Object) -> None:
+    for port in obj.get("ports") or ():
+        fill(port, name="", protocol="TCP")
+
+
+def ingress_check(obj: Object) -> list[Cause]:
+    spec = obj.get("spec") or {}
+    causes: list[Cause] = []
+    if not spec.get("rules") and not spec.get("defaultBackend"):
+        text = "either `defaultBackend` or `rules` must be specified"
+        causes.append(messages.invalid("spec", spec, text))
+    if spec.get("defaultBackend"):
+        causes += _backend("spec.defaultBackend", spec["defaultBackend"])
+    for index, rule in enumerate(spec.get("rules") or ()):
+        host, path = rule.get("host") or "", f"spec.rules[{index}]"
+        if host:
+            plain = host.removeprefix("*.")
+            causes += [messages.invalid(f"{path}.host", host, m) for m in names.dns_subdomain(plain)]
+        http = rule.get("http")
+        if http is not None and not http.get("paths"):
+            causes.append(messages.required(f"{path}.http.paths"))
+        for at, entry in enumerate((http or {}).get("paths") or ()):
+            causes += _ingress_path(f"{path}.http.paths[{at}]", entry)
+    return causes
+
+
+def _ingress_path(path: str, entry: Object) -> list[Cause]:
+    kind, value = entry.get("pathType"), entry.get("path") or ""
+    causes = []
+    if not kind:
+        causes.append(messages.required(f"{path}.pathType", "pathType must be specified"))
+    causes += one_of(f"{path}.pathType", kind, ("Exact", "ImplementationSpecific", "Prefix"))
+    if kind in ("Exact", "Prefix") and not value.startswith("/"):
+        causes.append(messages.invalid(f"{path}.path", value, "must be an absolute path"))
+    return causes + _backend(f"{path}.backend", entry.get("backend") or {})
+
+
+def _backend(path: str, backend: Object) -> list[Cause]:
+    service = backend.get("service")
+    if service is None:
+        return (
+            []
+            if backend.get("resource")
+            else [messages.required(path, "cannot set both resource and service backends")]
+        )
+    causes = [] if service.get("name") else [messages.required(f"{path}.service.name")]
+    port = service.get("port") or {}
+    if not port.get("name") and not port.get("number"):
+        causes.append(messages.required(f"{path}.service.port", "port name or number is required"))
+    return causes
+
+
+def network_policy_default(obj: Object) -> None:
+    spec = obj.setdefault("spec", {})
+    spec.setdefault("podSelector", {})
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+    for rule in [*(spec.get("ingress") or ()), *(spec.get("egress") or ())]:
+        for port in rule.get("ports") or ():
+            port["protocol"] = port.get("protocol") or "TCP"
+
+
+def network_policy_check(obj: Object) -> list[Cause]:
+    causes = []
+    for direction in ("ingress", "egress"):
+        for index, rule in enumerate(obj["spec"].get(direction) or ()):
+            for at, port in enumerate(rule.get("ports") or ()):
+                causes += _policy_port(f"spec.{direction}[{index}].ports[{at}]", port)
+    return causes
+
+
+def _policy_port(path: str, port: Object) -> list[Cause]:
+    first, last = port.get("port"), port.get("endPort")
+    causes = one_of(f"{path}.protocol", port["protocol"], _PROTOCOLS) + port_number(f"{path}.port", first)
+    if last is None:
+        return causes
+    if isinstance(first, int):
+        if last < first:
+            text = "must be greater than or equal to `port`"
+            causes.append(messages.invalid(f"{path}.endPort", last, text))
+    else:
+        text = "may not be specified when `port` is not specified or is not numeric"
+        causes.append(messages.invalid(f"{path}.endPort", last, text))
+    return causes
+
+
+def ingress_class_default(obj: Object) -> None:
+    parameters = (obj.get("spec") or {}).get("parameters")
+    if parameters is not None:
+        parameters.setdefault("scope", "Cluster")
+
+
+BEHAVIOURS = {
+    "endpoints": Behaviour(endpoints_default),
+    "endpointslices.discovery.k8s.io": Behaviour(endpoint_slice_default),
+    "ingressclasses.networking.k8s.io": Behaviour(ingress_class_default),
+    "ingresses.networking.k8s.io": Behaviour(check=ingress_check),
+    "networkpolicies.networking.k8s.io": Behaviour(network_policy_default, network_policy_check),
+    "services": Behaviour(service_default, service_check),
+}

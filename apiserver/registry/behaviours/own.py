@@ -1,0 +1,67 @@
+"""Treeplane's and kcp's own kinds, beyond their schemas."""
+
+from __future__ import annotations
+
+from apiserver.model import paths
+from apiserver.model.errors import Cause
+from apiserver.registry.behaviours.base import Behaviour, Object, selector
+from apiserver.schema import messages
+
+
+def workspace_update(old: Object, new: Object) -> list[Cause]:
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    causes = []
+    if before.get("type") and before.get("type") != after.get("type"):
+        causes.append(messages.invalid("spec.type", after.get("type"), "spec.type is immutable"))
+    if before.get("cluster") and not after.get("cluster"):
+        causes.append(messages.invalid("spec.cluster", "", "spec.cluster cannot be unset"))
+    return causes
+
+
+def binding_check(obj: Object) -> list[Cause]:
+    return _path("spec.reference.export.path", obj["spec"]["reference"]["export"].get("path"))
+
+
+def binding_update(old: Object, new: Object) -> list[Cause]:
+    after = new["spec"]["reference"]
+    if old["spec"]["reference"] == after:
+        return []
+    return [messages.invalid("spec.reference", after, "APIExport reference must not be changed")]
+
+
+def sync_target_check(obj: Object) -> list[Cause]:
+    connection = (obj.get("spec") or {}).get("connection")
+    if connection is not None and len(connection) != 1:
+        text = "exactly one of embedded and kubeconfigSecretRef must be given"
+        return [messages.invalid("spec.connection", connection, text)]
+    return []
+
+
+def location_check(obj: Object) -> list[Cause]:
+    return selector("spec.instanceSelector", obj["spec"].get("instanceSelector"))
+
+
+def placement_check(obj: Object) -> list[Cause]:
+    spec = obj["spec"]
+    causes = selector("spec.namespaceSelector", spec.get("namespaceSelector"))
+    for index, found in enumerate(spec.get("locationSelectors") or ()):
+        causes += selector(f"spec.locationSelectors[{index}]", found)
+    if spec["locationResource"].get("resource") != "synctargets":
+        resource = spec["locationResource"].get("resource") or ""
+        causes.append(messages.unsupported("spec.locationResource.resource", resource, ["synctargets"]))
+    return causes + _path("spec.locationWorkspace", spec.get("locationWorkspace"))
+
+
+def _path(field: str, value: str | None) -> list[Cause]:
+    if not value or paths.is_path(value):
+        return []
+    return [messages.invalid(field, value, "must be a workspace path such as root:team-a:web")]
+
+
+BEHAVIOURS = {
+    "apibindings.apis.kcp.io": Behaviour(check=binding_check, check_update=binding_update),
+    "locations.scheduling.kcp.io": Behaviour(check=location_check),
+    "placements.scheduling.kcp.io": Behaviour(check=placement_check),
+    "synctargets.workload.kcp.io": Behaviour(check=sync_target_check),
+    "workspaces.tenancy.kcp.io": Behaviour(check_update=workspace_update),
+}

@@ -1,0 +1,202 @@
+"""Pods and what contains a pod template's spec: the largest part of what Kubernetes fills in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from apiserver.model.errors import Cause
+from apiserver.registry import names
+from apiserver.registry.behaviours.base import Behaviour, Object, fill, not_found, one_of, port_number
+from apiserver.schema import messages
+
+_CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_MODE = 0o644
+
+
+def spec_default(spec: Object) -> None:
+    """Of a pod's spec, in a template or a Pod."""
+    fill(
+        spec,
+        restartPolicy="Always",
+        dnsPolicy="ClusterFirst",
+        terminationGracePeriodSeconds=30,
+        schedulerName="default-scheduler",
+        securityContext={},
+    )
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+    for volume in spec.get("volumes") or ():
+        _volume_default(volume)
+    for _, container in _containers(spec):
+        _container_default(container)
+        if spec.get("hostNetwork"):
+            for port in container.get("ports") or ():
+                if not port.get("hostPort"):
+                    port["hostPort"] = port.get("containerPort")
+
+
+def _containers(spec: Object) -> Iterator[tuple[str, Object]]:
+    for field in _CONTAINERS:
+        for index, container in enumerate(spec.get(field) or ()):
+            yield f"{field}[{index}]", container
+
+
+def _container_default(container: Object) -> None:
+    container.setdefault("imagePullPolicy", _pull_policy(container.get("image") or ""))
+    fill(container, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File", resources={})
+    for port in container.get("ports") or ():
+        port["protocol"] = port.get("protocol") or "TCP"
+    for entry in container.get("env") or ():
+        reference = (entry.get("valueFrom") or {}).get("fieldRef")
+        if reference is not None:
+            reference.setdefault("apiVersion", "v1")
+    for name in _PROBES:
+        probe = container.get(name)
+        if probe is not None:
+            fill(probe, timeoutSeconds=1, periodSeconds=10, successThreshold=1, failureThreshold=3)
+            _handler_default(probe)
+    for handler in (container.get("lifecycle") or {}).values():
+        if isinstance(handler, dict):
+            _handler_default(handler)
+
+
+def _pull_policy(image: str) -> str:
+    _, at, _ = image.partition("@")
+    tag = image.rpartition("/")[2].partition(":")[2]
+    return "Always" if not at and tag in ("", "latest") else "IfNotPresent"
+
+
+def _handler_default(handler: Object) -> None:
+    get = handler.get("httpGet")
+    if get is not None:
+        get["path"] = get.get("path") or "/"
+        get["scheme"] = get.get("scheme") or "HTTP"
+    if handler.get("grpc") is not None:
+        handler["grpc"].setdefault("service", "")
+
+
+def _volume_default(volume: Object) -> None:
+    if not [k for k, v in volume.items() if k != "name" and v is not None]:
+        volume["emptyDir"] = {}
+    for source in ("secret", "configMap", "downwardAPI", "projected"):
+        if volume.get(source) is not None:
+            volume[source].setdefault("defaultMode", _MODE)
+    if volume.get("hostPath") is not None:
+        volume["hostPath"].setdefault("type", "")
+    _downward_default(volume.get("downwardAPI"))
+    for source in (volume.get("projected") or {}).get("sources") or ():
+        _downward_default(source.get("downwardAPI"))
+        if source.get("serviceAccountToken") is not None:
+            source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
+    claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate")
+    if claim is not None:
+        claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
+
+
+def _downward_default(source: Object | None) -> None:
+    for item in (source or {}).get("items") or ():
+        if item.get("fieldRef") is not None:
+            item["fieldRef"].setdefault("apiVersion", "v1")
+
+
+def spec_check(path: str, spec: Object) -> list[Cause]:
+    """Errors of a pod's spec at `path` (`spec.template.spec`)."""
+    causes = [] if spec.get("containers") else [messages.required(f"{path}.containers")]
+    volumes: set[str] = set()
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        causes += _unique_name(f"{path}.volumes[{index}].name", volume.get("name") or "", volumes)
+    seen: set[str] = set()
+    for field, container in _containers(spec):
+        causes += _unique_name(f"{path}.{field}.name", container.get("name") or "", seen)
+        causes += _container_check(f"{path}.{field}", container, volumes)
+    causes += one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), ("Always", "OnFailure", "Never"))
+    policies = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+    causes += one_of(f"{path}.dnsPolicy", spec.get("dnsPolicy"), policies)
+    account = spec.get("serviceAccountName")
+    if account:
+        causes += [messages.invalid(f"{path}.serviceAccountName", account, m) for m in names.dns_subdomain(account)]
+    return causes
+
+
+def _unique_name(path: str, name: str, seen: set[str]) -> list[Cause]:
+    if not name:
+        return [messages.required(path)]
+    causes = [messages.invalid(path, name, m) for m in names.dns_label(name)]
+    if name in seen:
+        causes.append(messages.duplicate(path, name))
+    seen.add(name)
+    return causes
+
+
+def _container_check(path: str, container: Object, volumes: set[str]) -> list[Cause]:
+    causes: list[Cause] = []
+    image = container.get("image") or ""
+    if not image:
+        causes.append(messages.required(f"{path}.image"))
+    elif image != image.strip():
+        causes.append(messages.invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))
+    causes += one_of(f"{path}.imagePullPolicy", container.get("imagePullPolicy"), ("Always", "IfNotPresent", "Never"))
+    for index, port in enumerate(container.get("ports") or ()):
+        at = f"{path}.ports[{index}]"
+        if not port.get("containerPort"):
+            causes.append(messages.required(f"{at}.containerPort"))
+        causes += port_number(f"{at}.containerPort", port.get("containerPort") or 1)
+        causes += one_of(f"{at}.protocol", port.get("protocol"), ("SCTP", "TCP", "UDP"))
+    for index, entry in enumerate(container.get("env") or ()):
+        if not entry.get("name"):
+            causes.append(messages.required(f"{path}.env[{index}].name"))
+        elif entry.get("value") and entry.get("valueFrom"):
+            text = "may not be specified when `value` is not empty"
+            causes.append(messages.invalid(f"{path}.env[{index}].valueFrom", "", text))
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        causes += _mount_check(f"{path}.volumeMounts[{index}]", mount, volumes)
+    return causes
+
+
+def _mount_check(path: str, mount: Object, volumes: set[str]) -> list[Cause]:
+    name = mount.get("name") or ""
+    causes = []
+    if not name:
+        causes.append(messages.required(f"{path}.name"))
+    elif name not in volumes:
+        causes.append(not_found(f"{path}.name", name))
+    if not mount.get("mountPath"):
+        causes.append(messages.required(f"{path}.mountPath"))
+    return causes
+
+
+def pod_default(obj: Object) -> None:
+    spec: Object = obj["spec"] if isinstance(obj.get("spec"), dict) else obj.setdefault("spec", {})
+    for _, container in _containers(spec):
+        resources: dict[str, Any] = container.setdefault("resources", {})
+        for name, limit in (resources.get("limits") or {}).items():
+            resources.setdefault("requests", {}).setdefault(name, limit)
+    spec_default(spec)
+    fill(spec, enableServiceLinks=True)
+    obj.setdefault("status", {}).setdefault("phase", "Pending")
+
+
+def pod_check(obj: Object) -> list[Cause]:
+    return spec_check("spec", obj["spec"])
+
+
+def pod_update(old: Object, new: Object) -> list[Cause]:
+    """Containers keep their names and number; what else may not change is the kubelet's to notice."""
+    before = [c.get("name") for c in old["spec"].get("containers") or ()]
+    after = [c.get("name") for c in new["spec"].get("containers") or ()]
+    if before == after:
+        return []
+    return [messages.forbidden("spec.containers", "pod updates may not add or remove containers")]
+
+
+def template_default(template: Object) -> None:
+    spec_default(template.setdefault("spec", {}))
+
+
+BEHAVIOURS = {
+    "pods": Behaviour(pod_default, pod_check, pod_update),
+    "podtemplates": Behaviour(lambda obj: template_default(obj.setdefault("template", {}))),
+}

@@ -1,0 +1,88 @@
+"""What holds for the metadata of every object, whatever its kind. Called by strategy.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apiserver.model.errors import Cause
+from apiserver.registry import names
+from apiserver.registry.served import ServedKind
+from apiserver.schema import messages
+
+Object = dict[str, Any]
+
+_ANNOTATIONS_LIMIT = 256 * 1024
+_STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+
+
+def normalise(metadata: Object) -> None:
+    """Nulls are absent, as Go decodes them; empty maps and lists are left out, as Go prints them."""
+    for key in [k for k, v in metadata.items() if v is None or v in ({}, [], "")]:
+        del metadata[key]
+
+
+def check(kind: ServedKind, metadata: Object) -> list[Cause]:
+    """All errors of metadata whose fields have the right types."""
+    found = _name(kind, metadata) + _namespace(kind, metadata)
+    for key, value in (metadata.get("labels") or {}).items():
+        found += [messages.invalid("metadata.labels", key, m) for m in names.qualified_name(key)]
+        found += [messages.invalid("metadata.labels", value, m) for m in names.label_value(value)]
+    found += _annotations(metadata.get("annotations") or {})
+    for index, finalizer in enumerate(metadata.get("finalizers") or ()):
+        found += _finalizer(f"metadata.finalizers[{index}]", finalizer)
+    return found + _owners(metadata.get("ownerReferences") or [])
+
+
+def _name(kind: ServedKind, metadata: Object) -> list[Cause]:
+    name = metadata.get("name") or ""
+    if not name:
+        return [messages.required("metadata.name", "name or generateName is required")]
+    return [messages.invalid("metadata.name", name, m) for m in names.rule_of(kind.qualified)(name)]
+
+
+def _namespace(kind: ServedKind, metadata: Object) -> list[Cause]:
+    namespace = metadata.get("namespace") or ""
+    if not kind.namespaced:
+        return [messages.forbidden("metadata.namespace", "not allowed on this type")] if namespace else []
+    if not namespace:
+        return [messages.required("metadata.namespace")]
+    return [messages.invalid("metadata.namespace", namespace, m) for m in names.dns_label(namespace)]
+
+
+def _annotations(annotations: dict[str, str]) -> list[Cause]:
+    found, size = [], 0
+    for key, value in annotations.items():
+        found += [messages.invalid("metadata.annotations", key, m) for m in names.qualified_name(key.lower())]
+        size += len(key.encode()) + len(value.encode())
+    if size > _ANNOTATIONS_LIMIT:
+        found.append(messages.too_long("metadata.annotations", _ANNOTATIONS_LIMIT))
+    return found
+
+
+def _finalizer(path: str, finalizer: str) -> list[Cause]:
+    found = [messages.invalid(path, finalizer, m) for m in names.qualified_name(finalizer)]
+    if not found and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        text = "name is neither a standard finalizer name nor is it fully qualified"
+        found.append(messages.invalid(path, finalizer, text))
+    return found
+
+
+def _owners(owners: list[Object]) -> list[Cause]:
+    found: list[Cause] = []
+    controllers = []
+    for index, owner in enumerate(owners):
+        path = f"metadata.ownerReferences[{index}]"
+        if not owner.get("apiVersion"):
+            found.append(messages.invalid(f"{path}.apiVersion", "", "version must not be empty"))
+        for field in ("kind", "name", "uid"):
+            if not owner.get(field):
+                found.append(messages.invalid(f"{path}.{field}", "", "must not be empty"))
+        if owner.get("controller"):
+            controllers.append(owner.get("name", ""))
+    if len(controllers) > 1:
+        first, second = controllers[:2]
+        text = (
+            f'Only one reference can have Controller set to true. Found "true" in references for {first} and {second}'
+        )
+        found.append(messages.invalid("metadata.ownerReferences", owners, text))
+    return found

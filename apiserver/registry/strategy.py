@@ -1,0 +1,200 @@
+"""What is done to an object before it is stored, the same for git and for writes through the API.
+
+`unknown_fields` and `prepare` serve both. `prepare_create`, `prepare_update` and `prepare_status_update` are for API
+writes: they also settle what a client may not set. Nothing here reads or writes a store; what needs other objects
+(namespaces, quotas, escalation) is admission's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apiserver.model import marks
+from apiserver.model.errors import Cause
+from apiserver.registry import metadata as rules
+from apiserver.registry import quantities
+from apiserver.registry.behaviours.catalogue import behaviour_of
+from apiserver.registry.behaviours.definitions import crd_check, crd_status
+from apiserver.registry.generation import spec_changed
+from apiserver.registry.schemas import metadata_schema
+from apiserver.registry.served import ServedKind
+from apiserver.schema import messages
+from apiserver.schema.defaults import copy_json
+
+__all__ = [
+    "check_crd",
+    "crd_status",
+    "prepare",
+    "prepare_create",
+    "prepare_status_update",
+    "prepare_update",
+    "reset_status_on_create",
+    "unknown_fields",
+]
+
+Object = dict[str, Any]
+
+_SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+_MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN)
+_STATUS_ONLY = frozenset(
+    {
+        "apiservices.apiregistration.k8s.io",
+        "flowschemas.flowcontrol.apiserver.k8s.io",
+        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+        "resourceclaims.resource.k8s.io",
+        "servicecidrs.networking.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "volumeattachments.storage.k8s.io",
+    }
+)
+"""Kinds of Kubernetes whose status subresource takes the status alone, without labels and annotations."""
+
+
+def unknown_fields(kind: ServedKind, obj: Object) -> list[str]:
+    """Paths of the fields that `prepare` would drop (`spec.nope`), sorted. `obj` is not changed."""
+    copy = copy_json(obj)
+    found = kind.schema.prune(copy)
+    if kind.custom and isinstance(copy.get("metadata"), dict):
+        found += [f"metadata.{field}" for field in metadata_schema().prune(copy["metadata"])]
+    return sorted(found)
+
+
+def prepare(kind: ServedKind, obj: Object) -> list[Cause]:
+    """Makes `obj` what would be stored, in place, and gives all its field errors; with errors it may be half done.
+
+    Drops unknown fields, sets apiVersion, kind and defaults, normalises (Secret.stringData, quantities), validates
+    name, metadata, schema and the kind's own rules. Doing it twice is doing it once.
+    """
+    obj["apiVersion"], obj["kind"] = kind.api_version, kind.kind
+    causes = _metadata(kind, obj)
+    bare = "status" not in obj
+    kind.schema.prune(obj)
+    kind.schema.default(obj)
+    if bare:
+        obj.pop("status", None)  # the schema's empty one would stand in the way of what is observed later
+    wrong = kind.schema.validate(obj)
+    if not kind.custom and not wrong:
+        wrong = quantities.normalise(obj, kind.schema.root)
+    if wrong or any(c.reason == "FieldValueTypeInvalid" for c in causes):
+        return causes + wrong
+    behaviour = behaviour_of(kind.qualified)
+    behaviour.default(obj)
+    return causes + behaviour.check(obj)
+
+
+def _metadata(kind: ServedKind, obj: Object) -> list[Cause]:
+    metadata = obj.setdefault("metadata", {})
+    if not isinstance(metadata, dict):
+        obj["metadata"] = {}
+        return [messages.type_invalid("metadata", "object", type(metadata).__name__)]
+    schema = metadata_schema()
+    schema.prune(metadata)
+    rules.normalise(metadata)
+    wrong = schema.validate(metadata, "metadata")
+    return wrong or rules.check(kind, metadata)
+
+
+def check_crd(crd: Object) -> list[Cause]:
+    """Errors of a CustomResourceDefinition that has its defaults: names, versions, structural schemas."""
+    return crd_check(crd)
+
+
+def reset_status_on_create(kind: ServedKind, obj: Object) -> None:
+    """A status that a client sends with a new object does not count where there is a status subresource."""
+    if "status" in kind.subresources:
+        obj.pop("status", None)
+
+
+def prepare_create(kind: ServedKind, obj: Object) -> list[Cause]:
+    """`prepare` for a new object: what only the server sets is dropped first. Identity is Objects.create's."""
+    metadata = obj.get("metadata")
+    if isinstance(metadata, dict):
+        for field in (*_SERVER_SET, "resourceVersion"):
+            metadata.pop(field, None)
+        annotations = metadata.get("annotations")
+        if isinstance(annotations, dict):
+            for mark in _MARKS:
+                annotations.pop(mark, None)
+    reset_status_on_create(kind, obj)
+    return prepare(kind, obj)
+
+
+def prepare_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
+    """`prepare` for `new` in place of the stored `old`: keeps identity and, where there is a status subresource, the
+    status; counts the generation; refuses changes of what is immutable. metadata.resourceVersion is left alone."""
+    _keep_identity(old, new)
+    if "status" in kind.subresources:
+        _take(new, old, "status")
+    causes = prepare(kind, new)
+    if causes:
+        return causes
+    causes = _finalizers(old, new) + behaviour_of(kind.qualified).check_update(old, new)
+    if kind.generation and _counts(kind, old, new):
+        new["metadata"]["generation"] = int(old["metadata"].get("generation") or 0) + 1
+    return causes
+
+
+def prepare_status_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
+    """`prepare` for a write of the status subresource: `new` becomes `old` with the status that it brings. Kubernetes'
+    own kinds take labels and annotations too."""
+    sent = dict(new)
+    metadata = sent.get("metadata") if isinstance(sent.get("metadata"), dict) else {}
+    kept = copy_json(old)
+    new.clear()
+    new.update(kept)
+    _take(new, sent, "status")
+    for field in ("resourceVersion", "managedFields"):
+        _take(new["metadata"], metadata or {}, field)
+    if not kind.custom and kind.qualified not in _STATUS_ONLY:
+        if kind.qualified != "deployments.apps":
+            _take(new["metadata"], metadata or {}, "labels")
+        _take(new["metadata"], metadata or {}, "annotations")
+        _keep_marks(old, new)
+    return prepare(kind, new)
+
+
+def _take(target: Object, source: Object, field: str) -> None:
+    if field in source:
+        target[field] = source[field]
+    else:
+        target.pop(field, None)
+
+
+def _keep_identity(old: Object, new: Object) -> None:
+    metadata = new.setdefault("metadata", {})
+    if not isinstance(metadata, dict):
+        return
+    for field in (*_SERVER_SET, "name", "namespace"):
+        _take(metadata, old["metadata"], field)
+    _keep_marks(old, new)
+
+
+def _keep_marks(old: Object, new: Object) -> None:
+    """Clients that write an object they made themselves do not wipe out where it comes from, nor invent it."""
+    metadata = new["metadata"]
+    before = old["metadata"].get("annotations") or {}
+    annotations = metadata.get("annotations") or {}
+    if not isinstance(annotations, dict):
+        return
+    annotations = {k: v for k, v in annotations.items() if k not in _MARKS}
+    annotations.update({k: before[k] for k in _MARKS if k in before})
+    metadata["annotations"] = annotations
+
+
+def _finalizers(old: Object, new: Object) -> list[Cause]:
+    if not old["metadata"].get("deletionTimestamp"):
+        return []
+    before = set(old["metadata"].get("finalizers") or ())
+    added = [f for f in new["metadata"].get("finalizers") or () if f not in before]
+    if not added:
+        return []
+    listed = ", ".join(messages.printed(f) for f in added)
+    text = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
+    return [messages.forbidden("metadata.finalizers", text)]
+
+
+def _counts(kind: ServedKind, old: Object, new: Object) -> bool:
+    """Whether the change is one of the spec. A status without a subresource is content like any other."""
+    if spec_changed(old, new):
+        return True
+    return kind.custom and "status" not in kind.subresources and old.get("status") != new.get("status")

@@ -1,0 +1,387 @@
+from __future__ import annotations
+
+import base64
+import copy
+from typing import Any
+
+import pytest
+
+from apiserver.registry import kinds, names, strategy
+
+WORKSPACE, TARGET = kinds.workspace_builtins(), kinds.target_builtins()
+
+
+def kind(group: str, resource: str, version: str = "v1") -> kinds.ServedKind:
+    found = WORKSPACE.by_resource(group, version, resource) or TARGET.by_resource(group, version, resource)
+    assert found is not None
+    return found
+
+
+def prepared(group: str, resource: str, obj: dict[str, Any], version: str = "v1") -> dict[str, Any]:
+    served = kind(group, resource, version)
+    assert strategy.prepare(served, obj) == []
+    again = copy.deepcopy(obj)
+    assert strategy.prepare(served, again) == [] and again == obj
+    return obj
+
+
+def errors(group: str, resource: str, obj: dict[str, Any], version: str = "v1") -> dict[str, str]:
+    return {c.field: c.message for c in strategy.prepare(kind(group, resource, version), obj)}
+
+
+def named(name: str = "a", namespace: str = "default", **more: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, **({"namespace": namespace} if namespace else {})}, **more}
+
+
+def template(**spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"labels": {"app": "a"}},
+        "spec": {"containers": [{"name": "c", "image": "nginx:1.27"}], **spec},
+    }
+
+
+def deployment(**spec: Any) -> dict[str, Any]:
+    return named(spec={"selector": {"matchLabels": {"app": "a"}}, "template": template(), **spec})
+
+
+def test_secret() -> None:
+    obj = prepared("", "secrets", named(stringData={"a": "b"}, data={"c": "ZA=="}))
+    assert obj["data"] == {"a": base64.b64encode(b"b").decode(), "c": "ZA=="}
+    assert obj["type"] == "Opaque" and "stringData" not in obj
+
+
+def test_secret_errors_never_show_the_value() -> None:
+    found = strategy.prepare(kind("", "secrets"), named(data={"p": "hunter2!"}))
+    assert found and not any("hunter2" in str(c) for c in found)
+    assert errors("", "secrets", named(type="kubernetes.io/tls")) == {
+        "data[tls.crt]": "Required value",
+        "data[tls.key]": "Required value",
+    }
+
+
+def test_namespace_gets_label_finalizer_and_phase() -> None:
+    obj = prepared("", "namespaces", named("prod", ""))
+    assert obj["metadata"]["labels"] == {"kubernetes.io/metadata.name": "prod"}
+    assert obj["spec"] == {"finalizers": ["kubernetes"]} and obj["status"] == {"phase": "Active"}
+
+
+def test_metadata_errors_come_all_at_once() -> None:
+    obj = named("A_b", "Bad", data={"a b": "c"})
+    obj["metadata"]["labels"] = {"a/b/c": "x y"}
+    obj["metadata"]["finalizers"] = ["mine"]
+    found = errors("", "configmaps", obj)
+    assert set(found) == {
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.labels",
+        "metadata.finalizers[0]",
+        "data[a b]",
+    }
+    assert found["metadata.name"].startswith('Invalid value: "A_b": a lowercase RFC 1123 subdomain must consist of')
+
+
+def test_namespace_where_none_belongs_and_the_other_way_round() -> None:
+    assert errors("", "namespaces", named("a", "default")) == {
+        "metadata.namespace": "Forbidden: not allowed on this type"
+    }
+    assert errors("", "configmaps", named("a", "")) == {"metadata.namespace": "Required value"}
+
+
+def test_wrong_types_are_errors_not_crashes() -> None:
+    assert "metadata" in errors("", "configmaps", {"metadata": "x"})
+    assert errors("", "configmaps", {"metadata": {"name": "a", "namespace": "b", "labels": {"a": 1}}})
+    assert errors("apps", "deployments", named(spec="x"))
+    assert errors("apps", "deployments", named(spec={"template": {"spec": {"containers": "x"}}}))
+    assert errors("rbac.authorization.k8s.io", "roles", named(rules=[1]))
+
+
+@pytest.mark.parametrize("served", TARGET.all() + WORKSPACE.all(), ids=lambda k: f"{k.qualified}.{k.version}")
+def test_no_kind_crashes_on_an_empty_object(served: kinds.ServedKind) -> None:
+    strategy.prepare(served, {})
+    strategy.prepare(served, {"metadata": None, "spec": None, "status": None})
+    strategy.prepare(served, {"metadata": {"name": "a"}, "spec": {}, "data": {}, "rules": [], "subjects": []})
+
+
+def test_unknown_fields_are_named_then_dropped() -> None:
+    obj = deployment(nope=1)
+    obj["metadata"]["nope"] = 1
+    before = copy.deepcopy(obj)
+    assert strategy.unknown_fields(kind("apps", "deployments"), obj) == ["metadata.nope", "spec.nope"]
+    assert obj == before
+    prepared("apps", "deployments", obj)
+    assert "nope" not in obj["spec"] and "nope" not in obj["metadata"]
+    workspace = named("w", "", spec={"nope": 1})
+    workspace["metadata"]["x"] = 1
+    served = kind("tenancy.kcp.io", "workspaces", "v1alpha1")
+    assert strategy.unknown_fields(served, workspace) == ["metadata.x", "spec.nope"]
+
+
+def test_nulls_in_metadata_are_absent() -> None:
+    obj = named("w", "")
+    obj["metadata"]["creationTimestamp"] = None
+    assert prepared("tenancy.kcp.io", "workspaces", obj, "v1alpha1")["metadata"] == {"name": "w"}
+
+
+def test_deployment_defaults() -> None:
+    spec = prepared("apps", "deployments", deployment())["spec"]
+    assert (spec["replicas"], spec["revisionHistoryLimit"], spec["progressDeadlineSeconds"]) == (1, 10, 600)
+    assert spec["strategy"] == {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"},
+    }
+    assert spec["template"]["spec"] == {
+        "containers": [
+            {
+                "name": "c",
+                "image": "nginx:1.27",
+                "imagePullPolicy": "IfNotPresent",
+                "terminationMessagePath": "/dev/termination-log",
+                "terminationMessagePolicy": "File",
+                "resources": {},
+            }
+        ],
+        "restartPolicy": "Always",
+        "dnsPolicy": "ClusterFirst",
+        "terminationGracePeriodSeconds": 30,
+        "schedulerName": "default-scheduler",
+        "securityContext": {},
+    }
+
+
+def test_deployment_errors() -> None:
+    found = errors("apps", "deployments", named(spec={"replicas": -1, "selector": {"matchLabels": {"app": "b"}},
+                                                      "template": template(restartPolicy="Never")}))  # fmt: skip
+    assert found == {
+        "spec.replicas": "Invalid value: -1: must be greater than or equal to 0",
+        "spec.template.spec.restartPolicy": 'Unsupported value: "Never": supported values: "Always"',
+        "spec.template.metadata.labels": 'Invalid value: {"app":"a"}: `selector` does not match template `labels`',
+    }
+    found = errors("apps", "deployments", deployment(template={"metadata": {"labels": {"app": "a"}}}))
+    assert found == {"spec.template.spec.containers": "Required value"}
+    mounts = [{"name": "gone", "mountPath": "/x"}]
+    container = {"name": "C", "volumeMounts": mounts}
+    found = errors("apps", "deployments", deployment(template=template(containers=[container])))
+    assert set(found) == {f"spec.template.spec.containers[0].{f}" for f in ("name", "image", "volumeMounts[0].name")}
+
+
+@pytest.mark.parametrize(
+    ("image", "policy"),
+    [("nginx", "Always"), ("nginx:latest", "Always"), ("host:5000/nginx", "Always"),
+     ("host:5000/nginx:1", "IfNotPresent"), ("nginx@sha256:abc", "IfNotPresent")],
+)  # fmt: skip
+def test_pull_policy_follows_the_tag(image: str, policy: str) -> None:
+    obj = prepared("", "pods", named(spec={"containers": [{"name": "c", "image": image}]}))
+    assert obj["spec"]["containers"][0]["imagePullPolicy"] == policy
+
+
+def test_pod_requests_follow_limits_and_quantities_are_text() -> None:
+    limits = {"cpu": 0.5, "memory": "1Gi"}
+    container = {"name": "c", "image": "x", "resources": {"limits": limits}}
+    resources = prepared("", "pods", named(spec={"containers": [container]}))["spec"]["containers"][0]["resources"]
+    assert resources["limits"] == resources["requests"] == {"cpu": "500m", "memory": "1Gi"}
+    container = {"name": "c", "image": "x", "resources": {"limits": {"cpu": "lots"}}}
+    assert "spec.containers[0].resources.limits[cpu]" in errors("", "pods", named(spec={"containers": [container]}))
+
+
+def test_service_defaults_and_errors() -> None:
+    spec = prepared("", "services", named(spec={"ports": [{"port": 80}]}))["spec"]
+    assert spec["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
+    assert (spec["type"], spec["sessionAffinity"], spec["internalTrafficPolicy"]) == ("ClusterIP", "None", "Cluster")
+    assert errors("", "services", named("1a", spec={})).keys() == {"metadata.name", "spec.ports"}
+
+
+def test_job_and_cron_job() -> None:
+    spec = prepared("batch", "jobs", named(spec={"template": template(restartPolicy="Never")}))["spec"]
+    assert (spec["completions"], spec["parallelism"], spec["backoffLimit"], spec["suspend"]) == (1, 1, 6, False)
+    assert errors("batch", "jobs", named(spec={"template": template()})) == {
+        "spec.template.spec.restartPolicy": 'Required value: valid values: "OnFailure", "Never"'
+    }
+    job = {"spec": {"template": template(restartPolicy="OnFailure")}}
+    assert prepared("batch", "cronjobs", named(spec={"schedule": "* * * * *", "jobTemplate": job}))
+    assert "spec.schedule" in errors("batch", "cronjobs", named(spec={"schedule": "* *", "jobTemplate": job}))
+
+
+def test_ingress_and_network_policy() -> None:
+    assert errors("networking.k8s.io", "ingresses", named(spec={})) == {
+        "spec": "Invalid value: {}: either `defaultBackend` or `rules` must be specified"
+    }
+    spec = prepared("networking.k8s.io", "networkpolicies", named(spec={"podSelector": {}, "egress": [{}]}))["spec"]
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+
+
+def test_rbac() -> None:
+    group = "rbac.authorization.k8s.io"
+    binding = named("a:b", roleRef={"kind": "Role", "name": "r"}, subjects=[{"kind": "User", "name": "u"}])
+    obj = prepared(group, "rolebindings", binding)
+    assert obj["roleRef"]["apiGroup"] == obj["subjects"][0]["apiGroup"] == group
+    assert errors(group, "roles", named(rules=[{"verbs": ["get"], "nonResourceURLs": ["/x"]}]))
+    changed = copy.deepcopy(obj)
+    changed["roleRef"]["name"] = "other"
+    [cause] = strategy.prepare_update(kind(group, "rolebindings"), obj, changed)
+    assert cause.field == "roleRef" and cause.message.endswith("cannot change roleRef")
+
+
+def test_placement_and_sync_target() -> None:
+    found = errors("scheduling.kcp.io", "placements", named("p", "", spec={"locationWorkspace": "Root/x"}), "v1alpha1")
+    assert set(found) == {"spec.locationWorkspace"}
+    obj = prepared("workload.kcp.io", "synctargets", named("t", "", spec={"connection": {"embedded": {}}}), "v1alpha1")
+    assert obj["spec"]["supportedAPIExports"] == [{"export": "kubernetes"}]
+    reference = {"kubeconfigSecretRef": {"name": "k"}}
+    obj = prepared("workload.kcp.io", "synctargets", named("t", "", spec={"connection": reference}), "v1alpha1")
+    assert obj["spec"]["connection"]["kubeconfigSecretRef"] == {
+        "name": "k",
+        "namespace": "default",
+        "key": "kubeconfig",
+    }
+    both = {"embedded": {}, "kubeconfigSecretRef": {"name": "k"}}
+    assert errors("workload.kcp.io", "synctargets", named("t", "", spec={"connection": both}), "v1alpha1")
+
+
+def test_create_drops_what_the_server_sets() -> None:
+    obj = deployment()
+    obj["status"] = {"replicas": 5}
+    annotations = {"treeplane.dev/source-path": "a", "kcp.io/cluster": "z", "mine": "1"}
+    obj["metadata"] |= {"uid": "x", "resourceVersion": "1", "generation": 9, "annotations": annotations}
+    assert strategy.prepare_create(kind("apps", "deployments"), obj) == []
+    assert "status" not in obj
+    assert obj["metadata"] == {"name": "a", "namespace": "default", "annotations": {"mine": "1"}}
+
+
+def stored(**more: Any) -> dict[str, Any]:
+    obj = prepared("apps", "deployments", deployment())
+    obj["metadata"] |= {"uid": "u", "generation": 3, "annotations": {"kcp.io/cluster": "c"}, "resourceVersion": "7"}
+    obj["status"] = {"replicas": 1}
+    return {**obj, **more}
+
+
+def test_update_keeps_status_and_identity_and_counts_the_generation() -> None:
+    served, old = kind("apps", "deployments"), stored()
+    new = deployment(replicas=2)
+    new["status"] = {"replicas": 9}
+    assert strategy.prepare_update(served, old, new) == []
+    assert new["status"] == {"replicas": 1}
+    assert new["metadata"]["uid"] == "u" and new["metadata"]["generation"] == 4
+    assert new["metadata"]["annotations"] == {"kcp.io/cluster": "c"} and "resourceVersion" not in new["metadata"]
+    same = copy.deepcopy(old)
+    same["metadata"]["labels"] = {"a": "b"}
+    assert strategy.prepare_update(served, old, same) == [] and same["metadata"]["generation"] == 3
+
+
+def test_immutable_fields() -> None:
+    new = deployment(selector={"matchLabels": {"app": "b"}})
+    new["spec"]["template"]["metadata"]["labels"] = {"app": "b"}
+    [cause] = strategy.prepare_update(kind("apps", "deployments"), stored(), new)
+    assert cause.field == "spec.selector" and cause.message.endswith("field is immutable")
+    old = prepared("", "configmaps", named(data={"a": "b"}, immutable=True))
+    [cause] = strategy.prepare_update(kind("", "configmaps"), old, named(data={"a": "c"}, immutable=True))
+    assert cause.field == "data" and "immutable" in cause.message
+
+
+def test_no_finalizer_is_added_to_what_is_being_deleted() -> None:
+    old = stored()
+    old["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.io/b"]}
+    new = copy.deepcopy(old)
+    new["metadata"]["finalizers"] = ["a.io/b", "a.io/c"]
+    [cause] = strategy.prepare_update(kind("apps", "deployments"), old, new)
+    assert cause.field == "metadata.finalizers" and '[]string{"a.io/c"}' in cause.message
+
+
+def test_status_update_of_a_builtin_takes_status_and_annotations() -> None:
+    new = deployment(replicas=8)
+    new["metadata"]["annotations"] = {"x": "y"}
+    new["status"] = {"replicas": 2}
+    old = stored()
+    assert strategy.prepare_status_update(kind("apps", "deployments"), old, new) == []
+    assert new["spec"] == old["spec"] and new["status"] == {"replicas": 2}
+    assert new["metadata"]["annotations"] == {"x": "y", "kcp.io/cluster": "c"}
+    assert new["metadata"]["generation"] == 3
+
+
+def test_status_update_of_a_custom_resource_takes_the_status_alone() -> None:
+    served = kind("tenancy.kcp.io", "workspaces", "v1alpha1")
+    old = prepared("tenancy.kcp.io", "workspaces", named("w", "", spec={"cluster": "abc"}), "v1alpha1")
+    new = named("w", "", status={"phase": "Ready"})
+    new["metadata"]["labels"] = {"a": "b"}
+    assert strategy.prepare_status_update(served, old, new) == []
+    assert new["status"] == {"phase": "Ready"} and new["spec"] == {"cluster": "abc"} and "labels" not in new["metadata"]
+
+
+def crd(**version: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"spec": {"type": "object"}}}
+    return {
+        "metadata": {"name": "widgets.example.io"},
+        "spec": {
+            "group": "example.io",
+            "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
+            ],
+        },
+    }
+
+
+CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
+
+
+def test_crd_defaults_and_status() -> None:
+    obj = prepared(*CRDS, crd())
+    assert obj["spec"]["names"] == {
+        "plural": "widgets",
+        "kind": "Widget",
+        "singular": "widget",
+        "listKind": "WidgetList",
+    }
+    assert obj["spec"]["conversion"] == {"strategy": "None"}
+    assert strategy.check_crd(obj) == []
+    obj["status"] = strategy.crd_status(obj, "2026-01-01T00:00:00Z")
+    assert {c["type"]: c["status"] for c in obj["status"]["conditions"]} == {
+        "NamesAccepted": "True",
+        "Established": "True",
+    }
+    assert obj["status"]["storedVersions"] == ["v1"]
+    assert strategy.crd_status(obj, "2026-02-02T00:00:00Z") == obj["status"]
+    assert kinds.kinds_of_crd(obj)[0].singular == "widget"
+
+
+def test_crd_errors() -> None:
+    obj = crd(storage=False, additionalPrinterColumns=[{"name": "A", "type": "text", "jsonPath": ".a["}])
+    obj["metadata"]["name"] = "x"
+    obj["spec"]["conversion"] = {"strategy": "Webhook"}
+    found = errors(*CRDS, obj)
+    column = "spec.versions[0].additionalPrinterColumns[0]"
+    assert set(found) == {
+        "metadata.name",
+        "spec.conversion.strategy",
+        "spec.versions",
+        f"{column}.type",
+        f"{column}.jsonPath",
+    }
+    assert errors(*CRDS, crd(schema=None)) == {
+        "spec.versions[0].schema.openAPIV3Schema": "Required value: schemas are required"
+    }
+
+
+def test_crd_schema_must_be_structural() -> None:
+    schema = {"type": "object", "properties": {"spec": {"properties": {"a": {"type": "string"}}}}}
+    found = errors(*CRDS, crd(schema={"openAPIV3Schema": schema}))
+    assert found and all(f.startswith("spec.versions[0].schema.openAPIV3Schema.properties[spec]") for f in found)
+
+
+def test_generated_names() -> None:
+    made = names.generate("x" * 80)
+    assert len(made) == 63 and made.startswith("x" * 58)
+    assert names.dns_subdomain(names.generate("pod-")) == []
+
+
+@pytest.mark.parametrize(("check", "good", "bad"), [
+    (names.dns_label, ["a", "a-1"], ["", "A", "a.b", "-a", "a" * 64]),
+    (names.dns_subdomain, ["a.b"], ["a..b", "a_b"]),
+    (names.dns_1035, ["a1"], ["1a"]),
+    (names.path_segment, ["system:node", "A b"], ["..", "a/b", "a%b"]),
+    (names.qualified_name, ["a", "a.b/C_d"], ["", "a/b/c", "/a", "a/", "a b"]),
+    (names.label_value, ["", "a.B"], ["-a", "a b"]),
+    (names.data_key, ["A_b.c", ".a"], ["", ".", "..", "..a", "a/b"]),
+])  # fmt: skip
+def test_name_rules(check: names.Check, good: list[str], bad: list[str]) -> None:
+    assert [g for g in good if check(g)] == [] and [b for b in bad if not check(b)] == []
