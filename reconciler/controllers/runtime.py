@@ -137,6 +137,11 @@ class WorkQueue(Generic[K]):
         with self._condition:
             return len(self._waiting | self._working)
 
+    def pending(self) -> set[K]:
+        """Those that wait, are at work or come later."""
+        with self._condition:
+            return self._waiting | self._working | self._due.keys()
+
     def add(self, key: K) -> None:
         with self._condition:
             self._add(key)

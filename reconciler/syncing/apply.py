@@ -1,0 +1,144 @@
+"""Apply one upstream object to one sync target: nothing when it is in step, else one server-side apply.
+
+Called by the syncer's threads, one item at a time per object. Removing is prune.py's. In step means: what was seen on
+the target at its last revision was compared with this very rendering; where the comparison is not sure, the target is
+asked with a dry run, so that a restart writes nothing to a cluster that is right.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from apiserver.model.keys import Key
+from apiserver.registry.served import ServedKind
+from reconciler.controllers.runtime import Expected
+from reconciler.plan.health import healthy
+from reconciler.syncing import client, inventory
+from reconciler.syncing.compare import in_step, same
+from reconciler.syncing.errors import Foreign, Refused
+from reconciler.syncing.homes import Home
+from reconciler.syncing.inventory import Inventory
+from reconciler.syncing.live import Cache, Live
+from reconciler.syncing.render import encode, render
+from reconciler.syncing.site import CONFIG_MAPS, NAMESPACES, Site
+from reconciler.syncing.status import lifted
+from reconciler.syncing.upstream import Item, Upstream
+
+Object = dict[str, Any]
+
+
+class Applier:
+    def __init__(self, site: Site, upstream: Upstream) -> None:
+        self._site, self._upstream = site, upstream
+
+    def apply(self, item: Item, kind: ServedKind, obj: Object) -> None:
+        """Bring `obj` down and its status up. Raises Refused, NotServed, Foreign, Unreachable or Expected."""
+        site = self._site
+        version = site.version(item.kind, kind.version)
+        cache = site.watch(item.kind, version).cache
+        home = self._home(item.cluster, item.namespace)
+        if home.terminating:
+            raise Expected(f"namespace {home.name} of the target is being deleted")
+        rendered = render(item.kind, obj, home.destination(site.key))
+        body, digest = encode(rendered)
+        live = cache.get(home.name, item.name)
+        if live is not None and live.deleting:
+            return  # its end is an event, which brings the item back
+        if live is not None and live.fresh is None and live.digest == digest:
+            return
+        where = client.path(item.kind, version, home.name, item.name)
+        found = self._right(live, rendered, digest, where, body)
+        if found is None:
+            self._listed(home, item, kind)
+            found = site.client.apply(where, body)
+            cache.saw(found)
+        self._note(cache, found, digest, item, kind, obj)
+
+    def _right(self, live: Live | None, rendered: Object, digest: bytes, where: str, body: bytes) -> Object | None:
+        """The live object if it is in step; None if there is something to apply."""
+        if live is None or live.fresh is None:
+            return None
+        if in_step(rendered, live.fresh):
+            return live.fresh
+        if live.digest not in (b"", digest):
+            return None  # the upstream object changed, so there is something to apply
+        answer = self._site.client.apply(where, body, dry_run=True)
+        return live.fresh if same(live.fresh, answer) else None
+
+    def _note(self, cache: Cache, live: Object, digest: bytes, item: Item, kind: ServedKind, obj: Object) -> None:
+        metadata = live["metadata"]
+        well = healthy(item.kind, live)
+        cache.compared(metadata["namespace"], metadata["name"], str(metadata["resourceVersion"]), digest, well)
+        if "status" not in kind.subresources or not self._upstream.reports(
+            self._site.key, item.cluster, item.namespace
+        ):
+            return
+        if lifted(obj, live) is None:
+            return
+        generation = obj["metadata"].get("generation")
+
+        def change(current: Object) -> Object | None:
+            if current["metadata"].get("generation") != generation:
+                return None  # a newer one is on its way down; its own status will come up
+            return lifted(current, live)
+
+        self._upstream.objects.update(Key(kind.storage, item.cluster, item.namespace, item.name), change)
+
+    def _home(self, cluster: str, namespace: str) -> Home:
+        """The downstream namespace, created if need be."""
+        homes = self._site.homes
+        found = homes.get(cluster, namespace)
+        if found is not None:
+            return found
+        with self._site.lock(cluster, namespace):
+            found = homes.get(cluster, namespace)
+            if found is None:
+                homes.saw(self._create(cluster, namespace))
+                found = homes.get(cluster, namespace)
+        if found is None:
+            raise Foreign(f"the target has two namespaces for {namespace}")
+        return found
+
+    def _create(self, cluster: str, namespace: str) -> Object:
+        manifest = self._site.homes.manifest(cluster, namespace)
+        body, name = orjson.dumps(manifest), manifest["metadata"]["name"]
+        try:
+            return self._site.client.create(client.path(NAMESPACES, "v1"), body)
+        except Refused as error:
+            if error.reason != "AlreadyExists":
+                raise
+        # Somebody took our label off it, or it is not ours at all.
+        where = client.path(NAMESPACES, "v1", name=name)
+        there = self._site.client.get(where)
+        if there is None or not self._site.homes.ours(there, cluster, namespace):
+            raise Foreign(f"namespace {name} of the target is not ours; rename or delete it there")
+        return self._site.client.apply(where, body)
+
+    def _listed(self, home: Home, item: Item, kind: ServedKind) -> None:
+        """Have the kind in the namespace's inventory before its first object is there."""
+        held = self._site.inventory(home.name)
+        if held is not None and (kind.group, kind.kind) in held.kinds:
+            return
+        with self._site.lock(item.cluster, item.namespace):
+            held = self._site.inventory(home.name)
+            mine = {(kind.group, kind.kind)}
+            if held is None:
+                items = self._upstream.items(item.cluster, item.namespace, self._site.offered)
+                mine |= {(k.group, k.kind) for k, _ in items}
+            if held is not None and mine <= held.kinds:
+                return
+            workspace = self._upstream.workspace(item.cluster)
+            path = workspace.path if workspace else item.cluster
+            before = held or Inventory(path)
+            self.note(home, Inventory(path, before.commit, before.kinds | mine))
+
+    def note(self, home: Home, held: Inventory) -> None:
+        """Write the namespace's inventory."""
+        site = self._site
+        manifest = inventory.parent(home.name, held, site.labels)
+        where = client.path(CONFIG_MAPS, "v1", home.name, inventory.PARENT_NAME)
+        answer = site.client.apply(where, orjson.dumps(manifest))
+        site.note_inventory(home.name, held)
+        site.watch(CONFIG_MAPS, "v1").cache.saw(answer)

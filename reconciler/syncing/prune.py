@@ -1,0 +1,113 @@
+"""Remove what should not be on a sync target any more, and only for a reason that is on record.
+
+Reasons: a deletion upstream that was seen as such, or that git tells (the inventory's commit declared the object, the
+served one does not); the namespace's Placement was deleted; a recorded decision moved it and it is healthy at its new
+place. What nothing explains is noted as a leftover and never touched.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from apiserver.model.kinds import GroupResource
+from reconciler.controllers.bindings import Role
+from reconciler.syncing import client
+from reconciler.syncing.homes import Home
+from reconciler.syncing.inventory import PARENT_NAME, applyset_id
+from reconciler.syncing.live import Live
+from reconciler.syncing.render import CLUSTER_LABEL
+from reconciler.syncing.site import CONFIG_MAPS, NAMESPACES, Site
+from reconciler.syncing.upstream import Item, Upstream
+
+Object = dict[str, Any]
+
+_MADE_BY_CLUSTERS = {(CONFIG_MAPS, "kube-root-ca.crt"), (GroupResource("", "serviceaccounts"), "default")}
+_MADE_BY_CONTROLLERS = {
+    GroupResource("", "events"),
+    GroupResource("events.k8s.io", "events"),
+    GroupResource("", "endpoints"),
+    GroupResource("discovery.k8s.io", "endpointslices"),
+}
+
+
+class Pruner:
+    def __init__(self, site: Site, upstream: Upstream) -> None:
+        self._site, self._upstream = site, upstream
+        self._empty: dict[str, float] = {}
+
+    def consider(self, item: Item, live: Live, obj: Object | None, *, known: bool) -> None:
+        """An object on the target that is not to be applied. `obj`: its upstream object; `known`: whether its absence
+        is certain (the kind is served upstream, or the workspace is gone)."""
+        home = self._site.homes.get(item.cluster, item.namespace)
+        if home is None or live.deleting:
+            return
+        ledger = self._site.ledger
+        role = self._upstream.role(self._site.key, item.cluster, item.namespace)
+        ours = live.part_of == applyset_id(home.name)
+        if ours and self._explained(item, obj, role, home, known=known):
+            version = self._site.client.discovery.versions[item.kind][0]
+            self._site.client.delete(client.path(item.kind, version, home.name, item.name), live.uid)
+            self.settled(item)
+            return
+        with ledger.lock:
+            if role is Role.LEAVING or (obj is not None and role is Role.HERE):
+                ledger.leftovers.discard(item)
+            else:
+                ledger.leftovers.add(item)
+
+    def settled(self, item: Item) -> None:
+        """The item is no leftover (any more)."""
+        with self._site.ledger.lock:
+            self._site.ledger.leftovers.discard(item)
+
+    def _explained(self, item: Item, obj: Object | None, role: Role | None, home: Home, *, known: bool) -> bool:
+        ledger = self._site.ledger
+        if role is Role.WITHDRAWN or (role is Role.LEAVING and (item.cluster, item.namespace) in ledger.retiring):
+            return True
+        if obj is not None:
+            return "deletionTimestamp" in obj["metadata"]
+        if item in ledger.explained:
+            return True
+        held = self._site.inventory(home.name)
+        if not known or held is None or not held.commit or not self._upstream.loaded():
+            return False
+        return self._upstream.declared(held.workspace, held.commit, item)
+
+    def empty(self, cluster: str, namespace: str, *, wanted: bool) -> float | None:
+        """Delete a downstream namespace that has been empty for the grace period. `wanted`: objects are to come.
+
+        Returns the seconds after which to look again, None if there is nothing to wait for.
+        """
+        home = self._site.homes.get(cluster, namespace)
+        if home is None or home.terminating:
+            return None
+        if wanted or self._site.members(home.name):
+            self._empty.pop(home.name, None)
+            return None
+        role = self._upstream.role(self._site.key, cluster, namespace)
+        grace = 0.0 if role in (Role.LEAVING, Role.WITHDRAWN) else self._site.settings.grace
+        wait = self._empty.setdefault(home.name, time.monotonic()) + grace - time.monotonic()
+        if wait > 0:
+            return wait
+        if self._strangers(home):
+            return None
+        self._site.client.delete(client.path(NAMESPACES, "v1", name=home.name), home.uid)
+        self._empty.pop(home.name, None)
+        return None
+
+    def _strangers(self, home: Home) -> bool:
+        """Whether anyone else keeps something in the namespace: then it stays."""
+        for kind, versions in self._site.client.discovery.versions.items():
+            if kind in _MADE_BY_CONTROLLERS:
+                continue
+            items, _ = self._site.client.list(client.path(kind, versions[0], home.name))
+            if any(not self._expected(kind, item["metadata"]) for item in items):
+                return True
+        return False
+
+    def _expected(self, kind: GroupResource, metadata: Object) -> bool:
+        name = metadata["name"]
+        ours = (metadata.get("labels") or {}).get(CLUSTER_LABEL) == self._site.key and name == PARENT_NAME
+        dying = "deletionTimestamp" in metadata
+        return ours or dying or bool(metadata.get("ownerReferences")) or (kind, name) in _MADE_BY_CLUSTERS

@@ -1,0 +1,131 @@
+"""Conditions that tell how syncing goes: `Synced` on each Placement, `InventoryExplained` on each SyncTarget.
+
+Written when their meaning changes; what is merely under way is not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from apiserver.model import clock, conditions
+from apiserver.model.conditions import Condition, condition
+from apiserver.model.keys import Key
+from apiserver.registry.objects import Objects
+from reconciler.controllers.placements import PLACEMENTS, Kinds
+from reconciler.controllers.runtime import Loop, WorkQueue
+from reconciler.controllers.targets import TargetIndex
+from reconciler.syncing.target import Syncer
+from reconciler.syncing.upstream import Item, Upstream
+
+Object = dict[str, Any]
+
+_SHOWN = 5
+
+
+class Reports:
+    def __init__(
+        self, upstream: Upstream, index: TargetIndex, syncers: Callable[[], Mapping[str, Syncer]], wait: float
+    ) -> None:
+        self._upstream, self._index, self._syncers, self._wait = upstream, index, syncers, wait
+        self._queue: WorkQueue[Key] = WorkQueue()
+        self._targets: WorkQueue[str] = WorkQueue()
+        self._loops = (
+            Loop("report", self._queue, self._placement),
+            Loop("report targets", self._targets, self._target),
+        )
+
+    def start(self) -> None:
+        for loop in self._loops:
+            loop.start()
+
+    def stop(self) -> None:
+        for loop in self._loops:
+            loop.stop()
+
+    def workspace(self, cluster: str) -> None:
+        """What the conditions of a workspace's placements tell may have changed."""
+        for name, standing in self._upstream.bindings.standings(cluster).items():
+            if standing.target:
+                self._queue.add_after(Key(PLACEMENTS, cluster, "", name), self._wait)
+
+    def target(self, key: str) -> None:
+        self._targets.add_after(key, self._wait)
+
+    def _placement(self, key: Key) -> None:
+        standing = self._upstream.bindings.standings(key.cluster).get(key.name)
+        syncer = self._syncers().get(standing.target) if standing else None
+        if syncer is None or not syncer.ready.is_set():
+            return
+        namespaces = self._upstream.bindings.namespaces(key.cluster, key.name)
+        failures: dict[Item, str] = {}
+        for namespace in namespaces:
+            failures.update(syncer.failures(key.cluster, namespace))
+            if any(i not in failures for i in syncer.waiting(key.cluster, namespace)):
+                self._queue.add_after(key, max(self._wait, 0.1))
+                return
+        told = synced(failures, staying(self._upstream.catalog, self._upstream.objects, key.cluster))
+        self._upstream.objects.update(key, lambda obj: with_condition(obj, told))
+
+    def _target(self, key: str) -> None:
+        syncer, place = self._syncers().get(key), self._index.place(key)
+        if syncer is None or place is None or not syncer.ready.is_set():
+            return
+        with syncer.site.ledger.lock:
+            leftovers = sorted(syncer.site.ledger.leftovers)
+        told = explained(leftovers, syncer.site.homes.strange())
+
+        def change(obj: Object) -> Object | None:
+            # Nothing to tell, and nothing was ever told: no need to begin.
+            if (
+                told["status"] == "True"
+                and conditions.get((obj.get("status") or {}).get("conditions"), told["type"]) is None
+            ):
+                return None
+            return with_condition(obj, told)
+
+        self._upstream.objects.update(place, change)
+
+
+def with_condition(obj: Object, told: Condition) -> Object:
+    status = obj.setdefault("status", {})
+    status["conditions"] = conditions.merged(status.get("conditions"), [{**told, "lastTransitionTime": clock.now()}])
+    return obj
+
+
+def synced(failures: Mapping[Item, str], staying: Mapping[str, int]) -> Condition:
+    """`Synced` of a Placement. `staying`: cluster-scoped objects by kind."""
+    stays = ""
+    if staying:
+        kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(staying.items()))
+        stays = f"cluster-scoped objects stay upstream, only namespaced ones are synced: {kinds}"
+    if failures:
+        texts = [f"{i.kind} {i.namespace}/{i.name}: {why}" for i, why in sorted(failures.items())]
+        return condition("Synced", False, "ApplyFailed", "; ".join([*_cut(texts), *([stays] if stays else [])]))
+    return condition("Synced", True, "ClusterScopedStaysUpstream" if stays else "Synced", stays)
+
+
+def explained(leftovers: Iterable[Item], strange: Iterable[str]) -> Condition:
+    """`InventoryExplained` of a SyncTarget."""
+    texts = [f"{i.kind} {i.namespace}/{i.name} of logical cluster {i.cluster}" for i in leftovers]
+    texts += [f"namespace {name}" for name in strange]
+    if not texts:
+        return condition("InventoryExplained", True)
+    message = "on the target, ours, and no commit or decision explains it (left alone; delete it there by hand): "
+    return condition("InventoryExplained", False, "UnexplainedLeftovers", message + "; ".join(_cut(texts)))
+
+
+def staying(catalog: Kinds, objects: Objects, cluster: str) -> dict[str, int]:
+    """The workspace's objects of its own and bound cluster-scoped kinds: how many of each kind."""
+    found = {}
+    for kind in catalog.kinds(cluster).all():
+        if not kind.namespaced and kind.storage_version and (kind.custom or ":" in kind.storage):
+            count = objects.store.count(kind.storage, cluster)
+            if count:
+                found[kind.kind] = count
+    return found
+
+
+def _cut(texts: list[str]) -> list[str]:
+    more = len(texts) - _SHOWN
+    return texts if more <= 0 else [*texts[:_SHOWN], f"and {more} more"]

@@ -1,0 +1,176 @@
+"""Syncing as a whole: the loops of sync targets, locations, placements and namespaces, and a syncer for each target.
+
+The reconciler's `serve` makes one `Syncing`, starts it after the store is open and stops it at the end. It reads and
+writes the store only; credentials, durability and what git says are functions that it is given.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from apiserver.model.identity import sync_target_key
+from apiserver.model.keys import Internal
+from apiserver.registry import codec, tree
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Change, Store
+from reconciler.controllers.bindings import NAMESPACES, Bindings
+from reconciler.controllers.heartbeats import Heartbeats
+from reconciler.controllers.locations import Locations
+from reconciler.controllers.namespaces import Namespaces
+from reconciler.controllers.placements import PLACEMENTS, Placements, World, deliberate
+from reconciler.controllers.runtime import Informer
+from reconciler.controllers.synctargets import SyncTargets
+from reconciler.controllers.targets import Cluster, Credentials, TargetIndex
+from reconciler.syncing.client import Client, connect
+from reconciler.syncing.exports import offered
+from reconciler.syncing.homes import Identity
+from reconciler.syncing.moves import Moves
+from reconciler.syncing.report import Reports
+from reconciler.syncing.settings import SyncSettings
+from reconciler.syncing.target import Syncer
+from reconciler.syncing.upstream import Declared, Item, Upstream, kind_of_storage
+
+Object = dict[str, Any]
+
+
+class _Part(Protocol):
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+def _nothing_known(_: str, __: str, ___: Item) -> bool:
+    return False
+
+
+class Syncing:
+    """`credentials`: from a SyncTarget to its kubeconfig. `durable`: blocks until the status branch holds everything up
+    to a store revision. `declared`: what git says of an object found on a target (see upstream.Declared); without it
+    only deletions that this process saw are carried out, the rest is reported."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: SyncSettings,
+        credentials: Credentials,
+        durable: Callable[[int], None],
+        declared: Declared = _nothing_known,
+    ) -> None:
+        self.settings = settings
+        self.informer = Informer(store)
+        self._store, self._objects, catalog = store, Objects(store), Catalog(store)
+        self._syncers: dict[str, Syncer] = {}
+        self._lock = threading.Lock()
+        self._index = TargetIndex(self._objects, self.informer)
+        self.bindings = Bindings(self._objects, self.informer)
+        self._upstream = Upstream(self._objects, catalog, self.bindings, declared, lambda: self.informer.reached)
+        heartbeats = Heartbeats(settings.targets.threshold)
+        world = World(self._objects, catalog, self._index, heartbeats, self.bindings, durable)
+        placements = Placements(world, self.informer, settings.targets)
+        targets = SyncTargets(
+            self._objects, self.informer, heartbeats, credentials, self._connect, self._offered, self._told,
+            settings.targets,
+        )  # fmt: skip
+        locations = Locations(self._objects, self.informer, heartbeats)
+        namespaces = Namespaces(self._objects, self.informer, self.bindings)
+        self._moves = Moves(self.bindings, self.syncers, placements.left)
+        self._reports = Reports(self._upstream, self._index, self.syncers, settings.report)
+        self._loading = (targets, locations, placements, namespaces)
+        self._parts: tuple[_Part, ...] = (*self._loading, self._moves, self._reports)
+        self.bindings.on(self._role_changed)
+        self.informer.on(None, self._changed)
+        self.informer.on_gap(self._missed)
+
+    def start(self) -> None:
+        """Returns at once; what cannot be done yet (no commit loaded, no target there) is done when it can."""
+        at = self._store.revision()
+        self._index.load()
+        for loading in self._loading:
+            loading.load()
+        for part in self._parts:
+            part.start()
+        self.informer.start(at)
+
+    def stop(self) -> None:
+        self.informer.stop()
+        for part in self._parts:
+            part.stop()
+        for syncer in self.syncers().values():
+            syncer.stop()
+
+    def syncers(self) -> dict[str, Syncer]:
+        """Those of connected targets, by key."""
+        with self._lock:
+            return dict(self._syncers)
+
+    def _connect(self, kubeconfig: bytes) -> Cluster:
+        return connect(kubeconfig, self.settings.client)
+
+    def _offered(self, target: Object) -> Any:
+        return offered(self._objects, target)
+
+    def _told(self, key: str, target: Object | None, cluster: Cluster | None) -> None:
+        """A target was connected, lost its credentials, or is no more."""
+        made = self._made(target, cluster) if target is not None and isinstance(cluster, Client) else None
+        with self._lock:
+            before = self._syncers.pop(key, None)
+            if made is not None:
+                self._syncers[key] = made
+        if before is not None:
+            before.stop()
+        if made is not None:
+            made.start()
+
+    def _made(self, target: Object, client: Client) -> Syncer:
+        metadata = target["metadata"]
+        cluster, name = metadata["annotations"]["kcp.io/cluster"], metadata["name"]
+        identity = Identity(sync_target_key(cluster, name), cluster, name, metadata["uid"])
+
+        def heard(workspace: str, _: str) -> None:
+            self._reports.workspace(workspace)
+            self._reports.target(identity.key)
+            self._moves.look(workspace)
+
+        return Syncer(identity, client, offered(self._objects, target), self._upstream, self.settings, heard)
+
+    def _changed(self, change: Change) -> None:
+        """An object changed somewhere: a work item for each target that it runs on."""
+        key = change.key
+        if key.resource == Internal.WORKSPACE:
+            self._workspace_changed(change)
+        elif key.namespace:
+            kind = kind_of_storage(key.resource)
+            for syncer in self._concerned(key.cluster, key.namespace):
+                syncer.changed(Item(kind, key.cluster, key.namespace, key.name), deleted=_deleted(change))
+        elif self.bindings.bound(key.cluster) and key.resource not in (NAMESPACES, PLACEMENTS):
+            self._reports.workspace(key.cluster)
+
+    def _concerned(self, cluster: str, namespace: str) -> list[Syncer]:
+        roles = self.bindings.roles(cluster, namespace)
+        with self._lock:
+            return [s for s in self._syncers.values() if s.key in roles or s.holds(cluster, namespace)]
+
+    def _workspace_changed(self, change: Change) -> None:
+        if change.value is None or not change.key.name:
+            return
+        cluster = tree.WorkspaceRecord.decode(change.value).cluster
+        for namespace in self.bindings.namespaces(cluster):
+            for syncer in self._concerned(cluster, namespace):
+                syncer.upkeep(cluster, namespace)
+
+    def _role_changed(self, cluster: str, namespace: str) -> None:
+        for syncer in self._concerned(cluster, namespace):
+            syncer.namespace(cluster, namespace)
+        self._moves.look(cluster)
+        self._reports.workspace(cluster)
+
+    def _missed(self) -> None:
+        for syncer in self.syncers().values():
+            syncer.everything()
+
+
+def _deleted(change: Change) -> bool:
+    return change.value is None and change.previous is not None and deliberate(codec.decode(change.previous, 0))

@@ -1,0 +1,51 @@
+"""From a live object's status to the status of its upstream object: what changes it, and what is only noise. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Object = dict[str, Any]
+
+_TIMES = frozenset({"lastUpdateTime", "lastProbeTime", "lastHeartbeatTime", "lastTransitionTime"})
+
+
+def lifted(upstream: Object, live: Object) -> Object | None:
+    """The upstream object with the live one's status; None where that says nothing new.
+
+    Generations are counted on each side for itself: the upstream object's counts as observed once the target's
+    controllers have observed what they were given. `live` is in step with `upstream`.
+    """
+    status = live.get("status")
+    if not isinstance(status, dict) or not status:
+        return None
+    status = dict(status)
+    before = upstream.get("status") or {}
+    if "observedGeneration" in status:
+        seen = int(status["observedGeneration"]) >= int(live["metadata"].get("generation", 0))
+        generation = int(upstream["metadata"].get("generation", 0))
+        status["observedGeneration"] = generation if seen and generation else int(before.get("observedGeneration", 0))
+    if isinstance(status.get("conditions"), list):
+        generation = int(upstream["metadata"].get("generation", 0))
+        status["conditions"] = [_condition(c, live, generation) for c in status["conditions"]]
+    if _meaning(status) == _meaning(before):
+        return None
+    return {**upstream, "status": status}
+
+
+def _condition(condition: Any, live: Object, generation: int) -> Any:
+    if not isinstance(condition, dict) or "observedGeneration" not in condition or not generation:
+        return condition
+    seen = int(condition["observedGeneration"]) >= int(live["metadata"].get("generation", 0))
+    return {**condition, "observedGeneration": generation if seen else generation - 1}
+
+
+def _meaning(value: Any) -> Any:
+    """Without times that only mean "still so", and without the order of conditions."""
+    if isinstance(value, dict):
+        out = {k: _meaning(v) for k, v in value.items() if k not in _TIMES}
+        if isinstance(out.get("conditions"), list):
+            out["conditions"] = sorted(out["conditions"], key=str)
+        return out
+    if isinstance(value, list):
+        return [_meaning(v) for v in value]
+    return value

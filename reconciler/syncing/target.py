@@ -1,0 +1,264 @@
+"""The syncer of one sync target: its threads, its queue, and what is done with each item.
+
+Made by service.py when a target is connected, stopped when its connection is replaced or gone. All its threads are its
+own, so a target that hangs holds up nobody else. Nothing is written before the fleet is loaded and the target has
+answered full lists of what is ours there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from apiserver.model.kinds import GroupResource
+from reconciler.controllers.bindings import Role
+from reconciler.controllers.runtime import Expected, Loop, WorkQueue, log_failure
+from reconciler.plan.syncable import stays_upstream
+from reconciler.syncing.apply import Applier
+from reconciler.syncing.client import Client
+from reconciler.syncing.errors import Foreign, NotServed, Refused
+from reconciler.syncing.homes import Identity
+from reconciler.syncing.inventory import Inventory
+from reconciler.syncing.prune import Pruner
+from reconciler.syncing.render import encode, render
+from reconciler.syncing.settings import SyncSettings
+from reconciler.syncing.site import Site
+from reconciler.syncing.upstream import Item, Upstream
+
+Object = dict[str, Any]
+
+UPKEEP = GroupResource("", "~upkeep")
+"""As an Item's kind: look after the namespace itself."""
+_PERMANENT = frozenset({400, 403, 405, 413, 415, 422})
+
+
+class Syncer:
+    """`heard(cluster, namespace)`: told when something of a namespace changed that conditions or moves depend on."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        client: Client,
+        offered: Mapping[GroupResource, str],
+        upstream: Upstream,
+        settings: SyncSettings,
+        heard: Callable[[str, str], None],
+    ) -> None:
+        self.client, self.upstream, self.settings = client, upstream, settings
+        self.queue: WorkQueue[Item] = WorkQueue()
+        self.site = Site(identity, client, offered, settings, self.queue.add, self.namespace)
+        self.ready = threading.Event()
+        """The target has answered; work has begun."""
+        self._heard = heard
+        self._applier, self._pruner = Applier(self.site, upstream), Pruner(self.site, upstream)
+        self._loop = Loop(f"sync {identity.name}", self.queue, self._handle, settings.threads)
+        self._stopped = threading.Event()
+        self._boot = threading.Thread(target=self._begin, name=f"sync-{identity.name}", daemon=True)
+
+    @property
+    def key(self) -> str:
+        return self.site.key
+
+    def start(self) -> None:
+        self._boot.start()
+
+    def stop(self) -> None:
+        """Ends requests under way (by closing the connection) and all threads."""
+        self._stopped.set()
+        self.site.close()
+        self.client.close()
+        if self.ready.is_set():
+            self._loop.stop()
+        else:
+            self.queue.close()
+
+    def changed(self, item: Item, *, deleted: bool) -> None:
+        """An upstream object changed. `deleted`: it was deleted on purpose."""
+        if deleted:
+            with self.site.ledger.lock:
+                self.site.ledger.explained.add(item)
+        self.queue.add(item)
+
+    def namespace(self, cluster: str, namespace: str) -> None:
+        """Look at all of a namespace: its role, or its namespace on the target, changed."""
+        if self.upstream.role(self.key, cluster, namespace) is Role.HERE:
+            for _, item in self.upstream.items(cluster, namespace, self.site.offered):
+                self.queue.add(item)
+        home = self.site.homes.get(cluster, namespace)
+        if home is not None:
+            for kind, name in self.site.members(home.name):
+                self.queue.add(Item(kind, cluster, namespace, name))
+        self.upkeep(cluster, namespace)
+
+    def upkeep(self, cluster: str, namespace: str) -> None:
+        """Look after the namespace itself, once it is quiet."""
+        self.queue.add_after(Item(UPKEEP, cluster, namespace, ""), self.settings.settle)
+
+    def holds(self, cluster: str, namespace: str) -> bool:
+        return self.site.homes.get(cluster, namespace) is not None
+
+    def waiting(self, cluster: str, namespace: str) -> list[Item]:
+        """What of the namespace is still to be done, retries included. Looks at the whole queue."""
+        here = (cluster, namespace)
+        return [i for i in self.queue.pending() if (i.cluster, i.namespace) == here and i.kind != UPKEEP]
+
+    def failures(self, cluster: str, namespace: str) -> dict[Item, str]:
+        here = (cluster, namespace)
+        with self.site.ledger.lock:
+            return {i: why for i, why in self.site.ledger.failures.items() if (i.cluster, i.namespace) == here}
+
+    def settled(self, cluster: str, namespace: str) -> bool:
+        """Whether every object of the namespace is here, in step and healthy."""
+        if not self.ready.is_set():
+            return False
+        home = self.site.homes.get(cluster, namespace)
+        for kind, item in self.upstream.items(cluster, namespace, self.site.offered):
+            obj, live = self.upstream.get(kind, item), self.site.live(item)
+            if obj is None or stays_upstream(item.kind, obj):
+                continue
+            if home is None or live is None or live.fresh is not None or not live.healthy:
+                return False
+            if live.digest != encode(render(item.kind, obj, home.destination(self.key)))[1]:
+                return False
+        return True
+
+    def retire(self, cluster: str, namespace: str) -> bool:
+        """Remove the copies of a namespace that is healthy at its new place; whether none is left."""
+        if not self.ready.is_set():
+            return False
+        home = self.site.homes.get(cluster, namespace)
+        done = home is None or not self.site.members(home.name)
+        with self.site.ledger.lock:
+            begun = (cluster, namespace) in self.site.ledger.retiring
+            self.site.ledger.retiring.add((cluster, namespace))
+        if not begun or not done:
+            self.namespace(cluster, namespace)
+        return done
+
+    def keep(self, cluster: str, namespace: str) -> None:
+        """The move is over."""
+        with self.site.ledger.lock:
+            self.site.ledger.retiring.discard((cluster, namespace))
+
+    def _begin(self) -> None:
+        pause = 0.1
+        while not self._stopped.is_set():
+            try:
+                if self.upstream.loaded():
+                    self.client.served()
+                    self.site.open()
+                    break
+            except Expected as error:
+                log_failure("syncer", self.site.identity.name, error)
+                pause = min(pause * 2, 10.0)
+            except Exception as error:
+                log_failure("syncer", self.site.identity.name, error)
+                pause = 10.0
+            self._stopped.wait(pause)
+        if self._stopped.is_set():
+            return
+        self.ready.set()
+        self._loop.start()
+        self.everything()
+
+    def everything(self) -> None:
+        """Look at all that is here and all that should be."""
+        for cluster, namespace in self.site.homes.all():
+            self.namespace(cluster, namespace)
+            self._heard(cluster, namespace)
+        for cluster in self.upstream.bindings.clusters():
+            for namespace in self.upstream.bindings.namespaces(cluster):
+                self.namespace(cluster, namespace)
+
+    def _handle(self, item: Item) -> None:
+        if item.kind == UPKEEP:
+            self._upkeep(item)
+            return
+        try:
+            self._sync(item)
+        except (Refused, NotServed, Foreign) as error:
+            if not isinstance(error, Refused) or _permanent(error):
+                self._failed(item, str(error))
+            raise
+        self._failed(item, "")
+        self.queue.add_after(Item(UPKEEP, item.cluster, item.namespace, ""), self.settings.settle)
+
+    def _sync(self, item: Item) -> None:
+        kind = self.upstream.kind(item.cluster, item.kind, self.site.offered)
+        obj = self.upstream.get(kind, item) if kind is not None else None
+        here = self.upstream.role(self.key, item.cluster, item.namespace) is Role.HERE
+        ledger = self.site.ledger
+        if here and kind is not None and obj is not None and _wanted(item, obj):
+            with ledger.lock:
+                ledger.explained.discard(item)
+            self._applier.apply(item, kind, obj)
+            self._pruner.settled(item)
+            return
+        live = self.site.live(item)
+        if live is None:
+            with ledger.lock:
+                ledger.explained.discard(item)
+            self._pruner.settled(item)
+            return
+        known = kind is not None or self.upstream.workspace(item.cluster) is None
+        before = item in ledger.leftovers
+        self._pruner.consider(item, live, obj, known=known)
+        if before != (item in ledger.leftovers):
+            self._heard(item.cluster, item.namespace)
+
+    def _failed(self, item: Item, why: str) -> None:
+        """Note why an item fails ("": it does not)."""
+        ledger = self.site.ledger
+        with ledger.lock:
+            before = ledger.failures.pop(item, "")
+            if why:
+                ledger.failures[item] = why
+        moving = any(r is Role.LEAVING for r in self.upstream.bindings.roles(item.cluster, item.namespace).values())
+        if before != why or moving:
+            self._heard(item.cluster, item.namespace)
+
+    def _upkeep(self, item: Item) -> None:
+        cluster, namespace = item.cluster, item.namespace
+        here = self.upstream.role(self.key, cluster, namespace) is Role.HERE
+        wanted = here and self._anything(cluster, namespace)
+        again = self._pruner.empty(cluster, namespace, wanted=wanted)
+        if again is not None:
+            self.queue.add_after(item, again + 0.01)
+        if here:
+            self._note_commit(item)
+
+    def _anything(self, cluster: str, namespace: str) -> bool:
+        for kind, item in self.upstream.items(cluster, namespace, self.site.offered):
+            obj = self.upstream.get(kind, item)
+            if obj is not None and _wanted(item, obj):
+                return True
+        return False
+
+    def _note_commit(self, item: Item) -> None:
+        """Have the inventory name the commit last applied, once all of it is."""
+        cluster, namespace = item.cluster, item.namespace
+        revision = self.upstream.objects.store.revision()
+        workspace, home = self.upstream.workspace(cluster), self.site.homes.get(cluster, namespace)
+        held = self.site.inventory(home.name) if home is not None else None
+        if workspace is None or home is None or held is None or home.terminating:
+            return
+        if (held.workspace, held.commit) == (workspace.path, workspace.commit):
+            return
+        if self.failures(cluster, namespace):
+            return  # its success brings us back
+        if self.upstream.reached() < revision or self.waiting(cluster, namespace):
+            self.queue.add_after(item, self.settings.settle)
+            return
+        with self.site.lock(cluster, namespace):
+            now = self.site.inventory(home.name) or held
+            self._applier.note(home, Inventory(workspace.path, workspace.commit, now.kinds))
+
+
+def _wanted(item: Item, obj: Object) -> bool:
+    return "deletionTimestamp" not in obj["metadata"] and not stays_upstream(item.kind, obj)
+
+
+def _permanent(error: Refused) -> bool:
+    """Whether trying again is no remedy, so that a condition has to tell."""
+    return error.code in _PERMANENT and "being terminated" not in error.message

@@ -1,0 +1,98 @@
+"""The upstream side of syncing: which objects of a namespace go down, read from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from apiserver.model.keys import Key
+from apiserver.model.kinds import GroupResource
+from apiserver.registry import tree
+from apiserver.registry.objects import Objects
+from apiserver.registry.served import ServedKind
+from reconciler.controllers.bindings import Bindings, Role
+from reconciler.controllers.placements import Kinds
+from reconciler.plan.syncable import syncable
+
+Object = dict[str, Any]
+
+
+class Item(NamedTuple):
+    """One object upstream, and so one work item. `cluster`: the logical cluster."""
+
+    kind: GroupResource
+    cluster: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.cluster}/{self.namespace}/{self.name}"
+
+
+Declared = Callable[[str, str, Item], bool]
+"""declared(workspace path, commit, item): whether that verified commit, or one after it up to the served one, declared
+the object, so that its absence now is a deletion. False also where that cannot be told."""
+
+
+def kind_of_storage(storage: str) -> GroupResource:
+    """`deployments.apps:<identity>` → (`apps`, `deployments`)."""
+    resource, _, group = storage.partition(":")[0].partition(".")
+    return GroupResource(group, resource)
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """What the syncers read of the store. `reached`: the revision up to which changes were handed out."""
+
+    objects: Objects
+    catalog: Kinds
+    bindings: Bindings
+    declared: Declared
+    reached: Callable[[], int]
+
+    def role(self, target: str, cluster: str, namespace: str) -> Role | None:
+        return self.bindings.roles(cluster, namespace).get(target)
+
+    def reports(self, target: str, cluster: str, namespace: str) -> bool:
+        """Whether this target's status is the one that goes up: of several that run a namespace, the first by key."""
+        here = [k for k, role in self.bindings.roles(cluster, namespace).items() if role is Role.HERE]
+        return bool(here) and min(here) == target
+
+    def kind(self, cluster: str, kind: GroupResource, offered: Mapping[GroupResource, str]) -> ServedKind | None:
+        """The kind as the workspace stores it, if its objects go down; `offered`: see `goes_down`."""
+        found = self.catalog.kinds(cluster).preferred(kind.group, kind.resource)
+        return found if found is not None and goes_down(found, offered) else None
+
+    def get(self, kind: ServedKind, item: Item) -> Object | None:
+        return self.objects.get(Key(kind.storage, item.cluster, item.namespace, item.name))
+
+    def items(
+        self, cluster: str, namespace: str, offered: Mapping[GroupResource, str]
+    ) -> Iterator[tuple[ServedKind, Item]]:
+        """All objects of a namespace whose kind goes down."""
+        seen: set[str] = set()
+        for kind in self.catalog.kinds(cluster).all():
+            if kind.storage in seen or not kind.storage_version or not goes_down(kind, offered):
+                continue
+            seen.add(kind.storage)
+            for record in self.objects.store.scan(kind.storage, cluster, namespace).records:
+                yield kind, Item(kind.group_resource, cluster, namespace, record.key.name)
+
+    def workspace(self, cluster: str) -> tree.WorkspaceRecord | None:
+        return tree.workspace_of(self.objects.store, cluster)
+
+    def loaded(self) -> bool:
+        return tree.fleet(self.objects.store).loaded
+
+
+def goes_down(kind: ServedKind, offered: Mapping[GroupResource, str]) -> bool:
+    """`offered`: the resources of the API exports that the sync target supports, with identity hashes."""
+    identity = kind.storage.partition(":")[2]
+    theirs = offered.get(kind.group_resource, "")
+    return bool(kind.storage) and syncable(
+        kind.group_resource,
+        namespaced=kind.namespaced,
+        custom=kind.custom,
+        offered=bool(identity) and identity == theirs,
+    )
