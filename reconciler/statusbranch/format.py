@@ -82,8 +82,8 @@ def status_file(obj: Object) -> bytes | None:
 
 def _is_ours(annotation: str) -> bool:
     """Annotations that Treeplane's controllers set: decisions. Others' are theirs to restore."""
-    prefix = annotation.partition("/")[0]
-    return annotation not in _MARKS and (prefix.endswith("kcp.io") or prefix.endswith("treeplane.dev"))
+    prefix = "." + annotation.partition("/")[0]
+    return annotation not in _MARKS and prefix.endswith((".kcp.io", ".treeplane.dev"))
 
 
 def _canonical(value: Any) -> Any:

@@ -8,14 +8,13 @@ import orjson
 
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
+from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Change, Store
 from reconciler.statusbranch import format
 
 Files = dict[str, bytes | None]
 """Path → content, or None: remove."""
-
-_ALWAYS = ("placements.scheduling.kcp.io", "locations.scheduling.kcp.io", "synctargets.workload.kcp.io")
 
 
 class Rendering:
@@ -43,26 +42,31 @@ class Rendering:
     def everything(self) -> Files:
         """All files that the branch should hold."""
         files: Files = {}
+        self._all(None, files)
+        return {path: data for path, data in files.items() if data is not None}
+
+    def _all(self, cluster: str | None, files: Files) -> None:
+        """All files of one workspace, or of the fleet (`cluster` None)."""
         shared: dict[bytes, bytes] = {}
-        for record in self._store.scan(Internal.SUMMARY).records:
+        for record in self._store.scan(Internal.SUMMARY, cluster).records:
             directory = self._directory(record.key.cluster)
             if directory is not None:
                 text = shared.get(record.value)
                 if text is None:
                     text = shared[record.value] = _summary(record.value) or b""
                 files[f"{directory}/{format.SUMMARY}"] = text
-        for resource in self._resources():
-            for record in self._store.scan(resource).records:
+        for resource in self._resources(cluster):
+            for record in self._store.scan(resource, cluster).records:
                 self._object(record.key, record.value, files)
-        return {path: data for path, data in files.items() if data is not None}
 
-    def _resources(self) -> Iterator[str]:
+    def _resources(self, cluster: str | None) -> Iterator[str]:
         """The store's names of resources that may carry a status worth recording."""
-        seen = set(_ALWAYS)
-        for crd in self._store.scan("customresourcedefinitions.apiextensions.k8s.io").records:
+        builtins = (k.storage for k in workspace_builtins().all() if "status" in k.subresources)
+        seen = {storage for storage in builtins if storage not in format.COMPUTED}
+        for crd in self._store.scan("customresourcedefinitions.apiextensions.k8s.io", cluster).records:
             spec = orjson.loads(crd.value)["spec"]
             seen.add(f"{spec['names']['plural']}.{spec['group']}")
-        for binding in self._store.scan("apibindings.apis.kcp.io").records:
+        for binding in self._store.scan("apibindings.apis.kcp.io", cluster).records:
             for bound in (orjson.loads(binding.value).get("status") or {}).get("boundResources") or ():
                 group, identity = bound["group"], bound["schema"]["identityHash"]
                 name = f"{bound['resource']}.{group}" if group else bound["resource"]
@@ -70,10 +74,15 @@ class Rendering:
         yield from sorted(seen)
 
     def _workspace(self, change: Change, files: Files) -> None:
-        if change.value is None and change.previous is not None and not change.key.cluster:
-            gone = WorkspaceRecord.decode(change.previous)
-            self._directories[gone.cluster] = None
-            files[format.directory_of(gone.path, gone.directory)] = None
+        if change.previous is None or change.key.cluster:
+            return
+        before = WorkspaceRecord.decode(change.previous)
+        if change.value is None:
+            self._directories[before.cluster] = None
+            files[format.directory_of(before.path, before.directory)] = None
+        elif WorkspaceRecord.decode(change.value).directory != before.directory:
+            files[format.directory_of(before.path, before.directory)] = None
+            self._all(before.cluster, files)
 
     def _object(self, key: Key, value: bytes | None, files: Files) -> None:
         directory = self._directory(key.cluster)

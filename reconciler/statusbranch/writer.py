@@ -52,6 +52,7 @@ class StatusWriter:
         self._settings = settings
         self._lock = threading.Lock()
         self._covered = 0
+        self._foreign = False  # the branch holds what our log does not explain: compare all
         self._pushed = published
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -85,11 +86,14 @@ class StatusWriter:
             head = self._repo.ref(STATUS_REF)
             commit = self._commit(head, self._files(head, until), until)
             self._covered = max(self._covered, until)
+            self._foreign = False
             return commit
 
     def _files(self, head: str | None, until: int) -> Files:
         rendering = Rendering(self._store)
         after = self._covered or (RecordedFleet(self._repo, head).facts().revision if head else 0)
+        if self._foreign or after > until:
+            return self._everything(rendering, head)
         files: Files = {}
         try:
             while after < until:
@@ -139,7 +143,7 @@ class StatusWriter:
             self._publish()
         except RefMoved:
             log.warning("the status branch of the mirror moved under us; reading it again")
-            self._covered = 0
+            self._foreign = True
         except RepositoryError as error:
             log.warning("status branch: %s", error)
 
@@ -162,12 +166,11 @@ class StatusWriter:
     def _adopt(self) -> None:
         """Put our files on top of what the other server wrote, and try again with the next batch."""
         heads = self._mirror.refresh()
-        if heads.status is None:
-            return
         with self._lock:
-            self._mirror.keep_status(heads.status)
             self._pushed = heads.status
-            self._covered = 0
+            if heads.status is not None:
+                self._mirror.keep_status(heads.status)
+                self._foreign = True
         self._wake.set()
 
 

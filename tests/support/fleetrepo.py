@@ -1,0 +1,71 @@
+"""A desired branch made of {path: text}: real commits in a bare repository, at times that never change.
+
+For unit tests of what reads a repository; it writes through reconciler/repository/write.py, without a work tree.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from reconciler.repository.objects import Repository, set_fsync
+from reconciler.repository.write import Blob, commit_tree, edit_tree
+
+BEGIN = 1_767_225_600
+"""2026-01-01T00:00:00Z: the first commit's time. Each further one is a minute later."""
+
+TREEPLANE_YAML = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: test}\n"
+
+Files = Mapping[str, str | bytes | Blob | None]
+
+
+class FleetRepo:
+    """`commit({path: text, path: None})` writes a commit on top of `head` and moves the branch."""
+
+    def __init__(self, path: Path, branch: str = "main") -> None:
+        subprocess.run(["git", "init", "--quiet", "--bare", f"--initial-branch={branch}", str(path)], check=True)
+        set_fsync(False)
+        self.path = path
+        self.branch = branch
+        self.repo = Repository(path)
+        self.commits: list[str] = []
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.branch}"
+
+    @property
+    def head(self) -> str:
+        found = self.repo.ref(self.ref)
+        assert found is not None
+        return found
+
+    def commit(self, files: Files, message: str = "Change", parent: str | None = None) -> str:
+        """The new commit, also as the branch's head. `parent`: begin there, so that the branch is rewritten."""
+        current = self.repo.ref(self.ref)
+        parent = parent or current
+        base = self.repo.commit(parent).tree if parent else None
+        changes = {path: data.encode() if isinstance(data, str) else data for path, data in files.items()}
+        tree = edit_tree(self.repo, base, changes)
+        when = BEGIN + 60 * len(self.commits)
+        made = commit_tree(self.repo, tree, [parent] if parent else [], message, when, self.ref, current)
+        self.commits.append(made)
+        return made
+
+    def link(self, target: str) -> Blob:
+        """A symbolic link as the content of a file."""
+        return Blob(str(self.repo.git.create_blob(target.encode())), b"120000")
+
+    def files(self, commit: str) -> dict[str, str]:
+        """Every file of a commit (of any branch)."""
+        out = {}
+        pending = [("", self.repo.commit(commit).tree)]
+        while pending:
+            prefix, tree = pending.pop()
+            for entry in self.repo.entries(tree):
+                if entry.kind == "tree":
+                    pending.append((f"{prefix}{entry.name}/", entry.id))
+                else:
+                    out[f"{prefix}{entry.name}"] = self.repo.blob(entry.id).decode(errors="replace")
+        return out

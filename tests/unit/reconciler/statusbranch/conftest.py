@@ -1,0 +1,99 @@
+"""A source repository, its mirror, a store, and shorthands to write into the store what loading would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from support.fleetrepo import TREEPLANE_YAML, FleetRepo
+
+from apiserver.model.keys import Key
+from apiserver.registry import codec, tree
+from apiserver.storage.lmdb import open_store
+from apiserver.storage.protocol import Delete, Put, Store
+from apiserver.stores import MARKED
+from reconciler.plan.summary import Summary
+from reconciler.repository.mirror import Mirror
+
+Object = dict[str, Any]
+
+DEPLOYMENTS, BINDINGS = "deployments.apps:9f86", "apibindings.apis.kcp.io"
+
+
+class Served:
+    """A store that serves commits of a fleet: workspaces, summaries and objects are put into it one by one."""
+
+    def __init__(self, store: Store, commit: str) -> None:
+        self.store = store
+        self.commit = commit
+        self.fleet(commit)
+
+    def fleet(self, commit: str) -> None:
+        self.commit = commit
+        self.store.write(Put(tree.FLEET_KEY, tree.FleetRecord("fleet-id", True, commit).encode())).result()
+
+    def workspace(self, path: str, cluster: str, directory: str | None = None, *, log: bool = True) -> None:
+        where = "workspaces/" + path.replace(":", "/") if directory is None else directory
+        record = tree.WorkspaceRecord(path, cluster, path.rpartition(":")[0], directory=where)
+        self.store.write(
+            Put(tree.workspace_key(path), record.encode()),
+            Put(tree.cluster_key(cluster), path.encode()),
+            Put(tree.summary_key(cluster), orjson.dumps(Summary(self.commit).as_json())),
+            log=log,
+        ).result()
+
+    def bind(self, cluster: str) -> None:
+        """As loading leaves a binding: what makes Deployments known to the workspace."""
+        bound = {"group": "apps", "resource": "deployments", "schema": {"name": "s", "identityHash": "9f86"}}
+        self.put(BINDINGS, cluster, "kubernetes", namespace="", status={"boundResources": [bound]})
+
+    def remove(self, path: str, cluster: str) -> None:
+        """In the order of loading: objects first, the record last."""
+        keys = [r.key for r in self.store.scan(DEPLOYMENTS, cluster).records]
+        keys += [r.key for r in self.store.scan(BINDINGS, cluster).records]
+        keys += [tree.summary_key(cluster), tree.cluster_key(cluster), tree.workspace_key(path)]
+        self.store.write(*(Delete(key) for key in keys)).result()
+
+    def summary(self, cluster: str, summary: Summary) -> None:
+        self.store.write(Put(tree.summary_key(cluster), orjson.dumps(summary.as_json()))).result()
+
+    def put(
+        self, resource: str, cluster: str, name: str, *, namespace: str = "default", log: bool = True, **content: Any
+    ) -> Key:
+        key = Key(resource, cluster, namespace, name)
+        annotations = content.pop("annotations", {})
+        metadata = {"name": name, "namespace": namespace, "uid": "u", "annotations": annotations}
+        obj = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, **content}
+        self.store.write(Put(key, codec.encode(obj)), log=log).result()
+        return key
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> FleetRepo:
+    made = FleetRepo(tmp_path / "source.git")
+    made.commit({"treeplane.yaml": TREEPLANE_YAML, "workspaces/root/a.yaml": ""})
+    return made
+
+
+@pytest.fixture
+def mirror(source: FleetRepo, tmp_path: Path) -> Mirror:
+    return Mirror(tmp_path / "data", str(source.path), "main", "treeplane/status")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store(tmp_path / "store", sync=False, marked=MARKED)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def served(store: Store, source: FleetRepo) -> Served:
+    made = Served(store, source.head)
+    made.workspace("root", "root")
+    made.workspace("root:web", "webcluster000000")
+    made.bind("webcluster000000")
+    return made

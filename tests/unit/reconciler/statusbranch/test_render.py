@@ -1,0 +1,116 @@
+"""Which files follow from the store: after changes, and from scratch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.fleetrepo import FleetRepo
+
+from apiserver.storage.protocol import Delete, Put, Store
+from reconciler.plan.summary import Summary
+from reconciler.statusbranch import format
+from reconciler.statusbranch.render import Files, Rendering
+
+WEB, CLUSTER = "workspaces/root/web", "webcluster000000"
+DEPLOYMENT = f"{WEB}/_status/default/deployments.apps/web.yaml"
+
+
+def changed(store: Store, after: int) -> Files:
+    return Rendering(store).changed(store.changes(after))
+
+
+def test_a_summary_is_a_file(store: Store, served: Any, source: FleetRepo) -> None:
+    begin = store.revision()
+    served.summary(CLUSTER, Summary(source.head, errors=["wrong"], served=source.head))
+    files = changed(store, begin)
+    assert list(files) == [f"{WEB}/_summary.yaml"]
+    assert format.load(files[f"{WEB}/_summary.yaml"] or b"") == {
+        "origin": source.head,
+        "served": source.head,
+        "errors": ["wrong"],
+    }
+
+
+def test_a_status_is_a_file_and_goes_with_the_object(store: Store, served: Any) -> None:
+    begin = store.revision()
+    key = served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1})
+    assert list(changed(store, begin)) == [DEPLOYMENT]
+    assert b"replicas: 1" in (changed(store, begin)[DEPLOYMENT] or b"")
+    store.write(Delete(key)).result()
+    assert changed(store, begin) == {DEPLOYMENT: None}
+
+
+def test_a_status_that_goes_takes_its_file_along(store: Store, served: Any) -> None:
+    served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1})
+    begin = store.revision()
+    served.put("deployments.apps:9f86", CLUSTER, "web")
+    assert changed(store, begin) == {DEPLOYMENT: None}
+
+
+def test_secrets_and_computed_statuses_are_no_files(store: Store, served: Any) -> None:
+    begin = store.revision()
+    for resource in ("secrets", "events", "namespaces", "apibindings.apis.kcp.io"):
+        served.put(resource, CLUSTER, "x", status={"phase": "Active"}, data={"password": "aHVudGVyMg=="})
+    assert changed(store, begin) == {}
+    assert not any(b"aHVudGVyMg" in (data or b"") for data in Rendering(store).everything().values())
+
+
+def test_objects_of_no_workspace_are_no_files(store: Store, served: Any) -> None:
+    begin = store.revision()
+    served.put("deployments.apps", "nobodyscluster00", "web", status={"replicas": 1})
+    assert changed(store, begin) == {}
+
+
+def test_a_removed_workspace_takes_its_folder_along(store: Store, served: Any) -> None:
+    served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1})
+    begin = store.revision()
+    served.remove("root:web", CLUSTER)
+    assert changed(store, begin) == {WEB: None}
+
+
+def test_a_removed_and_recreated_workspace_keeps_only_what_is_new(store: Store, served: Any) -> None:
+    served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1})
+    begin = store.revision()
+    served.remove("root:web", CLUSTER)
+    served.workspace("root:web", "webcluster000001")
+    files = changed(store, begin)
+    assert files.pop(WEB, b"") is None
+    assert set(files) == {f"{WEB}/_summary.yaml"}
+
+
+def test_a_workspace_that_moves_to_another_directory_takes_its_files_along(store: Store, served: Any) -> None:
+    served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1})
+    begin = store.revision()
+    served.workspace("root:web", CLUSTER, "workspaces/root/7f/web")
+    files = changed(store, begin)
+    assert files[WEB] is None
+    assert files["workspaces/root/7f/web/_summary.yaml"] is not None
+    assert files["workspaces/root/7f/web/_status/default/deployments.apps/web.yaml"] is not None
+
+
+def test_everything_is_what_all_changes_give(store: Store, served: Any, source: FleetRepo) -> None:
+    served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1})
+    served.put("placements.scheduling.kcp.io", CLUSTER, "p", namespace="", status={"phase": "Bound"})
+    served.put("resourcequotas", CLUSTER, "q", status={"used": {"pods": "1"}})
+    served.put("deployments.apps:9f86", CLUSTER, "idle")
+    crd = {"group": "example.io", "names": {"plural": "widgets"}}
+    served.put("customresourcedefinitions.apiextensions.k8s.io", CLUSTER, "widgets.example.io", namespace="", spec=crd)
+    served.put("widgets.example.io", CLUSTER, "w", status={"ready": True})
+    served.summary("root", Summary(source.head, identities={"w": "9f86"}))
+    from_changes = {path: data for path, data in changed(store, store.oldest()).items() if data is not None}
+    assert Rendering(store).everything() == from_changes
+    assert len(from_changes) == 6
+
+
+def test_workspaces_of_one_commit_share_a_blob(store: Store, served: Any) -> None:
+    files = Rendering(store).everything()
+    assert files["workspaces/root/_summary.yaml"] == files[f"{WEB}/_summary.yaml"]
+
+
+@pytest.mark.parametrize("value", [b"{}", b'{"origin":"x"}'])
+def test_what_ships_stands_where_its_directory_would_be(store: Store, served: Any, value: bytes) -> None:
+    served.workspace("root:compute", "computecluster00", "")
+    begin = store.revision()
+    store.write(Put(served.store.scan("~summaries", "computecluster00").records[0].key, value)).result()
+    assert list(changed(store, begin)) == ["workspaces/root/compute/_summary.yaml"]
