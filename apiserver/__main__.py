@@ -1,0 +1,43 @@
+"""One API worker: `python -m apiserver --listen-fd N [--parent-fd N]`, its settings as JSON in TREEPLANE_SETTINGS.
+
+Started by launch.py; nobody types this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+
+from apiserver.serve import serve
+from apiserver.settings import ServerSettings
+
+SETTINGS = "TREEPLANE_SETTINGS"
+
+
+def main() -> int:
+    """0: stopped; 2: not started as launch.py does."""
+    parser = argparse.ArgumentParser(prog="python -m apiserver", description="one API worker of treeplane")
+    parser.add_argument("--listen-fd", type=int, required=True, help="an inherited socket that is bound")
+    parser.add_argument("--parent-fd", type=int, help="an inherited pipe that ends with the parent")
+    arguments = parser.parse_args()
+    if SETTINGS not in os.environ:
+        parser.error(f"{SETTINGS} is not set: API workers are started by `treeplane up`")
+    settings = ServerSettings.from_json(os.environ[SETTINGS])
+    os.umask(0o077)
+    # A watch holds a connection, and there may be many thousands.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    logging.basicConfig(level=settings.log_level.upper(), format="apiserver[%(process)d] %(levelname)s %(message)s")
+    # Until the server takes over (worker.py): a start that is called off closes what it has opened.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    serve(settings, socket.socket(fileno=arguments.listen_fd), arguments.parent_fd)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""Puts one API worker together and runs it until it is told to stop or its parent is gone.
+
+Called by __main__.py; the only place of the apiserver where its parts are chosen.
+"""
+
+from __future__ import annotations
+
+import gc
+import socket
+
+from apiserver.app import App
+from apiserver.auth.authn import Authenticator
+from apiserver.auth.rbac import Authorizer
+from apiserver.endpoints.kube import KubernetesAPI
+from apiserver.endpoints.targets import EmbeddedTargets
+from apiserver.registry.builtin import target_builtins
+from apiserver.registry.catalog import Catalog
+from apiserver.settings import ServerSettings
+from apiserver.stores import open_main_store, open_target_store
+from apiserver.worker import server
+
+
+def serve(settings: ServerSettings, listener: socket.socket, parent: int | None) -> None:
+    """Open the stores, answer requests, return when stopped. Raises what opening them raises."""
+    authenticator = Authenticator(settings.token_auth_file)
+    store = open_main_store(settings)
+    authorizer = Authorizer(store)
+    inert = target_builtins()
+    targets = EmbeddedTargets(
+        store,
+        settings.targets_dir,
+        lambda directory: open_target_store(settings, directory),
+        lambda target: Catalog(target, inert),
+    )
+    kubernetes = KubernetesAPI(store, Catalog(store), authenticator, authorizer, settings, targets)
+    app = App(settings, store, authenticator, authorizer, kubernetes)
+    # What is there now stays: the garbage collector need not look at it again.
+    gc.collect()
+    gc.freeze()
+
+    def stop() -> None:
+        kubernetes.end_watches()
+        targets.end_watches()
+
+    try:
+        server(app, settings, stop, parent).run([listener])
+    finally:
+        kubernetes.close()
+        targets.close()
+        store.close()
