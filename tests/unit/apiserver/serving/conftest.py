@@ -111,12 +111,12 @@ def running(tmp_path: Path) -> Iterator[Running]:
     thread = threading.Thread(target=worker.run, args=([listener],))
     thread.start()
 
-    def git(folder: Path, *arguments: str, user: str = "admin") -> Any:
+    def git(folder: Path, *arguments: str, user: str = "admin", environment: dict[str, str] | None = None) -> Any:
         tls = {"http.sslCAInfo": str(keys.ca)}
         if user:
             pair = keys.pair(user)
             tls |= {"http.sslCert": str(pair.certificate), "http.sslKey": str(pair.key)}
-        return clean_git(folder, *arguments, settings=tls)
+        return clean_git(folder, *arguments, settings=tls, environment=environment)
 
     yield Running(settings, keys, store, git)
     worker.should_exit = True

@@ -48,6 +48,18 @@ def test_a_large_push_is_streamed(running: Any, clone: Path) -> None:
     assert (clone.parent / "again" / "large").read_bytes() == (clone / "large").read_bytes()
 
 
+def test_a_long_negotiation_is_compressed(tmp_path: Path, running: Any, clone: Path) -> None:
+    assert running.git(tmp_path, "clone", running.repository, "other").returncode == 0
+    commit(tmp_path / "other", running, "o.txt", "other")
+    assert running.git(tmp_path / "other", "push", "origin", "HEAD:main").returncode == 0
+    # Sixty commits that the server lacks: git offers them all, in requests that it compresses.
+    for number in range(60):
+        running.git(clone, "commit", "--allow-empty", "-qm", str(number))
+    done = running.git(clone, "fetch", "origin", environment={"GIT_TRACE_CURL": "1", "GIT_TRACE_CURL_NO_DATA": "1"})
+    assert done.returncode == 0, done.stderr
+    assert "Content-Encoding: gzip" in done.stderr
+
+
 def test_without_credentials_git_says_so(tmp_path: Path, running: Any) -> None:
     done = running.git(tmp_path, "clone", running.repository, "x", user="")
     assert done.returncode != 0
