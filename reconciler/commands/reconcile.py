@@ -27,6 +27,7 @@ from reconciler.controllers.runtime import Informer
 from reconciler.controllers.settings import TargetSettings
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import STATUS_BRANCH, read_fleet
+from reconciler.loading.declared import Declarations
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.secrets import SecretFiles
@@ -35,7 +36,9 @@ from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.writer import StatusWriter
-from reconciler.syncing.wiring import Syncing, SyncSettings
+from reconciler.syncing.service import Syncing
+from reconciler.syncing.settings import SyncSettings
+from reconciler.syncing.upstream import Item
 
 log = logging.getLogger(__name__)
 
@@ -93,12 +96,9 @@ class Reconciler:
         writer.start()
         informer = Informer(store)
         standins = StandIns(store, settings.data_dir / "targets", sync=settings.sync_writes)
-        keys = ensure_keys(settings.keys_dir)
-        syncing = Syncing(
-            store, informer, _sync_settings(settings), Kubeconfigs(store, keys, settings.url), writer.durable
-        )
         standins.load(informer)
         informer.start(store.revision())
+        syncing = self._syncing(store, writer)
         syncing.start()
         watcher = HeadWatcher(settings.source, self._ring)
         stop_listening = listen_push(settings.data_dir, self._wake.set)
@@ -112,6 +112,16 @@ class Reconciler:
             informer.stop()
             standins.stop()
             writer.stop()
+
+    def _syncing(self, store: Store, writer: StatusWriter) -> Syncing:
+        declarations = Declarations(store, self._mirror.repository)
+
+        def declared(path: str, commit: str, item: Item) -> bool:
+            return declarations.declared(path, commit, item.kind.group, item.kind.resource, item.namespace, item.name)
+
+        keys = ensure_keys(self._settings.keys_dir)
+        credentials = Kubeconfigs(store, keys, self._settings.url)
+        return Syncing(store, _sync_settings(self._settings), credentials, writer.durable, declared)
 
     # -- the desired branch ------------------------------------------------------------------------------------------
 
@@ -219,6 +229,7 @@ def _sync_settings(settings: ReconcileSettings) -> SyncSettings:
 def main() -> None:
     """Settings come as JSON in the environment variable TREEPLANE_RECONCILE."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", filename=None)
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)
     settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     reconciler = Reconciler(settings, Report())

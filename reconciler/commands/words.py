@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 from apiserver.auth.pki import Keys
+
+
+_HIDES_CA = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY")
+"""Variables that git prefers to the settings that the clone carries."""
 
 
 def clone_line(url: str, keys: Keys, folder: str = "fleet") -> str:
@@ -39,6 +44,9 @@ def next_steps(kubeconfig: Path, clone: str) -> str:
         "kubectl ws tree",
     ]
     if clone:
+        hiding = [name for name in _HIDES_CA if name in os.environ]
+        if hiding:
+            lines.append(f"unset {' '.join(hiding)}  # git would take it instead of the clone's CA")
         lines.append(clone)
     return "\n".join(f"  {line}" for line in lines)
 

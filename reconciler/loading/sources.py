@@ -12,8 +12,9 @@ from typing import Any
 
 from apiserver.model.kinds import kind_of
 from reconciler.layout.errors import BadFile, LayoutError
-from reconciler.layout.manifest import Manifest, of_document, read
-from reconciler.layout.yamldoc import locate, parse
+from reconciler.layout.manifest import Manifest, read
+from reconciler.layout.workspace import parse_workspace
+from reconciler.layout.yamldoc import locate
 from reconciler.plan.problem import Problem
 from reconciler.repository.objects import Repository
 
@@ -45,19 +46,9 @@ class Sources:
         return found
 
     def read_workspace(self, path: str, blob: str, name: str) -> Parsed:
-        """A workspace.yaml: exactly one Workspace, whose name is its directory's and need not be written."""
-        notices: list[LayoutError] = []
+        """A workspace.yaml: at most one Workspace, whose name is its directory's and need not be written."""
         try:
-            documents = parse(self.repo.blob(blob), path)
-            if len(documents) != 1 or documents[0].value.get("kind") != "Workspace":
-                raise BadFile([LayoutError(path, 1, 0, "this file holds one object: the Workspace of its directory")])
-            document = documents[0]
-            metadata = document.value.setdefault("metadata", {})
-            if isinstance(metadata, dict) and metadata.setdefault("name", name) != name:
-                text = f"metadata.name is {metadata['name']!r}, but the directory makes it {name!r}"
-                hint = "leave the name out, or rename the directory"
-                raise BadFile([LayoutError(path, document.line, 0, text, hint)])
-            return Parsed((of_document(document, path, 0, notices),), ())
+            return Parsed((parse_workspace(self.repo.blob(blob), path, name),), ())
         except BadFile as bad:
             return Parsed((), problems_of(bad.errors))
 
