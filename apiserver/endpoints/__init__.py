@@ -1,0 +1,1 @@
+"""HTTP: request paths, verbs, watch, discovery, OpenAPI, tables, and the one exception→Status table."""

@@ -1,0 +1,58 @@
+"""Which writes a workspace takes through the API, and what the others are told.
+
+A workspace's objects are declared in git; with `writes: ReadOnly` a request may store runtime state only: Events,
+Leases and statuses. Dry runs and reviews are no writes. Whoever may not write learns that from the authorizer, before
+this names a file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apiserver.model import marks
+from apiserver.model.errors import StatusError, forbidden
+from apiserver.registry.rest_options import Admit
+from apiserver.registry.served import ServedKind
+from apiserver.registry.tree import WorkspaceRecord
+
+Object = dict[str, Any]
+
+RUNTIME_KINDS = frozenset({"events", "leases.coordination.k8s.io"})
+"""By store name: kinds whose objects are runtime state, so that git need not know them."""
+
+
+def is_runtime(kind: ServedKind) -> bool:
+    return kind.storage in RUNTIME_KINDS
+
+
+def read_only(kind: ServedKind, record: WorkspaceRecord) -> Admit:
+    """The Admit of a workspace whose writes are ReadOnly."""
+
+    def admit(verb: str, name: str, live: Object | None) -> None:  # noqa: ARG001
+        if not is_runtime(kind):
+            raise refusal(kind, record, name, live)
+
+    return admit
+
+
+def refusal(kind: ServedKind, record: WorkspaceRecord, name: str, live: Object | None) -> StatusError:
+    """403 that names the file to edit, or the directory for what does not exist yet."""
+    why = f"this fleet is changed in git, not here: {_advice(record, live)}"
+    return forbidden(kind.resource, kind.group, name, why)
+
+
+def _advice(record: WorkspaceRecord, live: Object | None) -> str:
+    directory = record.directory or "the workspace's directory"
+    if live is None:
+        return f"add a manifest to {directory}, commit and push"
+    annotations = live["metadata"].get("annotations") or {}
+    path = annotations.get(marks.SOURCE_PATH)
+    if path:
+        return f"edit {path}, commit and push"
+    match annotations.get(marks.ORIGIN):
+        case marks.SYSTEM:
+            return "this object ships with Treeplane and cannot be changed"
+        case marks.RUNTIME:
+            return f"no file declares this object, a controller made it; to keep one, add a manifest to {directory}"
+        case _:
+            return f"no file declares this object, Treeplane made it; to set it yourself, add a manifest to {directory}"

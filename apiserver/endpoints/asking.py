@@ -1,0 +1,47 @@
+"""One resource request, resolved: what every verb's endpoint starts from. Made by kube.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apiserver.auth.user import User
+from apiserver.endpoints.exchange import Exchange
+from apiserver.endpoints.paths import Place
+from apiserver.endpoints.realms import World
+from apiserver.endpoints.views import View
+from apiserver.model.errors import StatusError, not_found
+from apiserver.model.keys import Key
+from apiserver.registry.served import ServedKind
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """`kind`: what the path's resource is in this world."""
+
+    exchange: Exchange
+    user: User
+    world: World
+    place: Place
+    kind: ServedKind
+    token_user: Callable[[str], User | None]
+    """Whose bearer token a text is, for TokenReview."""
+
+    @property
+    def view(self) -> View:
+        return View(self.kind, self.world.realm.store)
+
+    @property
+    def namespace(self) -> str | None:
+        """To scan in: None for all, "" for cluster-scoped kinds is None too (they have but one)."""
+        return self.place.namespace or None
+
+    def key(self) -> Key:
+        """Of the object that the path names. Across workspaces there is none."""
+        if self.world.cluster is None:
+            raise self.absent()
+        namespace = self.place.namespace if self.kind.namespaced else ""
+        return Key(self.kind.storage, self.world.cluster, namespace, self.place.name)
+
+    def absent(self) -> StatusError:
+        return not_found(self.kind.resource, self.kind.group, self.place.name)

@@ -1,0 +1,59 @@
+"""DELETE of a collection: everything that the selectors match, one object after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from apiserver.endpoints.asking import Asking
+from apiserver.endpoints.selection import Selection
+from apiserver.model.errors import StatusError
+from apiserver.model.keys import Key
+from apiserver.registry import deletion
+from apiserver.registry.rest_options import Collection, DeleteOptions
+from apiserver.registry.served import ServedKind
+
+
+def matching(asking: Asking) -> list[Key]:
+    """Raises StatusError 400 for selectors that cannot be read."""
+    exchange, view = asking.exchange, asking.view
+    selection = Selection(
+        asking.kind.group,
+        asking.kind.resource,
+        exchange.parameter("labelSelector"),
+        exchange.parameter("fieldSelector"),
+    )
+    page = asking.world.realm.store.scan(asking.kind.storage, asking.world.cluster, asking.namespace)
+    return [
+        r.key
+        for r in page.records
+        if selection.key_matches(r.key)
+        and (not selection.needs_object or selection.object_matches(view.decoded(r.key, r.value, r.revision)))
+    ]
+
+
+def delete_all(at: Collection, keys: list[Key], options: DeleteOptions) -> list[dict[str, Any]]:
+    """What was deleted or marked; objects that went meanwhile are left out."""
+    found = []
+    for key in keys:
+        try:
+            found.append(deletion.delete(at, key.namespace, key.name, options).obj)
+        except StatusError as error:
+            if error.reason != "NotFound":
+                raise
+    return found
+
+
+def as_list(kind: ServedKind, objects: list[dict[str, Any]], revision: int) -> bytes:
+    items = objects if kind.custom else [
+        {k: v for k, v in o.items() if k not in ("kind", "apiVersion")} for o in objects
+    ]  # fmt: skip
+    return orjson.dumps(
+        {
+            "kind": kind.list_kind,
+            "apiVersion": kind.api_version,
+            "metadata": {"resourceVersion": str(revision)},
+            "items": items,
+        }
+    )

@@ -1,0 +1,59 @@
+"""The continue token of paged lists: where the next page starts and at which revision.
+
+base64url JSON `{"v":"meta.k8s.io/v1","rv":N,"start":"key\\u0000"}`, as kube-apiserver makes it: clients treat it as
+opaque, tools that look inside find what they know. `rv` -1: a page that starts anew at the latest revision.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import NamedTuple
+
+import orjson
+
+from apiserver.model.errors import bad_request
+from apiserver.model.keys import Key
+
+_VERSION = "meta.k8s.io/v1"
+LATEST = -1
+
+
+class Continuation(NamedTuple):
+    """`after`: the last key of the page before."""
+
+    revision: int
+    after: Key
+
+
+def encode(after: Key, revision: int, cluster: str | None, namespace: str | None) -> str:
+    """For a list of `cluster` (None: all) and `namespace` (None: all, or cluster-scoped)."""
+    start = after.name + "\0"
+    if namespace is None and after.namespace:
+        start = f"{after.namespace}/{start}"
+    if cluster is None:
+        start = f"{after.cluster}/{start}"
+    return base64.urlsafe_b64encode(orjson.dumps({"v": _VERSION, "rv": revision, "start": start})).decode().rstrip("=")
+
+
+def decode(token: str, resource: str, cluster: str | None, namespace: str | None) -> Continuation:
+    """Raises StatusError 400 on anything that `encode` would not have made for the same list."""
+    try:
+        found = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+        version, revision, start = found["v"], int(found["rv"]), str(found["start"])
+    except (binascii.Error, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise bad_request(f"continue key is not valid: {error}") from None
+    if version != _VERSION:
+        raise bad_request(f"continue key is not valid: server does not recognize this encoded version {version}")
+    if revision < LATEST or revision == 0:
+        raise bad_request("continue key is not valid: incorrect encoded start resourceVersion")
+    *parts, name = start.rstrip("\0").split("/")
+    at_cluster = cluster
+    if cluster is None and parts:
+        at_cluster = parts.pop(0)
+    at_namespace = namespace
+    if namespace is None:
+        at_namespace = parts.pop(0) if parts else ""
+    if parts or not name or at_cluster is None:
+        raise bad_request("continue key is not valid: encoded key is not of this list")
+    return Continuation(revision, Key(resource, at_cluster, at_namespace or "", name))

@@ -1,0 +1,110 @@
+"""Discovery: what a world serves. Aggregated v2 and legacy, both needed: kubectl and Helm read the one, kopf, kr8s and
+the Python client the other.
+
+The documents come from the registry; this negotiates, and answers 304 to a client that has the document already. A
+document is made once per set of kinds and shared by all workspaces that have the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import orjson
+
+from apiserver.endpoints.errors import NoSuchPath
+from apiserver.endpoints.exchange import JSON, Exchange, Headers
+from apiserver.endpoints.negotiation import choices
+from apiserver.endpoints.paths import HEALTH, Place, Route
+from apiserver.endpoints.realms import World
+from apiserver.registry import discovery
+from apiserver.registry.kindtable import KindTable
+
+_AGGREGATED = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+class Document(NamedTuple):
+    body: bytes
+    etag: str
+
+
+async def serve(exchange: Exchange, world: World, place: Place) -> None:
+    """/, /api, /apis and below. Raises NoSuchPath for groups and versions that are not served."""
+    kinds = world.kinds()
+    match place.route:
+        case Route.INDEX:
+            await exchange.answer(200, orjson.dumps({"paths": _paths(kinds)}))
+        case Route.API if _wants_aggregated(exchange):
+            await _aggregated(exchange, kinds, True)
+        case Route.APIS if _wants_aggregated(exchange):
+            await _aggregated(exchange, kinds, False)
+        case Route.API:
+            await _plain(exchange, discovery.api_versions())
+        case Route.APIS:
+            await _plain(exchange, discovery.api_group_list(kinds))
+        case Route.GROUP:
+            await _plain(exchange, discovery.api_group(kinds, place.group))
+        case _:
+            await _plain(exchange, discovery.api_resource_list(kinds, place.group, place.version))
+
+
+def _wants_aggregated(exchange: Exchange) -> bool:
+    """Whether the client names the aggregated form before plain JSON."""
+    return _aggregated_first(exchange.header(b"accept"))
+
+
+@lru_cache(256)
+def _aggregated_first(accept: str) -> bool:
+    for media_type, parameters in choices(accept):
+        if media_type != "application/json":
+            continue
+        shape = parameters.get("as", "")
+        if not shape:
+            return False
+        if (parameters.get("g"), parameters.get("v"), shape) == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
+            return True
+    return False
+
+
+_documents: dict[tuple[str, bool], Document] = {}
+_KEPT = 512
+
+
+def _document(kinds: KindTable, core: bool) -> Document:
+    key = (kinds.digest, core)
+    found = _documents.get(key)
+    if found is None:
+        if len(_documents) >= _KEPT:
+            _documents.clear()
+        body = bytes(memoryview(orjson.dumps(discovery.aggregated(kinds, core=core))))
+        found = _documents[key] = Document(body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
+    return found
+
+
+async def _aggregated(exchange: Exchange, kinds: KindTable, core: bool) -> None:
+    document = _document(kinds, core)
+    extra: Headers = [
+        (b"etag", document.etag.encode()),
+        (b"vary", b"Accept"),
+        (b"cache-control", b"public"),
+    ]
+    if document.etag in exchange.header(b"if-none-match"):
+        await exchange.answer(304, b"", _AGGREGATED, extra)
+        return
+    await exchange.answer(200, document.body, _AGGREGATED, extra)
+
+
+async def _plain(exchange: Exchange, document: dict[str, Any] | None) -> None:
+    if document is None:
+        raise NoSuchPath
+    await exchange.answer(200, orjson.dumps(document), JSON, [(b"vary", b"Accept")])
+
+
+def _paths(kinds: KindTable) -> list[str]:
+    """The index at /."""
+    found = {"/api", "/apis", "/version", "/openapi/v2", "/openapi/v3", *(f"/{check}" for check in HEALTH)}
+    for group, versions in kinds.groups().items():
+        root = f"/apis/{group}" if group else "/api"
+        found.update((root, *(f"{root}/{version}" for version in versions)))
+    return sorted(found)

@@ -1,0 +1,131 @@
+"""One HTTP exchange over ASGI: reading a request, sending an answer. Knows nothing of Kubernetes.
+
+Used by every endpoint. Headers and query are read on demand, since most requests need few of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from apiserver.model.errors import StatusError, bad_request
+
+ASGIScope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+MAX_BODY = 3 * 1024 * 1024
+GZIP_FROM = 128 * 1024
+"""Smaller bodies cost more to compress than to send (the bound that kube-apiserver uses too)."""
+
+JSON = b"application/json"
+TEXT = b"text/plain; charset=utf-8"
+
+
+class Exchange:
+    """A request and the way to answer it."""
+
+    __slots__ = ("_query", "_send", "answered", "headers", "method", "path", "receive", "scope", "warnings")
+
+    def __init__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self._send = send
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.headers: Headers = scope["headers"]
+        self.answered = False
+        self.warnings: list[str] = []
+        self._query: dict[str, list[str]] | None = None
+
+    def header(self, name: bytes) -> str:
+        """The first header of that (lower-case) name, or ""."""
+        for key, value in self.headers:
+            if key == name:
+                return value.decode("latin-1")
+        return ""
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        if self._query is None:
+            raw = self.scope["query_string"]
+            self._query = parse_qs(raw.decode("latin-1"), keep_blank_values=True) if raw else {}
+        return self._query
+
+    def parameter(self, name: str) -> str:
+        """The first query parameter of that name, or ""."""
+        found = self.query.get(name)
+        return found[0] if found else ""
+
+    def flag(self, name: str) -> bool:
+        """A boolean parameter as Go reads it; absent is False, and so are `0` and `false`. Raises StatusError 400."""
+        text = self.parameter(name)
+        if text in {"", "0", "f", "F", "false", "FALSE", "False"}:
+            return False
+        if text in {"1", "t", "T", "true", "TRUE", "True"}:
+            return True
+        raise bad_request(f'strconv.ParseBool: parsing "{text}": invalid syntax')
+
+    def number(self, name: str) -> int | None:
+        """An integer parameter; None if absent. Raises StatusError 400."""
+        text = self.parameter(name)
+        if not text:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+    async def body(self) -> bytes:
+        """The whole request body. Raises StatusError 413 beyond 3 MiB."""
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ConnectionResetError("the client went away")
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+            if size > MAX_BODY:
+                raise StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}")
+            if not message.get("more_body"):
+                return b"".join(parts)
+
+    async def start(self, status: int, headers: Headers) -> None:
+        """The head of a streamed answer; `chunk` sends the rest."""
+        self.answered = True
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def chunk(self, body: bytes, *, more: bool = True) -> None:
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    async def answer(self, status: int, body: bytes, kind: bytes = JSON, extra: Headers | None = None) -> None:
+        """A whole answer, compressed if it is large and the client accepts that."""
+        headers: Headers = [(b"content-type", kind)]
+        if extra:
+            headers += extra
+        headers += [(b"warning", f'299 - "{_quoted(text)}"'.encode()) for text in self.warnings]
+        if len(body) >= GZIP_FROM and "gzip" in self.header(b"accept-encoding"):
+            # In a thread: zlib lets go of the interpreter, so that other requests are answered meanwhile.
+            body = await asyncio.get_running_loop().run_in_executor(None, compress, body)
+            headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+        headers.append((b"content-length", b"%d" % len(body)))
+        self.answered = True
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+
+
+def compress(body: bytes) -> bytes:
+    """As gzip, at the fastest level."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    return packer.compress(body) + packer.flush()
+
+
+def _quoted(text: str) -> str:
+    """Inside a Warning header: one line, backslash and quote escaped."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ").replace("\r", " ")

@@ -1,0 +1,142 @@
+"""How objects are written out: whole, as partial metadata, or as a table. Single, as a list, and as events of a watch.
+
+A form is made per request from the Accept header. Events encoded in one form are shared by all watchers whose form has
+the same `key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import orjson
+import yaml
+
+from apiserver.endpoints.exchange import Exchange
+from apiserver.endpoints.negotiation import PARTIAL, TABLE, Media
+from apiserver.endpoints.tables import TableForm
+from apiserver.endpoints.views import View
+from apiserver.model.keys import Key
+from apiserver.storage.protocol import Record
+
+YAML = b"application/yaml"
+INITIAL_END = "k8s.io/initial-events-end"
+
+
+class Form(Protocol):
+    """`has_head`: the first event of a watch differs from the others."""
+
+    view: View
+    key: tuple[Any, ...]
+    has_head: bool
+
+    def one(self, key: Key, value: bytes, revision: int) -> bytes:
+        """A single object as JSON."""
+
+    def many(self, records: Sequence[Record], revision: int, token: str, remaining: int | None) -> bytes:
+        """A list as JSON."""
+
+    def event(self, kind: str, key: Key, value: bytes, revision: int, first: bool) -> bytes:
+        """One line of a watch."""
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes: ...
+
+
+def form_of(view: View, media: Media, exchange: Exchange) -> Form:
+    """Raises StatusError 400 for an unknown includeObject."""
+    if media.form == TABLE:
+        return TableForm(view, media.version, exchange.parameter("includeObject"))
+    if media.form == PARTIAL:
+        return PartialForm(view, media)
+    return ObjectForm(view)
+
+
+def as_yaml(body: bytes) -> bytes:
+    """A JSON answer as YAML."""
+    text: str = yaml.dump(orjson.loads(body), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+    return text.encode()
+
+
+def list_meta(revision: int, token: str, remaining: int | None) -> dict[str, Any]:
+    meta: dict[str, Any] = {"resourceVersion": str(revision)}
+    if token:
+        meta["continue"] = token
+        if remaining:
+            meta["remainingItemCount"] = remaining
+    return meta
+
+
+def _bookmark_metadata(revision: int, initial_end: bool) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"resourceVersion": str(revision), "creationTimestamp": None}
+    if initial_end:
+        metadata["annotations"] = {INITIAL_END: "true"}
+    return metadata
+
+
+class ObjectForm:
+    """Objects as they are stored: bytes are copied."""
+
+    has_head = False
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.key: tuple[Any, ...] = view.key
+
+    def one(self, key: Key, value: bytes, revision: int) -> bytes:
+        return self.view.whole(key, value, revision)
+
+    def many(self, records: Sequence[Record], revision: int, token: str, remaining: int | None) -> bytes:
+        kind = self.view.kind
+        item = self.view.item
+        return b'{"kind":"%b","apiVersion":"%b","metadata":%b,"items":[%b]}\n' % (
+            kind.list_kind.encode(),
+            kind.api_version.encode(),
+            orjson.dumps(list_meta(revision, token, remaining)),
+            b",".join([item(r.key, r.value, r.revision) for r in records]),
+        )
+
+    def event(self, kind: str, key: Key, value: bytes, revision: int, first: bool) -> bytes:  # noqa: ARG002
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), self.view.whole(key, value, revision))
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes:
+        kind = self.view.kind
+        metadata = _bookmark_metadata(revision, initial_end)
+        obj = {"kind": kind.kind, "apiVersion": kind.api_version, "metadata": metadata}
+        return orjson.dumps({"type": "BOOKMARK", "object": obj}) + b"\n"
+
+
+class PartialForm:
+    """Metadata only."""
+
+    has_head = False
+
+    def __init__(self, view: View, media: Media) -> None:
+        self.view = view
+        self._head = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{media.version}"}
+        self._item_head = {} if media.bare else self._head
+        self.key: tuple[Any, ...] = ("partial", media.version, *view.key)
+
+    def _metadata(self, key: Key, value: bytes, revision: int) -> dict[str, Any]:
+        metadata: dict[str, Any] = self.view.decoded(key, value, revision)["metadata"]
+        return metadata
+
+    def one(self, key: Key, value: bytes, revision: int) -> bytes:
+        return orjson.dumps({**self._head, "metadata": self._metadata(key, value, revision)})
+
+    def many(self, records: Sequence[Record], revision: int, token: str, remaining: int | None) -> bytes:
+        return orjson.dumps(
+            {
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": self._head["apiVersion"],
+                "metadata": list_meta(revision, token, remaining),
+                "items": [{**self._item_head, "metadata": self._metadata(r.key, r.value, r.revision)} for r in records],
+            }
+        )
+
+    def event(self, kind: str, key: Key, value: bytes, revision: int, first: bool) -> bytes:  # noqa: ARG002
+        obj = {**self._head, "metadata": self._metadata(key, value, revision)}
+        return orjson.dumps({"type": kind, "object": obj}) + b"\n"
+
+    def bookmark(self, revision: int, initial_end: bool) -> bytes:
+        obj = {**self._head, "metadata": _bookmark_metadata(revision, initial_end)}
+        return orjson.dumps({"type": "BOOKMARK", "object": obj}) + b"\n"

@@ -1,0 +1,208 @@
+"""The Kubernetes API as one bare ASGI application: paths → authentication → world → authorization → verb.
+
+Mounted by the app shell beside its FastAPI routes, since a route costs several times what a whole GET does here. Every
+error of every layer below becomes an answer here (errors.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from apiserver.auth.authn import Authenticator
+from apiserver.auth.denial import denial
+from apiserver.auth.impersonation import impersonated
+from apiserver.auth.user import Attributes, Decision, User
+from apiserver.endpoints import discovery, openapi, reads, writes
+from apiserver.endpoints.asking import Asking
+from apiserver.endpoints.errors import NoSuchPath, answer
+from apiserver.endpoints.everywhere import kind_everywhere
+from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
+from apiserver.endpoints.health import health
+from apiserver.endpoints.paths import Place, Route, Scope, parse
+from apiserver.endpoints.realms import Judge, Kinds, Realm, Realms, Targets, World, fleet, loading, unserved
+from apiserver.endpoints.scale import get_scale
+from apiserver.endpoints.version import server_version
+from apiserver.endpoints.watch import watch
+from apiserver.endpoints.writes import Writes
+from apiserver.model.errors import StatusError, method_not_allowed, no_such_resource
+from apiserver.registry.served import ServedKind
+from apiserver.settings import ServerSettings
+from apiserver.storage.protocol import Store
+
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_READ_SUBRESOURCES = frozenset({"", "status"})
+
+
+class KubernetesAPI:
+    """An ASGI application. One per process: it owns the watch hub of `store`."""
+
+    def __init__(
+        self,
+        store: Store,
+        catalog: Kinds,
+        authenticator: Authenticator,
+        authorizer: Judge,
+        settings: ServerSettings,
+        targets: Targets,
+    ) -> None:
+        self.settings = settings
+        self._authenticator = authenticator
+        self._realms = Realms(Realm(store, catalog, authorizer), targets)
+        self._writes = Writes(self._realms.main.store)
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        """`scope["path"]` is the whole path from the server's root; other scopes than http are closed."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await receive()
+                await send({"type": "websocket.close", "code": 1000})
+            return
+        exchange = Exchange(scope, receive, send)
+        try:
+            await self._serve(exchange)
+        except ConnectionError:
+            return
+        except Exception as error:
+            await answer(exchange, error)
+
+    def end_watches(self) -> None:
+        """Of the control plane's store; other requests go on. For a process that is told to stop."""
+        self._realms.main.hub.close()
+
+    def close(self) -> None:
+        """Ends every watch and the threads of writes."""
+        self._realms.main.hub.close()
+        self._writes.close()
+
+    async def _serve(self, exchange: Exchange) -> None:
+        place = parse(exchange.path)
+        user = self._authenticator.authenticate(exchange.scope)  # type: ignore[arg-type]
+        world = self._realms.world(place)
+        judge = world.realm.authorizer
+        user = impersonated(user, exchange.headers, world.name, lambda a: judge.authorize(world.name, user, a))
+        verb = _verb(exchange, place)
+        decision = self._authorize(world, user, attributes(place, verb))
+        self._check_served(world, decision)
+        if not decision.allowed:
+            raise denial(user, attributes(place, verb), decision.reason)
+        if place.route is Route.RESOURCE:
+            await self._resource(exchange, user, world, place, verb)
+            return
+        await self._other(exchange, world, place)
+
+    def _token_user(self, token: str) -> User | None:
+        scope = {"headers": [(b"authorization", b"Bearer " + token.encode())]}
+        try:
+            return self._authenticator.authenticate(scope)
+        except StatusError:
+            return None
+
+    @staticmethod
+    def _authorize(world: World, user: User, asked: Attributes) -> Decision:
+        return world.realm.authorizer.authorize(world.name, user, asked)
+
+    def _check_served(self, world: World, decision: Decision) -> None:
+        """503 until what would be read is complete."""
+        if world.record is not None:
+            error = unserved(world.record, show_errors=decision.allowed)
+            if error is not None:
+                raise error
+        elif world.scope is Scope.EVERY and not fleet(world.realm).loaded:
+            raise loading(fleet(world.realm))
+
+    async def _resource(self, exchange: Exchange, user: User, world: World, place: Place, verb: str) -> None:
+        kind = kind_of(world, place)
+        if kind.deprecated and kind.deprecation_warning:
+            exchange.warnings.append(kind.deprecation_warning)
+        asking = Asking(exchange, user, world, place, kind, self._token_user)
+        if verb in ("get", "list", "watch"):
+            await _reader(asking, verb)(asking)
+            return
+        if world.cluster is None:
+            raise method_not_allowed("only reading is possible in the `*` logical cluster")
+        await self._writes.serve(asking, verb)
+
+    async def _other(self, exchange: Exchange, world: World, place: Place) -> None:
+        if exchange.method not in ("GET", "HEAD"):
+            raise method_not_allowed()
+        match place.route:
+            case Route.HEALTH:
+                await health(exchange, place, self._realms)
+            case Route.SERVER_VERSION:
+                await server_version(exchange)
+            case Route.OPENAPI_V2 | Route.OPENAPI_V3 | Route.OPENAPI_DOCUMENT:
+                await openapi.serve(exchange, world, place)
+            case Route.INDEX | Route.API | Route.APIS | Route.GROUP | Route.VERSION:
+                await discovery.serve(exchange, world, place)
+            case Route.METRICS:
+                raise StatusError(501, "NotImplemented", "metrics are the server's, at /metrics: no workspace has any")
+            case _:
+                raise NoSuchPath
+
+
+def _verb(exchange: Exchange, place: Place) -> str:
+    """Kubernetes' verb, or the method in lower case outside resources."""
+    method = exchange.method
+    if place.route is not Route.RESOURCE:
+        return method.lower()
+    if method in ("GET", "HEAD"):
+        if exchange.scope["query_string"] and exchange.flag("watch"):
+            return "watch"
+        return "get" if place.name else "list"
+    if method == "DELETE":
+        return "delete" if place.name else "deletecollection"
+    verb = _VERBS.get(method)
+    if verb is None:
+        raise method_not_allowed()
+    return verb
+
+
+def attributes(place: Place, verb: str) -> Attributes:
+    """What the authorizer is asked. A namespace counts as being inside itself, as in Kubernetes."""
+    if place.route is not Route.RESOURCE:
+        return Attributes(verb, path=place.rest)
+    namespace = place.namespace
+    if place.resource == "namespaces" and not place.group:
+        namespace = place.name
+    return Attributes(verb, place.group, place.version, place.resource, place.subresource, namespace, place.name)
+
+
+def kind_of(world: World, place: Place) -> ServedKind:
+    """Raises NoSuchPath for an unknown group or version, StatusError 404 for an unknown resource in a known one."""
+    if world.cluster is None:
+        found = kind_everywhere(world.realm, place.group, place.version, place.resource)
+        if found is None:
+            raise no_such_resource()
+        return found
+    kinds = world.realm.catalog.kinds(world.cluster)
+    found = kinds.by_resource(place.group, place.version, place.resource)
+    if found is None:
+        if place.version not in kinds.groups().get(place.group, ()):
+            raise NoSuchPath
+        raise no_such_resource()
+    if bool(place.namespace) and not found.namespaced:
+        raise no_such_resource()
+    if found.namespaced and not place.namespace and place.name:
+        raise no_such_resource()
+    return found
+
+
+def _reader(asking: Asking, verb: str) -> Callable[[Asking], Awaitable[None]]:
+    """Raises StatusError 404 or 405."""
+    kind, subresource = asking.kind, asking.place.subresource
+    if subresource and subresource not in kind.subresources:
+        raise no_such_resource()
+    if not kind.storage or verb not in kind.verbs:
+        raise method_not_allowed()
+    if verb == "watch":
+        return watch
+    if verb == "list":
+        return reads.list_
+    if subresource == "scale":
+        return get_scale
+    if subresource not in _READ_SUBRESOURCES:
+        raise method_not_allowed()
+    return reads.get
+
+
+__all__ = ["KubernetesAPI", "writes"]

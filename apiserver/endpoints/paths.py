@@ -1,0 +1,126 @@
+"""Request paths, taken apart: which world is meant, and what in it. Pure; called once per request by kube.py.
+
+    /clusters/root:shop/api/v1/namespaces/web/configmaps/a   → workspace root:shop; GET v1 configmaps a in web
+    /clusters/*/apis/apps/v1/deployments                     → all workspaces
+    /targets/root:infra:edge/version                         → the embedded sync target edge of root:infra
+    /api/v1/namespaces                                       → the root workspace
+
+Trailing slashes mean nothing. Whether a world or a resource exists is for others to say.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from apiserver.model.paths import ROOT, WILDCARD
+
+
+class Scope(Enum):
+    """What kind of world a path names."""
+
+    WORKSPACE = "workspace"
+    EVERY = "every workspace"
+    TARGET = "target"
+
+
+class Route(Enum):
+    """What is asked for inside a world."""
+
+    RESOURCE = "resource"
+    INDEX = "index"
+    API = "api"
+    APIS = "apis"
+    GROUP = "group"
+    VERSION = "version"
+    OPENAPI_V2 = "openapi v2"
+    OPENAPI_V3 = "openapi v3"
+    OPENAPI_DOCUMENT = "openapi document"
+    SERVER_VERSION = "server version"
+    HEALTH = "health"
+    METRICS = "metrics"
+    NOWHERE = "nowhere"
+
+
+class Place(NamedTuple):
+    """A request's path, read.
+
+    `world`: a workspace path or logical cluster name, `*`, or `<workspace path>:<target name>`. `rest`: the path inside
+    the world, without a trailing slash, as RBAC's nonResourceURLs name it. The remaining fields are "" where the route
+    has none; `name` also holds the health check asked for and the OpenAPI document's key.
+    """
+
+    scope: Scope
+    world: str
+    rest: str
+    route: Route
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+
+HEALTH = frozenset({"healthz", "livez", "readyz"})
+_FIXED = {
+    "": Route.INDEX,
+    "/api": Route.API,
+    "/apis": Route.APIS,
+    "/version": Route.SERVER_VERSION,
+    "/openapi/v2": Route.OPENAPI_V2,
+    "/openapi/v3": Route.OPENAPI_V3,
+    "/metrics": Route.METRICS,
+}
+
+
+def parse(path: str) -> Place:
+    """Of a decoded request path."""
+    scope, world, rest = _world(path)
+    rest = rest.rstrip("/")
+    fixed = _FIXED.get(rest)
+    if fixed is not None:
+        return Place(scope, world, rest or "/", fixed)
+    parts = rest.split("/")[1:]
+    match parts:
+        case ["api", version, *below]:
+            return _resource(Place(scope, world, rest, Route.VERSION, "", version), below)
+        case ["apis", group]:
+            return Place(scope, world, rest, Route.GROUP, group)
+        case ["apis", group, version, *below]:
+            return _resource(Place(scope, world, rest, Route.VERSION, group, version), below)
+        case ["openapi", "v3", *key]:
+            return Place(scope, world, rest, Route.OPENAPI_DOCUMENT, name="/".join(key))
+        case [check, *below] if check in HEALTH and len(below) < 2:
+            return Place(scope, world, rest, Route.HEALTH, resource=check, name="/".join(below))
+    return Place(scope, world, rest, Route.NOWHERE)
+
+
+def _world(path: str) -> tuple[Scope, str, str]:
+    """Scope, world's name and what follows."""
+    if path.startswith("/clusters/"):
+        world, slash, rest = path[10:].partition("/")
+        return (Scope.EVERY if world == WILDCARD else Scope.WORKSPACE), world, slash + rest
+    if path.startswith("/targets/"):
+        world, slash, rest = path[9:].partition("/")
+        return Scope.TARGET, world, slash + rest
+    return Scope.WORKSPACE, ROOT, path
+
+
+def _resource(at: Place, parts: list[str]) -> Place:
+    """What follows `/api/v1` or `/apis/<group>/<version>`."""
+    namespace = ""
+    if not parts:
+        return at
+    if "" in parts:
+        return at._replace(route=Route.NOWHERE)
+    if parts[0] == "namespaces" and len(parts) > 2 and (len(parts) > 3 or parts[2] not in {"status", "finalize"}):
+        namespace, parts = parts[1], parts[2:]
+    name = parts[1] if len(parts) > 1 else ""
+    return at._replace(
+        route=Route.RESOURCE,
+        resource=parts[0],
+        namespace=namespace,
+        name=name,
+        subresource="/".join(parts[2:]),
+    )

@@ -1,0 +1,270 @@
+"""Kubernetes' protobuf bodies, read into the objects that their JSON would give.
+
+Typed Go clients send built-in kinds in this form and do not fall back to JSON when it is refused. Nothing is ever
+encoded: a client decodes by the answer's Content-Type, which is JSON's. The decoder is driven by tables
+(protobuf_messages.json), which protobuf_generate.py distils from Kubernetes' own definitions.
+
+A body is `k8s\\0` and an Unknown {1: TypeMeta {1: apiVersion, 2: kind}, 2: raw}. Zero values of fields that Go does not
+keep as pointers are always on the wire: those that its JSON leaves out are left out here.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from apiserver.model.errors import bad_request
+
+MAGIC = b"k8s\0"
+REPEATED, MAP, OMITEMPTY, POINTER, INLINE = 1, 2, 4, 8, 16
+"""Flags of a field in the tables."""
+
+_MAX_DEPTH = 200
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+Object = dict[str, Any]
+
+
+class Malformed(Exception):
+    """The bytes are no message of the kind."""
+
+
+class Field(NamedTuple):
+    """`type`: a scalar's name or a message's; of a map, its values'."""
+
+    json: str
+    type: str
+    flags: int
+
+
+@cache
+def messages() -> dict[str, dict[int, Field]]:
+    """Every message by name, its fields by number."""
+    text = Path(__file__).with_name("protobuf_messages.json").read_bytes()
+    return {name: {n: Field(json, kind, flags) for n, json, kind, flags in fields}
+            for name, fields in orjson.loads(text).items()}  # fmt: skip
+
+
+@cache
+def _kinds() -> dict[tuple[str, str, str], str]:
+    """Message names by (first label of the group, version, kind)."""
+    found = {}
+    for name in messages():
+        *_, package, version, kind = name.split(".")
+        found[package, version, kind] = name
+    return found
+
+
+def decode(body: bytes) -> Object:
+    """Raises StatusError 400."""
+    if not body.startswith(MAGIC):
+        raise bad_request("the body is not of Kubernetes' protobuf form: it does not begin with its mark")
+    try:
+        unknown = {number: value for number, _, value in _fields(memoryview(body)[len(MAGIC) :])}
+        meta = {number: bytes(value).decode() for number, _, value in _fields(unknown.get(1, memoryview(b"")))}
+        api_version, kind = meta.get(1, ""), meta.get(2, "")
+        found = _message(unknown.get(2, memoryview(b"")), _message_of(api_version, kind), 0)
+    except (Malformed, ValueError, TypeError, IndexError, struct.error, OverflowError) as error:
+        raise bad_request(f"the protobuf body cannot be read: {error}") from None
+    return {"apiVersion": api_version, "kind": kind, **found}
+
+
+def _message_of(api_version: str, kind: str) -> str:
+    group, _, version = api_version.rpartition("/")
+    package = group.partition(".")[0] or "core"
+    name = _kinds().get((package, version, kind)) or _kinds().get(("meta", "v1", kind))
+    if name is None:
+        raise Malformed(f"no kind {kind!r} in {api_version!r} has a protobuf form")
+    return name
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise Malformed("a number is too long")
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
+    """Number, wire type and raw value of each field in order."""
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = _varint(data, at)
+        wire = tag & 7
+        value: Any
+        if wire == 0:
+            value, at = _varint(data, at)
+        elif wire == 2:
+            size, at = _varint(data, at)
+            if at + size > end:
+                raise Malformed("a field ends behind its message")
+            value = data[at : at + size]
+            at += size
+        elif wire in (1, 5):
+            size = 8 if wire == 1 else 4
+            value = struct.unpack("<d" if wire == 1 else "<f", data[at : at + size])[0]
+            at += size
+        else:
+            raise Malformed(f"unknown wire type {wire}")
+        yield tag >> 3, wire, value
+
+
+def _message(data: memoryview, name: str, depth: int) -> Any:
+    special = _SPECIAL.get(name.rpartition(".")[2])
+    if special is not None:
+        return special(data, name, depth)
+    if depth > _MAX_DEPTH:
+        raise Malformed("it is nested too deeply")
+    table = messages()[name]
+    out: Object = {}
+    for number, _, raw in _fields(data):
+        field = table.get(number)
+        if field is None:
+            continue
+        if field.flags & MAP:
+            key, value = _entry(raw, field.type, depth)
+            out.setdefault(field.json, {})[key] = value
+            continue
+        value = _value(raw, field.type, depth)
+        if field.flags & INLINE:
+            out.update(value)
+        elif field.flags & REPEATED:
+            out.setdefault(field.json, []).append(value)
+        elif _printed(field, value):
+            out[field.json] = value
+    return out
+
+
+def _printed(field: Field, value: Any) -> bool:
+    """Whether Go's JSON has the field: an absent time never, a zero only if it was set on purpose."""
+    if value is None:
+        return False
+    if field.flags & POINTER or not field.flags & OMITEMPTY:
+        return True
+    return value not in ("", 0, False) or isinstance(value, dict)
+
+
+def _entry(data: memoryview, kind: str, depth: int) -> tuple[str, Any]:
+    """A map's entry: {1: key, 2: value}."""
+    key, value = "", _value(memoryview(b""), kind, depth) if "." in kind or kind in ("string", "bytes") else None
+    for number, _, raw in _fields(data):
+        if number == 1:
+            key = bytes(raw).decode()
+        else:
+            value = _value(raw, kind, depth)
+    return key, value
+
+
+def _value(raw: Any, kind: str, depth: int) -> Any:
+    match kind:
+        case "string":
+            return bytes(raw).decode()
+        case "bool":
+            return bool(raw)
+        case "bytes":
+            return base64.b64encode(raw).decode()
+        case "double" | "float":
+            return raw
+        case _ if "." in kind:
+            return _message(raw, kind, depth + 1)
+        case _:
+            return raw - (1 << 64) if raw >= 1 << 63 else raw
+
+
+def _by_number(data: memoryview) -> dict[int, Any]:
+    return {number: value for number, _, value in _fields(data)}
+
+
+def _moment(data: memoryview) -> datetime | None:
+    found = _by_number(data)
+    seconds, nanos = found.get(1, 0), found.get(2, 0)
+    if 1 not in found and not nanos:
+        return None
+    seconds = seconds - (1 << 64) if seconds >= 1 << 63 else seconds
+    if seconds < -62135596800 or (seconds == -62135596800 and not nanos):
+        return None
+    return _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
+
+
+def _time(data: memoryview, _: str, __: int) -> str | None:
+    at = _moment(data)
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ") if at else None
+
+
+def _micro_time(data: memoryview, _: str, __: int) -> str | None:
+    at = _moment(data)
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if at else None
+
+
+def _quantity(data: memoryview, _: str, __: int) -> str:
+    return bytes(_by_number(data).get(1, b"")).decode() or "0"
+
+
+def _int_or_string(data: memoryview, _: str, depth: int) -> Any:
+    found = _by_number(data)
+    if found.get(1):
+        return bytes(found.get(3, b"")).decode()
+    return _value(found.get(2, 0), "int32", depth)
+
+
+def _raw_json(data: memoryview, _: str, __: int) -> Any:
+    raw = bytes(_by_number(data).get(1, b""))
+    if not raw:
+        return None
+    return decode(raw) if raw.startswith(MAGIC) else orjson.loads(raw)
+
+
+def _items(data: memoryview, _: str, __: int) -> list[str]:
+    return [bytes(value).decode() for number, _, value in _fields(data) if number == 1]
+
+
+def _schema(data: memoryview, name: str, depth: int) -> Any:
+    return _message(data, name.rpartition(".")[0] + ".JSONSchemaProps", depth + 1)
+
+
+def _schema_or_list(data: memoryview, name: str, depth: int) -> Any:
+    found = list(_fields(data))
+    schemas = [_schema(value, name, depth) for number, _, value in found if number == 2]
+    single = [_schema(value, name, depth) for number, _, value in found if number == 1]
+    return schemas or (single[0] if single else None)
+
+
+def _schema_or_bool(data: memoryview, name: str, depth: int) -> Any:
+    found = _by_number(data)
+    return _schema(found[2], name, depth) if 2 in found else bool(found.get(1))
+
+
+def _schema_or_strings(data: memoryview, name: str, depth: int) -> Any:
+    found = list(_fields(data))
+    strings = [bytes(value).decode() for number, _, value in found if number == 2]
+    single = [_schema(value, name, depth) for number, _, value in found if number == 1]
+    return strings or (single[0] if single else None)
+
+
+_SPECIAL: dict[str, Callable[[memoryview, str, int], Any]] = {
+    "Time": _time,
+    "MicroTime": _micro_time,
+    "Quantity": _quantity,
+    "IntOrString": _int_or_string,
+    "FieldsV1": _raw_json,
+    "JSON": _raw_json,
+    "RawExtension": _raw_json,
+    "ExtraValue": _items,
+    "Verbs": _items,
+    "JSONSchemaPropsOrArray": _schema_or_list,
+    "JSONSchemaPropsOrBool": _schema_or_bool,
+    "JSONSchemaPropsOrStringArray": _schema_or_strings,
+}

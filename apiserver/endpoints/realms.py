@@ -1,0 +1,169 @@
+"""Which world a request is in: a workspace, every workspace, or an embedded sync target.
+
+A *realm* is one store with its catalog and watch hub: the control plane's, and one for each embedded target. A *world*
+is the part of a realm that a request sees. Called by kube.py for each request: point reads, so that every worker sees
+at once what the reconciler wrote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from apiserver.auth.rbac import Rules
+from apiserver.auth.user import Attributes, Decision, User
+from apiserver.endpoints.hub import Hub
+from apiserver.endpoints.paths import Place, Scope
+from apiserver.model.errors import StatusError, unavailable
+from apiserver.model.paths import ROOT, WILDCARD
+from apiserver.registry.builtin import workspace_builtins
+from apiserver.registry.kindtable import KindTable
+from apiserver.registry.tree import (
+    FLEET_KEY,
+    FleetRecord,
+    WorkspaceRecord,
+    cluster_key,
+    workspace_key,
+)
+from apiserver.storage.protocol import Store
+
+TARGET_CLUSTER = "target"
+"""The logical cluster of every key in an embedded target's store."""
+
+
+class Kinds(Protocol):
+    """What is served where: registry/catalog.py's Catalog, or a fixed table."""
+
+    def kinds(self, cluster: str) -> KindTable: ...
+
+
+class Judge(Protocol):
+    """Who may do what in a realm: auth/rbac.py's Authorizer."""
+
+    def authorize(self, cluster: str, user: User, attributes: Attributes) -> Decision: ...
+
+    def rules(self, cluster: str, user: User, namespace: str) -> Rules: ...
+
+
+class Realm:
+    """One store and what belongs to it."""
+
+    __slots__ = ("authorizer", "catalog", "hub", "store")
+
+    def __init__(self, store: Store, catalog: Kinds, authorizer: Judge) -> None:
+        self.store = store
+        self.catalog = catalog
+        self.authorizer = authorizer
+        self.hub = Hub(store)
+
+
+class Targets(Protocol):
+    """The embedded sync targets of this process (targets.py)."""
+
+    def realm(self, workspace: str, name: str) -> Realm | None:
+        """None: there is no such target."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """`cluster`: logical cluster name, None for every workspace. `record`: the workspace's, None in other worlds."""
+
+    realm: Realm
+    scope: Scope
+    cluster: str | None
+    record: WorkspaceRecord | None = None
+
+    @property
+    def path(self) -> str:
+        """The workspace's path; "" in other worlds."""
+        return self.record.path if self.record else ""
+
+    def kinds(self) -> KindTable:
+        """All that is served here; across workspaces, what every workspace has."""
+        return workspace_builtins() if self.cluster is None else self.realm.catalog.kinds(self.cluster)
+
+    @property
+    def name(self) -> str:
+        """As the authorizer knows it."""
+        return WILDCARD if self.cluster is None else self.cluster
+
+
+@lru_cache(4096)
+def _record(value: bytes) -> WorkspaceRecord:
+    return WorkspaceRecord.decode(value)
+
+
+@lru_cache(16)
+def _fleet(value: bytes) -> FleetRecord:
+    return FleetRecord.decode(value)
+
+
+def fleet(store_realm: Realm) -> FleetRecord:
+    found = store_realm.store.get(FLEET_KEY)
+    return _fleet(found.value) if found else FleetRecord()
+
+
+class Realms:
+    """Finds worlds."""
+
+    def __init__(self, main: Realm, targets: Targets) -> None:
+        self.main = main
+        self._targets = targets
+
+    def world(self, place: Place) -> World:
+        """Raises StatusError: 404 for what does not exist, 503 for what may still come.
+
+        A workspace without a good commit is found (`unserved` says why it cannot answer): who may know that is decided
+        later.
+        """
+        match place.scope:
+            case Scope.EVERY:
+                return World(self.main, place.scope, None)
+            case Scope.TARGET:
+                return self._target(place.world)
+            case _:
+                return self._workspace(place.world)
+
+    def _target(self, world: str) -> World:
+        workspace, _, name = world.rpartition(":")
+        realm = self._targets.realm(workspace, name) if workspace else None
+        if realm is None:
+            if not fleet(self.main).loaded:
+                raise loading(fleet(self.main))
+            raise _unknown(f'embedded sync target "{world}" not found')
+        return World(realm, Scope.TARGET, TARGET_CLUSTER)
+
+    def _workspace(self, name: str) -> World:
+        store = self.main.store
+        found = store.get(workspace_key(name)) if ":" in name or name == ROOT else None
+        if found is None:
+            index = store.get(cluster_key(name))
+            found = store.get(workspace_key(index.value.decode())) if index else None
+        if found is None:
+            at = fleet(self.main)
+            if not at.loaded:
+                raise loading(at)
+            raise _unknown(f'workspace "{name}" not found')
+        record = _record(found.value)
+        return World(self.main, Scope.WORKSPACE, record.cluster, record)
+
+
+def loading(at: FleetRecord) -> StatusError:
+    """503: the fleet is not read yet."""
+    progress = f" ({at.done} of {at.total} workspaces)" if at.total else ""
+    return unavailable(f"the fleet is being loaded{progress}; please try again")
+
+
+def unserved(record: WorkspaceRecord, *, show_errors: bool) -> StatusError | None:
+    """Why a workspace cannot answer yet: None if it can. `show_errors`: the asker may read it."""
+    if record.served:
+        return None
+    if not record.errors:
+        return unavailable(f'workspace "{record.path}" is being loaded; please try again')
+    told = ": " + "; ".join(record.errors) if show_errors else ""
+    return unavailable(f'workspace "{record.path}" has had no good commit yet{told}', retry_after=5)
+
+
+def _unknown(message: str) -> StatusError:
+    return StatusError(404, "NotFound", message)

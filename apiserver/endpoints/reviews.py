@@ -1,0 +1,117 @@
+"""Reviews: questions about rights and identity, sent as POST and answered, never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from apiserver.auth.authn import authenticated
+from apiserver.auth.user import Attributes, User
+from apiserver.endpoints import bodies
+from apiserver.endpoints.asking import Asking
+from apiserver.model import clock
+from apiserver.model.errors import Cause, StatusError, invalid, method_not_allowed
+from apiserver.registry.rest import check_identity
+
+Object = dict[str, Any]
+
+
+async def review(asking: Asking) -> None:
+    """201 with the review's status filled in. Raises StatusError 400, 404, 422."""
+    body = await asking.exchange.body()
+    obj, _ = bodies.read_object(body, asking.exchange.header(b"content-type"))
+    check_identity(asking.kind, obj, asking.place.namespace, "")
+    answer = _REVIEWS.get(asking.kind.kind)
+    if answer is None:
+        raise method_not_allowed()
+    metadata = dict(obj.get("metadata") or {})
+    metadata.setdefault("creationTimestamp", None)
+    obj["metadata"] = metadata
+    obj["status"] = answer(asking, obj.get("spec") or {}, obj)
+    await asking.exchange.answer(201, orjson.dumps(obj))
+
+
+def _self_access(asking: Asking, spec: Object, _: Object) -> Object:
+    return _judge(asking, asking.user, spec)
+
+
+def _access(asking: Asking, spec: Object, _: Object) -> Object:
+    return _judge(asking, _user(asking, spec), spec)
+
+
+def _local_access(asking: Asking, spec: Object, _: Object) -> Object:
+    namespace = (spec.get("resourceAttributes") or {}).get("namespace", "")
+    if namespace != asking.place.namespace:
+        why = f'Invalid value: "{namespace}": must match metadata.namespace'
+        raise _invalid(asking, why, "spec.resourceAttributes.namespace")
+    return _judge(asking, _user(asking, spec), spec)
+
+
+def _judge(asking: Asking, user: User, spec: Object) -> Object:
+    world = asking.world
+    decision = world.realm.authorizer.authorize(world.name, user, _attributes(asking, spec))
+    found: Object = {"allowed": decision.allowed}
+    if decision.reason:
+        found["reason"] = decision.reason
+    return found
+
+
+def _attributes(asking: Asking, spec: Object) -> Attributes:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if (resource is None) == (path is None):
+        why = "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        raise _invalid(asking, why, "spec.resourceAttributes")
+    if path is not None:
+        return Attributes(str(path.get("verb", "")), path=str(path.get("path", "")) or "/")
+    resource = resource or {}
+    fields = ("verb", "group", "version", "resource", "subresource", "namespace", "name")
+    verb, group, version, name, subresource, namespace, one = (str(resource.get(f) or "") for f in fields)
+    return Attributes(verb, group, version, name, subresource, namespace, one)
+
+
+def _user(asking: Asking, spec: Object) -> User:
+    """The user that a review names."""
+    if not spec.get("user") and not spec.get("groups"):
+        raise _invalid(asking, 'Invalid value: "": at least one of user or group must be specified', "spec.user")
+    extra = {k: tuple(v) for k, v in (spec.get("extra") or {}).items()}
+    return User(str(spec.get("user") or ""), tuple(spec.get("groups") or ()), str(spec.get("uid") or ""), extra)
+
+
+def _rules(asking: Asking, spec: Object, _: Object) -> Object:
+    namespace = str(spec.get("namespace") or "")
+    if not namespace:
+        raise StatusError(400, "BadRequest", "no namespace on request")
+    world = asking.world
+    return world.realm.authorizer.rules(world.name, asking.user, namespace).as_json()
+
+
+def _self(asking: Asking, _: Object, obj: Object) -> Object:
+    obj["metadata"]["creationTimestamp"] = clock.now()
+    return {"userInfo": asking.user.as_json()}
+
+
+def _token(asking: Asking, spec: Object, _: Object) -> Object:
+    token = spec.get("token")
+    if not token:
+        raise _invalid(asking, "Required value: token must be specified", "spec.token")
+    user = asking.token_user(str(token))
+    if user is None:
+        return {"authenticated": False, "user": {}, "error": "the token is not known"}
+    return {"authenticated": True, "user": authenticated(user).as_json()}
+
+
+def _invalid(asking: Asking, why: str, field: str) -> StatusError:
+    reason = "FieldValueRequired" if why.startswith("Required") else "FieldValueInvalid"
+    return invalid(asking.kind.kind, asking.kind.group, "", [Cause(reason, why, field)])
+
+
+_REVIEWS: dict[str, Callable[[Asking, Object, Object], Object]] = {
+    "SelfSubjectAccessReview": _self_access,
+    "SubjectAccessReview": _access,
+    "LocalSubjectAccessReview": _local_access,
+    "SelfSubjectRulesReview": _rules,
+    "SelfSubjectReview": _self,
+    "TokenReview": _token,
+}

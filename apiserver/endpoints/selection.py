@@ -1,0 +1,131 @@
+"""Label and field selectors against stored objects.
+
+`metadata.name` and `metadata.namespace` are answered from the key alone; only the rest needs the object decoded. Used
+by lists, watches and deletecollection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from apiserver.model.errors import bad_request
+from apiserver.model.keys import Key
+from apiserver.model.selectors import LabelSelector, parse_fields, parse_labels
+
+Object = dict[str, Any]
+Reader = Callable[[Object], str]
+
+
+def _text(value: Any) -> str:
+    """As field selectors compare it: false and 0 are spelled out, absent is ""."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def at(path: str, absent: str = "") -> Reader:
+    """Reads a dotted path; `absent` where it leads nowhere."""
+    parts = path.split(".")
+
+    def read(obj: Object) -> str:
+        value: Any = obj
+        for part in parts:
+            if not isinstance(value, dict) or part not in value:
+                return absent
+            value = value[part]
+        return _text(value)
+
+    return read
+
+
+def _paths(*paths: str) -> dict[str, Reader]:
+    return {path: at(path) for path in paths}
+
+
+def _event_source(obj: Object) -> str:
+    return _text((obj.get("source") or {}).get("component")) or _text(obj.get("reportingComponent"))
+
+
+_REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+
+FIELDS: Mapping[tuple[str, str], Mapping[str, Reader]] = {
+    ("", "events"): {
+        **_paths(*(f"involvedObject.{f}" for f in _REFERENCE), "reason", "type", "reportingComponent"),
+        "source": _event_source,
+    },
+    ("events.k8s.io", "events"): _paths(
+        *(f"regarding.{f}" for f in _REFERENCE), "reason", "type", "reportingController"
+    ),
+    ("", "namespaces"): {"status.phase": at("status.phase", "Active")},
+    ("", "secrets"): _paths("type"),
+    ("", "services"): _paths("spec.clusterIP", "spec.type"),
+    ("", "nodes"): {"spec.unschedulable": at("spec.unschedulable", "false")},
+    ("", "pods"): {
+        **_paths(
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ),
+        "spec.hostNetwork": at("spec.hostNetwork", "false"),
+    },
+    ("", "replicationcontrollers"): {"status.replicas": at("status.replicas", "0")},
+    ("apps", "replicasets"): {"status.replicas": at("status.replicas", "0")},
+    ("batch", "jobs"): {"status.successful": at("status.succeeded", "0")},
+    ("certificates.k8s.io", "certificatesigningrequests"): _paths("spec.signerName"),
+}
+"""What may be selected by besides metadata.name and metadata.namespace."""
+
+
+class Selection:
+    """Both selectors of one request. `name` and `namespace`: values demanded by equality, None if not."""
+
+    __slots__ = ("_checks", "_keys", "labels", "name", "namespace")
+
+    def __init__(self, group: str, resource: str, labels: str, fields: str) -> None:
+        """Raises StatusError 400 on selectors that cannot be read or name unknown fields."""
+        self.labels: LabelSelector = parse_labels(labels)
+        self.name: str | None = None
+        self.namespace: str | None = None
+        self._keys: list[tuple[bool, str, bool]] = []
+        self._checks: list[tuple[Reader, str, bool]] = []
+        known = FIELDS.get((group, resource), {})
+        for wanted in parse_fields(fields):
+            if wanted.path in ("metadata.name", "metadata.namespace"):
+                is_name = wanted.path == "metadata.name"
+                self._keys.append((is_name, wanted.value, wanted.equal))
+                if wanted.equal and is_name:
+                    self.name = wanted.value
+                elif wanted.equal:
+                    self.namespace = wanted.value
+            elif wanted.path in known:
+                self._checks.append((known[wanted.path], wanted.value, wanted.equal))
+            else:
+                names = ", ".join(f'"{n}"' for n in ("metadata.name", "metadata.namespace", *known))
+                raise bad_request(f'"{wanted.path}" is not a known field selector: only {names}')
+
+    def __bool__(self) -> bool:
+        return bool(self.labels) or bool(self._keys) or bool(self._checks)
+
+    @property
+    def needs_object(self) -> bool:
+        """Whether keys alone do not decide."""
+        return bool(self.labels) or bool(self._checks)
+
+    def key_matches(self, key: Key) -> bool:
+        return all(((key.name if is_name else key.namespace) == value) == equal for is_name, value, equal in self._keys)
+
+    def object_matches(self, obj: Object) -> bool:
+        """What `key_matches` does not decide, on an object in the version asked for."""
+        if self.labels and not self.labels.matches(obj["metadata"].get("labels")):
+            return False
+        return all((read(obj) == value) == equal for read, value, equal in self._checks)
+
+
+EVERYTHING = Selection("", "", "", "")

@@ -1,0 +1,146 @@
+"""WATCH: a stream of events, one JSON object a line.
+
+    resourceVersion unset or 0   what there is as ADDED, then changes
+    resourceVersion N            changes after N; if the log no longer reaches back, one ERROR event with code 410
+    sendInitialEvents            what there is as ADDED, a bookmark that says so, then changes
+
+A watch first catches up by reading (a snapshot, then the log in parts, yielding between them) and joins the hub at the
+moment when it has seen all that the hub has handed out: nothing is missed and nothing comes twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from contextlib import suppress
+
+import orjson
+
+from apiserver.endpoints.asking import Asking
+from apiserver.endpoints.exchange import Exchange, Headers
+from apiserver.endpoints.forms import form_of
+from apiserver.endpoints.hub import ADDED, CHUNK, Event, Hub, Interest, Watcher
+from apiserver.endpoints.negotiation import negotiate
+from apiserver.endpoints.options import WatchOptions, too_new, watch_options
+from apiserver.endpoints.selection import Selection
+from apiserver.model.errors import expired
+from apiserver.storage.protocol import Compacted, Store
+
+_HEADERS: Headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
+_PAGE = 500
+
+
+async def watch(asking: Asking) -> None:
+    """Answers until the client goes away, the time is up or the watcher lags too far behind."""
+    exchange = asking.exchange
+    options = watch_options(exchange)
+    if asking.place.name and not options.fields:
+        exchange.query["fieldSelector"] = [f"metadata.name={asking.place.name}"]
+        options = watch_options(exchange)
+    form = form_of(asking.view, negotiate(exchange.header(b"accept"), many=False), exchange)
+    selection = Selection(asking.kind.group, asking.kind.resource, options.labels, options.fields)
+    current = asking.world.realm.store.revision()
+    if options.revision and options.revision > current:
+        raise too_new(options.revision, current)
+    interest = Interest(asking.kind.storage, asking.world.cluster, asking.namespace)
+    watcher = Watcher(interest, selection, form, options.bookmarks)
+    await exchange.start(200, _HEADERS)
+    if options.initial is False:
+        watcher.seen = options.revision or current
+    elif not options.initial:
+        watcher.seen = options.revision or 0
+    serving = asyncio.ensure_future(_serve(exchange, watcher, options, asking.world.realm.hub))
+    leaving = asyncio.ensure_future(_gone(exchange))
+    watcher.on_drop = serving.cancel
+    try:
+        await asyncio.wait({serving, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        asking.world.realm.hub.leave(watcher)
+        for task in (serving, leaving):
+            task.cancel()
+        with suppress(asyncio.CancelledError, ConnectionError):
+            await serving
+
+
+async def _gone(exchange: Exchange) -> None:
+    """Returns when the client has closed the connection. No server cancels the application for that."""
+    while (await exchange.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _serve(exchange: Exchange, watcher: Watcher, options: WatchOptions, hub: Hub) -> None:
+    loop = asyncio.get_running_loop()
+    seconds = options.timeout or random.randint(1800, 3600)  # noqa: S311 (spreads reconnects; no secret)
+    timer = loop.call_later(seconds, _time_up, watcher, hub)
+    try:
+        await exchange.chunk(b"")
+        if not await _catch_up(exchange, watcher, options, hub):
+            return
+        while data := await watcher.take():
+            await exchange.chunk(data)
+        await exchange.chunk(b"", more=False)
+    finally:
+        timer.cancel()
+        hub.leave(watcher)
+
+
+def _time_up(watcher: Watcher, hub: Hub) -> None:
+    if watcher.bookmarks and watcher.joined:
+        watcher.bookmark(hub.position)
+    watcher.close()
+
+
+async def _catch_up(exchange: Exchange, watcher: Watcher, options: WatchOptions, hub: Hub) -> bool:
+    """Sends what happened before the watch and joins the hub; False if the answer ended with an error."""
+    store = hub.store
+    seen = watcher.seen
+    if not seen:
+        seen = await _initial(exchange, watcher, store)
+        if options.initial:
+            watcher.bookmark(seen, initial_end=True)
+            await exchange.chunk(watcher.flush())
+    try:
+        while not hub.join(watcher, seen):
+            seen = await _log(exchange, watcher, store, seen)
+    except Compacted as error:
+        await exchange.chunk(watcher.flush() + _error(error), more=False)
+        return False
+    return True
+
+
+async def _initial(exchange: Exchange, watcher: Watcher, store: Store) -> int:
+    """Sends a snapshot as ADDED events; returns its revision."""
+    interest, selection, form = watcher.interest, watcher.selection, watcher.form
+    page = store.scan(*interest, limit=_PAGE)
+    while True:
+        for record in page.records:
+            if not selection.key_matches(record.key):
+                continue
+            if selection.needs_object and not selection.object_matches(
+                form.view.decoded(record.key, record.value, record.revision)
+            ):
+                continue
+            watcher.put(form.event(ADDED, record.key, record.value, record.revision, watcher.first))
+        await exchange.chunk(watcher.flush())
+        if page.more is None:
+            return page.revision
+        page = store.scan(*interest, after=page.more, limit=_PAGE, at=page.revision)
+
+
+async def _log(exchange: Exchange, watcher: Watcher, store: Store, seen: int) -> int:
+    """Sends the next part of the log after `seen`; returns how far that reaches."""
+    changes = store.changes(seen, CHUNK)
+    resource, cluster, _ = watcher.interest
+    for change in changes:
+        if change.key.resource == resource and cluster in (None, change.key.cluster):
+            watcher.offer(Event(change))
+    data = watcher.flush()
+    if data:
+        await exchange.chunk(data)
+    else:
+        await asyncio.sleep(0)
+    return changes[-1].revision if changes else seen
+
+
+def _error(error: Compacted) -> bytes:
+    return orjson.dumps({"type": "ERROR", "object": expired(str(error)).as_status()}) + b"\n"

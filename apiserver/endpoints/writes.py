@@ -1,0 +1,268 @@
+"""POST, PUT, PATCH and DELETE: bodies and options in, the registry's outcome out.
+
+The registry's write path waits for the disk, so it runs in a few threads; concurrent writers share one commit there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import orjson
+
+from apiserver.admission.writes import read_only
+from apiserver.endpoints import bodies, bulk, reviews, scale
+from apiserver.endpoints.asking import Asking
+from apiserver.endpoints.deletes import delete_answer, delete_options
+from apiserver.endpoints.exchange import Exchange
+from apiserver.endpoints.forms import YAML, as_yaml, form_of
+from apiserver.endpoints.negotiation import OBJECT, negotiate
+from apiserver.endpoints.paths import Scope
+from apiserver.endpoints.realms import fleet
+from apiserver.model import marks
+from apiserver.model.errors import (
+    Cause,
+    StatusError,
+    bad_request,
+    invalid,
+    method_not_allowed,
+    no_such_resource,
+    unsupported_media_type,
+)
+from apiserver.model.keys import Key
+from apiserver.registry import codec, deletion, rest
+from apiserver.registry.rest_options import (
+    IGNORE,
+    STRICT,
+    WARN,
+    Collection,
+    Outcome,
+    WriteOptions,
+)
+from apiserver.schema import patches
+from apiserver.storage.protocol import Store
+
+Object = dict[str, Any]
+T = TypeVar("T")
+
+_THREADS = 16
+_MAX_OPERATIONS = 10_000
+_VERB_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+
+
+class Writes:
+    """Answers writes. One per process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="write")
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def serve(self, asking: Asking, verb: str) -> None:
+        """Raises StatusError."""
+        kind, subresource = asking.kind, asking.place.subresource
+        if subresource and subresource not in kind.subresources:
+            raise no_such_resource()
+        if not kind.storage:
+            if verb != "create":
+                raise method_not_allowed()
+            await reviews.review(asking)
+            return
+        if verb not in kind.verbs and not subresource:
+            raise method_not_allowed()
+        if subresource and subresource not in ("status", "scale"):
+            raise StatusError(501, "NotImplemented", f"{kind.resource}/{subresource} is not supported")
+        if subresource and verb not in ("update", "patch"):
+            raise method_not_allowed()
+        if asking.place.name and verb == "create":
+            raise method_not_allowed()
+        await getattr(self, f"_{verb}")(asking)
+
+    async def run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    async def _create(self, asking: Asking) -> None:
+        options = write_options(asking.exchange, "create")
+        obj = await read(asking, options)
+        at, namespace = collection(asking), namespace_of(asking)
+        outcome = await self.run(lambda: rest.create(at, namespace, obj, options))
+        await answer(asking, outcome)
+
+    async def _update(self, asking: Asking) -> None:
+        options = write_options(asking.exchange, "update")
+        place, namespace, at = asking.place, namespace_of(asking), collection(asking)
+        if place.subresource == "scale":
+            body, _ = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
+            made = await self.run(lambda: scale.update(at, namespace, place.name, lambda _: body, options))
+            await asking.exchange.answer(200, orjson.dumps(made))
+            return
+        obj = await read(asking, options)
+        outcome = await self.run(lambda: rest.update(at, namespace, place.name, obj, options, place.subresource))
+        await self._settled(at, namespace, outcome, options.dry_run)
+        await answer(asking, outcome)
+
+    async def _patch(self, asking: Asking) -> None:
+        exchange, place = asking.exchange, asking.place
+        media = bodies.media_type(exchange.header(b"content-type"))
+        options = write_options(exchange, "patch", applies=media == bodies.APPLY)
+        body = await exchange.body()
+        at, namespace = collection(asking), namespace_of(asking)
+        if media == bodies.APPLY and place.subresource != "scale":
+            applied = bodies.read_apply(body)
+            outcome = await self.run(lambda: rest.apply(at, namespace, place.name, applied, options, place.subresource))
+            await self._settled(at, namespace, outcome, options.dry_run)
+            await answer(asking, outcome)
+            return
+        change = patcher(media, body)
+        if place.subresource == "scale":
+            made = await self.run(lambda: scale.update(at, namespace, place.name, change, options))
+            await exchange.answer(200, orjson.dumps(made))
+            return
+        outcome = await self.run(lambda: rest.patch(at, namespace, place.name, change, options, place.subresource))
+        await self._settled(at, namespace, outcome, options.dry_run)
+        await answer(asking, outcome)
+
+    async def _delete(self, asking: Asking) -> None:
+        options = await delete_options(asking.exchange)
+        at, namespace, name = collection(asking), namespace_of(asking), asking.place.name
+        outcome = await self.run(lambda: deletion.delete(at, namespace, name, options))
+        await self._settled(at, namespace, outcome, options.dry_run)
+        await delete_answer(asking, outcome)
+
+    async def _settled(self, at: Collection, namespace: str, outcome: Outcome, dry_run: bool) -> None:
+        """An object that went may have been the last that a terminating namespace waited for."""
+        if outcome.removed and namespace and not dry_run:
+            await self.run(lambda: sweep_terminating(at, namespace))
+
+    async def _deletecollection(self, asking: Asking) -> None:
+        options = await delete_options(asking.exchange)
+        at = collection(asking)
+        keys = bulk.matching(asking)
+        gone = await self.run(lambda: bulk.delete_all(at, keys, options))
+        await asking.exchange.answer(200, bulk.as_list(asking.kind, gone, at.store.revision()))
+
+
+def collection(asking: Asking) -> Collection:
+    """What a write is done to, with the write policy of its world."""
+    world = asking.world
+    cluster = world.cluster or ""
+    kinds = world.realm.catalog.kinds(cluster)
+    if world.scope is Scope.TARGET or world.record is None:
+        return Collection(world.realm.store, asking.kind, kinds, cluster)
+    writes = fleet(world.realm).writes
+    if writes != "ReadOnly":
+        raise StatusError(501, "NotImplemented", f"this fleet's writes are {writes}, which is not supported yet")
+    return Collection(
+        world.realm.store,
+        asking.kind,
+        kinds,
+        cluster,
+        marks={marks.CLUSTER: cluster},
+        origin={marks.ORIGIN: marks.RUNTIME},
+        admit=read_only(asking.kind, world.record),
+    )
+
+
+def namespace_of(asking: Asking) -> str:
+    """Raises StatusError 400 for a namespaced kind without one, 405 elsewhere."""
+    if asking.kind.namespaced and not asking.place.namespace:
+        raise method_not_allowed() if asking.place.name else bad_request("namespace is required")
+    return asking.place.namespace if asking.kind.namespaced else ""
+
+
+def write_options(exchange: Exchange, verb: str, *, applies: bool = False) -> WriteOptions:
+    """Raises StatusError 400, 422."""
+    causes = []
+    dry = exchange.query.get("dryRun", [])
+    if any(d != "All" for d in dry):
+        listed = " ".join(f'"{d}"' for d in dry)
+        why = f'Unsupported value: [{listed}]: supported values: "All"'
+        causes.append(Cause("FieldValueNotSupported", why, "dryRun"))
+    validation = exchange.parameter("fieldValidation") or WARN
+    if validation not in (STRICT, WARN, IGNORE):
+        why = f'Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"'
+        causes.append(Cause("FieldValueNotSupported", why, "fieldValidation"))
+    manager = exchange.parameter("fieldManager")
+    if applies and not manager:
+        causes.append(Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager"))
+    if len(manager) > 128:
+        causes.append(Cause("FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager"))
+    if not applies and exchange.parameter("force"):
+        causes.append(Cause("FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force"))
+    if causes:
+        raise invalid(_VERB_KINDS[verb], "meta.k8s.io", "", causes)
+    manager = manager or exchange.header(b"user-agent").partition("/")[0][:128] or "unknown"
+    return WriteOptions(manager, bool(dry), validation, exchange.flag("force") if applies else False)
+
+
+async def read(asking: Asking, options: WriteOptions) -> Object:
+    """The body of a POST or PUT. Fields that stand twice are an error or a warning, as unknown ones are."""
+    obj, twice = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
+    if twice and options.validation != IGNORE:
+        texts = [f'duplicate field "{field}"' for field in twice]
+        if options.validation == STRICT:
+            raise rest.strict_error(asking.kind, ", ".join(texts))
+        asking.exchange.warnings += texts
+    return obj
+
+
+def patcher(media: str, body: bytes) -> Callable[[Object], Object]:
+    """Raises StatusError 400, 413, 415."""
+    match media:
+        case bodies.MERGE:
+            patch = bodies.read_patch(body)
+            if not isinstance(patch, dict):
+                raise bad_request("error decoding patch: not an object")
+            return lambda live: patches.merge_patch(live, patch)
+        case bodies.JSON_PATCH:
+            ops = bodies.read_patch(body)
+            if not isinstance(ops, list):
+                raise bad_request("error decoding patch: not a list of operations")
+            if len(ops) > _MAX_OPERATIONS:
+                raise StatusError(
+                    413,
+                    "RequestEntityTooLarge",
+                    f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(ops)}",
+                )
+            return lambda live: _json_patched(live, ops)
+    accepted = [bodies.JSON_PATCH, bodies.MERGE, bodies.APPLY]
+    raise unsupported_media_type(
+        f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    )
+
+
+def _json_patched(live: Object, ops: list[Any]) -> Object:
+    """Raises StatusError 422 for an operation that cannot be done, a failed test among them."""
+    try:
+        made = patches.json_patch(live, ops)
+    except ValueError:
+        made = None
+    if not isinstance(made, dict):
+        raise StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
+    return made
+
+
+async def answer(asking: Asking, outcome: Outcome) -> None:
+    """The written object, in the form that the client accepts."""
+    exchange = asking.exchange
+    exchange.warnings += outcome.warnings
+    media = negotiate(exchange.header(b"accept"), many=False)
+    status = 201 if outcome.created else 200
+    body = orjson.dumps(outcome.obj)
+    if media.form != OBJECT:
+        metadata = outcome.obj["metadata"]
+        key = Key(asking.kind.storage, asking.world.cluster or "", metadata.get("namespace", ""), metadata["name"])
+        revision = int(metadata.get("resourceVersion") or 0)
+        body = form_of(asking.view, media, exchange).one(key, codec.encode(outcome.obj), revision)
+    await exchange.answer(status, as_yaml(body) if media.yaml else body, YAML if media.yaml else b"application/json")
+
+
+def sweep_terminating(at: Collection, namespace: str) -> None:
+    """Goes on with the deletion of a namespace that is under way."""
+    found = at.store.get(Key("namespaces", at.cluster, "", namespace))
+    if found is not None and b'"deletionTimestamp"' in found.value:
+        deletion.sweep(at.store, at.kinds.all(), at.cluster, namespace)

@@ -1,0 +1,77 @@
+"""What a write is asked with, and what it answers. Shared by rest.py, deletion.py and their callers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from apiserver.registry.kindtable import KindTable
+from apiserver.registry.served import ServedKind
+from apiserver.storage.protocol import Store
+
+Object = dict[str, Any]
+
+STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
+
+Admit = Callable[[str, str, Object | None], None]
+"""Called with verb, the object's name and the live object (None: it would be created), before anything is checked in
+depth. Raises StatusError to refuse the write."""
+
+
+def admit_all(verb: str, name: str, live: Object | None) -> None:
+    """The Admit that refuses nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """`manager`: the field manager. `validation`: what unknown fields are: STRICT an error, WARN a warning, IGNORE
+    nothing. `force`: an apply takes fields from other managers."""
+
+    manager: str = "unknown"
+    dry_run: bool = False
+    validation: str = WARN
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """`uid`, `revision`: preconditions, "" for none."""
+
+    dry_run: bool = False
+    uid: str = ""
+    revision: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The object after the write, in the version of the request. `removed`: it is gone; `created`: it is new."""
+
+    obj: Object
+    created: bool = False
+    removed: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """One kind in one logical cluster: what a write is done to.
+
+    `kinds`: all that is served there (storage versions, contents of namespaces). `marks`: annotations that every object
+    carries and no client removes. `origin`: annotations of an object created through the API.
+    """
+
+    store: Store
+    kind: ServedKind
+    kinds: KindTable
+    cluster: str
+    marks: Mapping[str, str] = field(default_factory=dict)
+    origin: Mapping[str, str] = field(default_factory=dict)
+    admit: Admit = admit_all
+
+    @property
+    def storage_kind(self) -> ServedKind:
+        """The version in which objects are kept."""
+        if self.kind.storage_version:
+            return self.kind
+        return self.kinds.of_storage(self.kind.storage) or self.kind

@@ -1,0 +1,49 @@
+from typing import Any
+
+import pytest
+
+from apiserver.admission.writes import read_only
+from apiserver.model.errors import StatusError
+from apiserver.registry.builtin import workspace_builtins
+from apiserver.registry.served import ServedKind
+from apiserver.registry.tree import WorkspaceRecord
+
+RECORD = WorkspaceRecord("root:shop", "abc", "root", directory="workspaces/root/shop")
+
+
+def kind(group: str, resource: str) -> ServedKind:
+    found = workspace_builtins().preferred(group, resource)
+    assert found is not None
+    return found
+
+
+def refused(live: dict[str, Any] | None) -> StatusError:
+    with pytest.raises(StatusError) as raised:
+        read_only(kind("", "configmaps"), RECORD)("update", "a", live)
+    assert raised.value.code == 403
+    return raised.value
+
+
+def annotated(**annotations: str) -> dict[str, Any]:
+    return {"metadata": {"annotations": {f"treeplane.dev/{k.replace('_', '-')}": v for k, v in annotations.items()}}}
+
+
+@pytest.mark.parametrize(
+    ("live", "advice"),
+    [
+        (None, "add a manifest to workspaces/root/shop"),
+        (annotated(source_path="workspaces/root/shop/a.yaml"), "edit workspaces/root/shop/a.yaml"),
+        (annotated(origin="runtime"), "a controller made it"),
+        (annotated(origin="system"), "ships with Treeplane"),
+        ({"metadata": {}}, "add a manifest to workspaces/root/shop"),
+    ],
+)
+def test_a_refusal_says_what_to_do(live: dict[str, Any] | None, advice: str) -> None:
+    assert advice in refused(live).message
+
+
+@pytest.mark.parametrize(
+    ("group", "resource"), [("", "events"), ("events.k8s.io", "events"), ("coordination.k8s.io", "leases")]
+)
+def test_runtime_kinds_pass(group: str, resource: str) -> None:
+    read_only(kind(group, resource), RECORD)("create", "a", None)

@@ -1,0 +1,71 @@
+import pytest
+
+from apiserver.endpoints.paths import Route, Scope, parse
+
+
+@pytest.mark.parametrize(
+    ("path", "scope", "world", "rest"),
+    [
+        ("/api/v1/pods", Scope.WORKSPACE, "root", "/api/v1/pods"),
+        ("/", Scope.WORKSPACE, "root", "/"),
+        ("/clusters/root:shop/api/v1/pods", Scope.WORKSPACE, "root:shop", "/api/v1/pods"),
+        ("/clusters/root:shop", Scope.WORKSPACE, "root:shop", "/"),
+        ("/clusters/root:shop/", Scope.WORKSPACE, "root:shop", "/"),
+        ("/clusters/*/api/v1/pods", Scope.EVERY, "*", "/api/v1/pods"),
+        ("/targets/root:infra:edge/version", Scope.TARGET, "root:infra:edge", "/version"),
+        ("/clusters/a/clusters/b", Scope.WORKSPACE, "a", "/clusters/b"),
+    ],
+)
+def test_worlds(path: str, scope: Scope, world: str, rest: str) -> None:
+    found = parse(path)
+    assert (found.scope, found.world, found.rest) == (scope, world, rest)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/api/v1/configmaps", ("", "v1", "configmaps", "", "", "")),
+        ("/api/v1/namespaces", ("", "v1", "namespaces", "", "", "")),
+        ("/api/v1/namespaces/", ("", "v1", "namespaces", "", "", "")),
+        ("/api/v1/namespaces/x", ("", "v1", "namespaces", "", "x", "")),
+        ("/api/v1/namespaces/x/status", ("", "v1", "namespaces", "", "x", "status")),
+        ("/api/v1/namespaces/x/finalize", ("", "v1", "namespaces", "", "x", "finalize")),
+        ("/api/v1/namespaces/x/configmaps", ("", "v1", "configmaps", "x", "", "")),
+        ("/api/v1/namespaces/x/configmaps/y", ("", "v1", "configmaps", "x", "y", "")),
+        ("/apis/apps/v1/namespaces/x/deployments/y/scale", ("apps", "v1", "deployments", "x", "y", "scale")),
+        ("/apis/a.io/v1/widgets/y/status", ("a.io", "v1", "widgets", "", "y", "status")),
+        ("/apis/a.io/v1/widgets:0123abcd", ("a.io", "v1", "widgets:0123abcd", "", "", "")),
+    ],
+)
+def test_resources(path: str, expected: tuple[str, ...]) -> None:
+    found = parse(path)
+    assert found.route is Route.RESOURCE
+    assert found[4:] == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "route", "name"),
+    [
+        ("/", Route.INDEX, ""),
+        ("/api", Route.API, ""),
+        ("/api/", Route.API, ""),
+        ("/apis/", Route.APIS, ""),
+        ("/apis/apps", Route.GROUP, ""),
+        ("/apis/apps/v1/", Route.VERSION, ""),
+        ("/api/v1", Route.VERSION, ""),
+        ("/version/", Route.SERVER_VERSION, ""),
+        ("/openapi/v2", Route.OPENAPI_V2, ""),
+        ("/openapi/v3", Route.OPENAPI_V3, ""),
+        ("/openapi/v3/apis/apps/v1", Route.OPENAPI_DOCUMENT, "apis/apps/v1"),
+        ("/healthz", Route.HEALTH, ""),
+        ("/readyz/ping", Route.HEALTH, "ping"),
+        ("/metrics", Route.METRICS, ""),
+        ("/nope", Route.NOWHERE, ""),
+        ("/readyz/a/b", Route.NOWHERE, ""),
+        ("/api/v1/namespaces//pods", Route.NOWHERE, ""),
+        ("/clusters/a/clusters/b/api", Route.NOWHERE, ""),
+    ],
+)
+def test_routes(path: str, route: Route, name: str) -> None:
+    found = parse(path)
+    assert (found.route, found.name) == (route, name)

@@ -1,0 +1,262 @@
+"""Writes to an embedded sync target, which takes them all as a cluster would."""
+
+from typing import Any
+
+import pytest
+
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+@pytest.fixture
+def deployments(api: Any) -> str:
+    return f"{api.EDGE}/apis/apps/v1/namespaces/default/deployments"
+
+
+@pytest.fixture
+def configmaps(api: Any) -> str:
+    return f"{api.EDGE}/api/v1/namespaces/default/configmaps"
+
+
+def deployment(name: str = "web", **spec: Any) -> dict[str, Any]:
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "nginx"}]}}
+    spec = {"selector": {"matchLabels": labels}, "template": template, **spec}
+    return {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": name}, "spec": spec}
+
+
+def configmap(name: str = "a", /, **data: str) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}, "data": data}
+
+
+def test_create_sets_defaults_and_identity(api: Any, run: Any, deployments: str) -> None:
+    body = {**deployment(), "status": {"replicas": 9}}
+    body["metadata"] = {**body["metadata"], "uid": "mine", "generation": 7, "creationTimestamp": "2000-01-01T00:00:00Z"}
+    reply = run(api.call("POST", deployments, body))
+    made = reply.json
+    assert reply.status == 201
+    assert made["spec"]["replicas"] == 1
+    assert made["spec"]["strategy"]["type"] == "RollingUpdate"
+    assert "status" not in made
+    assert made["metadata"]["uid"] != "mine"
+    assert made["metadata"]["generation"] == 1
+    assert made["metadata"]["creationTimestamp"] > "2026"
+    assert "annotations" not in made["metadata"]
+    assert run(api.get(f"{deployments}/web")).json == made
+
+
+def test_apply_owns_conflicts_forces_and_removes(api: Any, run: Any, configmaps: str) -> None:
+    async def scenario() -> None:
+        async def apply(manager: str, body: Any, more: str = "") -> Any:
+            return await api.call("PATCH", f"{configmaps}/a?fieldManager={manager}{more}", body, kind=APPLY)
+
+        assert (await apply("one", configmap("a", x="1", y="1"))).status == 201
+        again = await apply("one", configmap("a", x="1", y="1"))
+        assert (again.status, api.target.revision()) == (200, int(again.json["metadata"]["resourceVersion"]))
+        conflict = await apply("two", configmap("a", x="2"))
+        assert (conflict.status, conflict.json["details"]["causes"][0]["field"]) == (409, ".data.x")
+        assert (await apply("two", configmap("a", x="2"), "&force=true")).json["data"] == {"x": "2", "y": "1"}
+        assert (await apply("one", configmap("a"))).json["data"] == {"x": "2"}
+        yaml = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '3'}\n"
+        assert (await apply("two", yaml)).json["data"] == {"x": "3"}
+
+    run(scenario())
+
+
+def test_apply_that_cannot_be_meant(api: Any, run: Any, configmaps: str) -> None:
+    for body, status in (
+        ({"metadata": {"name": "a"}}, 400),
+        (configmap("b"), 400),
+        ({**configmap("a"), "metadata": {"managedFields": [{"manager": "x"}]}}, 400),
+        ({**configmap("a"), "nope": 1}, 500),
+    ):
+        reply = run(api.call("PATCH", f"{configmaps}/a?fieldManager=me", body, kind=APPLY))
+        assert reply.status == status, body
+
+
+def test_unchanged_is_no_write(api: Any, run: Any, deployments: str) -> None:
+    made = run(api.call("POST", deployments, deployment(), user_agent="me/1")).json
+    before = api.target.revision()
+    for method, body, kind in (
+        ("PUT", made, ""),
+        ("PATCH", {"spec": {"replicas": 1}}, MERGE),
+        ("PATCH", [{"op": "test", "path": "/spec/replicas", "value": 1}], JSON_PATCH),
+    ):
+        reply = run(api.call(method, f"{deployments}/web", body, kind=kind, user_agent="me/1"))
+        assert (reply.status, reply.json) == (200, made), method
+    assert api.target.revision() == before
+
+
+def test_generation_counts_the_spec_alone(api: Any, run: Any, deployments: str) -> None:
+    run(api.call("POST", deployments, deployment()))
+
+    def patch(body: Any, subresource: str = "") -> Any:
+        return run(api.call("PATCH", f"{deployments}/web{subresource}", body, kind=MERGE)).json
+
+    assert patch({"metadata": {"labels": {"a": "b"}}})["metadata"]["generation"] == 1
+    assert patch({"status": {"replicas": 3}}, "/status")["metadata"]["generation"] == 1
+    changed = patch({"spec": {"replicas": 2}, "status": {"replicas": 7}})
+    assert (changed["metadata"]["generation"], changed["status"]) == (2, {"replicas": 3})
+    assert patch({"spec": {"replicas": 9}}, "/status")["spec"]["replicas"] == 2
+
+
+def test_stale_writes_are_409(api: Any, run: Any, configmaps: str) -> None:
+    first = run(api.call("POST", configmaps, configmap("a", x="1"))).json
+    assert run(api.call("PUT", f"{configmaps}/a", configmap("a", x="2"))).status == 200
+    stale = run(api.call("PUT", f"{configmaps}/a", first))
+    assert (stale.status, stale.json["reason"]) == (409, "Conflict")
+    assert stale.message.endswith("please apply your changes to the latest version and try again")
+    old = {"metadata": {"resourceVersion": first["metadata"]["resourceVersion"]}, "data": {"x": "3"}}
+    assert run(api.call("PATCH", f"{configmaps}/a", old, kind=MERGE)).status == 409
+    other = {**configmap("a"), "metadata": {"name": "a", "uid": "other"}}
+    assert run(api.call("PUT", f"{configmaps}/a", other)).status == 409
+
+
+def test_json_patches(api: Any, run: Any, configmaps: str) -> None:
+    run(api.call("POST", configmaps, configmap("a", x="1")))
+    good = [{"op": "test", "path": "/data/x", "value": "1"}, {"op": "add", "path": "/data/y", "value": "2"}]
+    assert run(api.call("PATCH", f"{configmaps}/a", good, kind=JSON_PATCH)).json["data"] == {"x": "1", "y": "2"}
+    for bad in ([{"op": "test", "path": "/data/x", "value": "7"}], [{"op": "remove", "path": "/data/z"}],
+                [{"op": "replace", "path": "", "value": 1}]):  # fmt: skip
+        reply = run(api.call("PATCH", f"{configmaps}/a", bad, kind=JSON_PATCH))
+        assert (reply.status, reply.json["reason"]) == (422, "Invalid")
+    many = [good[0]] * 10_001
+    assert run(api.call("PATCH", f"{configmaps}/a", many, kind=JSON_PATCH)).status == 413
+
+
+def test_strategic_merge_is_415(api: Any, run: Any, configmaps: str) -> None:
+    run(api.call("POST", configmaps, configmap("a")))
+    reply = run(api.call("PATCH", f"{configmaps}/a", {}, kind="application/strategic-merge-patch+json"))
+    assert reply.status == 415
+
+
+def test_patches_that_bring_unknown_fields(api: Any, run: Any, configmaps: str) -> None:
+    run(api.call("POST", configmaps, configmap("a")))
+    strict = run(api.call("PATCH", f"{configmaps}/a?fieldValidation=Strict", {"nope": 1}, kind=MERGE))
+    assert (strict.status, "strict decoding error" in strict.message) == (422, True)
+    warned = run(api.call("PATCH", f"{configmaps}/a", {"nope": 1}, kind=MERGE))
+    assert (warned.status, warned.headers["warning"]) == (200, '299 - "unknown field \\"nope\\""')
+
+
+def test_finalizers_hold_an_object(api: Any, run: Any, configmaps: str) -> None:
+    body = configmap("a")
+    body["metadata"]["finalizers"] = ["example.com/hold"]
+    run(api.call("POST", configmaps, body))
+    held = run(api.call("DELETE", f"{configmaps}/a")).json
+    assert held["metadata"]["deletionTimestamp"]
+    before = api.target.revision()
+    assert run(api.call("DELETE", f"{configmaps}/a")).json == held
+    assert api.target.revision() == before
+    more = {"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}}
+    assert run(api.call("PATCH", f"{configmaps}/a", more, kind=MERGE)).status == 422
+    freed = run(api.call("PATCH", f"{configmaps}/a", {"metadata": {"finalizers": None}}, kind=MERGE))
+    assert freed.status == 200
+    assert run(api.get(f"{configmaps}/a")).status == 404
+
+
+def test_preconditions_of_a_deletion(api: Any, run: Any, configmaps: str) -> None:
+    made = run(api.call("POST", configmaps, configmap("a"))).json["metadata"]
+    for preconditions in ({"uid": "other"}, {"resourceVersion": "1"}):
+        assert run(api.call("DELETE", f"{configmaps}/a", {"preconditions": preconditions})).status == 409
+    good = {"uid": made["uid"], "resourceVersion": made["resourceVersion"]}
+    reply = run(api.call("DELETE", f"{configmaps}/a", {"preconditions": good, "propagationPolicy": "Background"}))
+    assert reply.json["details"] == {"name": "a", "kind": "configmaps", "uid": made["uid"]}
+    assert run(api.call("DELETE", f"{configmaps}/a?propagationPolicy=Sideways")).status == 422
+
+
+def test_a_collection_is_deleted_by_selector(api: Any, run: Any, configmaps: str) -> None:
+    for name, label in (("a", "1"), ("b", "2"), ("c", "1")):
+        body = configmap(name)
+        body["metadata"]["labels"] = {"l": label}
+        run(api.call("POST", configmaps, body))
+    reply = run(api.call("DELETE", f"{configmaps}?labelSelector=l%3D1"))
+    assert (reply.status, reply.json["kind"]) == (200, "ConfigMapList")
+    assert [i["metadata"]["name"] for i in reply.json["items"]] == ["a", "c"]
+    assert [i["metadata"]["name"] for i in run(api.get(configmaps)).json["items"]] == ["b"]
+
+
+def test_scale(api: Any, run: Any, deployments: str) -> None:
+    run(api.call("POST", deployments, deployment(replicas=2)))
+    scale = run(api.get(f"{deployments}/web/scale")).json
+    assert (scale["kind"], scale["spec"], scale["status"]["replicas"]) == ("Scale", {"replicas": 2}, 0)
+    assert scale["status"]["selector"] == "app=web"
+    put = run(api.call("PUT", f"{deployments}/web/scale", {**scale, "spec": {"replicas": 3}}))
+    assert (put.status, put.json["spec"]) == (200, {"replicas": 3})
+    assert run(api.call("PUT", f"{deployments}/web/scale", scale)).status == 409
+    patched = run(api.call("PATCH", f"{deployments}/web/scale", {"spec": {"replicas": 5}}, kind=MERGE))
+    assert patched.json["spec"] == {"replicas": 5}
+    assert run(api.get(f"{deployments}/web")).json["spec"]["replicas"] == 5
+    bad = run(api.call("PATCH", f"{deployments}/web/scale", {"spec": {"replicas": -1}}, kind=MERGE))
+    assert bad.status == 422
+
+
+def test_a_namespace_takes_its_content_along(api: Any, run: Any) -> None:
+    spaces = f"{api.EDGE}/api/v1/namespaces"
+    made = run(api.call("POST", spaces, {"metadata": {"name": "n"}})).json
+    assert made["status"] == {"phase": "Active"}
+    held = configmap("held")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    for body in (configmap("a"), held):
+        run(api.call("POST", f"{spaces}/n/configmaps", body))
+    ending = run(api.call("DELETE", f"{spaces}/n")).json
+    assert ending["status"]["phase"] == "Terminating"
+    assert [c["metadata"]["name"] for c in run(api.get(f"{spaces}/n/configmaps")).json["items"]] == ["held"]
+    refused = run(api.call("POST", f"{spaces}/n/configmaps", configmap("late")))
+    assert (refused.status, refused.json["reason"]) == (403, "Forbidden")
+    free = {"metadata": {"finalizers": []}}
+    run(api.call("PATCH", f"{spaces}/n/configmaps/held", free, kind=MERGE))
+    assert run(api.get(f"{spaces}/n")).status == 404
+    assert run(api.call("DELETE", f"{spaces}/default")).status == 403
+
+
+def test_put_creates_only_where_kubernetes_does(api: Any, run: Any, configmaps: str) -> None:
+    assert run(api.call("PUT", f"{configmaps}/new", configmap("new"))).status == 404
+    roles = f"{api.EDGE}/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    assert run(api.call("PUT", f"{roles}/r", {"metadata": {"name": "r"}, "rules": []})).status == 201
+
+
+def test_immutable_things(api: Any, run: Any, configmaps: str) -> None:
+    run(api.call("POST", configmaps, {**configmap("a", x="1"), "immutable": True}))
+    reply = run(api.call("PATCH", f"{configmaps}/a", {"data": {"x": "2"}}, kind=MERGE))
+    assert (reply.status, "immutable" in reply.message) == (422, True)
+
+
+def test_custom_resources(api: Any, run: Any) -> None:
+    crd = {
+        "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "metadata": {"name": "gadgets.z.io", "annotations": {"kcp.io/cluster": "target"}},
+        "spec": {
+            "group": "z.io",
+            "names": {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+                        }
+                    },
+                }
+            ],
+        },
+        "status": {"conditions": [{"type": "Established", "status": "True"}]},
+    }
+    api.put(crd, store=api.target)
+    gadgets = f"{api.EDGE}/apis/z.io/v1/namespaces/default/gadgets"
+    gadget = {"kind": "Gadget", "apiVersion": "z.io/v1", "metadata": {"name": "g"}, "spec": {"size": 1, "nope": 2}}
+    made = run(api.call("POST", gadgets, gadget))
+    assert (made.status, made.json["spec"], made.json["metadata"]["generation"]) == (201, {"size": 1}, 1)
+    assert made.headers["warning"] == '299 - "unknown field \\"spec.nope\\""'
+    nameless = run(api.call("POST", gadgets, {"metadata": {"name": "h"}}))
+    assert (nameless.status, "Object 'Kind' is missing" in nameless.message) == (400, True)
+    bad = run(api.call("PATCH", f"{gadgets}/g", {"spec": {"size": "big"}}, kind=MERGE))
+    assert bad.status == 422
+    assert bad.message.startswith('Gadget.z.io "g" is invalid: spec.size: Invalid value: "string"')
+    blind = run(api.call("PUT", f"{gadgets}/g", {**gadget, "spec": {"size": 2}}))
+    assert blind.status == 422

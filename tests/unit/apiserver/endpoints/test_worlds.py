@@ -1,0 +1,106 @@
+"""Which world answers, to whom, and what is said where none can."""
+
+from typing import Any
+
+import pytest
+
+READ = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}
+
+
+def test_while_the_fleet_is_loading_unknown_is_not_absent(api: Any, run: Any) -> None:
+    api.put_fleet(loaded=False, done=3, total=9)
+    reply = run(api.get("/clusters/root:new/api/v1/configmaps"))
+    assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+    assert "3 of 9" in reply.message
+    assert run(api.get("/clusters/*/api/v1/configmaps")).status == 503
+    assert run(api.get("/targets/root:nope/api/v1/configmaps")).status == 503
+    assert run(api.get("/clusters/root:shop/api/v1/configmaps")).status == 200
+
+
+def test_afterwards_it_is(api: Any, run: Any) -> None:
+    for path in ("/clusters/root:new/api", "/clusters/nope/api", "/clusters/Root:a/api", "/targets/root:nope/api"):
+        reply = run(api.get(path))
+        assert (reply.status, reply.json["reason"]) == (404, "NotFound"), path
+
+
+def test_a_workspace_without_a_good_commit_says_why_to_those_who_may_read(api: Any, run: Any) -> None:
+    reply = run(api.get("/clusters/root:broken/api/v1/configmaps"))
+    assert reply.status == 503
+    assert "workspaces/root/broken/a.yaml:3: bad" in reply.message
+    stranger = run(api.get("/clusters/root:broken/api/v1/configmaps", user="ann"))
+    assert stranger.status == 503
+    assert "a.yaml" not in stranger.message
+
+
+def test_a_workspace_whose_load_is_under_way(api: Any, run: Any) -> None:
+    api.put_workspace("root:slow", "slow000000000000", served=False)
+    reply = run(api.get("/clusters/root:slow/api/v1/configmaps"))
+    assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+    api.put_workspace("root:slow", "slow000000000000")
+    assert run(api.get("/clusters/root:slow/api/v1/configmaps")).json["items"] == []
+
+
+def test_rights_are_of_one_workspace(api: Any, run: Any) -> None:
+    api.allow("ann", READ)
+    assert run(api.get("/api/v1/namespaces/default/configmaps/a", user="ann")).status == 200
+    refused = run(api.get("/api/v1/namespaces/default/secrets/a", user="ann"))
+    assert refused.status == 403
+    assert refused.message == (
+        'secrets "a" is forbidden: User "ann" cannot get resource "secrets" in API group "" in the namespace "default"'
+    )
+    elsewhere = run(api.get("/clusters/root:shop/api/v1/configmaps", user="ann"))
+    assert (elsewhere.status, elsewhere.json["reason"]) == (403, "Forbidden")
+
+
+@pytest.mark.parametrize("path", ["/clusters/*/api/v1/configmaps", "/targets/root:edge/api/v1/configmaps"])
+def test_privileged_worlds(api: Any, run: Any, path: str) -> None:
+    api.allow("ann", {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
+    assert run(api.get(path)).status == 200
+    assert run(api.get(path, user="ann")).status == 403
+
+
+def test_who_is_nobody_is_401(api: Any, run: Any) -> None:
+    reply = run(api.get("/api/v1/configmaps", user="nobody"))
+    assert (reply.status, reply.json["reason"]) == (401, "Unauthorized")
+
+
+def test_impersonation(api: Any, run: Any) -> None:
+    api.allow("ann", READ)
+    assert run(api.get("/api/v1/configmaps", impersonate_user="ann")).status == 200
+    assert run(api.get("/api/v1/secrets", impersonate_user="ann")).status == 403
+    assert run(api.get("/api/v1/configmaps", user="ann", impersonate_user="bob")).status == 403
+
+
+def test_across_workspaces_one_only_reads(api: Any, run: Any) -> None:
+    assert run(api.call("POST", "/clusters/*/api/v1/namespaces/default/configmaps", {})).status == 405
+    assert run(api.get("/clusters/*/api/v1/namespaces/default/configmaps/a")).status == 404
+
+
+def test_methods(api: Any, run: Any) -> None:
+    assert run(api.call("POST", "/api/v1/namespaces/default/configmaps/a", {})).status == 405
+    assert run(api.call("OPTIONS", "/api/v1/configmaps")).status == 405
+    assert run(api.call("POST", "/version", {})).status == 405
+    assert run(api.get("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")).status == 405
+
+
+def test_health_and_version(api: Any, run: Any) -> None:
+    assert run(api.get("/clusters/root:shop/healthz")).body == b"ok"
+    verbose = run(api.get("/clusters/root:shop/readyz?verbose")).body.decode()
+    assert "[+]ping ok\n" in verbose
+    assert verbose.endswith("readyz check passed\n")
+    assert run(api.get("/livez/ping")).status == 200
+    assert run(api.get("/livez/nope")).status == 404
+    version = run(api.get("/version/")).json
+    assert (version["major"], version["minor"]) == ("1", "36")
+    assert version["gitVersion"].startswith("v1.36.")
+
+
+def test_a_crash_is_a_plain_500(api: Any, run: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr(api.store, "get", fail)
+    reply = run(api.get("/api/v1/namespaces/default/configmaps/a"))
+    assert (reply.status, reply.json["reason"]) == (500, "InternalError")
+    assert b"secret" not in reply.body
+    assert "secret detail" in caplog.text

@@ -1,0 +1,207 @@
+"""Writes to a workspace, whose objects git declares: what is stored, what is refused and with which words."""
+
+from typing import Any
+
+import pytest
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+EVENTS = "/api/v1/namespaces/default/events"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+MERGE = "application/merge-patch+json"
+
+
+def configmap(name: str = "new", **metadata: Any) -> dict[str, Any]:
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, **metadata}, "data": {"k": "v"}}
+
+
+def event(**fields: Any) -> dict[str, Any]:
+    involved = {"kind": "ConfigMap", "name": "a", "namespace": "default"}
+    return {"metadata": {"generateName": "e-"}, "involvedObject": involved, "reason": "R", "type": "Normal", **fields}
+
+
+def test_a_new_object_is_refused_with_the_directory(api: Any, run: Any) -> None:
+    before = api.store.revision()
+    reply = run(api.call("POST", CONFIGMAPS, configmap()))
+    assert (reply.status, reply.json["reason"]) == (403, "Forbidden")
+    assert "add a manifest to workspaces/root, commit and push" in reply.message
+    assert reply.json["details"] == {"name": "new", "kind": "configmaps"}
+    assert api.store.revision() == before
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "body"),
+    [
+        ("PUT", "", {**configmap("b"), "data": {"k": "9"}}),
+        ("PATCH", MERGE, {"data": {"k": "9"}}),
+        ("PATCH", "application/json-patch+json", [{"op": "remove", "path": "/data"}]),
+        ("PATCH", "application/apply-patch+yaml", configmap("b")),
+        ("DELETE", "", b""),
+    ],
+)
+def test_a_declared_object_is_refused_with_its_file(api: Any, run: Any, method: str, kind: str, body: Any) -> None:
+    query = "?fieldManager=me" if "apply" in kind else ""
+    reply = run(api.call(method, f"{CONFIGMAPS}/b{query}", body, kind=kind))
+    assert reply.status == 403
+    assert "edit workspaces/root/b.yaml, commit and push" in reply.message
+
+
+def test_whoever_may_not_write_learns_of_no_file(api: Any, run: Any) -> None:
+    api.allow("ann", {"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"]})
+    for method, path in (("DELETE", f"{CONFIGMAPS}/b"), ("POST", CONFIGMAPS)):
+        reply = run(api.call(method, path, configmap(), user="ann"))
+        assert reply.status == 403
+        assert 'User "ann" cannot' in reply.message
+        assert "workspaces/" not in reply.message
+
+
+def test_absent_objects_are_404(api: Any, run: Any) -> None:
+    assert run(api.call("DELETE", f"{CONFIGMAPS}/nope")).status == 404
+    assert run(api.call("PATCH", f"{CONFIGMAPS}/nope", {}, kind=MERGE)).status == 404
+    assert run(api.call("PUT", f"{CONFIGMAPS}/nope", configmap("nope"))).status == 404
+
+
+def test_events_are_stored(api: Any, run: Any) -> None:
+    reply = run(api.call("POST", EVENTS, event(), user_agent="kopf/1.45 (linux)"))
+    assert reply.status == 201
+    made = reply.json
+    name = made["metadata"]["name"]
+    assert name.startswith("e-")
+    assert len(name) == 7
+    assert made["metadata"]["annotations"] == {"kcp.io/cluster": "root", "treeplane.dev/origin": "runtime"}
+    assert made["metadata"]["managedFields"][0]["manager"] == "kopf"
+    assert run(api.get(f"{EVENTS}/{name}")).json == made
+    gone = run(api.call("DELETE", f"{EVENTS}/{name}")).json
+    assert (gone["status"], gone["details"]["uid"]) == ("Success", made["metadata"]["uid"])
+
+
+def test_an_event_written_in_the_newer_group(api: Any, run: Any) -> None:
+    body = {"metadata": {"name": "e1"}, "regarding": {"kind": "ConfigMap", "name": "a", "namespace": "default"},
+            "note": "hello", "reason": "R", "type": "Normal", "action": "A", "eventTime": "2026-01-01T00:00:00.000000Z",
+            "reportingController": "me.io/c", "reportingInstance": "c-1"}  # fmt: skip
+    reply = run(api.call("POST", "/apis/events.k8s.io/v1/namespaces/default/events", body))
+    assert reply.status == 201, reply.body
+    core = run(api.get(f"{EVENTS}/e1")).json
+    assert (core["apiVersion"], core["message"], core["involvedObject"]["name"]) == ("v1", "hello", "a")
+
+
+def test_leases_take_optimistic_concurrency(api: Any, run: Any) -> None:
+    lease = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "one"}}
+    first = run(api.call("POST", LEASES, lease)).json
+    assert run(api.call("POST", LEASES, lease)).json["reason"] == "AlreadyExists"
+    one = {**first, "spec": {"holderIdentity": "two"}}
+    assert run(api.call("PUT", f"{LEASES}/l", one)).status == 200
+    lost = run(api.call("PUT", f"{LEASES}/l", one))
+    assert (lost.status, lost.json["reason"]) == (409, "Conflict")
+    del one["metadata"]["resourceVersion"]
+    unconditional = run(api.call("PUT", f"{LEASES}/l", one))
+    assert unconditional.status == 422
+    assert "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in unconditional.message
+
+
+def test_a_namespace_has_to_exist(api: Any, run: Any) -> None:
+    reply = run(api.call("POST", "/api/v1/namespaces/nope/events", event()))
+    assert (reply.status, reply.message) == (404, 'namespaces "nope" not found')
+    api.put(
+        {**api.manifest("v1 Namespace", "going"), "status": {"phase": "Terminating"}}
+        | {
+            "metadata": {
+                **api.manifest("v1 Namespace", "going")["metadata"],
+                "deletionTimestamp": "2026-01-01T00:00:00Z",
+            }
+        }
+    )
+    ending = {**event(), "involvedObject": {"namespace": "going"}}
+    reply = run(api.call("POST", "/api/v1/namespaces/going/events", ending))
+    assert reply.status == 403
+    assert reply.json["details"]["causes"][0]["reason"] == "NamespaceTerminating"
+
+
+def test_statuses_are_stored(api: Any, run: Any) -> None:
+    api.put(api.manifest("workload.kcp.io/v1alpha1 SyncTarget", "east", spec={"unschedulable": True}))
+    path = "/apis/workload.kcp.io/v1alpha1/synctargets/east"
+    body = {"status": {"virtualWorkspaces": []}, "spec": {"unschedulable": False}, "metadata": {"labels": {"x": "y"}}}
+    reply = run(api.call("PATCH", f"{path}/status", body, kind=MERGE))
+    assert reply.status == 200, reply.body
+    assert (reply.json["status"], reply.json["spec"]["unschedulable"]) == ({"virtualWorkspaces": []}, True)
+    assert "labels" not in reply.json["metadata"]
+    assert run(api.call("PATCH", path, {"spec": {"unschedulable": False}}, kind=MERGE)).status == 403
+
+
+def test_dry_runs_are_processed_and_forgotten(api: Any, run: Any) -> None:
+    before = api.store.revision()
+    made = run(api.call("POST", f"{CONFIGMAPS}?dryRun=All", configmap()))
+    assert (made.status, made.json["data"]) == (201, {"k": "v"})
+    assert made.json["metadata"]["uid"]
+    assert "resourceVersion" not in made.json["metadata"]
+    assert run(api.call("POST", f"{CONFIGMAPS}?dryRun=All", configmap("a"))).json["reason"] == "AlreadyExists"
+    patched = run(api.call("PATCH", f"{CONFIGMAPS}/b?dryRun=All", {"data": {"k": "9"}}, kind=MERGE))
+    assert (patched.status, patched.json["data"]) == (200, {"k": "9"})
+    assert patched.json["metadata"]["annotations"]["treeplane.dev/source-path"] == "workspaces/root/b.yaml"
+    assert run(api.call("DELETE", f"{CONFIGMAPS}/b", {"dryRun": ["All"]})).json["status"] == "Success"
+    bad = run(api.call("POST", f"{CONFIGMAPS}?dryRun=All", configmap("A_b")))
+    assert (bad.status, bad.json["reason"], bad.json["details"]["kind"]) == (422, "Invalid", "ConfigMap")
+    assert api.store.revision() == before
+
+
+def test_options_that_do_not_exist(api: Any, run: Any) -> None:
+    reply = run(api.call("POST", f"{CONFIGMAPS}?dryRun=foo", configmap()))
+    assert (reply.status, reply.json["details"]["kind"]) == (422, "CreateOptions")
+    assert "dryRun: Unsupported value" in reply.message
+    apply = run(api.call("PATCH", f"{CONFIGMAPS}/a", configmap("a"), kind="application/apply-patch+yaml"))
+    assert "fieldManager: Required value: is required for apply patch" in apply.message
+    force = run(api.call("PATCH", f"{CONFIGMAPS}/a?force=true", {}, kind=MERGE))
+    assert "force: Forbidden: may not be specified for non-apply patch" in force.message
+
+
+@pytest.mark.parametrize("validation", ["Strict", "Warn", "Ignore", ""])
+def test_unknown_and_double_fields(api: Any, run: Any, validation: str) -> None:
+    body = b'{"metadata":{"name":"x"},"dat":1,"data":{"a":"1","a":"2"}}'
+    reply = run(api.call("POST", f"{CONFIGMAPS}?dryRun=All&fieldValidation={validation}", body))
+    if validation == "Strict":
+        assert reply.status == 400
+        assert "strict decoding error" in reply.message
+        assert 'duplicate field "data.a"' in reply.message
+        return
+    assert reply.status == 201
+    assert "dat" not in reply.json
+    assert ("warning" in reply.headers) == (validation != "Ignore")
+
+
+def test_bodies_that_do_not_fit_the_path(api: Any, run: Any) -> None:
+    for body, text in (
+        (configmap(namespace="other"), "the namespace of the provided object does not match"),
+        ({**configmap(), "kind": "Secret"}, "cannot be handled as a ConfigMap"),
+        ({**configmap(), "apiVersion": "v2"}, "cannot be handled as a ConfigMap"),
+        (b"{", "unrecognized"),
+        (b"[]", "unrecognized"),
+        ({**configmap(), "metadata": []}, "metadata is not an object"),
+        ({"metadata": {"name": "x", "resourceVersion": "1"}}, "resourceVersion should not be set"),
+    ):
+        reply = run(api.call("POST", f"{CONFIGMAPS}?dryRun=All", body))
+        assert reply.status == 400, body
+        assert text in reply.message
+    reply = run(api.call("PUT", f"{CONFIGMAPS}/a?dryRun=All", configmap("b")))
+    assert "the name of the object (b) does not match the name on the URL (a)" in reply.message
+
+
+def test_media_types(api: Any, run: Any) -> None:
+    assert run(api.call("POST", f"{CONFIGMAPS}?dryRun=All", configmap(), kind="text/html")).status == 415
+    assert run(api.call("PATCH", f"{CONFIGMAPS}/a", {}, kind="application/json")).status == 415
+    yaml = b"metadata: {name: y}\ndata: {when: 2026-01-01, k: v}\n"
+    made = run(api.call("POST", f"{CONFIGMAPS}?dryRun=All", yaml, kind="application/yaml"))
+    assert made.json["data"] == {"when": "2026-01-01", "k": "v"}
+    bomb = b"a: &a [1]\nb: [*a, *a]\nmetadata: {name: y}\n"
+    assert run(api.call("POST", f"{CONFIGMAPS}?dryRun=All", bomb, kind="application/yaml")).status == 400
+    assert run(api.call("POST", CONFIGMAPS, b"x" * (3 * 1024 * 1024 + 1))).status == 413
+
+
+def test_other_ways_of_writing_are_named(api: Any, run: Any) -> None:
+    api.put_fleet(loaded=True, writes="Propose")
+    reply = run(api.call("POST", CONFIGMAPS, configmap()))
+    assert (reply.status, reply.json["reason"]) == (501, "NotImplemented")
+
+
+def test_a_written_object_as_a_table(api: Any, run: Any) -> None:
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    reply = run(api.call("POST", EVENTS, event(), accept=accept))
+    assert (reply.status, reply.json["kind"]) == (201, "Table")
