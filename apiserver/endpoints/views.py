@@ -17,7 +17,7 @@ from apiserver.model.paths import join
 from apiserver.registry import codec
 from apiserver.registry.conversion import convert
 from apiserver.registry.served import ServedKind
-from apiserver.registry.tree import cluster_key, workspace_at
+from apiserver.registry.tree import cluster_key, fleet, workspace_at
 from apiserver.storage.protocol import Record, Store
 
 Object = dict[str, Any]
@@ -71,11 +71,12 @@ class View:
 
     def _with_commit(self, key: Key, value: bytes) -> bytes:
         """A Workspace's source commit is the last that changed the child's own content: it stands in the child's
-        record, so that a commit there costs no write here."""
+        record, so that a commit there costs no write here; nor does a change of the server's address."""
         at = self._store.get(cluster_key(key.cluster))
         child = workspace_at(self._store, join(at.value.decode(), key.name)) if at else None
         if child is None or not child.commit:
             return value
         obj = orjson.loads(value)
         obj["metadata"].setdefault("annotations", {})[marks.SOURCE_COMMIT] = child.commit
+        obj["spec"]["URL"] = f"{fleet(self._store).url}/clusters/{child.path}"
         return codec.encode(obj)

@@ -51,7 +51,7 @@ class WorkspaceRecord:
 class FleetRecord:
     """What is served. `loaded`: the first load is complete (until then unknown workspaces answer 503, never 404).
 
-    `claims`: directories that lost their workspace.yaml but hold manifests still, with the workspaces they belong to.
+    `url`: where clients reach the server. `claims`: directories that lost their workspace.yaml but hold manifests still, with the workspaces they belong to.
     """
 
     fleet: str = ""
@@ -62,6 +62,7 @@ class FleetRecord:
     total: int = 0
     error: str = ""
     writes: str = "ReadOnly"
+    url: str = ""
     claims: dict[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:

@@ -89,6 +89,7 @@ class Reconciler:
             Identities(settings.keys_dir / "identities"),
             self._secrets.of,
             settings.branch,
+            settings.url,
         )
         writer = StatusWriter(store, self._mirror, heads.status)
         if not self._first_load(store, loader, heads, recorded):

@@ -235,8 +235,10 @@ def written(obj: Object, outcome: plan.Outcome) -> Object:
     status = obj.setdefault("status", {})
     status["phase"] = outcome.phase
     status.pop("selectedLocation", None)
+    status.pop("syncTarget", None)
     if decision is not None:
         status["selectedLocation"] = {"path": decision.path, "locationName": decision.location}
+        status["syncTarget"] = {"path": decision.path, "name": decision.target}
     now = clock.now()
     told = [{**c, "lastTransitionTime": now} for c in outcome.conditions]
     status["conditions"] = conditions.merged(status.get("conditions"), told)

@@ -48,16 +48,23 @@ class Loaded:
 
 
 class Loader:
-    """One fleet's loader. Not thread-safe: one thread calls `load`. `branch` is only for the record."""
+    """One fleet's loader. Not thread-safe: one thread calls `load`. `branch` and `url` (the server's) are only for the record."""
 
     def __init__(
-        self, store: Store, repo: Repository, identities: Identities, secrets: Secrets, branch: str = "main"
+        self,
+        store: Store,
+        repo: Repository,
+        identities: Identities,
+        secrets: Secrets,
+        branch: str = "main",
+        url: str = "",
     ) -> None:
         self._store = store
         self._repo = repo
         self._identities = identities
         self._secrets = secrets
         self._branch = branch
+        self._url = url
         self._trees = Trees(repo)
         self._moments = Moments(repo)
         self._sources = Sources(repo)
@@ -87,6 +94,8 @@ class Loader:
         """Judge what does not follow from a commit: shipped content (after an upgrade), and `paths` (their Secrets
         changed). In step already: writes nothing."""
         fleet = tree.fleet(self._store)
+        if fleet.url != self._url:
+            self._note(replace(fleet, url=self._url))
         here = self._trees.at(fleet.commit, fleet.claims)
         return self._stepper(fleet, fleet.commit, here).difference(here, {"root", *system.shipped_workspaces(), *paths})
 
@@ -106,6 +115,7 @@ class Loader:
             fleet=fleet.fleet or known or config.uid or self._repo.root_commit(commit),
             commit=commit,
             branch=self._branch,
+            url=self._url,
             writes=config.writes,
         )
         self._note(record)
