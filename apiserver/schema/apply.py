@@ -154,7 +154,7 @@ def _stamp(owners: Managed, me: Owner, last: Entry | None, *, changed: bool, now
     entry = owners.get(me)
     if entry is None:
         return
-    same = last is not None and not changed and fieldset.canonical(entry.fields) == last.fields
+    same = last is not None and not changed and entry.fields == last.fields
     owners[me] = Entry(entry.fields, entry.api_version, last.time if same and last is not None else now)
 
 

@@ -19,9 +19,6 @@ from apiserver.schema.node import Node
 
 Json = dict[str, Any]
 
-DEFINITION = "x-treeplane-definition"
-"""In a schema whose references are filled in: the name of the definition that stood here (`io.k8s.api.core.v1.Pod`)."""
-
 _BELOW = ("properties", "additionalProperties", "items")
 
 _interned: WeakValueDictionary[tuple[Any, ...], Node] = WeakValueDictionary()
@@ -108,7 +105,6 @@ class Compiler:
     def _fill(self, node: Node, raw: Json) -> None:
         """What the schema says of the value itself; the nodes below are linked."""
         node.builtin = self.builtin
-        node.name = raw.get(DEFINITION) or ""
         node.format = raw.get("format") or ""
         go_int_or_string = self.builtin and node.format == "int-or-string"
         node.int_or_string = go_int_or_string or bool(raw.get("x-kubernetes-int-or-string"))

@@ -10,6 +10,7 @@ empty set. Nothing here changes its arguments; results share parts with them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -114,6 +115,7 @@ def canonical(of: Fields) -> Fields:
     return {_canonical_entry(k): canonical(of[k]) for k in sorted(of)}
 
 
+@lru_cache(maxsize=8192)
 def _canonical_entry(entry: str) -> str:
     if entry[:2] not in ("k:", "v:"):
         return entry

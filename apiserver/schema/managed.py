@@ -71,7 +71,9 @@ def decode(entries: Any) -> Managed:
         fields = entry.get("fieldsV1") or {}
         if not _is_set(fields):
             raise ValueError(f"fieldsV1 of managed fields entry {index} is not a set of fields")
-        version: str = entry["apiVersion"]
+        version = entry["apiVersion"]
+        if not all(isinstance(entry.get(k) or "", str) for k in ("apiVersion", "manager", "subresource", "time")):
+            raise ValueError(f"managed fields entry {index} has a field that is no string")
         who = owner(entry.get("manager") or "", entry["operation"], version, entry.get("subresource") or "")
         out[who] = Entry(fieldset.canonical(fields), version, entry.get("time") or "")
     return out

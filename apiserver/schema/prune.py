@@ -6,25 +6,38 @@ from typing import Any
 
 from apiserver.schema.node import Node, Path, render
 
+_Unknown = tuple[dict[str, Any], str, Path]
+"""An unknown field: the object it stands in, its name, and where."""
+
 _IMPLICIT = ("apiVersion", "kind", "metadata")
 """Known at the root of every object and of every embedded one, whatever the schema says."""
 
 
 def prune(value: Any, node: Node, root: bool = True) -> list[str]:
     """Drops unknown fields in place; their paths, sorted. `root`: value is a whole object."""
-    dropped: list[str] = []
-    _prune(value, node, None, dropped, root)
-    dropped.sort()
-    return dropped
+    found = _found(value, node, root)
+    for parent, key, _ in found:
+        parent.pop(key, None)  # not twice, where YAML aliases made two fields one object
+    return sorted(render(path) for *_, path in found)
 
 
-def _prune(value: Any, node: Node, path: Path, dropped: list[str], root: bool = False) -> None:
+def unknown(value: Any, node: Node, root: bool = True) -> list[str]:
+    """What `prune` would drop."""
+    return sorted(render(path) for *_, path in _found(value, node, root))
+
+
+def _found(value: Any, node: Node, root: bool) -> list[_Unknown]:
+    found: list[_Unknown] = []
+    _walk(value, node, None, found, root)
+    return found
+
+
+def _walk(value: Any, node: Node, path: Path, found: list[_Unknown], root: bool = False) -> None:
     if value.__class__ is list:
-        _prune_items(value, node, path, dropped)
+        _walk_items(value, node, path, found)
         return
     if value.__class__ is not dict:
         return
-    unknown: list[str] = []
     implicit = (root or node.embedded) and not node.builtin
     for key, item in value.items():
         if implicit and key in _IMPLICIT:
@@ -32,21 +45,18 @@ def _prune(value: Any, node: Node, path: Path, dropped: list[str], root: bool = 
         child = node.properties.get(key, node.additional)
         if child is not None:
             if item.__class__ is dict or item.__class__ is list:
-                _prune(item, child, (path, key), dropped)
+                _walk(item, child, (path, key), found)
         elif not node.preserve and not (root and key in _IMPLICIT):
-            unknown.append(key)
-    for key in unknown:
-        dropped.append(render((path, key)))
-        del value[key]
+            found.append((value, key, (path, key)))
 
 
-def _prune_items(value: list[Any], node: Node, path: Path, dropped: list[str]) -> None:
+def _walk_items(value: list[Any], node: Node, path: Path, found: list[_Unknown]) -> None:
     child = node.items
     if child is None and node.preserve:
         return
     for index, item in enumerate(value):
         if item.__class__ is dict or item.__class__ is list:
-            _prune(item, child or _NOTHING, (path, index), dropped)
+            _walk(item, child or _NOTHING, (path, index), found)
 
 
 _NOTHING = Node()

@@ -48,6 +48,10 @@ class Schema:
         """
         return pruning.prune(obj, self.root)
 
+    def unknown(self, obj: Any) -> list[str]:
+        """What `prune` would drop; nothing is changed."""
+        return pruning.unknown(obj, self.root)
+
     def default(self, obj: Any) -> None:
         """Fills in defaults and settles nulls, in place. Idempotent."""
         defaults.default(obj, self.root)

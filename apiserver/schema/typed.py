@@ -24,9 +24,11 @@ _objects: WeakKeyDictionary[Node, Node] = WeakKeyDictionary()
 
 def of_object(node: Node) -> Node:
     """The node of a whole object: apiVersion, kind and ObjectMeta are known, whatever the schema says of them."""
+    if _is_complete(node):
+        return node
     known = _objects.get(node)
     if known is None:
-        known = _objects[node] = node if _is_complete(node) else _completed(node)
+        known = _objects[node] = _completed(node)
     return known
 
 

@@ -56,6 +56,19 @@ def test_unknown_fields_are_dropped_and_named(gadget: Schema) -> None:
     assert obj["apiVersion"] == "z.io/v1"
 
 
+def test_unknown_fields_can_be_named_without_dropping_them(gadget: Schema) -> None:
+    obj = {"spec": {"size": 1, "nope": 1}}
+    assert gadget.unknown(obj) == ["spec.nope"]
+    assert obj == {"spec": {"size": 1, "nope": 1}}
+
+
+def test_one_object_in_two_places_is_pruned_in_both(gadget: Schema) -> None:
+    part = {"name": "a", "x": 1}  # what a YAML alias gives
+    obj = {"spec": {"parts": [part, part]}}
+    assert gadget.prune(obj) == ["spec.parts[0].x", "spec.parts[1].x"]
+    assert part == {"name": "a"}
+
+
 def test_known_fields_below_preserved_ones_are_pruned() -> None:
     inner = {"type": "object", "properties": {"a": {"type": "string"}}}
     schema = compile_schema(
