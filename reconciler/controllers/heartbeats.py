@@ -18,7 +18,7 @@ NOT_ASKED = "it has not been asked yet"
 @dataclass(slots=True)
 class _Pulse:
     answered: float | None = None
-    unknown: str = ""
+    missing: str = ""
     trouble: str = NOT_ASKED
 
 
@@ -42,12 +42,12 @@ class Heartbeats:
             pulse = self._pulses.setdefault(key, _Pulse())
             if pulse.trouble in ("", NOT_ASKED):
                 pulse.trouble = trouble
-            pulse.unknown = ""
+            pulse.missing = ""
 
-    def unknown(self, key: str, why: str) -> None:
+    def missing(self, key: str, why: str) -> None:
         """It cannot be asked: its credentials are missing."""
         with self._lock:
-            self._pulses[key] = _Pulse(unknown=why)
+            self._pulses[key] = _Pulse(missing=why)
 
     def forget(self, key: str) -> None:
         with self._lock:
@@ -56,8 +56,8 @@ class Heartbeats:
     def seen(self, key: str) -> Seen:
         with self._lock:
             pulse = self._pulses.get(key, _Pulse())
-            if pulse.unknown:
-                return Seen(Sight.UNKNOWN, 0.0, pulse.unknown)
+            if pulse.missing:
+                return Seen(Sight.MISSING, 0.0, pulse.missing)
             since = self._start if pulse.answered is None else pulse.answered
             silent = time.monotonic() - since
             if silent >= self._threshold:

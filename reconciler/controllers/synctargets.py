@@ -141,7 +141,7 @@ class SyncTargets:
                     condition("HeartbeatHealthy", False, "ErrorHeartbeat", message, at=now),
                     condition("Ready", False, "ErrorHeartbeat", message, at=now),
                 ]
-            case Sight.UNKNOWN if seen.silent == 0.0:
+            case Sight.MISSING:
                 return [condition(c, None, "CredentialsMissing", seen.why, at=now) for c in ("SyncerReady", "Ready")]
             case Sight.UNKNOWN if was is None or was["reason"] in ("Connecting", "CredentialsMissing"):
                 return [condition(c, None, "Connecting", seen.why, at=now) for c in ("SyncerReady", "Ready")]
@@ -215,7 +215,7 @@ class _Heart(threading.Thread):
         kubeconfig = owner.credentials(obj)
         if isinstance(kubeconfig, Missing):
             self._connected(obj, None, None)
-            owner.heartbeats.unknown(self._key, kubeconfig.why)
+            owner.heartbeats.missing(self._key, kubeconfig.why)
             owner.queue.add(self.place)
             return owner.settings.credentials
         failed: Expected | None = None

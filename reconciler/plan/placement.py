@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from apiserver.model import clock, selectors
+from apiserver.model import clock, conditions, selectors
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.identity import sync_target_key
 from apiserver.model.kinds import GroupResource
@@ -36,7 +36,9 @@ class Sight(Enum):
     """What this process knows of a target."""
 
     UNKNOWN = "unknown"
-    """Not asked yet, or its credentials are missing: its workloads stay."""
+    """It has not answered this process yet: what is recorded about it counts."""
+    MISSING = "missing"
+    """Its credentials are missing: it takes nothing and keeps what it has."""
     ANSWERS = "answers"
     SILENT = "silent"
 
@@ -70,6 +72,7 @@ class Target:
         spec, metadata = obj.get("spec") or {}, obj["metadata"]
         synced = (obj.get("status") or {}).get("syncedResources") or ()
         evict = spec.get("evictAfter")
+        ready = conditions.is_true((obj.get("status") or {}).get("conditions"), "Ready")
         return Target(
             key=sync_target_key(cluster, metadata["name"]),
             path=path,
@@ -83,7 +86,7 @@ class Target:
                 for r in synced
                 if r.get("state") == "Accepted"
             },
-            seen=seen,
+            seen=Seen(Sight.ANSWERS) if seen.sight is Sight.UNKNOWN and ready else seen,
         )
 
     def __str__(self) -> str:

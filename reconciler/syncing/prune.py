@@ -36,30 +36,22 @@ class Pruner:
         self._site, self._upstream = site, upstream
         self._empty: dict[str, float] = {}
 
-    def consider(self, item: Item, live: Live, obj: Object | None, *, known: bool) -> None:
-        """An object on the target that is not to be applied. `obj`: its upstream object; `known`: whether its absence
-        is certain (the kind is served upstream, or the workspace is gone)."""
+    def consider(self, item: Item, live: Live, obj: Object | None, *, known: bool) -> bool:
+        """Delete an object on the target that is not to be applied, if there is a reason; True: nothing explains it.
+
+        `obj`: its upstream object; `known`: whether its absence is certain (the kind is served upstream, or the
+        workspace is gone).
+        """
         home = self._site.homes.get(item.cluster, item.namespace)
         if home is None or live.deleting:
-            return
-        ledger = self._site.ledger
+            return False
         role = self._upstream.role(self._site.key, item.cluster, item.namespace)
         ours = live.part_of == applyset_id(home.name)
         if ours and self._explained(item, obj, role, home, known=known):
             version = self._site.client.discovery.versions[item.kind][0]
             self._site.client.delete(client.path(item.kind, version, home.name, item.name), live.uid)
-            self.settled(item)
-            return
-        with ledger.lock:
-            if role is Role.LEAVING or (obj is not None and role is Role.HERE):
-                ledger.leftovers.discard(item)
-            else:
-                ledger.leftovers.add(item)
-
-    def settled(self, item: Item) -> None:
-        """The item is no leftover (any more)."""
-        with self._site.ledger.lock:
-            self._site.ledger.leftovers.discard(item)
+            return False
+        return role is not Role.LEAVING and not (obj is not None and role is Role.HERE)
 
     def _explained(self, item: Item, obj: Object | None, role: Role | None, home: Home, *, known: bool) -> bool:
         ledger = self._site.ledger

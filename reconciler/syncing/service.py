@@ -96,10 +96,10 @@ class Syncing:
 
     def stop(self) -> None:
         self.informer.stop()
-        for part in self._parts:
-            part.stop()
         for syncer in self.syncers().values():
             syncer.stop()
+        for part in self._parts:
+            part.stop()
 
     def syncers(self) -> dict[str, Syncer]:
         """Those of connected targets, by key."""
@@ -114,9 +114,14 @@ class Syncing:
 
     def _told(self, key: str, target: Object | None, cluster: Cluster | None) -> None:
         """A target was connected, lost its credentials, or is no more."""
+        with self._lock:
+            before = self._syncers.get(key)
+        if before is not None and target is not None and before.client is cluster:
+            before.offer(offered(self._objects, target))
+            return
         made = self._made(target, cluster) if target is not None and isinstance(cluster, Client) else None
         with self._lock:
-            before = self._syncers.pop(key, None)
+            self._syncers.pop(key, None)
             if made is not None:
                 self._syncers[key] = made
         if before is not None:

@@ -73,6 +73,13 @@ class Syncer:
         else:
             self.queue.close()
 
+    def offer(self, offered: Mapping[GroupResource, str]) -> None:
+        """The target supports other API exports now, or the same ones have other resources."""
+        if offered != self.site.offered:
+            self.site.offered = offered
+            if self.ready.is_set():
+                self.everything()
+
     def changed(self, item: Item, *, deleted: bool) -> None:
         """An upstream object changed. `deleted`: it was deleted on purpose."""
         if deleted:
@@ -188,23 +195,33 @@ class Syncer:
         kind = self.upstream.kind(item.cluster, item.kind, self.site.offered)
         obj = self.upstream.get(kind, item) if kind is not None else None
         here = self.upstream.role(self.key, item.cluster, item.namespace) is Role.HERE
-        ledger = self.site.ledger
         if here and kind is not None and obj is not None and _wanted(item, obj):
-            with ledger.lock:
-                ledger.explained.discard(item)
+            self._forget_deletion(item)
             self._applier.apply(item, kind, obj)
-            self._pruner.settled(item)
+            self._leftover(item, False)
             return
         live = self.site.live(item)
         if live is None:
-            with ledger.lock:
-                ledger.explained.discard(item)
-            self._pruner.settled(item)
+            self._forget_deletion(item)
+            self._leftover(item, False)
             return
         known = kind is not None or self.upstream.workspace(item.cluster) is None
-        before = item in ledger.leftovers
-        self._pruner.consider(item, live, obj, known=known)
-        if before != (item in ledger.leftovers):
+        self._leftover(item, self._pruner.consider(item, live, obj, known=known))
+
+    def _forget_deletion(self, item: Item) -> None:
+        with self.site.ledger.lock:
+            self.site.ledger.explained.discard(item)
+
+    def _leftover(self, item: Item, is_one: bool) -> None:
+        """Note whether the item is there without an explanation."""
+        ledger = self.site.ledger
+        with ledger.lock:
+            before = item in ledger.leftovers
+            if is_one:
+                ledger.leftovers.add(item)
+            else:
+                ledger.leftovers.discard(item)
+        if before != is_one:
             self._heard(item.cluster, item.namespace)
 
     def _failed(self, item: Item, why: str) -> None:

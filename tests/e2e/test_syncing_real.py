@@ -1,0 +1,391 @@
+"""Syncing against real kube-apiservers: what stands in the store runs on clusters, and comes back when they fail."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from realclusters.cluster import RealCluster
+
+from apiserver.model import conditions, marks
+from apiserver.model.identity import sync_target_key
+from apiserver.model.keys import Key
+from apiserver.registry import codec, tree
+from apiserver.registry.catalog import MARKED
+from apiserver.registry.objects import Objects
+from apiserver.storage.lmdb import open_store
+from apiserver.storage.protocol import Delete, Put, Store
+from reconciler.controllers.settings import TargetSettings
+from reconciler.controllers.targets import Missing
+from reconciler.plan import system
+from reconciler.plan.placement import LEAVING, SYNC_TARGET
+from reconciler.syncing.inventory import PARENT_NAME
+from reconciler.syncing.service import Syncing
+from reconciler.syncing.settings import SyncSettings
+from reconciler.syncing.upstream import Item
+
+pytestmark = [pytest.mark.clusters, pytest.mark.slow]
+
+IDENTITY = "1d3n7i7y"
+DEPLOYMENTS = f"deployments.apps:{IDENTITY}"
+QUICK = SyncSettings(
+    grace=0.2,
+    settle=0.05,
+    targets=TargetSettings(heartbeat=0.3, again=0.2, threshold=1.5, tolerance=1.0, credentials=0.2),
+)
+
+
+def container(image: str = "web:1") -> dict[str, Any]:
+    return {"name": "web", "image": image, "resources": {"limits": {"cpu": "0.5"}}, "ports": [{"containerPort": 80}]}
+
+
+def deployment(replicas: int = 1, image: str = "web:1") -> dict[str, Any]:
+    return {
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container(image)]}},
+    }
+
+
+class World:
+    """A store as git's loader fills it: `root:shop` binds the kubernetes export, `root:infra` has the targets."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.objects = store, Objects(store)
+        self.clusters: dict[str, RealCluster] = {}
+        self.git: set[tuple[str, str]] = set()
+        for path in ("root", "root:compute", "root:infra", "root:shop"):
+            self.workspace(path)
+        store.write(Put(tree.FLEET_KEY, tree.FleetRecord("fleet", True).encode())).result()
+        bound = []
+        for manifest in system.compute_export():
+            name = manifest["metadata"]["name"]
+            if manifest["kind"] == "APIResourceSchema":
+                self.put("apiresourceschemas.apis.kcp.io", "compute0", name, **manifest)
+                spec = manifest["spec"]
+                schema = {"name": name, "UID": "", "identityHash": IDENTITY}
+                bound.append({"group": spec["group"], "resource": spec["names"]["plural"], "schema": schema})
+            else:
+                self.put("apiexports.apis.kcp.io", "compute0", name, status={"identityHash": IDENTITY}, **manifest)
+        status = {"apiExportClusterName": "compute0", "boundResources": bound}
+        self.put("apibindings.apis.kcp.io", "shop0", "kubernetes", status=status)
+
+    def workspace(self, path: str, commit: str = "c1") -> None:
+        cluster = path.rpartition(":")[2] + ("0" if ":" in path else "")
+        record = tree.WorkspaceRecord(path, cluster, path.rpartition(":")[0], commit=commit)
+        self.store.write(
+            Put(tree.workspace_key(path), record.encode()), Put(tree.cluster_key(cluster), path.encode())
+        ).result()
+
+    def put(self, resource: str, cluster: str, name: str, namespace: str = "", /, **content: Any) -> Key:
+        key = Key(resource, cluster, namespace, name)
+        old = self.objects.get(key)
+        metadata: dict[str, Any] = {
+            "name": name,
+            "uid": old["metadata"]["uid"] if old else str(uuid.uuid4()),
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "generation": old["metadata"]["generation"] + 1 if old else 1,
+            "labels": content.pop("labels", {}),
+            "annotations": {marks.CLUSTER: cluster, marks.SOURCE_COMMIT: "c1", marks.SOURCE_PATH: "a.yaml"},
+        }
+        if namespace:
+            metadata["namespace"] = namespace
+        content.pop("metadata", None)
+        if old:
+            metadata["annotations"] = {**old["metadata"]["annotations"], **metadata["annotations"]}
+            content.setdefault("status", old.get("status", {}))
+        obj = {"kind": "", "apiVersion": "", **content, "metadata": metadata}
+        self.store.write(Put(key, codec.encode(obj))).result()
+        return key
+
+    def target(self, name: str) -> None:
+        self.put("synctargets.workload.kcp.io", "infra0", name, labels={"name": name}, spec={})
+
+    def deploy(self, name: str = "web", **more: Any) -> Key:
+        content = {"kind": "Deployment", "apiVersion": "apps/v1", "spec": deployment(**more)}
+        return self.put(DEPLOYMENTS, "shop0", name, "web", **content)
+
+    def config(self, name: str, **data: str) -> Key:
+        return self.put("configmaps", "shop0", name, "web", kind="ConfigMap", apiVersion="v1", data=data)
+
+    def place(self) -> Key:
+        self.put("locations.scheduling.kcp.io", "infra0", "any", spec={"instanceSelector": {}})
+        self.put("namespaces", "shop0", "web", labels={"app": "shop"}, kind="Namespace", apiVersion="v1")
+        spec = {
+            "locationSelectors": [{}],
+            "namespaceSelector": {"matchLabels": {"app": "shop"}},
+            "locationWorkspace": "root:infra",
+        }
+        return self.put("placements.scheduling.kcp.io", "shop0", "prod", spec=spec)
+
+    def delete(self, key: Key) -> None:
+        self.store.write(Delete(key)).result()
+
+    def get(self, key: Key) -> dict[str, Any]:
+        found = self.objects.get(key)
+        assert found is not None, f"{key} is not there"
+        return found
+
+    def annotation(self, key: Key, name: str) -> str:
+        return str(self.get(key)["metadata"]["annotations"].get(name, ""))
+
+    def condition(self, key: Key, kind: str) -> dict[str, Any]:
+        return conditions.get((self.get(key).get("status") or {}).get("conditions"), kind) or {}
+
+    def credentials(self, target: dict[str, Any]) -> bytes | Missing:
+        cluster = self.clusters.get(target["metadata"]["name"])
+        return cluster.kubeconfig if cluster else Missing("there is no such cluster")
+
+    def declared(self, path: str, commit: str, item: Item) -> bool:
+        return path == "root:shop" and commit == "c1" and (item.kind.resource, item.name) in self.git
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    store = open_store(tmp_path / "store", sync=False, marked=MARKED)
+    yield World(store)
+    store.close()
+
+
+@pytest.fixture
+def syncing(world: World) -> Iterator[Callable[[], Syncing]]:
+    """A factory: starts syncing anew, as a restart of the reconciler does."""
+    running: list[Syncing] = []
+
+    def start() -> Syncing:
+        while running:
+            running.pop().stop()
+        made = Syncing(world.store, QUICK, world.credentials, lambda _: None, world.declared)
+        running.append(made)
+        made.start()
+        return made
+
+    yield start
+    for made in running:
+        made.stop()
+
+
+class Downstream:
+    """What is ours on a cluster."""
+
+    def __init__(self, cluster: RealCluster, name: str) -> None:
+        self.cluster, self.selector = cluster, f"internal.workload.kcp.io/cluster={sync_target_key('infra0', name)}"
+
+    def list(self, resource: str) -> dict[str, dict[str, Any]]:
+        found = json.loads(self.cluster.kubectl("get", resource, "-A", "-l", self.selector, "-o", "json"))
+        return {i["metadata"]["name"]: i for i in found["items"]}
+
+    def names(self, resource: str) -> set[str]:
+        return set(self.list(resource)) - {PARENT_NAME}
+
+    @property
+    def namespace(self) -> str:
+        return next(iter(self.list("namespaces")))
+
+    def revisions(self) -> dict[str, str]:
+        kinds = ("namespaces", "configmaps", "deployments", "secrets", "services", "serviceaccounts")
+        return {f"{k}/{n}": o["metadata"]["resourceVersion"] for k in kinds for n, o in self.list(k).items()}
+
+    def clean(self) -> None:
+        self.cluster.kubectl("delete", "namespaces", "-l", self.selector, "--wait=true")
+
+
+@pytest.fixture
+def west(two_real_clusters: tuple[RealCluster, RealCluster], world: World) -> Iterator[Downstream]:
+    world.clusters["west"] = two_real_clusters[0]
+    world.target("west")
+    down = Downstream(two_real_clusters[0], "west")
+    yield down
+    down.clean()
+
+
+@pytest.fixture
+def east(two_real_clusters: tuple[RealCluster, RealCluster], world: World) -> Iterator[Downstream]:
+    world.clusters["east"] = two_real_clusters[1]
+    world.target("east")
+    down = Downstream(two_real_clusters[1], "east")
+    yield down
+    down.clean()
+
+
+def test_objects_run_on_the_cluster_and_their_status_comes_up(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    placement = world.place()
+    web = world.deploy()
+    world.config("settings", colour="blue")
+    world.config("kube-root-ca.crt", ca="the workspace's")
+    secret = {"kind": "Secret", "apiVersion": "v1", "type": "Opaque", "data": {"password": "aHVudGVyMg=="}}
+    world.put("secrets", "shop0", "login", "web", **secret)
+    ports = [{"port": 80, "targetPort": 80, "protocol": "TCP"}]
+    service = {"kind": "Service", "apiVersion": "v1", "spec": {"selector": {"app": "web"}, "ports": ports}}
+    world.put(f"services:{IDENTITY}", "shop0", "web", "web", **service)
+    syncing()
+    eventually(lambda: (world.get(web).get("status") or {}).get("availableReplicas") == 1, 30)
+    assert west.names("configmaps") == {"settings"}
+    assert west.names("secrets") == {"login"}
+    assert west.names("services") == {"web"}
+    live = west.list("deployments")["web"]
+    assert not [k for k in live["metadata"]["annotations"] if "treeplane" in k or "kcp.io" in k]
+    locator = west.list("namespaces")[west.namespace]["metadata"]["annotations"]["kcp.io/namespace-locator"]
+    assert json.loads(locator)["cluster"] == "shop0"
+    parent = eventually(lambda: west.list("configmaps")[PARENT_NAME])
+    eventually(lambda: west.list("configmaps")[PARENT_NAME]["data"] == {"workspace": "root:shop", "commit": "c1"})
+    kinds = parent["metadata"]["annotations"]["applyset.kubernetes.io/contains-group-kinds"]
+    assert kinds == "ConfigMap,Deployment.apps,Secret,Service"
+    status = world.get(web)["status"]
+    assert status["observedGeneration"] == world.get(web)["metadata"]["generation"]
+    eventually(lambda: world.condition(placement, "Synced").get("status") == "True")
+    assert world.annotation(placement, SYNC_TARGET) == sync_target_key("infra0", "west")
+
+    world.deploy(replicas=3)
+    eventually(lambda: world.get(web)["status"].get("availableReplicas") == 3, 30)
+
+
+def test_drift_is_reverted_and_deletions_follow(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    world.place()
+    settings = world.config("settings", colour="blue", size="1")
+    world.config("other", a="b")
+    syncing()
+    eventually(lambda: west.names("configmaps") == {"settings", "other"}, 20)
+    namespace = west.namespace
+
+    def data() -> Any:
+        return west.list("configmaps").get("settings", {}).get("data")
+
+    west.cluster.kubectl("patch", "configmap", "settings", "-n", namespace, "-p", '{"data":{"colour":"red"}}')
+    eventually(lambda: data() == {"colour": "blue", "size": "1"})
+    west.cluster.kubectl("label", "configmap", "settings", "-n", namespace, "internal.workload.kcp.io/cluster-")
+    eventually(lambda: data() == {"colour": "blue", "size": "1"})
+    west.cluster.kubectl("delete", "configmap", "settings", "-n", namespace)
+    eventually(lambda: data() == {"colour": "blue", "size": "1"})
+    world.config("settings", colour="green")
+    eventually(lambda: data() == {"colour": "green"})
+    world.delete(settings)
+    eventually(lambda: west.names("configmaps") == {"other"})
+    world.delete(Key("configmaps", "shop0", "web", "other"))
+    eventually(lambda: not west.list("namespaces"), 30)
+
+
+def test_a_restart_writes_nothing_and_prunes_what_git_explains(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    placement = world.place()
+    web = world.deploy()
+    gone, kept = world.config("gone", a="b"), world.config("unexplained", a="b")
+    first = syncing()
+    eventually(lambda: (world.get(web).get("status") or {}).get("availableReplicas") == 1, 30)
+    eventually(lambda: west.list("configmaps")[PARENT_NAME]["data"]["commit"] == "c1")
+    key = sync_target_key("infra0", "west")
+    eventually(lambda: not first.syncers()[key].queue.pending())
+    before, stored = west.revisions(), world.store.revision()
+
+    second = syncing()
+    eventually(lambda: key in second.syncers() and second.syncers()[key].settled("shop0", "web"), 20)
+    eventually(lambda: not second.syncers()[key].queue.pending())
+    assert west.revisions() == before
+    assert [(c.key, c.value, c.previous) for c in world.store.changes(stored)] == []
+
+    second.stop()
+    world.delete(gone)
+    world.delete(kept)
+    world.git.add(("configmaps", "gone"))
+    syncing()
+    eventually(lambda: west.names("configmaps") == {"unexplained"}, 20)
+    target = Key("synctargets.workload.kcp.io", "infra0", "", "west")
+    told = eventually(lambda: world.condition(target, "InventoryExplained"))
+    assert told["status"] == "False"
+    assert "configmaps web/unexplained" in told["message"]
+    assert west.names("configmaps") == {"unexplained"}
+    assert world.condition(placement, "Synced")["status"] == "True"
+
+
+def test_what_a_target_refuses_is_told(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    placement = world.place()
+    world.config("good", a="b")
+    world.put("configmaps", "shop0", "bad", "web", kind="ConfigMap", apiVersion="v1", data={"no/slash": "x"})
+    syncing()
+    eventually(lambda: west.names("configmaps") == {"good"}, 20)
+    told = eventually(lambda: world.condition(placement, "Synced"))
+    assert (told["status"], told["reason"]) == ("False", "ApplyFailed")
+    assert "configmaps web/bad: Invalid" in told["message"]
+    world.config("bad", a="c")
+    eventually(lambda: west.names("configmaps") == {"good", "bad"})
+    eventually(lambda: world.condition(placement, "Synced")["status"] == "True")
+
+
+def test_a_dead_target_slows_nobody_and_loses_its_workloads(
+    world: World, west: Downstream, east: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    placement = world.place()
+    web = world.deploy()
+    world.config("settings", a="b")
+    syncing()
+    eventually(lambda: (world.get(web).get("status") or {}).get("availableReplicas") == 1, 30)
+    first = world.annotation(placement, SYNC_TARGET)
+    old, new = (west, east) if first == sync_target_key("infra0", "west") else (east, west)
+    assert not new.list("deployments")
+    old.cluster.pause()
+    try:
+        eventually(lambda: world.annotation(placement, SYNC_TARGET) not in ("", first), 20)
+        eventually(lambda: "web" in new.names("deployments"), 20)
+        world.config("settings", a="c")
+        eventually(lambda: new.list("configmaps")["settings"]["data"] == {"a": "c"}, 5)
+        assert world.annotation(placement, LEAVING) == first
+    finally:
+        old.cluster.resume()
+    eventually(lambda: world.annotation(placement, LEAVING) == "", 60)
+    assert not old.list("deployments")
+    eventually(lambda: not old.list("namespaces"), 30)
+    assert new.names("deployments") == {"web"}
+
+
+def test_a_move_keeps_the_old_copies_until_the_new_ones_are_healthy(
+    world: World, west: Downstream, east: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    world.put("synctargets.workload.kcp.io", "infra0", "east", labels={"name": "east"}, spec={"unschedulable": True})
+    placement = world.place()
+    web = world.deploy()
+    syncing()
+    eventually(lambda: (world.get(web).get("status") or {}).get("availableReplicas") == 1, 30)
+    assert west.names("deployments") == {"web"}
+    # East can run nothing until its node may be used again.
+    east.cluster.kubectl("cordon", "node-0")
+    try:
+        world.target("east")
+        evict = {"evictAfter": "2026-01-01T00:00:00Z"}
+        world.put("synctargets.workload.kcp.io", "infra0", "west", labels={"name": "west"}, spec=evict)
+        eventually(lambda: "web" in east.names("deployments"), 20)
+        eventually(lambda: (world.get(web)["status"].get("availableReplicas") or 0) == 0)
+        assert west.names("deployments") == {"web"}
+    finally:
+        east.cluster.kubectl("uncordon", "node-0")
+    eventually(lambda: not west.list("deployments"), 60)
+    eventually(lambda: world.annotation(placement, LEAVING) == "")
+    assert world.get(web)["status"]["availableReplicas"] == 1
+
+
+def test_a_namespace_that_loses_its_label_keeps_its_copies(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    placement = world.place()
+    world.config("settings", a="b")
+    made = syncing()
+    eventually(lambda: west.names("configmaps") == {"settings"}, 20)
+    world.put("namespaces", "shop0", "web", labels={}, kind="Namespace", apiVersion="v1")
+    eventually(lambda: made.bindings.roles("shop0", "web") == {})
+    target = Key("synctargets.workload.kcp.io", "infra0", "", "west")
+    eventually(lambda: "configmaps web/settings" in world.condition(target, "InventoryExplained").get("message", ""))
+    assert west.names("configmaps") == {"settings"}
+    world.put("namespaces", "shop0", "web", labels={"app": "shop"}, kind="Namespace", apiVersion="v1")
+    eventually(lambda: world.condition(target, "InventoryExplained").get("status") == "True")
+    world.delete(placement)
+    eventually(lambda: not west.list("namespaces"), 30)
