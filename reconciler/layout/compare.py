@@ -215,7 +215,7 @@ class _Comparison:
     def _settle(self, path: str) -> None:
         """Whether a path whose directories differ appeared, went, moved or is now declared twice."""
         came, gone = self._came.get(path, set()), self._gone.get(path, set())
-        others = self._others(path, came | gone)
+        others = (self._seen.get(path, set()) - came - gone) | self._others(path, came | gone)
         if others or (came and gone):
             self._out.changed.add(path)
         elif came:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
@@ -81,9 +80,9 @@ class Construction:
             if tag == PLAIN:
                 return scalars.plain(text)
             if tag == "tag:yaml.org,2002:binary":
-                return base64.b64decode(text).decode()
+                return _binary(text)
             return scalars.tagged(tag, text)
-        except (ValueError, binascii.Error) as error:
+        except ValueError as error:
             self._faults.append(Fault(node.start_mark, str(error)))
             return None
 
@@ -98,6 +97,13 @@ class Construction:
             out.update(found)
             names |= found.keys()
         return names
+
+
+def _binary(text: str) -> str:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True).decode()
+    except ValueError as error:
+        raise ValueError("!!binary holds base64 of UTF-8 text, and this is not") from error
 
 
 def _bad(node: Any, faults: list[Fault]) -> None:

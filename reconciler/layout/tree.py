@@ -276,10 +276,18 @@ class WorkspaceTree:
             if root is not None:
                 yield root
             return
+        found: set[str] = set()
         for above in self._search(parent):
             stack = self.stack(above.directory.rpartition("/")[0])
             level = self.look(above.tree, above.directory, stack)
-            yield from self._children(level, above, above.directory, name)
+            for child in self._children(level, above, above.directory, name):
+                found.add(child.directory)
+                yield child
+        # A claimed directory may lie inside a workspace that is not its parent.
+        for directory in [d for d, owner in self.claims.items() if owner == path and d not in found]:
+            claimed = self.at(directory)
+            if claimed is not None and claimed.path == path:
+                yield claimed
 
     def _children(self, level: Level, parent: WorkspaceDir, directory: str, name: str) -> Iterator[WorkspaceDir]:
         first = [d for d in level.directories if d.name == name]
