@@ -41,7 +41,6 @@ WORKSPACE = frozenset(
 """Kubernetes' own kinds in every workspace; workload kinds come by binding."""
 
 _SAME_STORAGE = {"events.events.k8s.io": "events"}
-_NOT_STORAGE_VERSION = frozenset({("events.k8s.io", "v1"), ("autoscaling", "v1")})
 _SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
 _SELECTABLE: dict[str, tuple[str, ...]] = {
     "pods": (
@@ -162,7 +161,7 @@ def _served(fact: dict[str, Any]) -> ServedKind:
         columns=catalogue.printer_of(name).columns,
         custom=False,
         generation=keeps_generation(name),
-        storage_version=(fact["group"], fact["version"]) not in _NOT_STORAGE_VERSION,
+        storage_version=name not in _SAME_STORAGE,
         scale=_SCALE if "scale" in subresources else None,
         selectable=_SELECTABLE.get(name, ()),
         digest=f"{source.digest}/{name}",

@@ -70,8 +70,8 @@ def _finalizer(path: str, finalizer: str) -> list[Cause]:
 def _owners(owners: list[Object]) -> list[Cause]:
     found: list[Cause] = []
     controllers = []
-    for index, owner in enumerate(owners):
-        path = f"metadata.ownerReferences[{index}]"
+    for owner in owners:
+        path = "metadata.ownerReferences"  # without an index, as kube-apiserver writes it
         if not owner.get("apiVersion"):
             found.append(messages.invalid(f"{path}.apiVersion", "", "version must not be empty"))
         for field in ("kind", "name", "uid"):

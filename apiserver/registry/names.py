@@ -38,7 +38,7 @@ def _too_long(limit: int) -> str:
     return f"must be no more than {limit} bytes"
 
 
-dns_label: Check = _matcher(
+_dns_label: Check = _matcher(
     _LABEL,
     63,
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
@@ -50,6 +50,16 @@ dns_subdomain: Check = _matcher(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     "end with an alphanumeric character (e.g. 'example.com'",
 )
+
+
+def dns_label(name: str) -> list[str]:
+    """One segment of a DNS name."""
+    found = _dns_label(name)
+    if found and len(name) <= 63 and not dns_subdomain(name):
+        return ["must not contain dots"]
+    return found
+
+
 dns_1035: Check = _matcher(
     _DNS1035,
     63,
@@ -90,8 +100,8 @@ def qualified_name(key: str) -> list[str]:
     prefix, slash, name = key.rpartition("/")
     if slash and "/" in prefix:
         return [
-            "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
-            f"alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+            "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
+            f"an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
             f"'{_NAME_PART}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         ]
     found: list[str] = []
@@ -121,7 +131,7 @@ _RULES: dict[str, Check] = {
     "namespaces": dns_label,
     "rolebindings.rbac.authorization.k8s.io": path_segment,
     "roles.rbac.authorization.k8s.io": path_segment,
-    "services": dns_1035,
+    "services": dns_label,
     "workspaces.tenancy.kcp.io": dns_label,
 }
 

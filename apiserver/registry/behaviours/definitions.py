@@ -161,6 +161,8 @@ def _scale(path: str, version: Object) -> list[Cause]:
         at = f"{path}.subresources.scale.{field}"
         if not value and field != "labelSelectorPath":
             causes.append(messages.required(at))
+        elif value and not value.startswith("."):
+            causes.append(messages.invalid(at, value, "must be a simple json path starting with ."))
         elif value and not value.startswith(prefixes):
             text = f"should be a json path under {' or '.join(p.rstrip('.') for p in prefixes)}"
             causes.append(messages.invalid(at, value, text))

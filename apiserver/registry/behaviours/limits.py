@@ -36,6 +36,9 @@ def autoscaler_check(obj: Object) -> list[Cause]:
         causes.append(messages.invalid("spec.maxReplicas", spec["maxReplicas"], text))
     target = spec.get("scaleTargetRef") or {}
     causes += [messages.required(f"spec.scaleTargetRef.{f}") for f in ("kind", "name") if not target.get(f)]
+    if "/" not in (target.get("apiVersion") or "") and target.get("kind") != "ReplicationController":
+        text = "apiVersion must specify API group"
+        causes.append(messages.invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion") or "", text))
     return causes
 
 
@@ -62,15 +65,18 @@ def claim_check(obj: Object) -> list[Cause]:
     if not spec.get("accessModes"):
         causes.append(messages.required("spec.accessModes", "at least 1 access mode is required"))
     modes = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-    for index, mode in enumerate(spec.get("accessModes") or ()):
-        causes += one_of(f"spec.accessModes[{index}]", mode, modes)
+    for mode in spec.get("accessModes") or ():
+        causes += one_of("spec.accessModes", mode, modes)
     if not ((spec.get("resources") or {}).get("requests") or {}).get("storage"):
         causes.append(messages.required("spec.resources[storage]"))
     return causes
 
 
 def volume_default(obj: Object) -> None:
-    fill(obj.setdefault("spec", {}), persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    spec = obj.setdefault("spec", {})
+    fill(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
+    if spec.get("hostPath") is not None:
+        spec["hostPath"].setdefault("type", "")
     obj.setdefault("status", {}).setdefault("phase", "Pending")
 
 

@@ -21,6 +21,8 @@ def service_default(obj: Object) -> None:
         port["protocol"] = port.get("protocol") or "TCP"
         if port.get("targetPort") in (None, 0, ""):
             port["targetPort"] = port.get("port")
+    if spec.get("clusterIP"):
+        spec.setdefault("clusterIPs", [spec["clusterIP"]])
     if spec["type"] in ("NodePort", "LoadBalancer"):
         spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
     if spec["type"] != "ExternalName":
@@ -82,7 +84,7 @@ def ingress_check(obj: Object) -> list[Cause]:
     causes: list[Cause] = []
     if not spec.get("rules") and not spec.get("defaultBackend"):
         text = "either `defaultBackend` or `rules` must be specified"
-        causes.append(messages.invalid("spec", spec, text))
+        causes.append(messages.invalid("spec", None, text))
     if spec.get("defaultBackend"):
         causes += _backend("spec.defaultBackend", spec["defaultBackend"])
     for index, rule in enumerate(spec.get("rules") or ()):
@@ -112,15 +114,11 @@ def _ingress_path(path: str, entry: Object) -> list[Cause]:
 def _backend(path: str, backend: Object) -> list[Cause]:
     service = backend.get("service")
     if service is None:
-        return (
-            []
-            if backend.get("resource")
-            else [messages.required(path, "cannot set both resource and service backends")]
-        )
+        return []
     causes = [] if service.get("name") else [messages.required(f"{path}.service.name")]
     port = service.get("port") or {}
     if not port.get("name") and not port.get("number"):
-        causes.append(messages.required(f"{path}.service.port", "port name or number is required"))
+        causes.append(messages.required(path, "port name or number is required"))
     return causes
 
 
@@ -151,9 +149,9 @@ def _policy_port(path: str, port: Object) -> list[Cause]:
     if isinstance(first, int):
         if last < first:
             text = "must be greater than or equal to `port`"
-            causes.append(messages.invalid(f"{path}.endPort", last, text))
+            causes.append(messages.invalid(f"{path}.endPort", first, text))  # the port, as kube-apiserver shows it
     else:
-        text = "may not be specified when `port` is not specified or is not numeric"
+        text = f"may not be specified when `port` is {'not specified' if first is None else 'non-numeric'}"
         causes.append(messages.invalid(f"{path}.endPort", last, text))
     return causes
 

@@ -98,14 +98,14 @@ def cron_job_default(obj: Object) -> None:
     pods.template_default(job.setdefault("template", {}))
 
 
-def template_check(path: str, template: Object, wanted: Object | None = None) -> list[Cause]:
-    """A pod template that keeps running; `wanted` is the selector that has to match its labels."""
+def template_check(path: str, template: Object, wanted: Object | None, check: bool = True) -> list[Cause]:
+    """A pod template that keeps running; `wanted` is the selector that has to match its labels (with `check`)."""
     causes = pods.spec_check(f"{path}.spec", template["spec"])
     policy = template["spec"].get("restartPolicy")
     if policy != "Always" and policy in ("OnFailure", "Never"):
         causes.append(messages.unsupported(f"{path}.spec.restartPolicy", policy, ["Always"]))
     found = (template.get("metadata") or {}).get("labels") or {}
-    if wanted and not selectors.from_object(wanted).matches(found):
+    if check and not selectors.from_object(wanted).matches(found):
         text = "`selector` does not match template `labels`"
         causes.append(messages.invalid(f"{path}.metadata.labels", found, text))
     return causes
@@ -123,7 +123,7 @@ def _replicated_check(obj: Object) -> list[Cause]:
         text = "empty selector is invalid for " + obj["kind"].lower()
         causes.append(messages.invalid("spec.selector", wanted, text))
     wrong = selector("spec.selector", wanted)
-    return causes + wrong + template_check("spec.template", spec["template"], None if wrong else wanted)
+    return causes + wrong + template_check("spec.template", spec["template"], wanted, not wrong)
 
 
 def deployment_check(obj: Object) -> list[Cause]:
@@ -157,7 +157,7 @@ def cron_job_check(obj: Object) -> list[Cause]:
     spec = obj["spec"]
     causes = [] if spec.get("schedule") else [messages.required("spec.schedule")]
     if spec.get("schedule") and len(spec["schedule"].split()) != 5 and not spec["schedule"].startswith("@"):
-        text = f"expected exactly 5 fields, found {len(spec['schedule'].split())}: {spec['schedule']}"
+        text = f"expected exactly 5 fields, found {len(spec['schedule'].split())}: [{spec['schedule']}]"
         causes.append(messages.invalid("spec.schedule", spec["schedule"], text))
     causes += one_of("spec.concurrencyPolicy", spec["concurrencyPolicy"], ("Allow", "Forbid", "Replace"))
     return causes + _job_check("spec.jobTemplate.spec", spec["jobTemplate"]["spec"])

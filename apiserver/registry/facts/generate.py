@@ -37,7 +37,8 @@ GROUPS = frozenset(
         "storage.k8s.io",
     }
 )
-LEFT_OUT = frozenset({"bindings", "componentstatuses"})
+LEFT_OUT = frozenset({("", "bindings"), ("", "componentstatuses"), ("autoscaling/v1", "horizontalpodautoscalers")})
+"""Not served. autoscaling/v1 has other fields than v2, in which autoscalers are stored."""
 SUBRESOURCES = frozenset({"status", "scale", "finalize"})
 ALSO = ("io.k8s.api.autoscaling.v1.Scale", "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
         "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
@@ -50,7 +51,8 @@ def resources(facts: list[dict[str, Any]], kinds: dict[tuple[str, str, str], str
     found = []
     for fact in facts:
         group = fact.get("group", "")
-        if group not in GROUPS or fact["resource"] in LEFT_OUT:
+        left_out = {(group, fact["resource"]), (f"{group}/{fact['version']}", fact["resource"])} & LEFT_OUT
+        if group not in GROUPS or left_out:
             continue
         found.append(
             {

@@ -13,7 +13,7 @@ Cells = Callable[[Object], list[Any]]
 
 NAME = Column("Name", format="name", description="The name of the object, unique among those of its kind.")
 AGE = Column("Age", description="How long ago the object was created.")
-CREATED = Column("Created At", description="When the object was created.")
+CREATED = Column("Created At", "date", description="When the object was created.")
 
 
 class Printer(NamedTuple):

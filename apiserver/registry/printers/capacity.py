@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver.registry.printers.base import AGE, NAME, Object, Printer, age, at, columns, joined, name
+from apiserver.registry.printers.base import AGE, CREATED, NAME, Object, Printer, age, at, columns, joined, name
+from apiserver.registry.served import Column
 
 _MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
@@ -118,9 +119,60 @@ def _storage_class(obj: Object) -> list[Any]:
     ]
 
 
+def _driver(obj: Object) -> list[Any]:
+    spec = obj.get("spec") or {}
+    return [
+        name(obj),
+        bool(spec.get("attachRequired", True)),
+        bool(spec.get("podInfoOnMount")),
+        bool(spec.get("storageCapacity")),
+        joined([t.get("audience", "") for t in spec.get("tokenRequests") or ()], none="<unset>"),
+        bool(spec.get("requiresRepublish")),
+        joined(spec.get("volumeLifecycleModes")),
+        age(obj),
+    ]
+
+
+def _attachment(obj: Object) -> list[Any]:
+    spec = obj.get("spec") or {}
+    return [
+        name(obj),
+        spec.get("attacher", ""),
+        at(spec, "source", "persistentVolumeName", default=""),
+        spec.get("nodeName", ""),
+        bool(at(obj, "status", "attached")),
+        age(obj),
+    ]
+
+
 PRINTERS = {
+    "csidrivers.storage.k8s.io": Printer(
+        columns(
+            NAME,
+            "AttachRequired:boolean",
+            "PodInfoOnMount:boolean",
+            "StorageCapacity:boolean",
+            "TokenRequests",
+            "RequiresRepublish:boolean",
+            "Modes",
+            AGE,
+        ),
+        _driver,
+    ),
+    "csinodes.storage.k8s.io": Printer(
+        columns(NAME, "Drivers:integer", AGE), lambda o: [name(o), len(at(o, "spec", "drivers", default=[])), age(o)]
+    ),
+    "csistoragecapacities.storage.k8s.io": Printer(
+        columns(NAME, CREATED), lambda o: [name(o), o["metadata"].get("creationTimestamp")]
+    ),
+    "volumeattachments.storage.k8s.io": Printer(
+        columns(NAME, Column("Attacher", format="name"), "PV", "Node", "Attached:boolean", AGE), _attachment
+    ),
+    "volumeattributesclasses.storage.k8s.io": Printer(
+        columns(NAME, "DriverName", AGE), lambda o: [name(o), o.get("driverName", ""), age(o)]
+    ),
     "horizontalpodautoscalers.autoscaling": Printer(
-        columns(NAME, "Reference", "Targets", "MinPods", "MaxPods:integer", "Replicas:integer", AGE), _autoscaler
+        columns(NAME, "Reference", "Targets", "MinPods", "MaxPods", "Replicas", AGE), _autoscaler
     ),
     "nodes": Printer(
         columns(
@@ -184,7 +236,7 @@ PRINTERS = {
         columns(NAME, "Handler", AGE), lambda o: [name(o), o.get("handler", ""), age(o)]
     ),
     "storageclasses.storage.k8s.io": Printer(
-        columns(NAME, "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion:boolean", AGE),
+        columns(NAME, "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", AGE),
         _storage_class,
     ),
 }

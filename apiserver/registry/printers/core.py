@@ -16,6 +16,7 @@ from apiserver.registry.printers.base import (
     name,
     since,
 )
+from apiserver.registry.served import Column
 
 
 def _created(obj: Object) -> Any:
@@ -52,11 +53,11 @@ def _event(obj: Object) -> list[Any]:
     about = obj.get("involvedObject") or obj.get("regarding") or {}
     last = obj.get("lastTimestamp") or obj.get("deprecatedLastTimestamp")
     series = obj.get("series") or {}
-    seen = series.get("lastObservedTime") or last or obj.get("eventTime") or _created(obj)
-    first = obj.get("firstTimestamp") or obj.get("deprecatedFirstTimestamp") or obj.get("eventTime") or _created(obj)
+    first = obj.get("firstTimestamp") or obj.get("deprecatedFirstTimestamp") or obj.get("eventTime")
+    seen = series.get("lastObservedTime") or last or first
     source = obj.get("source") or obj.get("deprecatedSource") or {}
-    parts = [source.get("component") or obj.get("reportingComponent") or obj.get("reportingController") or ""]
-    parts += [source["host"]] if source.get("host") else []
+    reporter = obj.get("reportingComponent") or obj.get("reportingController"), obj.get("reportingInstance")
+    parts = [source.get("component") or reporter[0], source.get("host") or reporter[1]]
     return [
         since(seen),
         obj.get("type", ""),
@@ -83,8 +84,8 @@ _EVENT = Printer(
         "*Source",
         "Message",
         "*First Seen",
-        "*Count:integer",
-        "*Name",
+        "*Count",
+        Column("Name", format="name", priority=1),
     ),
     _event,
 )
@@ -92,7 +93,7 @@ _EVENT = Printer(
 PRINTERS = {
     "clusterrolebindings.rbac.authorization.k8s.io": _BINDING,
     "clusterroles.rbac.authorization.k8s.io": _CREATED,
-    "configmaps": Printer(columns(NAME, "Data:integer", AGE), lambda o: [name(o), _data(o), age(o)]),
+    "configmaps": Printer(columns(NAME, "Data", AGE), lambda o: [name(o), _data(o), age(o)]),
     "customresourcedefinitions.apiextensions.k8s.io": _CREATED,
     "events": _EVENT,
     "events.events.k8s.io": _EVENT,
@@ -106,8 +107,6 @@ PRINTERS = {
     "resourcequotas": Printer(columns(NAME, "Request", "Limit", AGE), _quota),
     "rolebindings.rbac.authorization.k8s.io": _BINDING,
     "roles.rbac.authorization.k8s.io": _CREATED,
-    "secrets": Printer(
-        columns(NAME, "Type", "Data:integer", AGE), lambda o: [name(o), o.get("type", ""), _data(o), age(o)]
-    ),
+    "secrets": Printer(columns(NAME, "Type", "Data", AGE), lambda o: [name(o), o.get("type", ""), _data(o), age(o)]),
     "serviceaccounts": Printer(columns(NAME, AGE), lambda o: [name(o), age(o)]),
 }

@@ -80,6 +80,18 @@ def _slice(obj: Object) -> list[Any]:
     ]
 
 
+def _parameters(found: Object | None) -> str:
+    if not found:
+        return "<none>"
+    group = f".{found['apiGroup']}" if found.get("apiGroup") else ""
+    return f"{found.get('kind', '')}{group}/{found.get('name', '')}"
+
+
+def _parent(found: Object) -> str:
+    parts = (found.get(f) for f in ("group", "resource", "namespace", "name"))
+    return "/".join(p for p in parts if p)
+
+
 PRINTERS = {
     "endpoints": Printer(columns(NAME, "Endpoints", AGE), _endpoints),
     "endpointslices.discovery.k8s.io": Printer(columns(NAME, "AddressType", "Ports", "Endpoints", AGE), _slice),
@@ -88,14 +100,20 @@ PRINTERS = {
         lambda o: [
             name(o),
             at(o, "spec", "controller", default=""),
-            at(o, "spec", "parameters", "name") or "<none>",
+            _parameters(at(o, "spec", "parameters")),
             age(o),
         ],
     ),
     "ingresses.networking.k8s.io": Printer(columns(NAME, "Class", "Hosts", "Address", "Ports", AGE), _ingress),
+    "ipaddresses.networking.k8s.io": Printer(
+        columns(NAME, "ParentRef", AGE), lambda o: [name(o), _parent(at(o, "spec", "parentRef", default={})), age(o)]
+    ),
     "networkpolicies.networking.k8s.io": Printer(
         columns(NAME, "Pod-Selector", AGE),
         lambda o: [name(o), selector(at(o, "spec", "podSelector", default={})), age(o)],
+    ),
+    "servicecidrs.networking.k8s.io": Printer(
+        columns(NAME, "CIDRs", AGE), lambda o: [name(o), ",".join(at(o, "spec", "cidrs", default=[])), age(o)]
     ),
     "services": Printer(columns(NAME, "Type", "Cluster-IP", "External-IP", "Port(s)", AGE, "*Selector"), _service),
 }

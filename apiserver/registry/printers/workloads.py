@@ -140,7 +140,7 @@ def _pod(obj: Object) -> list[Any]:
 
 PRINTERS = {
     "controllerrevisions.apps": Printer(
-        columns(NAME, "Controller", "Revision:integer", AGE),
+        columns(NAME, "Controller", "Revision", AGE),
         lambda o: [
             name(o),
             next((f"{r['kind'].lower()}/{r['name']}" for r in o["metadata"].get("ownerReferences") or ()), "<none>"),
@@ -149,7 +149,8 @@ PRINTERS = {
         ],
     ),
     "cronjobs.batch": Printer(
-        columns(NAME, "Schedule", "Timezone", "Suspend", "Active:integer", "Last Schedule", AGE, *_RUN), _cron_job
+        columns(NAME, "Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", AGE, *_RUN),
+        _cron_job,
     ),
     "daemonsets.apps": Printer(
         columns(
@@ -165,9 +166,7 @@ PRINTERS = {
         ),
         _daemon_set,
     ),
-    "deployments.apps": Printer(
-        columns(NAME, "Ready", "Up-to-date:integer", "Available:integer", AGE, *_RUN), _deployment
-    ),
+    "deployments.apps": Printer(columns(NAME, "Ready", "Up-to-date", "Available", AGE, *_RUN), _deployment),
     "jobs.batch": Printer(columns(NAME, "Status", "Completions", "Duration", AGE, *_RUN), _job),
     "pods": Printer(
         columns(NAME, "Ready", "Status", "Restarts", AGE, "*IP", "*Node", "*Nominated Node", "*Readiness Gates"), _pod
