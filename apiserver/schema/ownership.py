@@ -16,6 +16,7 @@ from typing import Any
 from apiserver.schema import apply as applying
 from apiserver.schema import fieldset, managed, typed, typed_walk
 from apiserver.schema.apply import ApplyOptions
+from apiserver.schema.defaults import copy_json
 from apiserver.schema.managed import UPDATE, Entry, Managed
 from apiserver.schema.reset import Reset
 from apiserver.schema.structural import Schema
@@ -28,11 +29,12 @@ Json = dict[str, Any]
 def apply(live: Json | None, applied: Json, schema: Schema, options: ApplyOptions) -> Json:
     """The object after `applied` was applied to `live` (None: it is created), with its managedFields.
 
-    The result may share parts with `live`, never with `applied`; default and validate it next. It equals `live` if
-    nothing changed. Raises StatusError: 409 with a cause for each conflicting field, 400 if `applied` has
-    managedFields, 500 (as Kubernetes) for fields the schema does not declare.
+    The result shares nothing with the arguments; default and validate it next. It equals `live` if nothing changed.
+    Raises StatusError: 409 with a cause for each conflicting field, 400 if `applied` has managedFields, 500 (as
+    Kubernetes) for fields the schema does not declare.
     """
-    return applying.apply(live, applied, schema.root, options)
+    result: Json = copy_json(applying.apply(live, applied, schema.root, options))
+    return result
 
 
 def record_update(

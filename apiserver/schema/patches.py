@@ -1,7 +1,7 @@
 """JSON merge patch (RFC 7386) and JSON patch (RFC 6902) on decoded JSON.
 
-Called by the endpoints' PATCH and by controllers. Neither changes its arguments; what they return shares unchanged
-parts with the target (merge) or nothing with it (JSON patch).
+Called by the endpoints' PATCH and by controllers. Neither changes its arguments, and what they return shares nothing
+with them: it is pruned and defaulted in place next, while the target is still compared with it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ def merge_patch(target: Any, patch: Any) -> Any:
     """`target` with the fields of `patch` set; null removes, anything but an object replaces."""
     if not isinstance(patch, dict):
         return copy_json(patch)
-    out = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            out.pop(key, None)
-        else:
-            out[key] = merge_patch(out.get(key), value)
-    return out
+    before: Json = target if isinstance(target, dict) else {}
+    names = dict.fromkeys([*before, *patch])  # in the target's order, new ones last
+    return {
+        k: merge_patch(before.get(k), patch[k]) if k in patch else copy_json(before[k])
+        for k in names
+        if k not in patch or patch[k] is not None
+    }
 
 
 def json_patch(target: Any, operations: Sequence[Json]) -> Any:

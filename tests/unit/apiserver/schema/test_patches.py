@@ -35,11 +35,12 @@ def test_merge_patch(target: Any, patch: Any, expected: Any) -> None:
     assert (target, patch) == before
 
 
-def test_merged_values_do_not_alias_the_patch() -> None:
-    patch = {"a": {"b": [1]}}
-    merged = merge_patch({}, patch)
+def test_merged_values_alias_neither_patch_nor_target() -> None:
+    target, patch = {"kept": {"b": [1]}}, {"a": {"b": [1]}}
+    merged = merge_patch(target, patch)
     merged["a"]["b"].append(2)
-    assert patch == {"a": {"b": [1]}}
+    merged["kept"]["b"].append(2)
+    assert (target, patch) == ({"kept": {"b": [1]}}, {"a": {"b": [1]}})
 
 
 STEPS: list[tuple[Any, list[dict[str, Any]], Any]] = [
