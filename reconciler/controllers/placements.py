@@ -156,9 +156,12 @@ class Placements:
         obj = self._world.objects.get(key)
         if obj is None:
             return
-        self._world.durable(int(obj["metadata"]["resourceVersion"]))
         target, leaving = plan.recorded(obj)
-        self._world.bindings.set(key.cluster, key.name, Standing(target, leaving, selector_of(obj)))
+        standing = Standing(target, leaving, selector_of(obj))
+        if self._world.bindings.standings(key.cluster).get(key.name) == standing:
+            return
+        self._world.durable(int(obj["metadata"]["resourceVersion"]))
+        self._world.bindings.set(key.cluster, key.name, standing)
 
     def _situation(self, key: Key, obj: Object) -> plan.Situation | None:
         """None: what the decision rests on is not loaded, so it stands as it is."""

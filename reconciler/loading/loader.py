@@ -25,7 +25,7 @@ from reconciler.loading.identities import Identities
 from reconciler.loading.judge import Site
 from reconciler.loading.moment import Moments
 from reconciler.loading.sources import Sources, problems_of
-from reconciler.loading.steps import Secrets, Step, Stepper, Target
+from reconciler.loading.steps import Secrets, Step, Stepper, Target, TooManyRemoved
 from reconciler.loading.trees import Trees
 from reconciler.plan import system
 from reconciler.plan.problem import Problem
@@ -152,7 +152,14 @@ class Loader:
             return fleet, problems
         began = time.perf_counter()
         here = self._trees.at(commit)
-        step = self._stepper(fleet, commit, here).difference(self._trees.at(fleet.commit, fleet.claims))
+        stepper = self._stepper(fleet, commit, here, most_removed=config.max_deleted_workspaces)
+        try:
+            step = stepper.difference(self._trees.at(fleet.commit, fleet.claims))
+        except TooManyRemoved as error:
+            problem = Problem("treeplane.yaml", 0, 0, f"commit {commit:.10} {error}", "raise the limit, or split it")
+            fleet = replace(fleet, error=str(problem))
+            self._note(fleet)
+            return fleet, (problem,)
         log.info(
             "commit %.10s: %d judged, %d configured, %d deleted, %d held in %.0f ms", commit, step.judged,
             len(step.moved), len(step.removed), len(step.held), 1000 * (time.perf_counter() - began),
@@ -180,13 +187,14 @@ class Loader:
         *,
         recorded: RecordedFleet | None = None,
         fresh: bool = False,
+        most_removed: int | None = None,
         progress: Progress = lambda _: None,
     ) -> Stepper:
         site = Site(
             fleet.fleet, self._store, self._sources, self._trees, self._moments, self._identities, self._catalog
         )
         find = _recorded_reader(recorded, here) if recorded else None
-        target = Target(self._moments.at(commit), here, self._secrets, find, fresh)
+        target = Target(self._moments.at(commit), here, self._secrets, find, fresh, most_removed)
         return Stepper(site, target, progress)
 
     def _note(self, fleet: FleetRecord) -> None:

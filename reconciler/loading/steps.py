@@ -48,13 +48,21 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a step goes: the commit, its tree, and what to do there. `recorded` gives, at recovery, what the status
-    branch knows of a workspace and the commit it is served at."""
+    branch knows of a workspace. `fresh`: the store holds nothing yet. `most_removed`: the fleet's safety limit."""
 
     moment: Moment
     tree: WorkspaceTree
     secrets: Secrets
     recorded: Callable[[str], Recorded | None] | None = None
     fresh: bool = False
+    most_removed: int | None = None
+
+
+class TooManyRemoved(Exception):
+    """A commit removes more workspaces than treeplane.yaml allows at once."""
+
+    def __init__(self, removed: int, limit: int) -> None:
+        super().__init__(f"removes {removed} workspaces; spec.safety.maxDeletedWorkspaces allows {limit} in one commit")
 
 
 class Stepper:
@@ -86,6 +94,9 @@ class Stepper:
     def difference(self, before: WorkspaceTree, also: Iterable[str] = ()) -> Step:
         """The workspaces whose content differs from that in `before`, and those in `also` (judged whole)."""
         found = touched(self._target.tree, before, self._known)
+        limit = self._target.most_removed
+        if limit is not None and len(found.removed) > limit:
+            raise TooManyRemoved(len(found.removed), limit)
         self._forced.update(also)
         waiting = sorted({*found.changed, *found.appeared, *self._forced}, key=_depth)
         self._pending.update(dict.fromkeys(waiting))
