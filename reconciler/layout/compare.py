@@ -25,13 +25,15 @@ class Touched:
     """Workspace paths by what became of them; each is in one of the sets at most.
 
     `changed`: own manifests, the workspace.yaml or the directory. `orphaned` (also in `changed`): the workspace.yaml
-    went but these manifests remain; the workspace still owns them (see WorkspaceTree.claims).
+    went but these manifests remain; the workspace still owns them (see WorkspaceTree.claims). `places`: where in the
+    new tree those are that were come across, so that they need not be searched for.
     """
 
     changed: set[str] = field(default_factory=set)
     appeared: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
     orphaned: dict[str, list[str]] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
 
 
 class _Side(NamedTuple):
@@ -147,6 +149,7 @@ class _Comparison:
         for path in self._came.keys() | self._gone.keys():
             self._settle(path)
         out.changed -= out.appeared | out.removed
+        out.places = {path: min(directories) for path, directories in self._seen.items()}
         for path in out.changed:
             self._twins(path, self._seen.get(path, set()))
         return out

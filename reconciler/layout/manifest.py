@@ -7,13 +7,13 @@ registry's to check. `index` counts a file's objects from 0, lists expanded, and
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from apiserver.model import marks
 from apiserver.model.kinds import GroupVersionKind, split_api_version
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.faults import type_name
-from reconciler.layout.yamldoc import Document, parse
+from reconciler.layout.yamldoc import Document, line_of, parse
 
 _SERVERS = (
     "uid",
@@ -68,79 +68,96 @@ def read(data: bytes, path: str) -> Manifests:
         return out
     try:
         documents = parse(data, path)
+        for index, document in enumerate(documents):
+            if _faults(document.value):
+                document = parse(data, path, positions=True)[index]
+                out.errors += _placed(document, path)
+            else:
+                out.objects.append(of_document(document, path, index, out.notices))
     except BadFile as bad:
         out.errors += bad.errors
-        return out
-    for index, document in enumerate(documents):
-        try:
-            out.objects.append(of_document(document, path, index, out.notices))
-        except BadFile as bad:
-            out.errors += bad.errors
     return out
 
 
 def of_document(document: Document, path: str, index: int, notices: list[LayoutError]) -> Manifest:
     """The manifest that a document is; the document's value becomes the manifest's. Raises BadFile."""
-    value, faults = document.value, []
-    api_version, kind = value.get("apiVersion"), value.get("kind")
-    group, version = "", ""
-    if not isinstance(api_version, str) or not api_version:
-        faults.append(_wrong("apiVersion", api_version, "text such as v1 or apps/v1"))
-    else:
-        try:
-            group, version = split_api_version(api_version)
-        except ValueError:
-            faults.append((f"apiVersion {api_version!r} is not <group>/<version>", ""))
-    if not isinstance(kind, str) or not kind:
-        faults.append(_wrong("kind", kind, "text such as Deployment"))
-    metadata = value.get("metadata")
-    if not isinstance(metadata, dict):
-        faults.append(_wrong("metadata", metadata, "a mapping with a name"))
-        metadata = {}
-    faults += _metadata_faults(metadata)
+    value = document.value
+    faults = _placed(document, path)
     if faults:
-        raise BadFile([LayoutError(path, document.line, 0, message, hint) for message, hint in faults])
+        raise BadFile(faults)
+    group, version = split_api_version(value["apiVersion"])
     if group.endswith(".kcp.dev"):
         group = group.removesuffix("dev") + "io"
         value["apiVersion"] = f"{group}/{version}"
     value.pop("status", None)
-    namespace, name = metadata.get("namespace") or "", metadata["name"]
+    kind, metadata = value["kind"], value["metadata"]
     dropped = _drop(metadata)
     if dropped:
-        message = f"{kind} {name}: {', '.join(dropped)} left out: only the server sets it"
+        message = f"{kind} {metadata['name']}: {', '.join(dropped)} left out: only the server sets it"
         notices.append(LayoutError(path, document.line, 0, message))
-    return Manifest(path, index, document.line, GroupVersionKind(group, version, str(kind)), namespace, name, value)
+    gvk = GroupVersionKind(group, version, kind)
+    return Manifest(path, index, document.line, gvk, metadata.get("namespace") or "", metadata["name"], value)
 
 
-def _metadata_faults(metadata: dict[str, Any]) -> list[tuple[str, str]]:
-    faults: list[tuple[str, str]] = []
+class _Fault(NamedTuple):
+    field: str
+    message: str
+    hint: str = ""
+
+
+def _placed(document: Document, path: str) -> list[LayoutError]:
+    """The faults with their lines, as far as the document knows them."""
+    faults = _faults(document.value)
+    return [LayoutError(path, line_of(document, f.field), 0, f.message, f.hint) for f in faults]
+
+
+def _faults(value: dict[str, Any]) -> list[_Fault]:
+    faults: list[_Fault] = []
+    api_version, kind, metadata = value.get("apiVersion"), value.get("kind"), value.get("metadata")
+    if not isinstance(api_version, str) or not api_version:
+        faults.append(_wrong("apiVersion", api_version, "text such as v1 or apps/v1"))
+    else:
+        try:
+            split_api_version(api_version)
+        except ValueError:
+            faults.append(_Fault("apiVersion", f"apiVersion {api_version!r} is not <group>/<version>"))
+    if not isinstance(kind, str) or not kind:
+        faults.append(_wrong("kind", kind, "text such as Deployment"))
+    if isinstance(metadata, dict):
+        faults += _metadata_faults(metadata)
+    else:
+        faults.append(_wrong("metadata", metadata, "a mapping with a name"))
+    return faults
+
+
+def _metadata_faults(metadata: dict[str, Any]) -> list[_Fault]:
+    faults: list[_Fault] = []
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if "generateName" in metadata and not name:
-        faults.append(("metadata.generateName cannot be used: git has to say which object it means", "give it a name"))
+        message = "metadata.generateName cannot be used: git has to say which object it means"
+        faults.append(_Fault("metadata.generateName", message, "give it a name"))
     elif not isinstance(name, str) or not name:
         faults.append(_wrong("metadata.name", name, "text"))
     if namespace is not None and not isinstance(namespace, str):
         faults.append(_wrong("metadata.namespace", namespace, "text"))
     for part in ("labels", "annotations"):
         pairs = metadata.get(part)
-        if pairs is None:
-            metadata.pop(part, None)
-        elif not isinstance(pairs, dict):
+        if isinstance(pairs, dict):
+            wrong = [(key, text) for key, text in pairs.items() if not isinstance(text, str)]
+            faults += [_wrong(f"metadata.{part}[{key}]", text, "text") for key, text in wrong]
+        elif pairs is not None:
             faults.append(_wrong(f"metadata.{part}", pairs, "a mapping"))
-        else:
-            faults += [
-                _wrong(f"metadata.{part}[{key}]", text, "text")
-                for key, text in pairs.items()
-                if not isinstance(text, str)
-            ]
     for part in ("finalizers", "ownerReferences"):
-        if part in metadata and not isinstance(metadata[part], list | None):
+        if not isinstance(metadata.get(part), list | None):
             faults.append(_wrong(f"metadata.{part}", metadata[part], "a list"))
     return faults
 
 
 def _drop(metadata: dict[str, Any]) -> list[str]:
     dropped = [f"metadata.{part}" for part in _SERVERS if metadata.pop(part, None) is not None]
+    for part in ("labels", "annotations"):
+        if part in metadata and metadata[part] is None:
+            del metadata[part]
     annotations = metadata.get("annotations")
     if annotations:
         for mark in _OURS:
@@ -151,8 +168,8 @@ def _drop(metadata: dict[str, Any]) -> list[str]:
     return dropped
 
 
-def _wrong(what: str, found: object, wanted: str) -> tuple[str, str]:
+def _wrong(field: str, found: object, wanted: str) -> _Fault:
     if found is None or found == "":
-        return f"{what} is missing", f"it is {wanted}" if wanted != "text" else ""
+        return _Fault(field, f"{field} is missing", f"it is {wanted}" if wanted != "text" else "")
     hint = "write it in quotes" if wanted == "text" and isinstance(found, bool | int | float) else ""
-    return f"{what} must be {wanted}, not {type_name(found)}", hint
+    return _Fault(field, f"{field} must be {wanted}, not {type_name(found)}", hint)
