@@ -105,10 +105,11 @@ def _described(name: str, schema: Document) -> Document:
 
 
 def _with_descriptions(schema: Document, texts: dict[str, str]) -> Document:
+    """`schema` with a text for each property that has none of its own."""
     properties = schema.get("properties")
     if not properties or not texts:
         return schema
-    described = {k: {**v, "description": texts[k]} if k in texts else v for k, v in properties.items()}
+    described = {k: {"description": texts[k], **v} if k in texts else v for k, v in properties.items()}
     return {**schema, "properties": described}
 
 

@@ -52,10 +52,9 @@ _STATUS_ONLY = frozenset(
 
 def unknown_fields(kind: ServedKind, obj: Object) -> list[str]:
     """Paths of the fields that `prepare` would drop (`spec.nope`), sorted. `obj` is not changed."""
-    copy = copy_json(obj)
-    found = kind.schema.prune(copy)
-    if kind.custom and isinstance(copy.get("metadata"), dict):
-        found += [f"metadata.{field}" for field in metadata_schema().prune(copy["metadata"])]
+    found = kind.schema.unknown(obj)
+    if kind.custom and isinstance(obj.get("metadata"), dict):
+        found += [f"metadata.{field}" for field in metadata_schema().unknown(obj["metadata"])]
     return sorted(found)
 
 

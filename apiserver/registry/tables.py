@@ -13,9 +13,10 @@ from typing import Any
 import orjson
 
 from apiserver.model import conditions, marks
+from apiserver.model.errors import qualified
 from apiserver.registry import jsonpath
 from apiserver.registry.printers import catalogue
-from apiserver.registry.printers.base import Object, Printer, since
+from apiserver.registry.printers.base import Object, Printer, joined, since
 from apiserver.registry.served import Column, ServedKind
 
 __all__ = ["Printer", "column_definitions", "printer", "row", "table"]
@@ -23,6 +24,7 @@ __all__ = ["Printer", "column_definitions", "printer", "row", "table"]
 Cell = Callable[[Object], Any]
 
 _COMMIT_LENGTH = 10
+_SYNCED_SHOWN = 3
 _NUMBERS = {"integer": (int,), "number": (int, float)}
 
 
@@ -32,8 +34,8 @@ def printer(kind: ServedKind) -> Printer:
 
 
 @lru_cache(4096)
-def _custom(columns: tuple[Column, ...], qualified: str) -> Printer:
-    special = _SPECIAL.get(qualified, {})
+def _custom(columns: tuple[Column, ...], resource: str) -> Printer:
+    special = _SPECIAL.get(resource, {})
     cells = [special.get(column.name) or _cell(column) for column in columns]
     return Printer(columns, lambda obj: [cell(obj) for cell in cells])
 
@@ -90,8 +92,16 @@ def _why(obj: Object) -> Any:
     return None
 
 
+def _synced(obj: Object) -> Any:
+    """The resources that a sync target takes, by name."""
+    found = (obj.get("status") or {}).get("syncedResources") or ()
+    taken = [r for r in found if r.get("state") == "Accepted"]
+    return joined([qualified(r["resource"], r.get("group", "")) for r in taken], most=_SYNCED_SHOWN)
+
+
 _SPECIAL: dict[str, dict[str, Cell]] = {
     "placements.scheduling.kcp.io": {"Why": _why},
+    "synctargets.workload.kcp.io": {"Synced API resources": _synced},
     "workspaces.tenancy.kcp.io": {"Commit": _commit},
 }
 """Cells of our own kinds that no JSON path gives, by qualified resource and column."""

@@ -46,7 +46,7 @@ def crd_check(obj: Object) -> list[Cause]:
     if spec.get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.append(messages.invalid("spec.preserveUnknownFields", True, text))
-    causes += _names(spec["names"]) + _versions(spec.get("versions") or [])
+    causes += _names(spec["names"]) + _versions(spec.get("versions") or []) + _stored(obj)
     for index, version in enumerate(spec.get("versions") or ()):
         path = f"spec.versions[{index}].schema.openAPIV3Schema"
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
@@ -128,6 +128,21 @@ def _versions(versions: list[Object]) -> list[Cause]:
         causes.append(messages.invalid("spec.versions", found, text))
     if not any(v.get("served") for v in versions):
         causes.append(messages.invalid("spec.versions", found, "must have at least one version that is served"))
+    return causes
+
+
+def _stored(obj: Object) -> list[Cause]:
+    """A version in which objects may still be stored has to stay."""
+    known = {v.get("name") for v in obj["spec"].get("versions") or ()}
+    causes = []
+    for index, name in enumerate((obj.get("status") or {}).get("storedVersions") or ()):
+        if name not in known:
+            text = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes {name} from "
+                "status.storedVersions"
+            )
+            causes.append(messages.invalid(f"status.storedVersions[{index}]", name, text))
     return causes
 
 

@@ -89,6 +89,13 @@ def test_workspace_and_placement() -> None:
     assert found["Why"] == "ready"
 
 
+def test_sync_target_names_what_it_takes() -> None:
+    taken = [{"group": "apps", "resource": r, "state": "Accepted"} for r in ("a", "b", "c", "d", "e")]
+    status = {"syncedResources": [{"resource": "x", "state": "Pending"}, *taken]}
+    found = cells(WORKSPACE, "workload.kcp.io", "v1alpha1", "synctargets", {"status": status})
+    assert found["Synced API resources"] == "a.apps,b.apps,c.apps + 2 more..."
+
+
 def test_table_of_custom_resources() -> None:
     columns = [
         {"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
