@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from apiserver.endpoints.asking import Asking
+from apiserver.endpoints.reads import matches
 from apiserver.endpoints.selection import Selection
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
@@ -18,19 +19,9 @@ from apiserver.registry.served import ServedKind
 def matching(asking: Asking) -> list[Key]:
     """Raises StatusError 400 for selectors that cannot be read."""
     exchange, view = asking.exchange, asking.view
-    selection = Selection(
-        asking.kind.group,
-        asking.kind.resource,
-        exchange.parameter("labelSelector"),
-        exchange.parameter("fieldSelector"),
-    )
+    selection = Selection(asking.kind, exchange.parameter("labelSelector"), exchange.parameter("fieldSelector"))
     page = asking.world.realm.store.scan(asking.kind.storage, asking.world.cluster, asking.namespace)
-    return [
-        r.key
-        for r in page.records
-        if selection.key_matches(r.key)
-        and (not selection.needs_object or selection.object_matches(view.decoded(r.key, r.value, r.revision)))
-    ]
+    return [r.key for r in page.records if matches(selection, view, r)]
 
 
 def delete_all(at: Collection, keys: list[Key], options: DeleteOptions) -> list[dict[str, Any]]:

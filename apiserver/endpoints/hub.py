@@ -82,11 +82,16 @@ def transition(event: Event, selection: Selection, form: Form) -> str | None:
         if not selection.key_matches(change.key):
             return None
         if selection.needs_object:
-            was = was and selection.object_matches(event.object(False, form))
-            now = now and selection.object_matches(event.object(True, form))
+            was = was and _matches(event, False, selection, form)
+            now = now and _matches(event, True, selection, form)
     if now:
         return MODIFIED if was else ADDED
     return DELETED if was else None
+
+
+def _matches(event: Event, new: bool, selection: Selection, form: Form) -> bool:
+    value = (event.change.value if new else event.change.previous) or b""
+    return selection.may_match(value) and selection.object_matches(event.object(new, form))
 
 
 class Watcher:

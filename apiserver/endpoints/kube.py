@@ -18,6 +18,7 @@ from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.everywhere import kind_everywhere
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
+from apiserver.endpoints.options import check_timeout
 from apiserver.endpoints.paths import Place, Route, Scope, parse
 from apiserver.endpoints.realms import Judge, Kinds, Realm, Realms, Targets, World, fleet, loading, unserved
 from apiserver.endpoints.scale import get_scale
@@ -85,6 +86,7 @@ class KubernetesAPI:
         self._check_served(world, decision)
         if not decision.allowed:
             raise denial(user, attributes(place, verb), decision.reason)
+        check_timeout(exchange)
         if place.route is Route.RESOURCE:
             await self._resource(exchange, user, world, place, verb)
             return

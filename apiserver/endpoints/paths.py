@@ -11,6 +11,7 @@ Trailing slashes mean nothing. Whether a world or a resource exists is for other
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from apiserver.model.paths import ROOT, WILDCARD
@@ -74,8 +75,9 @@ _FIXED = {
 }
 
 
+@lru_cache(4096)
 def parse(path: str) -> Place:
-    """Of a decoded request path."""
+    """Of a decoded request path. Remembered: clients ask for the same things again and again."""
     scope, world, rest = _world(path)
     rest = rest.rstrip("/")
     fixed = _FIXED.get(rest)

@@ -16,6 +16,7 @@ from apiserver.endpoints.forms import YAML, Form, as_yaml, form_of
 from apiserver.endpoints.negotiation import negotiate
 from apiserver.endpoints.options import ListOptions, list_options, revision, too_new
 from apiserver.endpoints.selection import Selection
+from apiserver.endpoints.views import View
 from apiserver.model.errors import expired
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Compacted, Page, Record
@@ -53,7 +54,7 @@ async def list_(asking: Asking) -> None:
     options = list_options(exchange)
     media = negotiate(exchange.header(b"accept"), many=True)
     form = form_of(asking.view, media, exchange)
-    selection = Selection(asking.kind.group, asking.kind.resource, options.labels, options.fields)
+    selection = Selection(asking.kind, options.labels, options.fields)
     found = _read(asking, options, selection, form)
     body = form.many(found.records, found.revision, found.token, found.remaining)
     await exchange.answer(200, as_yaml(body) if media.yaml else body, YAML if media.yaml else JSON)
@@ -128,24 +129,31 @@ def _search(asking: Asking, selection: Selection, form: Form, start: _From) -> F
     if single is not None and start.at is None and start.after is None:
         return _lookup(asking, selection, form, single)
     view = form.view
-    matches: list[Record] = []
+    found: list[Record] = []
     at, after = start.at, start.after
     while True:
         page = _scan(asking, namespace, _From(at, after, _BATCH if start.limit else None))
         at = page.revision
         for i, record in enumerate(page.records):
-            if not selection.key_matches(record.key):
+            if not matches(selection, view, record):
                 continue
-            if selection.needs_object and not selection.object_matches(
-                view.decoded(record.key, record.value, record.revision)
-            ):
-                continue
-            matches.append(record)
-            if start.limit and len(matches) == start.limit and (page.more or i + 1 < len(page.records)):
-                return Found(matches, at, _token(asking, record.key, at), None)
+            found.append(record)
+            if start.limit and len(found) == start.limit and (page.more or i + 1 < len(page.records)):
+                return Found(found, at, _token(asking, record.key, at), None)
         if page.more is None:
-            return Found(matches, at, "", None)
+            return Found(found, at, "", None)
         after = page.more
+
+
+def matches(selection: Selection, view: View, record: Record) -> bool:
+    """Decodes the object only if neither its key nor its bytes decide."""
+    if not selection.key_matches(record.key):
+        return False
+    if not selection.needs_object:
+        return True
+    return selection.may_match(record.value) and selection.object_matches(
+        view.decoded(record.key, record.value, record.revision)
+    )
 
 
 def _token(asking: Asking, after: Key, revision: int) -> str:
@@ -164,8 +172,8 @@ def _lookup(asking: Asking, selection: Selection, form: Form, key: Key) -> Found
     store = asking.world.realm.store
     current = store.revision()
     record = store.get(key)
-    if record is None or not selection.key_matches(record.key):
+    if record is None:
         return Found([], current, "", None)
-    if selection.needs_object and not selection.object_matches(form.view.decoded(key, record.value, record.revision)):
+    if not matches(selection, form.view, record):
         return Found([], max(current, record.revision), "", None)
     return Found([record], max(current, record.revision), "", None)

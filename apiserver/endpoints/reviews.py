@@ -13,7 +13,7 @@ from apiserver.endpoints import bodies
 from apiserver.endpoints.asking import Asking
 from apiserver.model import clock
 from apiserver.model.errors import Cause, StatusError, invalid, method_not_allowed
-from apiserver.registry.rest import check_identity
+from apiserver.registry.rest_checks import check_identity
 
 Object = dict[str, Any]
 

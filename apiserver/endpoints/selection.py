@@ -11,7 +11,8 @@ from typing import Any
 
 from apiserver.model.errors import bad_request
 from apiserver.model.keys import Key
-from apiserver.model.selectors import LabelSelector, parse_fields, parse_labels
+from apiserver.model.selectors import LabelSelector, Requirement, parse_fields, parse_labels
+from apiserver.registry.served import ServedKind
 
 Object = dict[str, Any]
 Reader = Callable[[Object], str]
@@ -41,61 +42,36 @@ def at(path: str, absent: str = "") -> Reader:
     return read
 
 
-def _paths(*paths: str) -> dict[str, Reader]:
-    return {path: at(path) for path in paths}
-
-
 def _event_source(obj: Object) -> str:
     return _text((obj.get("source") or {}).get("component")) or _text(obj.get("reportingComponent"))
 
 
-_REFERENCE = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-
-FIELDS: Mapping[tuple[str, str], Mapping[str, Reader]] = {
-    ("", "events"): {
-        **_paths(*(f"involvedObject.{f}" for f in _REFERENCE), "reason", "type", "reportingComponent"),
-        "source": _event_source,
-    },
-    ("events.k8s.io", "events"): _paths(
-        *(f"regarding.{f}" for f in _REFERENCE), "reason", "type", "reportingController"
-    ),
-    ("", "namespaces"): {"status.phase": at("status.phase", "Active")},
-    ("", "secrets"): _paths("type"),
-    ("", "services"): _paths("spec.clusterIP", "spec.type"),
-    ("", "nodes"): {"spec.unschedulable": at("spec.unschedulable", "false")},
-    ("", "pods"): {
-        **_paths(
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "status.phase",
-            "status.podIP",
-            "status.nominatedNodeName",
-        ),
-        "spec.hostNetwork": at("spec.hostNetwork", "false"),
-    },
-    ("", "replicationcontrollers"): {"status.replicas": at("status.replicas", "0")},
-    ("apps", "replicasets"): {"status.replicas": at("status.replicas", "0")},
-    ("batch", "jobs"): {"status.successful": at("status.succeeded", "0")},
-    ("certificates.k8s.io", "certificatesigningrequests"): _paths("spec.signerName"),
+READERS: Mapping[str, Mapping[str, Reader]] = {
+    "events": {"source": _event_source},
+    "namespaces": {"status.phase": at("status.phase", "Active")},
+    "nodes": {"spec.unschedulable": at("spec.unschedulable", "false")},
+    "pods": {"spec.hostNetwork": at("spec.hostNetwork", "false")},
+    "replicationcontrollers": {"status.replicas": at("status.replicas", "0")},
+    "replicasets.apps": {"status.replicas": at("status.replicas", "0")},
+    "jobs.batch": {"status.successful": at("status.succeeded", "0")},
 }
-"""What may be selected by besides metadata.name and metadata.namespace."""
+"""Selectable fields that are not just what stands at their path."""
 
 
 class Selection:
     """Both selectors of one request. `name` and `namespace`: values demanded by equality, None if not."""
 
-    __slots__ = ("_checks", "_keys", "labels", "name", "namespace")
+    __slots__ = ("_checks", "_hints", "_keys", "labels", "name", "namespace")
 
-    def __init__(self, group: str, resource: str, labels: str, fields: str) -> None:
+    def __init__(self, kind: ServedKind, labels: str, fields: str) -> None:
         """Raises StatusError 400 on selectors that cannot be read or name unknown fields."""
         self.labels: LabelSelector = parse_labels(labels)
         self.name: str | None = None
         self.namespace: str | None = None
         self._keys: list[tuple[bool, str, bool]] = []
         self._checks: list[tuple[Reader, str, bool]] = []
-        known = FIELDS.get((group, resource), {})
+        self._hints = [hint for hint in map(_hint, self.labels.requirements) if hint]
+        known = {**{path: at(path) for path in kind.selectable}, **READERS.get(kind.qualified, {})}
         for wanted in parse_fields(fields):
             if wanted.path in ("metadata.name", "metadata.namespace"):
                 is_name = wanted.path == "metadata.name"
@@ -121,6 +97,10 @@ class Selection:
     def key_matches(self, key: Key) -> bool:
         return all(((key.name if is_name else key.namespace) == value) == equal for is_name, value, equal in self._keys)
 
+    def may_match(self, value: bytes) -> bool:
+        """Whether a stored value can match: False is certain, and spares decoding it."""
+        return all(any(text in value for text in hint) for hint in self._hints)
+
     def object_matches(self, obj: Object) -> bool:
         """What `key_matches` does not decide, on an object in the version asked for."""
         if self.labels and not self.labels.matches(obj["metadata"].get("labels")):
@@ -128,4 +108,13 @@ class Selection:
         return all((read(obj) == value) == equal for read, value, equal in self._checks)
 
 
-EVERYTHING = Selection("", "", "", "")
+def _hint(requirement: Requirement) -> list[bytes]:
+    """Texts of which a matching object's JSON has at least one; [] if nothing is certain. Stored JSON has no blanks,
+    and neither labels nor their keys have characters that JSON escapes."""
+    match requirement.operator:
+        case "In":
+            return [f'"{requirement.key}":"{value}"'.encode() for value in requirement.values]
+        case "Exists":
+            return [f'"{requirement.key}":'.encode()]
+        case _:
+            return []

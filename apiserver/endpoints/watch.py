@@ -22,6 +22,7 @@ from apiserver.endpoints.forms import form_of
 from apiserver.endpoints.hub import ADDED, CHUNK, Event, Hub, Interest, Watcher
 from apiserver.endpoints.negotiation import negotiate
 from apiserver.endpoints.options import WatchOptions, too_new, watch_options
+from apiserver.endpoints.reads import matches
 from apiserver.endpoints.selection import Selection
 from apiserver.model.errors import expired
 from apiserver.storage.protocol import Compacted, Store
@@ -38,7 +39,7 @@ async def watch(asking: Asking) -> None:
         exchange.query["fieldSelector"] = [f"metadata.name={asking.place.name}"]
         options = watch_options(exchange)
     form = form_of(asking.view, negotiate(exchange.header(b"accept"), many=False), exchange)
-    selection = Selection(asking.kind.group, asking.kind.resource, options.labels, options.fields)
+    selection = Selection(asking.kind, options.labels, options.fields)
     current = asking.world.realm.store.revision()
     if options.revision and options.revision > current:
         raise too_new(options.revision, current)
@@ -114,11 +115,7 @@ async def _initial(exchange: Exchange, watcher: Watcher, store: Store) -> int:
     page = store.scan(*interest, limit=_PAGE)
     while True:
         for record in page.records:
-            if not selection.key_matches(record.key):
-                continue
-            if selection.needs_object and not selection.object_matches(
-                form.view.decoded(record.key, record.value, record.revision)
-            ):
+            if not matches(selection, form.view, record):
                 continue
             watcher.put(form.event(ADDED, record.key, record.value, record.revision, watcher.first))
         await exchange.chunk(watcher.flush())

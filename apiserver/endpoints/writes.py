@@ -16,40 +16,35 @@ from apiserver.admission.writes import read_only
 from apiserver.endpoints import bodies, bulk, reviews, scale
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
-from apiserver.endpoints.exchange import Exchange
 from apiserver.endpoints.forms import YAML, as_yaml, form_of
 from apiserver.endpoints.negotiation import OBJECT, negotiate
+from apiserver.endpoints.patching import patcher
 from apiserver.endpoints.paths import Scope
 from apiserver.endpoints.realms import fleet
+from apiserver.endpoints.write_options import write_options
 from apiserver.model import marks
 from apiserver.model.errors import (
-    Cause,
     StatusError,
     bad_request,
-    invalid,
     method_not_allowed,
     no_such_resource,
-    unsupported_media_type,
 )
 from apiserver.model.keys import Key
 from apiserver.registry import codec, deletion, rest
+from apiserver.registry.rest_checks import strict_error
 from apiserver.registry.rest_options import (
     IGNORE,
     STRICT,
-    WARN,
     Collection,
     Outcome,
     WriteOptions,
 )
-from apiserver.schema import patches
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
 T = TypeVar("T")
 
 _THREADS = 16
-_MAX_OPERATIONS = 10_000
-_VERB_KINDS = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
 
 class Writes:
@@ -174,76 +169,15 @@ def namespace_of(asking: Asking) -> str:
     return asking.place.namespace if asking.kind.namespaced else ""
 
 
-def write_options(exchange: Exchange, verb: str, *, applies: bool = False) -> WriteOptions:
-    """Raises StatusError 400, 422."""
-    causes = []
-    dry = exchange.query.get("dryRun", [])
-    if any(d != "All" for d in dry):
-        listed = " ".join(f'"{d}"' for d in dry)
-        why = f'Unsupported value: [{listed}]: supported values: "All"'
-        causes.append(Cause("FieldValueNotSupported", why, "dryRun"))
-    validation = exchange.parameter("fieldValidation") or WARN
-    if validation not in (STRICT, WARN, IGNORE):
-        why = f'Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"'
-        causes.append(Cause("FieldValueNotSupported", why, "fieldValidation"))
-    manager = exchange.parameter("fieldManager")
-    if applies and not manager:
-        causes.append(Cause("FieldValueRequired", "Required value: is required for apply patch", "fieldManager"))
-    if len(manager) > 128:
-        causes.append(Cause("FieldValueTooLong", "Too long: may not be more than 128 bytes", "fieldManager"))
-    if not applies and exchange.parameter("force"):
-        causes.append(Cause("FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force"))
-    if causes:
-        raise invalid(_VERB_KINDS[verb], "meta.k8s.io", "", causes)
-    manager = manager or exchange.header(b"user-agent").partition("/")[0][:128] or "unknown"
-    return WriteOptions(manager, bool(dry), validation, exchange.flag("force") if applies else False)
-
-
 async def read(asking: Asking, options: WriteOptions) -> Object:
     """The body of a POST or PUT. Fields that stand twice are an error or a warning, as unknown ones are."""
     obj, twice = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
     if twice and options.validation != IGNORE:
         texts = [f'duplicate field "{field}"' for field in twice]
         if options.validation == STRICT:
-            raise rest.strict_error(asking.kind, ", ".join(texts))
+            raise strict_error(asking.kind, ", ".join(texts))
         asking.exchange.warnings += texts
     return obj
-
-
-def patcher(media: str, body: bytes) -> Callable[[Object], Object]:
-    """Raises StatusError 400, 413, 415."""
-    match media:
-        case bodies.MERGE:
-            patch = bodies.read_patch(body)
-            if not isinstance(patch, dict):
-                raise bad_request("error decoding patch: not an object")
-            return lambda live: patches.merge_patch(live, patch)
-        case bodies.JSON_PATCH:
-            ops = bodies.read_patch(body)
-            if not isinstance(ops, list):
-                raise bad_request("error decoding patch: not a list of operations")
-            if len(ops) > _MAX_OPERATIONS:
-                raise StatusError(
-                    413,
-                    "RequestEntityTooLarge",
-                    f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(ops)}",
-                )
-            return lambda live: _json_patched(live, ops)
-    accepted = [bodies.JSON_PATCH, bodies.MERGE, bodies.APPLY]
-    raise unsupported_media_type(
-        f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
-    )
-
-
-def _json_patched(live: Object, ops: list[Any]) -> Object:
-    """Raises StatusError 422 for an operation that cannot be done, a failed test among them."""
-    try:
-        made = patches.json_patch(live, ops)
-    except ValueError:
-        made = None
-    if not isinstance(made, dict):
-        raise StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
-    return made
 
 
 async def answer(asking: Asking, outcome: Outcome) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 
 from apiserver.model import clock
 from apiserver.model.errors import conflict, forbidden, not_found
-from apiserver.model.keys import Key
+from apiserver.model.keys import Key, storage_name
 from apiserver.registry import codec
 from apiserver.registry.conversion import convert
-from apiserver.registry.rest import finished
+from apiserver.registry.rest import CRDS
+from apiserver.registry.rest_checks import finished
 from apiserver.registry.rest_options import Collection, DeleteOptions, Object, Outcome
 from apiserver.registry.served import ServedKind
 from apiserver.storage.protocol import Conflict, Delete, Put, Record, Store
@@ -48,6 +49,7 @@ def _delete(at: Collection, record: Record, live: Object, options: DeleteOptions
         return _delete_namespace(at, record, marked)
     if finished(marked):
         if not options.dry_run:
+            _delete_instances(at, live)
             at.store.write(Delete(record.key, record.revision)).result()
         return Outcome(live, removed=True)
     if live["metadata"].get("deletionTimestamp"):
@@ -55,6 +57,15 @@ def _delete(at: Collection, record: Record, live: Object, options: DeleteOptions
     if options.dry_run:
         return Outcome(marked)
     return Outcome(_put(at, record, marked))
+
+
+def _delete_instances(at: Collection, definition: Object) -> None:
+    """The custom resources of a CustomResourceDefinition go with it, finalizers or not: nobody serves them any more."""
+    if at.kind.qualified != CRDS:
+        return
+    spec = definition["spec"]
+    for record in _records(at.store, storage_name(spec["group"], spec["names"]["plural"]), at.cluster, None):
+        at.store.write(Delete(record.key)).result()
 
 
 def _put(at: Collection, record: Record, obj: Object) -> Object:
@@ -128,7 +139,7 @@ def sweep(store: Store, kinds: Iterable[ServedKind], cluster: str, namespace: st
     return True
 
 
-def _records(store: Store, resource: str, cluster: str, namespace: str) -> Iterator[Record]:
+def _records(store: Store, resource: str, cluster: str, namespace: str | None) -> Iterator[Record]:
     after: Key | None = None
     while True:
         page = store.scan(resource, cluster, namespace, after=after, limit=_PAGE)

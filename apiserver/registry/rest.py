@@ -8,7 +8,6 @@ store, so the endpoints call it in a thread.
 
 from __future__ import annotations
 
-import copy
 import random
 import uuid
 from collections.abc import Callable
@@ -20,21 +19,24 @@ from apiserver.model.errors import (
     already_exists,
     bad_request,
     conflict,
-    forbidden,
     invalid,
     not_found,
 )
 from apiserver.model.keys import Key
 from apiserver.registry import codec, strategy
+from apiserver.registry import rest_checks as checks
 from apiserver.registry.conversion import convert
-from apiserver.registry.rest_options import IGNORE, STRICT, Collection, Object, Outcome, WriteOptions
+from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOptions
 from apiserver.registry.served import ServedKind
 from apiserver.schema import ownership
+from apiserver.schema.defaults import copy_json
 from apiserver.storage.protocol import NEVER, Conflict, Delete, Put
 
 _ATTEMPTS = 20
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _BASE_LENGTH = 58
+
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 
 CREATE_ON_UPDATE = frozenset(
     {
@@ -72,13 +74,13 @@ Change = Callable[[Object], Object]
 
 def create(at: Collection, namespace: str, obj: Object, options: WriteOptions) -> Outcome:
     """Raises StatusError: 400 for an object that cannot be meant, 403, 404 (namespace), 409 (exists), 422."""
-    check_identity(at.kind, obj, namespace, "")
+    checks.check_identity(at.kind, obj, namespace, "")
     metadata = obj.setdefault("metadata", {})
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     for attempt in range(8):
-        made = copy.deepcopy(obj)
+        made = copy_json(obj)
         if generated:
             made["metadata"]["name"] = _generated(str(metadata["generateName"]))
         try:
@@ -94,14 +96,15 @@ def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, 
     name = str(obj["metadata"].get("name") or "")
     if not options.dry_run:
         at.admit("create", name, None)
-    warnings = () if applied else _unknown_fields(at, obj, options, patch=False)
+    warnings = () if applied else checks.unknown_fields(at, obj, options, patch=False)
     key = _key(at, namespace, name)
     if kind.namespaced:
         obj["metadata"]["namespace"] = namespace
     causes = strategy.prepare_create(kind, obj)
     if causes:
         raise invalid(kind.kind, kind.group, name, causes)
-    _check_namespace(at, key)
+    checks.check_namespace(at, key)
+    _establish(at, obj)
     if not applied:
         ownership.record_update(
             None, obj, kind.schema, options.manager, kind.api_version, clock.now(), reset=_reset(kind, "")
@@ -124,7 +127,7 @@ def update(
 ) -> Outcome:
     """PUT. Raises StatusError as `create` does, and 409 for a resourceVersion or uid that is not the live object's."""
     kind = at.kind
-    check_identity(kind, obj, namespace, name)
+    checks.check_identity(kind, obj, namespace, name)
     metadata = obj.setdefault("metadata", {})
     metadata.setdefault("name", name)
     asked = str(metadata.get("resourceVersion") or "")
@@ -137,8 +140,8 @@ def update(
         why = "Invalid value: 0: must be specified for an update"
         raise invalid(kind.kind, kind.group, name, [Cause("FieldValueInvalid", why, "metadata.resourceVersion")])
     _admit(at, "update", name, live.value, live.revision, options, subresource)
-    warnings = _unknown_fields(at, obj, options, patch=False)
-    return _replace(at, _key(at, namespace, name), lambda _: copy.deepcopy(obj), _How(options, subresource, warnings))
+    warnings = checks.unknown_fields(at, obj, options, patch=False)
+    return _replace(at, _key(at, namespace, name), lambda _: copy_json(obj), _How(options, subresource, warnings))
 
 
 def patch(
@@ -153,7 +156,7 @@ def patch(
 
     def changed(obj: Object) -> Object:
         new = change(obj)
-        check_identity(at.kind, new, namespace, name)
+        checks.check_identity(at.kind, new, namespace, name)
         return new
 
     return _replace(at, _key(at, namespace, name), changed, _How(options, subresource, patch=True))
@@ -164,7 +167,7 @@ def apply(
 ) -> Outcome:
     """Server-side apply: creates what is absent. Raises StatusError 409 with the conflicts unless `options.force`."""
     kind = at.kind
-    _check_applied(kind, applied, namespace, name)
+    checks.check_applied(kind, applied, namespace, name)
     metadata = applied.setdefault("metadata", {})
     metadata["name"] = name
     if kind.namespaced:
@@ -225,13 +228,13 @@ def _replace(at: Collection, key: Key, change: Change, how: _How) -> Outcome:
         if record is None:
             raise not_found(kind.resource, kind.group, key.name)
         live = _live(kind, record.value, record.revision)
-        new = change(copy.deepcopy(live))
-        _check_revision(kind, key, live, new)
+        new = change(_live(kind, record.value, record.revision))
+        checks.check_revision(kind, key, live, new)
         outcome = _settle(at, live, new, how)
         new = outcome.obj
         if _content(new) == _content(live):
             return Outcome(live, warnings=outcome.warnings)
-        gone = finished(new)
+        gone = checks.finished(new)
         if how.options.dry_run:
             return Outcome(new, removed=gone, warnings=outcome.warnings)
         op = Delete(key, record.revision) if gone else Put(key, _stored(at, new), record.revision)
@@ -248,18 +251,26 @@ def _settle(at: Collection, live: Object, new: Object, how: _How) -> Outcome:
     kind = at.kind
     warnings = how.warnings
     if how.patch:
-        warnings = _unknown_fields(at, new, how.options, patch=True)
+        warnings = checks.unknown_fields(at, new, how.options, patch=True)
     settle = strategy.prepare_status_update if how.subresource == "status" else strategy.prepare_update
     causes = settle(kind, live, new)
     if causes:
         raise invalid(kind.kind, kind.group, live["metadata"]["name"], causes)
     new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+    if not how.subresource:
+        _establish(at, new)
     if not how.applied:
         ownership.record_update(
             live, new, kind.schema, how.options.manager, kind.api_version, clock.now(), how.subresource,
             _reset(kind, how.subresource),
         )  # fmt: skip
     return Outcome(new, warnings=warnings)
+
+
+def _establish(at: Collection, obj: Object) -> None:
+    """A CustomResourceDefinition is judged in the same write, so that it is served as soon as it is answered."""
+    if at.kind.qualified == CRDS:
+        obj["status"] = strategy.crd_status(obj, clock.now())
 
 
 def _identify(at: Collection, obj: Object) -> None:
@@ -271,92 +282,6 @@ def _identify(at: Collection, obj: Object) -> None:
         metadata["generation"] = 1
     if at.marks or at.origin:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **at.marks, **at.origin}
-
-
-def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> None:
-    """Kind, version, namespace and name of the body against the URL. Raises StatusError 400."""
-    found_kind, version = obj.get("kind"), obj.get("apiVersion")
-    if kind.custom and not found_kind:
-        text = codec.dump(obj).decode()
-        raise bad_request(
-            f"the object provided is unrecognized (must be of type {kind.kind}): Object 'Kind' is missing in '{text}'"
-        )
-    if (found_kind and found_kind != kind.kind) or (version and version != kind.api_version):
-        given, wanted = f"{version}, Kind={found_kind}", f"{kind.api_version}, Kind={kind.kind}"
-        raise bad_request(
-            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-            f"the object provided is {given}, not {wanted}"
-        )
-    metadata = obj.get("metadata")
-    if metadata is not None and not isinstance(metadata, dict):
-        raise bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-                          "metadata is not an object")  # fmt: skip
-    metadata = metadata or {}
-    if kind.namespaced and metadata.get("namespace") not in (None, "", namespace):
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    if not kind.namespaced and metadata.get("namespace"):
-        raise bad_request("namespace may not be set on objects that are not namespaced")
-    if name and metadata.get("name") not in (None, "", name):
-        raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
-    obj.setdefault("kind", kind.kind)
-    obj.setdefault("apiVersion", kind.api_version)
-
-
-def _check_applied(kind: ServedKind, applied: Object, namespace: str, name: str) -> None:
-    for field in ("apiVersion", "kind"):
-        if not applied.get(field):
-            raise bad_request(f"the applied object has no {field}")
-    check_identity(kind, applied, namespace, name)
-    if (applied.get("metadata") or {}).get("managedFields"):
-        raise bad_request("metadata.managedFields must be nil")
-
-
-def _check_revision(kind: ServedKind, key: Key, live: Object, new: Object) -> None:
-    metadata = new.get("metadata") or {}
-    asked = str(metadata.get("resourceVersion") or "")
-    if asked and asked != live["metadata"]["resourceVersion"]:
-        raise conflict(kind.resource, kind.group, key.name)
-    uid = metadata.get("uid")
-    if uid and uid != live["metadata"].get("uid"):
-        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata'].get('uid')}"
-        raise conflict(kind.resource, kind.group, key.name, why)
-
-
-def _check_namespace(at: Collection, key: Key) -> None:
-    """The namespace of a new object has to exist and to stay."""
-    if not key.namespace:
-        return
-    found = at.store.get(Key("namespaces", at.cluster, "", key.namespace))
-    if found is None:
-        raise not_found("namespaces", "", key.namespace)
-    if codec.decode(found.value, found.revision)["metadata"].get("deletionTimestamp"):
-        why = f"unable to create new content in namespace {key.namespace} because it is being terminated"
-        error = forbidden(at.kind.resource, at.kind.group, key.name, why)
-        message = f"namespace {key.namespace} is being terminated"
-        error.details["causes"] = [
-            {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
-        ]
-        raise error
-
-
-def _unknown_fields(at: Collection, obj: Object, options: WriteOptions, *, patch: bool) -> tuple[str, ...]:
-    """Warnings for fields that nobody knows; with STRICT they are an error."""
-    if options.validation == IGNORE:
-        return ()
-    unknown = [f'unknown field "{f}"' for f in strategy.unknown_fields(at.kind, obj)]
-    if not unknown or options.validation != STRICT:
-        return tuple(unknown)
-    raise strict_error(at.kind, ", ".join(unknown), codec.dump(obj).decode() if patch else None)
-
-
-def strict_error(kind: ServedKind, what: str, patched: str | None = None) -> StatusError:
-    """For fields that are unknown or there twice. `patched`: the patched object, if a patch was sent."""
-    if patched is None:
-        return bad_request(
-            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: {what}'
-        )
-    why = f'Invalid value: "{patched}": strict decoding error: {what}'
-    return invalid("", "", "", [Cause("FieldValueInvalid", why, "patch")])
 
 
 def _admit(
@@ -390,14 +315,6 @@ def _reset(kind: ServedKind, subresource: str) -> tuple[str, ...]:
 
 def _content(obj: Object) -> Object:
     return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}}
-
-
-def finished(obj: Object) -> bool:
-    """Whether a deletion that waited for finalizers is complete."""
-    metadata = obj["metadata"]
-    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
-        return False
-    return not (obj["kind"] == "Namespace" and (obj.get("spec") or {}).get("finalizers"))
 
 
 def _generated(base: str) -> str:

@@ -260,3 +260,44 @@ def test_custom_resources(api: Any, run: Any) -> None:
     assert bad.message.startswith('Gadget.z.io "g" is invalid: spec.size: Invalid value: "string"')
     blind = run(api.call("PUT", f"{gadgets}/g", {**gadget, "spec": {"size": 2}}))
     assert blind.status == 422
+
+
+def gadget_definition() -> dict[str, Any]:
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
+    return {
+        "kind": "CustomResourceDefinition",
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "metadata": {"name": "gadgets.z.io"},
+        "spec": {
+            "group": "z.io",
+            "names": {"plural": "gadgets", "kind": "Gadget"},
+            "scope": "Namespaced",
+            "versions": [
+                {"name": "v1", "served": True, "storage": False, "schema": {"openAPIV3Schema": schema}},
+                {"name": "v2", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema},
+                 "selectableFields": [{"jsonPath": ".spec.size"}]},
+            ],
+        },
+    }  # fmt: skip
+
+
+def test_a_definition_is_served_once_it_is_answered(api: Any, run: Any) -> None:
+    definitions = f"{api.EDGE}/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    gadgets = f"{api.EDGE}/apis/z.io/v1/namespaces/default/gadgets"
+    assert run(api.get(gadgets)).status == 404
+    made = run(api.call("POST", definitions, gadget_definition()))
+    assert made.status == 201
+    assert {c["type"]: c["status"] for c in made.json["status"]["conditions"]}["Established"] == "True"
+    for name, size in (("g", 1), ("h", 2)):
+        body = {"kind": "Gadget", "apiVersion": "z.io/v1", "metadata": {"name": name}, "spec": {"size": size}}
+        assert run(api.call("POST", gadgets, body)).json["apiVersion"] == "z.io/v1"
+    newer = gadgets.replace("/v1/", "/v2/")
+    assert run(api.get(f"{newer}/g")).json["apiVersion"] == "z.io/v2"
+    assert [i["apiVersion"] for i in run(api.get(gadgets)).json["items"]] == ["z.io/v1", "z.io/v1"]
+    picked = run(api.get(f"{newer}?fieldSelector=spec.size%3D2")).json["items"]
+    assert [i["metadata"]["name"] for i in picked] == ["h"]
+    assert run(api.get(f"{gadgets}?fieldSelector=spec.size%3D2")).status == 400
+    assert run(api.call("DELETE", f"{definitions}/gadgets.z.io")).status == 200
+    assert run(api.get(gadgets)).status == 404
+    run(api.call("POST", definitions, gadget_definition()))
+    assert run(api.get(gadgets)).json["items"] == []

@@ -104,3 +104,62 @@ def test_a_crash_is_a_plain_500(api: Any, run: Any, monkeypatch: pytest.MonkeyPa
     assert (reply.status, reply.json["reason"]) == (500, "InternalError")
     assert b"secret" not in reply.body
     assert "secret detail" in caplog.text
+
+
+def widgets(scope: str, title: str) -> dict[str, Any]:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "group": "example.io",
+        "names": {"plural": "widgets", "singular": "widget", "kind": title, "listKind": f"{title}List"},
+        "scope": scope,
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        ],
+    }  # fmt: skip
+
+
+def test_custom_resources_across_workspaces(api: Any, run: Any) -> None:
+    established = {"conditions": [{"type": "Established", "status": "True"}]}
+    crd = "apiextensions.k8s.io/v1 CustomResourceDefinition"
+    api.put(
+        api.manifest(crd, "widgets.example.io", "", api.SHOP, spec=widgets("Cluster", "Widget"), status=established),
+        api.manifest("example.io/v1 Widget", "w", "", api.SHOP),
+    )
+    found = run(api.get("/clusters/*/apis/example.io/v1/widgets")).json
+    assert [(i["kind"], i["metadata"]["name"]) for i in found["items"]] == [("Widget", "w")]
+    assert run(api.get("/clusters/*/apis/example.io/v1/gadgets")).status == 404
+    assert run(api.get("/apis/example.io/v1/widgets")).status == 404
+
+
+def test_a_bound_api_across_workspaces_is_named_by_its_identity(api: Any, run: Any) -> None:
+    spec = {**widgets("Cluster", "Widget")}
+    spec["versions"] = [{**v, "schema": v["schema"]["openAPIV3Schema"]} for v in spec["versions"]]
+    bound = {
+        "group": "example.io",
+        "resource": "widgets",
+        "schema": {"name": "v1.widgets.example.io", "UID": "u", "identityHash": "1dent1ty"},
+        "storageVersions": ["v1"],
+    }
+    api.put(
+        api.manifest("apis.kcp.io/v1alpha1 APIResourceSchema", "v1.widgets.example.io", spec=spec),
+        api.manifest(
+            "apis.kcp.io/v1alpha1 APIBinding",
+            "widgets",
+            "",
+            api.SHOP,
+            spec={},
+            status={"phase": "Bound", "apiExportClusterName": "root", "boundResources": [bound]},
+        ),
+    )
+    path = "/apis/example.io/v1/widgets"
+    body = {"kind": "Widget", "apiVersion": "example.io/v1", "metadata": {"name": "w"}}
+    assert run(api.call("POST", f"/clusters/root:shop{path}?dryRun=All", body)).status == 201
+    for name in ("widgets", "widgets:1dent1ty"):
+        assert run(api.get(f"/clusters/*/apis/example.io/v1/{name}")).json["kind"] == "WidgetList"
+    assert run(api.get("/clusters/*/apis/example.io/v1/widgets:other")).status == 404
+
+
+def test_a_timeout_has_to_be_a_duration(api: Any, run: Any) -> None:
+    assert run(api.get("/api?timeout=32s")).status == 200
+    reply = run(api.get("/api?timeout=soon"))
+    assert (reply.status, 'invalid duration "soon"' in reply.message) == (400, True)

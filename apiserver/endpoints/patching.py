@@ -1,0 +1,50 @@
+"""PATCH bodies: from a media type and bytes to a function that changes an object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apiserver.endpoints import bodies
+from apiserver.model.errors import StatusError, bad_request, unsupported_media_type
+from apiserver.schema import patches
+
+Object = dict[str, Any]
+
+_MAX_OPERATIONS = 10_000
+
+
+def patcher(media: str, body: bytes) -> Callable[[Object], Object]:
+    """Raises StatusError 400, 413, 415."""
+    match media:
+        case bodies.MERGE:
+            patch = bodies.read_patch(body)
+            if not isinstance(patch, dict):
+                raise bad_request("error decoding patch: not an object")
+            return lambda live: patches.merge_patch(live, patch)
+        case bodies.JSON_PATCH:
+            ops = bodies.read_patch(body)
+            if not isinstance(ops, list):
+                raise bad_request("error decoding patch: not a list of operations")
+            if len(ops) > _MAX_OPERATIONS:
+                raise StatusError(
+                    413,
+                    "RequestEntityTooLarge",
+                    f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(ops)}",
+                )
+            return lambda live: _json_patched(live, ops)
+    accepted = [bodies.JSON_PATCH, bodies.MERGE, bodies.APPLY]
+    raise unsupported_media_type(
+        f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    )
+
+
+def _json_patched(live: Object, ops: list[Any]) -> Object:
+    """Raises StatusError 422 for an operation that cannot be done, a failed test among them."""
+    try:
+        made = patches.json_patch(live, ops)
+    except ValueError:
+        made = None
+    if not isinstance(made, dict):
+        raise StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
+    return made

@@ -1,0 +1,106 @@
+"""What the generic write path checks of a request's object against its URL, the live object and its surroundings.
+
+Called by rest.py, deletion.py and the endpoints. What is checked of the content is strategy.py's.
+"""
+
+from __future__ import annotations
+
+from apiserver.model.errors import Cause, StatusError, bad_request, conflict, forbidden, invalid, not_found
+from apiserver.model.keys import Key
+from apiserver.registry import codec, strategy
+from apiserver.registry.rest_options import IGNORE, STRICT, Collection, Object, WriteOptions
+from apiserver.registry.served import ServedKind
+
+
+def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> None:
+    """Kind, version, namespace and name of the body against the URL. Raises StatusError 400."""
+    found_kind, version = obj.get("kind"), obj.get("apiVersion")
+    if kind.custom and not found_kind:
+        text = codec.dump(obj).decode()
+        raise bad_request(
+            f"the object provided is unrecognized (must be of type {kind.kind}): Object 'Kind' is missing in '{text}'"
+        )
+    if (found_kind and found_kind != kind.kind) or (version and version != kind.api_version):
+        given, wanted = f"{version}, Kind={found_kind}", f"{kind.api_version}, Kind={kind.kind}"
+        raise bad_request(
+            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+            f"the object provided is {given}, not {wanted}"
+        )
+    metadata = obj.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+                          "metadata is not an object")  # fmt: skip
+    metadata = metadata or {}
+    if kind.namespaced and metadata.get("namespace") not in (None, "", namespace):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if not kind.namespaced and metadata.get("namespace"):
+        raise bad_request("namespace may not be set on objects that are not namespaced")
+    if name and metadata.get("name") not in (None, "", name):
+        raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+    obj.setdefault("kind", kind.kind)
+    obj.setdefault("apiVersion", kind.api_version)
+
+
+def check_applied(kind: ServedKind, applied: Object, namespace: str, name: str) -> None:
+    for field in ("apiVersion", "kind"):
+        if not applied.get(field):
+            raise bad_request(f"the applied object has no {field}")
+    check_identity(kind, applied, namespace, name)
+    if (applied.get("metadata") or {}).get("managedFields"):
+        raise bad_request("metadata.managedFields must be nil")
+
+
+def check_revision(kind: ServedKind, key: Key, live: Object, new: Object) -> None:
+    metadata = new.get("metadata") or {}
+    asked = str(metadata.get("resourceVersion") or "")
+    if asked and asked != live["metadata"]["resourceVersion"]:
+        raise conflict(kind.resource, kind.group, key.name)
+    uid = metadata.get("uid")
+    if uid and uid != live["metadata"].get("uid"):
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata'].get('uid')}"
+        raise conflict(kind.resource, kind.group, key.name, why)
+
+
+def check_namespace(at: Collection, key: Key) -> None:
+    """The namespace of a new object has to exist and to stay."""
+    if not key.namespace:
+        return
+    found = at.store.get(Key("namespaces", at.cluster, "", key.namespace))
+    if found is None:
+        raise not_found("namespaces", "", key.namespace)
+    if codec.decode(found.value, found.revision)["metadata"].get("deletionTimestamp"):
+        why = f"unable to create new content in namespace {key.namespace} because it is being terminated"
+        error = forbidden(at.kind.resource, at.kind.group, key.name, why)
+        message = f"namespace {key.namespace} is being terminated"
+        error.details["causes"] = [
+            {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
+        ]
+        raise error
+
+
+def unknown_fields(at: Collection, obj: Object, options: WriteOptions, *, patch: bool) -> tuple[str, ...]:
+    """Warnings for fields that nobody knows; with STRICT they are an error."""
+    if options.validation == IGNORE:
+        return ()
+    unknown = [f'unknown field "{f}"' for f in strategy.unknown_fields(at.kind, obj)]
+    if not unknown or options.validation != STRICT:
+        return tuple(unknown)
+    raise strict_error(at.kind, ", ".join(unknown), codec.dump(obj).decode() if patch else None)
+
+
+def strict_error(kind: ServedKind, what: str, patched: str | None = None) -> StatusError:
+    """For fields that are unknown or there twice. `patched`: the patched object, if a patch was sent."""
+    if patched is None:
+        return bad_request(
+            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: {what}'
+        )
+    why = f'Invalid value: "{patched}": strict decoding error: {what}'
+    return invalid("", "", "", [Cause("FieldValueInvalid", why, "patch")])
+
+
+def finished(obj: Object) -> bool:
+    """Whether a deletion that waited for finalizers is complete."""
+    metadata = obj["metadata"]
+    if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
+        return False
+    return not (obj["kind"] == "Namespace" and (obj.get("spec") or {}).get("finalizers"))
