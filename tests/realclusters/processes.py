@@ -20,13 +20,19 @@ _lock = threading.Lock()
 class Process:
     """One running program. `log` is the file that has its output, appended over restarts."""
 
-    def __init__(self, command: list[str], folder: Path) -> None:
+    def __init__(self, command: list[str], folder: Path, environment: dict[str, str] | None = None) -> None:
         self.name = Path(command[0]).name
         self.log = folder / f"{self.name}.log"
         with self.log.open("ab") as output:
             # A session of its own: Ctrl-C in the terminal reaches the tests, which then stop clusters in order.
             self._popen = subprocess.Popen(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
         _tell_guard(f"+{self.pid}")
 
@@ -41,8 +47,8 @@ class Process:
         if not self.ended():
             self._popen.send_signal(number)
 
-    def end(self, number: signal.Signals, seconds: float = 10) -> None:
-        """Send the signal, wait; SIGKILL if that was not enough. A paused process is resumed first."""
+    def end(self, number: signal.Signals, seconds: float = 10) -> int:
+        """Send the signal, wait; SIGKILL if that was not enough. A paused process is resumed first. The exit code."""
         self.send(number)
         self.send(signal.SIGCONT)
         try:
@@ -51,6 +57,7 @@ class Process:
             self._popen.kill()
             self._popen.wait()
         _tell_guard(f"-{self.pid}")
+        return self._popen.returncode
 
     def last_words(self, lines: int = 5) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])

@@ -28,7 +28,14 @@ from realclusters import binaries
 from realclusters.processes import Process, free_ports
 
 READY_SECONDS = 60.0
-_COMMAND = Path(sys.executable).with_name("treeplane")
+COMMAND = Path(sys.executable).with_name("treeplane")
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without what would steer git past its settings: a hook's GIT_DIR, a proxy's
+    GIT_SSL_CAINFO (which hides the CA that the clone carries), the user's own configuration."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "KUBECONFIG"))}
+    return {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", **more}
 
 
 class PlaneError(Exception):
@@ -59,11 +66,11 @@ class Plane:
         """Start and return when it serves and has printed what to type."""
         self.data.mkdir(parents=True, exist_ok=True)
         listen = f"127.0.0.1:{self.port}"
-        command = [str(_COMMAND), "up", str(self.repository), "--data-dir", str(self.data), "--listen", listen]
+        command = [str(COMMAND), "up", str(self.repository), "--data-dir", str(self.data), "--listen", listen]
         folder = self.data.parent
         log = folder / "treeplane.log"
         self._log_start = log.stat().st_size if log.exists() else 0
-        self._process = Process([*command, *self.arguments], folder)
+        self._process = Process([*command, *self.arguments], folder, environment())
         deadline = time.monotonic() + seconds
         while not self._serves():
             if self._process.ended():
@@ -74,11 +81,18 @@ class Plane:
                 raise PlaneError(f"`treeplane up` was not ready after {seconds:.0f} s: {said}")
             time.sleep(0.02)
 
-    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = 20) -> None:
-        """Stop as Ctrl-C does; SIGKILL for a crash."""
-        if self._process is not None:
-            self._process.end(number, seconds)
-            self._process = None
+    def stop(self, number: signal.Signals = signal.SIGINT, seconds: float = 20) -> int | None:
+        """Stop as Ctrl-C does, which reaches every process at once; SIGKILL for a crash of the first one alone.
+
+        The exit code, negative for a signal; None if it did not run.
+        """
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        if number == signal.SIGINT and not process.ended():
+            os.killpg(process.pid, signal.SIGINT)
+            number = signal.SIGCONT  # nothing more than to wait
+        return process.end(number, seconds)
 
     def __enter__(self) -> Plane:
         self.start()
@@ -93,7 +107,7 @@ class Plane:
         return log.read_bytes()[self._log_start :].decode(errors="replace") if log.exists() else ""
 
     def _serves(self) -> bool:
-        if not self.kubeconfig.exists() or (self._hosts() and not self._clone_words()):
+        if not self.kubeconfig.exists() or (self._hosts() and not self.clone_words()):
             return False
         try:
             return self.request("GET", "/readyz").status == 200
@@ -129,19 +143,27 @@ class Plane:
             raise PlaneError(f"GET {path}: {answer.status} {answer.body}")
         return answer.body
 
-    def kubectl(self, *arguments: str, workspace: str = "", check: bool = True) -> str:
-        """Run kubectl as the administrator, in a workspace if one is named; its standard output."""
-        command = [kubectl_program(), "--kubeconfig", str(self.kubeconfig)]
+    def kubectl(self, *arguments: str, workspace: str = "", token: str = "", check: bool = True) -> str:
+        """Run kubectl as the administrator or with a token, in a workspace if one is named; its standard output.
+
+        As after the `export` line that is printed: plugins are found, and what they change stays in the kubeconfig.
+        """
+        command = [kubectl_program(), *arguments]
         if workspace:
             command += ["--server", f"{Credentials.read(self.kubeconfig).url}/clusters/{workspace}"]
-        result = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+        if token:
+            command += ["--kubeconfig", os.devnull, "--certificate-authority", str(self.data / "keys" / "ca.crt")]
+            command += ["--token", token]
+        path = f"{COMMAND.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        variables = environment(KUBECONFIG=str(self.kubeconfig), PATH=path)
+        result = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         if check and result.returncode != 0:
             raise PlaneError(f"kubectl {' '.join(arguments)}: {result.stderr.strip()}")
         return result.stdout
 
     # -- git ------------------------------------------------------------------------------------------------------
 
-    def _clone_words(self) -> list[str]:
+    def clone_words(self) -> list[str]:
         """The line to clone with, as printed."""
         for line in self.output().splitlines():
             if line.strip().startswith("git clone "):
@@ -150,14 +172,10 @@ class Plane:
 
     def clone(self, folder: Path) -> Clone:
         """Clone with the printed line; its last word, the folder, is replaced."""
-        words = self._clone_words()
+        words = self.clone_words()
         if not words:
             raise PlaneError(f"no line to clone with was printed: {self.output()[-2000:]}")
-        command = [*words[:-1], str(folder)]
-        result = subprocess.run(command, cwd=self.data.parent, capture_output=True, text=True, check=False)
-        if result.returncode != 0:
-            raise PlaneError(f"{shlex.join(words)}: {result.stderr.strip()}")
-        return Clone(folder)
+        return clone(words, folder)
 
     # -- what it costs --------------------------------------------------------------------------------------------
 
@@ -172,9 +190,18 @@ class Plane:
         return found
 
 
+def clone(words: list[str], folder: Path) -> Clone:
+    """Run a printed `git clone …` with another folder as its last word."""
+    command = [*words[:-1], str(folder)]
+    result = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise PlaneError(f"{shlex.join(command)}: {result.stderr.strip()}")
+    return Clone(folder)
+
+
 @dataclass(frozen=True, slots=True)
 class Clone:
-    """A work tree cloned from the server."""
+    """A work tree: a clone of what the server hosts, or any other."""
 
     folder: Path
 
@@ -182,7 +209,7 @@ class Clone:
         """Standard output; PlaneError with standard error if git fails."""
         identity = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "gc.auto=0"]
         command = ["git", "-C", str(self.folder), *identity, *arguments]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
         if check and result.returncode != 0:
             raise PlaneError(f"git {' '.join(arguments)}: {result.stderr.strip()}")
         return result.stdout
@@ -191,6 +218,13 @@ class Clone:
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Replace the first `old` in a file, which has to be there."""
+        content = (self.folder / path).read_text()
+        if old not in content:
+            raise PlaneError(f"{path} has no {old!r}")
+        self.write(path, content.replace(old, new, 1))
 
     def commit(self, message: str) -> str:
         """Commit everything in the work tree; the commit's id."""

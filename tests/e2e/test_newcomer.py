@@ -1,0 +1,116 @@
+"""What the README promises a newcomer, typed as it says: serve the example, look, push, look again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.plane import Plane, PlaneError
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet-repo"
+WEB = "root:shop:web"
+DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
+STATUS = "origin/treeplane/status"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """One server for all of these: only the first test changes something, and nothing that the others look at."""
+    folder = tmp_path_factory.mktemp("newcomer")
+    fleet = shutil.copytree(EXAMPLE, folder / "fleet-repo")
+    with Plane(fleet, folder / "server" / "data") as server:
+        yield server
+
+
+def test_the_readme_step_by_step(served: Plane, tmp_path: Path, eventually: Any) -> None:
+    lines = served.kubectl("get", "workspaces").splitlines()
+    assert lines[0].split() == ["NAME", "TYPE", "PHASE", "COMMIT", "AGE"]
+    assert [line.split()[0] for line in lines[1:]] == ["compute", "infra", "media", "shop"]
+    assert all("Ready" in line for line in lines[1:])
+
+    tree = served.kubectl("ws", "tree")
+    assert "└── root" in tree
+    assert "        └── web" in tree
+    assert "Current workspace is 'root:shop:web'" in served.kubectl("ws", WEB)
+
+    clone = served.clone(tmp_path / "fleet")
+    eventually(lambda: "2/2" in deployments(served), 10, "the example's Deployment is ready")
+    clone.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    head = clone.commit("three replicas")
+    clone.push()
+    pushed = time.monotonic()
+    eventually(lambda: ready(served) == 3, 10, "three replicas are ready")
+    assert time.monotonic() - pushed < 2
+    assert "3/3" in deployments(served)
+
+    production, staging = served.kubectl("get", "placements", "-o", "wide", "--no-headers").splitlines()
+    assert production.split()[:4] == ["production", "Bound", "europe", "eu-west"]
+    assert "runs on sync target root:infra:locations:eu-west, which Location europe of" in production
+    assert staging.split()[:4] == ["staging", "Bound", "america", "us-east"]
+
+    file = f"{STATUS}:workspaces/root/shop/web/_status/default/deployments.apps/web.yaml"
+
+    def published() -> bool:
+        clone.git("fetch", "--quiet")
+        return "readyReplicas: 3" in clone.git("show", file)
+
+    eventually(published, 10, "the status branch has three ready replicas")
+    trailer = clone.git("log", "-1", "--format=%(trailers:key=Source-Commit,valueonly)", STATUS).strip()
+    assert trailer == head == clone.git("rev-parse", f"{STATUS}^2").strip()
+
+
+def test_every_object_says_where_it_comes_from(served: Plane) -> None:
+    web = json.loads(served.kubectl("get", "deployment", "web", "-o", "json", workspace=WEB))
+    annotations = web["metadata"]["annotations"]
+    assert annotations["treeplane.dev/source-path"] == DEPLOYMENT
+    assert len(annotations["treeplane.dev/source-commit"]) == 40
+    shop = json.loads(served.kubectl("get", "workspace", "web", "-o", "json", workspace="root:shop"))
+    assert annotations["kcp.io/cluster"] == shop["spec"]["cluster"]
+    by_name = served.kubectl("get", "deployment", "web", "-o", "name", workspace=shop["spec"]["cluster"])
+    assert by_name == "deployment.apps/web\n"
+
+    with pytest.raises(PlaneError, match=DEPLOYMENT):
+        served.kubectl("scale", "deployment", "web", "--replicas=5", workspace=WEB)
+
+
+def test_the_tree_and_every_workspace_of_its_own(served: Plane) -> None:
+    assert served.kubectl("get", "workspaces", workspace="root:shop").count("Ready") == 3
+
+    # The same kind in two versions, each with its own schema.
+    studio = json.loads(served.kubectl("get", "channels", "news", "-o", "json", workspace="root:media:studio"))
+    streaming = json.loads(served.kubectl("get", "channels", "news", "-o", "json", workspace="root:media:streaming"))
+    assert (studio["apiVersion"], studio["spec"]["bitrate"]) == ("media.example/v1alpha1", 3000)
+    assert (streaming["apiVersion"], streaming["spec"]["live"]) == ("media.example/v1", True)
+
+    # A kind that is bound exists where it is bound, and only there.
+    assert "postgres" in served.kubectl("get", "databases", workspace=WEB)
+    with pytest.raises(PlaneError, match="the server doesn't have a resource type"):
+        served.kubectl("get", "databases", workspace="root:media:studio")
+
+
+def test_both_sync_targets_run_their_part(served: Plane, eventually: Any) -> None:
+    for target, count in (("eu-west", 3), ("us-east", 1)):
+        path = f"/targets/root:infra:locations:{target}/apis/apps/v1/deployments"
+
+        def available(path: str = path) -> int:
+            items = served.get(path)["items"]
+            return sum(item.get("status", {}).get("availableReplicas", 0) == item["spec"]["replicas"] for item in items)
+
+        eventually(lambda count=count, available=available: available() >= count, 10, target)
+    job = ("get", "job", "migrate-orders", "-n", "checkout", "-o", "jsonpath={.status.succeeded}")
+    eventually(lambda: served.kubectl(*job, workspace="root:shop:checkout") == "1", 10, "the Job is complete")
+
+
+def deployments(plane: Plane) -> str:
+    """The line of the Deployment `web`, as kubectl prints it."""
+    return plane.kubectl("get", "deployments", "web", "--no-headers")
+
+
+def ready(plane: Plane) -> int:
+    web = plane.get(f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web")
+    return int(web["status"].get("readyReplicas", 0))
