@@ -75,7 +75,11 @@ class Judge:
         gathered.problems.extend(self._type_problems(case, gathered, kind))
         extra = shipped(computed.default_binding(record.cluster, path, name) for path, name in kind.bindings)
         content = self._contents.examine(case, record.cluster, gathered, extra)
-        record = replace(record, type=str(kind.ref))
+        if content.problems and not gathered.complete:
+            # All errors with their lines, the same ones whenever somebody looks.
+            return self.judge(replace(case, forced=True))
+        if not record.served:
+            record = replace(record, type=str(kind.ref))
         if content.problems:
             return self._hold(case, record, gathered, content.problems)
         return self._accept(case, record, gathered, content)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reconciler.repository.objects import Repository, set_fsync
-from reconciler.repository.write import Blob, commit_tree, edit_tree
+from reconciler.repository.write import Blob, commit_tree, edit_tree, move_ref
 
 BEGIN = 1_767_225_600
 """2026-01-01T00:00:00Z: the first commit's time. Each further one is a minute later."""
@@ -52,6 +52,20 @@ class FleetRepo:
         made = commit_tree(self.repo, tree, [parent] if parent else [], message, when, self.ref, current)
         self.commits.append(made)
         return made
+
+    def merge(self, files: Files, other: str) -> str:
+        """A merge commit on top of `head` with `other` as second parent; `files` is what it brings."""
+        current = self.head
+        changes = {path: data.encode() if isinstance(data, str) else data for path, data in files.items()}
+        tree = edit_tree(self.repo, self.repo.commit(current).tree, changes)
+        when = BEGIN + 60 * len(self.commits)
+        made = commit_tree(self.repo, tree, [current, other], "Merge", when, self.ref, current)
+        self.commits.append(made)
+        return made
+
+    def reset(self, commit: str) -> None:
+        """The branch back to a commit."""
+        move_ref(self.repo, self.ref, commit, self.head)
 
     def link(self, target: str) -> Blob:
         """A symbolic link as the content of a file."""
