@@ -88,6 +88,7 @@ def _metadata(kind: ServedKind, obj: Object) -> list[Cause]:
         return [messages.type_invalid("metadata", "object", type(metadata).__name__)]
     schema = metadata_schema()
     schema.prune(metadata)
+    schema.default(metadata)
     rules.normalise(metadata)
     wrong = schema.validate(metadata, "metadata")
     return wrong or rules.check(kind, metadata)

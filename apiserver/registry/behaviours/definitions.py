@@ -139,8 +139,8 @@ def _stored(obj: Object) -> list[Cause]:
         if name not in known:
             text = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
-                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes {name} from "
-                "status.storedVersions"
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
             )
             causes.append(messages.invalid(f"status.storedVersions[{index}]", name, text))
     return causes

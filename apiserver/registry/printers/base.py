@@ -65,13 +65,17 @@ def _pair(large: int, unit: str, small: int, small_unit: str) -> str:
 
 def since(timestamp: object) -> str:
     """How long ago an RFC 3339 time was."""
-    if not isinstance(timestamp, str) or not timestamp:
+    return between(timestamp, clock.now())
+
+
+def between(start: object, end: object) -> str:
+    """From one RFC 3339 time to another."""
+    if not isinstance(start, str) or not isinstance(end, str):
         return "<unknown>"
     try:
-        at = clock.parse(timestamp)
+        return duration((clock.parse(end) - clock.parse(start)).total_seconds())
     except ValueError:
         return "<unknown>"
-    return duration(clock.parse(clock.now()).timestamp() - at.timestamp())
 
 
 def age(obj: Object) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver.model import clock
 from apiserver.registry.printers.base import (
     AGE,
     NAME,
@@ -12,8 +11,8 @@ from apiserver.registry.printers.base import (
     Printer,
     age,
     at,
+    between,
     columns,
-    duration,
     joined,
     name,
     selector,
@@ -82,7 +81,7 @@ def _job(obj: Object) -> list[Any]:
     started, ended = at(obj, "status", "startTime"), at(obj, "status", "completionTime")
     took = ""
     if started and ended:
-        took = duration(clock.parse(ended).timestamp() - clock.parse(started).timestamp())
+        took = between(started, ended)
     elif started:
         took = since(started)
     return [name(obj), _job_status(obj), done, took, age(obj), *_run(obj)]
@@ -106,17 +105,51 @@ def _cron_job(obj: Object) -> list[Any]:
     ]
 
 
+def _container_state(status: Object) -> str:
+    """Why a container does not run; "" if it does."""
+    state = status.get("state") or {}
+    ended = state.get("terminated")
+    if ended is not None:
+        told = f"Signal:{ended['signal']}" if ended.get("signal") else f"ExitCode:{ended.get('exitCode', 0)}"
+        return str(ended.get("reason") or told)
+    return str(at(state, "waiting", "reason", default=""))
+
+
+def _init_state(obj: Object) -> str:
+    """`Init:1/2`, `Init:Error`, … while a pod is being initialised, else ""."""
+    statuses = at(obj, "status", "initContainerStatuses", default=[])
+    for index, status in enumerate(statuses):
+        if at(status, "state", "terminated", "exitCode") == 0 or status.get("started"):
+            continue
+        reason = _container_state(status)
+        waits = reason in ("", "PodInitializing")
+        return f"Init:{index}/{len(_inits(obj))}" if waits else f"Init:{reason}"
+    return ""
+
+
+def _inits(obj: Object) -> list[Object]:
+    found: list[Object] = at(obj, "spec", "initContainers", default=[])
+    return found
+
+
 def _pod_status(obj: Object, statuses: list[Object]) -> str:
     """The most telling word: of the deletion, of the containers, else the phase."""
     if obj["metadata"].get("deletionTimestamp"):
-        return "Terminating"
-    for status in statuses:
-        for state in ("waiting", "terminated"):
-            reason = at(status, "state", state, "reason")
-            if reason:
-                found: str = reason
-                return found
-    return str(at(obj, "status", "reason") or at(obj, "status", "phase", default="Unknown"))
+        return "Unknown" if at(obj, "status", "reason") == "NodeLost" else "Terminating"
+    phase = str(at(obj, "status", "reason") or at(obj, "status", "phase", default="Unknown"))
+    reasons = [_container_state(s) for s in statuses]
+    found = _init_state(obj) or next((r for r in reasons if r), phase)
+    if found == "Completed" and any(at(s, "state", "running") is not None and s.get("ready") for s in statuses):
+        return "Running"
+    return found
+
+
+def _restarts(statuses: list[Object]) -> str:
+    """The number, with the time of the last one: `3 (5m ago)`."""
+    count = sum(s.get("restartCount", 0) for s in statuses)
+    ended = [at(s, "lastState", "terminated", "finishedAt") for s in statuses]
+    last = max((e for e in ended if e), default=None)
+    return f"{count} ({since(last)} ago)" if count and last else str(count)
 
 
 def _pod(obj: Object) -> list[Any]:
@@ -129,7 +162,7 @@ def _pod(obj: Object) -> list[Any]:
         name(obj),
         ready,
         _pod_status(obj, statuses),
-        str(sum(s.get("restartCount", 0) for s in statuses)),
+        _restarts(statuses),
         age(obj),
         at(obj, "status", "podIP") or "<none>",
         at(obj, "spec", "nodeName") or "<none>",

@@ -60,6 +60,13 @@ def test_pod_and_job_and_service() -> None:
     }
     found = cells(TARGET, "", "v1", "pods", pod)
     assert (found["Ready"], found["Status"], found["Restarts"], found["Node"]) == ("1/1", "Running", "2", "n1")
+    waiting = {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff"}}}], "phase": "Pending"}
+    assert cells(TARGET, "", "v1", "pods", {"status": waiting})["Status"] == "ImagePullBackOff"
+    ended = {"containerStatuses": [{"state": {"terminated": {"exitCode": 3}}, "restartCount": 1}]}
+    assert cells(TARGET, "", "v1", "pods", {"status": ended})["Status"] == "ExitCode:3"
+    starting = {"initContainerStatuses": [{"state": {"running": {}}}], "phase": "Pending"}
+    found = cells(TARGET, "", "v1", "pods", {"spec": {"initContainers": [{}, {}]}, "status": starting})
+    assert found["Status"] == "Init:0/2"
     job = {
         "spec": {"completions": 2, "template": {"spec": {"containers": []}}},
         "status": {
