@@ -71,10 +71,11 @@ def run(count: int, folder: Path, timeout: float) -> None:
         clone = plane.clone(folder / "clone")
         add(clone, count)
         before = Footprint.of(plane)
+        shipped = counted(plane.connection())
         start = time.monotonic()
         clone.push("origin", "HEAD")
         pushed = time.monotonic() - start
-        ready = wait_ready(plane, count, start, timeout)
+        ready = wait_ready(plane, count + shipped, start, timeout)
         check_last(plane, count)
         report(count, pushed, ready, before, Footprint.of(plane))
 
@@ -91,7 +92,7 @@ def config(number: int) -> str:
 def add(clone: Clone, count: int) -> None:
     """One commit with all workspaces, through fast-import: a work tree of 2 N files would take longer than the test."""
     branch = clone.git("symbolic-ref", "HEAD").strip()
-    command = ["git", "-C", str(clone.folder), "fast-import", "--quiet"]
+    command = ["git", "-C", str(clone.folder), "fast-import", "--quiet", "--date-format=now"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as importer:
         assert importer.stdin is not None
         message = f"{count} workspaces"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import ROOT, TOP, Level, WorkspaceDir, WorkspaceTree
+from reconciler.layout.tree import ROOT, TOP, Level, WorkspaceDir, WorkspaceTree, workspace_dir
 from reconciler.repository.difference import FileChange
 from reconciler.repository.objects import Entry
 
@@ -25,15 +25,15 @@ class Touched:
     """Workspace paths by what became of them; each is in one of the sets at most.
 
     `changed`: own manifests, the workspace.yaml or the directory. `orphaned` (also in `changed`): the workspace.yaml
-    went but these manifests remain; the workspace still owns them (see WorkspaceTree.claims). `places`: where in the
-    new tree those are that were come across, so that they need not be searched for.
+    went but these manifests remain; the workspace still owns them (see WorkspaceTree.claims). `places`: the
+    workspaces of the new tree that were come across, so that they need not be searched for.
     """
 
     changed: set[str] = field(default_factory=set)
     appeared: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
     orphaned: dict[str, list[str]] = field(default_factory=dict)
-    places: dict[str, str] = field(default_factory=dict)
+    places: dict[str, WorkspaceDir] = field(default_factory=dict, compare=False)
 
 
 class _Side(NamedTuple):
@@ -149,7 +149,6 @@ class _Comparison:
         for path in self._came.keys() | self._gone.keys():
             self._settle(path)
         out.changed -= out.appeared | out.removed
-        out.places = {path: min(directories) for path, directories in self._seen.items()}
         for path in out.changed:
             self._twins(path, self._seen.get(path, set()))
         return out
@@ -164,6 +163,8 @@ class _Comparison:
         self._claim(directory, old_path, now, new_level)
         new_path = self._new.boundary(new_level, directory, now.owner) if new_level else None
         self._note(directory, old_path, new_path, old_level, new_level)
+        if new_path is not None and new_level is not None and now.tree is not None:
+            self._out.places.setdefault(new_path, workspace_dir(new_path, directory, now.tree, new_level))
         old_owner, new_owner = old_path or was.owner, new_path or now.owner
         self._files(old_owner, new_owner, old_level, new_level)
         old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}

@@ -30,9 +30,9 @@ def parse_workspace(data: bytes, path: str, name: str) -> Manifest:
     """`name` is the directory's. Raises BadFile."""
     if data.startswith(LFS_POINTER):
         raise BadFile([LayoutError(path, 0, 0, "is a Git LFS pointer, not a manifest", "commit the file itself")])
-    faults = _faults(data, path)
-    if faults:
-        raise BadFile(faults)
+    # Most workspaces of a fleet say the same, so what was found good once is not looked at again.
+    if not _is_good(data, path.endswith(".json")):
+        raise BadFile(_faults(data, path))
     documents = parse(data, path)
     if not documents:
         return _object({}, name, path, 1)
@@ -45,6 +45,13 @@ def parse_workspace(data: bytes, path: str, name: str) -> Manifest:
 
 
 @lru_cache(maxsize=4096)
+def _is_good(data: bytes, is_json: bool) -> bool:
+    try:
+        return not _faults(data, "workspace.json" if is_json else "workspace.yaml")
+    except BadFile:
+        return False
+
+
 def _faults(data: bytes, path: str) -> tuple[LayoutError, ...]:
     documents = parse(data, path, positions=True)
     if not documents:

@@ -48,7 +48,7 @@ class Loaded:
 
 
 class Loader:
-    """One fleet's loader. Not thread-safe: one thread calls `load`. `branch` and `url` (the server's) are only for the record."""
+    """One fleet's loader. Not thread-safe: one thread calls `load`. `branch` and `url` (the server's) are recorded."""
 
     def __init__(
         self,

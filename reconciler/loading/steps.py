@@ -75,6 +75,7 @@ class Stepper:
         self._pending: dict[str, None] = {}
         self._forced: set[str] = set()
         self._all = False
+        self._places: dict[str, WorkspaceDir] = {}
         self._world = World(site.store, self._ensure)
         self._judge = Judge(site, self._world, fresh=target.fresh)
         self._writes: list[tuple[str, Future[list[int]]]] = []
@@ -97,6 +98,7 @@ class Stepper:
         limit = self._target.most_removed
         if limit is not None and len(found.removed) > limit:
             raise TooManyRemoved(len(found.removed), limit)
+        self._places = found.places
         self._forced.update(also)
         waiting = sorted({*found.changed, *found.appeared, *self._forced}, key=_depth)
         self._pending.update(dict.fromkeys(waiting))
@@ -124,7 +126,7 @@ class Stepper:
             self._once(path, directory)
 
     def _find(self, path: str) -> WorkspaceDir | None:
-        return self._target.tree.find(path, next(iter(self._known(path)), ""))
+        return self._places.get(path) or self._target.tree.find(path, next(iter(self._known(path)), ""))
 
     def _once(self, path: str, directory: WorkspaceDir | None) -> None:
         """In a step over everything somebody may have needed the workspace before its turn came."""

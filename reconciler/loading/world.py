@@ -34,17 +34,21 @@ class World:
         self._objects = Objects(store)
         self._ensure = ensure
         self._records: dict[str, WorkspaceRecord | None] = {}
+        self._read: dict[str, WorkspaceRecord | None] = {}
         self._exports: dict[tuple[str, str], Export | None] = {}
         self._types: dict[tuple[str, str], dict[str, Any] | None] = {}
 
     def record(self, path: str) -> WorkspaceRecord | None:
         if path in self._records:
             return self._records[path]
-        return tree.workspace_at(self.store, path)
+        if path not in self._read:
+            self._read[path] = tree.workspace_at(self.store, path)
+        return self._read[path]
 
     def moved(self, record: WorkspaceRecord) -> None:
         """Note what the current step made of a workspace, before the store shows it."""
         self._records[record.path] = record
+        self._read.pop(record.path, None)
 
     def is_judged(self, path: str) -> bool:
         """Whether the current step is past this workspace."""
@@ -53,6 +57,7 @@ class World:
     def forget(self, path: str) -> None:
         """Read the workspace's record from the store again."""
         self._records.pop(path, None)
+        self._read.pop(path, None)
 
     def gone(self, path: str) -> None:
         self._records[path] = None
