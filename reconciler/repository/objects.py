@@ -27,6 +27,7 @@ _KINDS: dict[bytes, tuple[Kind, bool]] = {
     b"120000": ("link", False),
     b"160000": ("commit", False),
 }
+_FILE: tuple[Kind, bool] = ("blob", False)
 _TREE, _BLOB = 2, 3
 
 
@@ -149,10 +150,16 @@ class Repository:
 
     def entries(self, tree_id: str) -> list[Entry]:
         """The names of one tree, in git's order."""
-        return [
-            Entry(name.decode("utf-8", "surrogateescape"), oid.hex(), *_KINDS.get(mode, ("blob", False)))
-            for mode, name, oid in raw_entries(self.raw(tree_id, _TREE))
-        ]
+        data = self.raw(tree_id, _TREE)
+        out: list[Entry] = []
+        at, end = 0, len(data)
+        while at < end:  # as raw_entries, written out: every walk over a fleet passes here for every directory
+            nul = data.index(b"\0", at)
+            mode, _, name = data[at:nul].partition(b" ")
+            at = nul + 21
+            kind, executable = _KINDS.get(mode, _FILE)
+            out.append(Entry(name.decode("utf-8", "surrogateescape"), data[nul + 1 : at].hex(), kind, executable))
+        return out
 
     def pick(self, tree_id: str, names: Iterable[str]) -> dict[str, Entry]:
         """Some names of one tree, those that are there. Of a wide tree far cheaper than all its entries."""
@@ -165,7 +172,7 @@ class Repository:
             for mode, raw_name, oid in raw_entries(data):
                 name = wanted.get(raw_name, "")
                 if name:
-                    out[name] = Entry(name, oid.hex(), *_KINDS.get(mode, ("blob", False)))
+                    out[name] = Entry(name, oid.hex(), *_KINDS.get(mode, _FILE))
                     if len(out) == len(wanted):
                         break
         return out

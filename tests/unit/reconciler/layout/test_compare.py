@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconciler.layout.compare import Touched, changes, touched
+from reconciler.layout import compare
+from reconciler.layout.compare import Known, Touched, changes
 from reconciler.layout.errors import BadFile
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.repository.objects import Repository
@@ -24,6 +25,14 @@ FLEET: Files = {
     f"{R}/7f/bank/{MARK}": b"",
     f"{R}/7f/g.yaml": b"4",
 }
+
+
+def touched(new: WorkspaceTree, old: WorkspaceTree, known: Known | None = None) -> Touched:
+    """What became of the paths; `places`, a by-product, is checked here and taken out."""
+    found = compare.touched(new, old, known)
+    assert all(new.at(place.directory) == place for place in found.places.values())
+    found.places = {}
+    return found
 
 
 def told(new: WorkspaceTree, old: WorkspaceTree, path: str) -> dict[str, str]:
