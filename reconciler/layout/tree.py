@@ -68,7 +68,6 @@ class WorkspaceTree:
         self.claims: dict[str, str] = dict(claims or {})
         self.duplicates: dict[str, list[str]] = {}
         self._stacks: dict[str, ignore.Stack] = {}
-        self._faults: list[LayoutError] = []
 
     def fault(self) -> LayoutError | None:
         """Why the whole tree cannot be served: workspaces/root missing or without a single manifest."""
