@@ -15,7 +15,6 @@ from apiserver.auth.user import Attributes, Decision, User
 from apiserver.endpoints import discovery, openapi, reads, writes
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath, answer
-from apiserver.endpoints.everywhere import kind_everywhere
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
 from apiserver.endpoints.options import check_timeout
@@ -172,7 +171,7 @@ def attributes(place: Place, verb: str) -> Attributes:
 def kind_of(world: World, place: Place) -> ServedKind:
     """Raises NoSuchPath for an unknown group or version, StatusError 404 for an unknown resource in a known one."""
     if world.cluster is None:
-        found = kind_everywhere(world.realm, place.group, place.version, place.resource)
+        found = world.realm.everywhere.kind(place.group, place.version, place.resource)
         if found is None:
             raise no_such_resource()
         return found

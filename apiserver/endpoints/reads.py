@@ -6,6 +6,7 @@ from one snapshot; a page names its revision in the continue token, and the next
 
 from __future__ import annotations
 
+import asyncio
 from typing import NamedTuple
 
 from apiserver.endpoints import continuation
@@ -21,6 +22,8 @@ from apiserver.model.errors import expired
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Compacted, Page, Record
 
+_LARGE = 2000
+"""Lists of more objects are read in a thread."""
 _BATCH = 500
 """Records read at a time while a selector looks for matches."""
 
@@ -55,9 +58,30 @@ async def list_(asking: Asking) -> None:
     media = negotiate(exchange.header(b"accept"), many=True)
     form = form_of(asking.view, media, exchange)
     selection = Selection(asking.kind, options.labels, options.fields)
-    found = _read(asking, options, selection, form)
-    body = form.many(found.records, found.revision, found.token, found.remaining)
-    await exchange.answer(200, as_yaml(body) if media.yaml else body, YAML if media.yaml else JSON)
+
+    def read() -> bytes:
+        found = _read(asking, options, selection, form)
+        body = form.many(found.records, found.revision, found.token, found.remaining)
+        return as_yaml(body) if media.yaml else body
+
+    if _is_large(asking, options):
+        # In a thread, so that other requests are answered meanwhile; for a small list the way there costs too much.
+        body = await asyncio.get_running_loop().run_in_executor(None, read)
+    else:
+        body = read()
+    await exchange.answer(200, body, YAML if media.yaml else JSON)
+
+
+def _is_large(asking: Asking, options: ListOptions) -> bool:
+    """Whether the list may take longer than other requests should wait."""
+    if asking.world.cluster is None:
+        return True
+    if options.limit is not None and options.limit <= _LARGE and not (options.labels or options.fields):
+        return False
+    if "metadata.name=" in options.fields:
+        return False
+    store = asking.world.realm.store
+    return store.count(asking.kind.storage, asking.world.cluster, asking.namespace) > _LARGE
 
 
 class Found(NamedTuple):
@@ -79,10 +103,11 @@ def _read(asking: Asking, options: ListOptions, selection: Selection, form: Form
     if options.token:
         token = continuation.decode(options.token, asking.kind.storage, cluster, namespace)
         at, after = (None if token.revision == LATEST else token.revision), token.after
-    elif options.revision:
-        if options.revision > current:
-            raise too_new(options.revision, current)
-        at = options.revision if options.exact else None
+    elif options.exact:
+        at = options.revision
+    newest = max(at or 0, options.revision or 0)
+    if newest > current:
+        raise too_new(newest, current)
     try:
         if selection:
             return _search(asking, selection, form, _From(at, after, options.limit))
@@ -92,8 +117,6 @@ def _read(asking: Asking, options: ListOptions, selection: Selection, form: Form
         if token is None:
             raise expired("The resourceVersion for the provided list is too old.") from None
         raise expired(_EXPIRED, continuation.encode(token.after, LATEST, cluster, namespace)) from None
-    except ValueError:
-        raise too_new(at or 0, current) from None
 
 
 class _From(NamedTuple):

@@ -13,11 +13,11 @@ from typing import Protocol
 
 from apiserver.auth.rbac import Rules
 from apiserver.auth.user import Attributes, Decision, User
+from apiserver.endpoints.everywhere import Everywhere
 from apiserver.endpoints.hub import Hub
 from apiserver.endpoints.paths import Place, Scope
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.paths import ROOT, WILDCARD
-from apiserver.registry.builtin import workspace_builtins
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.tree import (
     FLEET_KEY,
@@ -49,12 +49,13 @@ class Judge(Protocol):
 class Realm:
     """One store and what belongs to it."""
 
-    __slots__ = ("authorizer", "catalog", "hub", "store")
+    __slots__ = ("authorizer", "catalog", "everywhere", "hub", "store")
 
     def __init__(self, store: Store, catalog: Kinds, authorizer: Judge) -> None:
         self.store = store
         self.catalog = catalog
         self.authorizer = authorizer
+        self.everywhere = Everywhere(store)
         self.hub = Hub(store)
 
 
@@ -80,8 +81,8 @@ class World:
         return self.record.path if self.record else ""
 
     def kinds(self) -> KindTable:
-        """All that is served here; across workspaces, what every workspace has."""
-        return workspace_builtins() if self.cluster is None else self.realm.catalog.kinds(self.cluster)
+        """All that is served here; across workspaces, what any of them serves."""
+        return self.realm.everywhere.kinds() if self.cluster is None else self.realm.catalog.kinds(self.cluster)
 
     @property
     def name(self) -> str:

@@ -143,6 +143,12 @@ def test_a_bound_api_across_workspaces_is_named_by_its_identity(api: Any, run: A
     api.put(
         api.manifest("apis.kcp.io/v1alpha1 APIResourceSchema", "v1.widgets.example.io", spec=spec),
         api.manifest(
+            "apis.kcp.io/v1alpha1 APIExport",
+            "widgets",
+            spec={"latestResourceSchemas": ["v1.widgets.example.io"]},
+            status={"identityHash": "1dent1ty"},
+        ),
+        api.manifest(
             "apis.kcp.io/v1alpha1 APIBinding",
             "widgets",
             "",
@@ -157,6 +163,8 @@ def test_a_bound_api_across_workspaces_is_named_by_its_identity(api: Any, run: A
     for name in ("widgets", "widgets:1dent1ty"):
         assert run(api.get(f"/clusters/*/apis/example.io/v1/{name}")).json["kind"] == "WidgetList"
     assert run(api.get("/clusters/*/apis/example.io/v1/widgets:other")).status == 404
+    groups = [g["name"] for g in run(api.get("/clusters/*/apis")).json["groups"]]
+    assert "example.io" in groups
 
 
 def test_a_timeout_has_to_be_a_duration(api: Any, run: Any) -> None:
