@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def rfc3339(moment: datetime | float | int) -> str:
     """A datetime or seconds since 1970, as `2026-01-31T12:00:00Z`."""
-    at = moment if isinstance(moment, datetime) else datetime.fromtimestamp(moment, UTC)
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(moment, datetime):
+        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _of_second(int(moment))
+
+
+@lru_cache(maxsize=1024)
+def _of_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def now() -> str:

@@ -1,0 +1,44 @@
+"""Identifiers against kcp's published examples and the standard library."""
+
+import uuid
+
+from apiserver.model import identity
+
+
+def test_downstream_names_are_kcps() -> None:
+    locator = identity.namespace_locator("root:org:ws", "us-west1", "syncTargetUID", "root:org:ws", "test")
+    assert locator == (
+        '{"syncTarget":{"cluster":"root:org:ws","name":"us-west1","uid":"syncTargetUID"},'
+        '"cluster":"root:org:ws","namespace":"test"}'
+    )
+    assert identity.downstream_namespace(locator) == "kcp-33jbiactwhg0"
+
+
+def test_keys_are_kcps() -> None:
+    assert identity.sync_target_key("root:org:ws", "us-west1") == "6ohB8yeXhwqTQVuBzJRgqcRJTpRjX7yTZu5g5g"
+    assert (
+        identity.tenant_id("root:org:ws", "us-west1", "syncTargetUID", "root:org:ws")
+        == "9Fn3Q4y5UDPmCOrYCujwdgCbD9SwOcKdcefYE7"
+    )
+
+
+def test_uids_are_version_5_uuids() -> None:
+    made = identity.object_uid("fleet", "root:a", "deployments.apps", "default", "web", "c0ffee")
+    parsed = uuid.UUID(made)
+    assert (parsed.version, parsed.variant) == (5, uuid.RFC_4122)
+    assert made == str(
+        uuid.uuid5(identity._NAMESPACE, "\0".join(("fleet", "root:a", "deployments.apps", "default", "web", "c0ffee")))
+    )
+
+
+def test_uids_differ_by_origin() -> None:
+    first, second = (identity.object_uid("f", "root", "configmaps", "default", "a", o) for o in ("1", "2"))
+    assert first != second
+
+
+def test_logical_cluster_names() -> None:
+    assert identity.logical_cluster_name("f", "root", "1") == "root"
+    made = identity.logical_cluster_name("f", "root:a", "1")
+    assert len(made) == 16
+    assert made.isalnum()
+    assert made == made.lower()
