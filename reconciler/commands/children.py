@@ -83,4 +83,6 @@ def spawn_reconciler(settings: str, log: int) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=log,
         env={**os.environ, "TREEPLANE_RECONCILE": settings},
+        # A group of its own: Ctrl-C on the terminal is for the parent, and not for a git that runs for the reconciler.
+        process_group=0,
     )

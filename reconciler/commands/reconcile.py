@@ -6,9 +6,11 @@ commit stands in the mirror before the first write to a cluster.
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -233,10 +235,21 @@ def main() -> None:
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
     settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
-    reconciler = Reconciler(settings, Report())
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: reconciler.stop())
-    reconciler.run()
+    with (settings.data_dir / "reconciler.lock").open("w") as lock:
+        # One for a data directory: what is left of a server that crashed ends first.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        reconciler = Reconciler(settings, Report())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: reconciler.stop())
+        threading.Thread(target=_end_with_parent, args=(reconciler,), name="parent", daemon=True).start()
+        reconciler.run()
+
+
+def _end_with_parent(reconciler: Reconciler) -> None:
+    """The parent never writes; standard input ends when it is gone, however it went."""
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    reconciler.stop()
 
 
 if __name__ == "__main__":

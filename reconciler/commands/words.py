@@ -10,7 +10,6 @@ from pathlib import Path
 
 from apiserver.auth.pki import Keys
 
-
 _HIDES_CA = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY")
 """Variables that git prefers to the settings that the clone carries."""
 

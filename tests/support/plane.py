@@ -143,6 +143,39 @@ class Plane:
             raise PlaneError(f"GET {path}: {answer.status} {answer.body}")
         return answer.body
 
+    def workspaces(self) -> dict[str, str]:
+        """Path → logical cluster name of every workspace that is served."""
+        found = self.get("/clusters/*/apis/core.kcp.io/v1alpha1/logicalclusters")["items"]
+        marks = [item["metadata"]["annotations"] for item in found]
+        return {mark["kcp.io/path"]: mark["kcp.io/cluster"] for mark in marks}
+
+    def objects(self, workspace: str) -> dict[str, dict[str, Any]]:
+        """Everything that a workspace holds and lists, by `resource/namespace/name` (or `resource/name`)."""
+        connection, base, out = self.connection(), f"/clusters/{workspace}", {}
+
+        def get(path: str) -> Any:
+            answer = connection.request("GET", base + path)
+            if answer.status != 200:
+                raise PlaneError(f"GET {base}{path}: {answer.status} {answer.body}")
+            return answer.body
+
+        try:
+            groups = [group["preferredVersion"]["groupVersion"] for group in get("/apis")["groups"]]
+            for prefix in ("/api/v1", *(f"/apis/{group}" for group in groups)):
+                for kind in get(prefix)["resources"]:
+                    if "list" in kind["verbs"]:
+                        for item in get(f"{prefix}/{kind['name']}")["items"]:
+                            metadata = item["metadata"]
+                            names = (kind["name"], metadata.get("namespace", ""), metadata["name"])
+                            out["/".join(filter(None, names))] = item
+        finally:
+            connection.close()
+        return out
+
+    def everything(self) -> dict[str, dict[str, Any]]:
+        """`objects` of every workspace, with the workspace's path in front."""
+        return {f"{path}/{key}": item for path in self.workspaces() for key, item in self.objects(path).items()}
+
     def kubectl(self, *arguments: str, workspace: str = "", token: str = "", check: bool = True) -> str:
         """Run kubectl as the administrator or with a token, in a workspace if one is named; its standard output.
 
@@ -264,9 +297,7 @@ class Credentials:
             finally:
                 pair.unlink()
         headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
-        return Credentials(
-            f"{url.scheme}://{url.netloc}", url.hostname or "127.0.0.1", url.port or 443, tls, headers
-        )
+        return Credentials(f"{url.scheme}://{url.netloc}", url.hostname or "127.0.0.1", url.port or 443, tls, headers)
 
 
 class Connection:

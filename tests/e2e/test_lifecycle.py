@@ -1,0 +1,198 @@
+"""A server's life: Ctrl-C, the next start, ports and directories that are taken, processes that die."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from support.plane import COMMAND, Clone, Plane, environment
+
+WEB = "root:shop:web"
+DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
+
+
+def test_ctrl_c_stops_and_the_next_start_continues(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    server = plane(example_fleet)
+    eventually(lambda: settled(server), 20, "everything runs")
+    server.kubectl("ws", WEB)
+    before = versions(server)
+    processes = server.pids()
+    assert len(processes) >= 3
+
+    assert server.stop() == 0
+    assert "stopped; the next start continues" in server.output()
+    assert not [pid for pid in processes if Path(f"/proc/{pid}").exists()]
+    recorded = status(server, "-1")
+
+    server.start()
+    assert versions(server) == before
+    assert server.kubectl("get", "deployment", "web", "-o", "name") == "deployment.apps/web\n"  # still in WEB
+    assert server.kubectl("ws", "current") == f"Current workspace is '{WEB}' (type root:team).\n"
+
+    # It goes on from there: one object changes, and what follows from that.
+    clone = server.clone(tmp_path / "fleet")
+    clone.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    head = clone.commit("three replicas")
+    clone.push()
+    eventually(lambda: ready(server) == 3, 10)
+    changed = {key for key, version in versions(server).items() if before.get(key) != version}
+    assert {key.rpartition("/")[0] for key in changed} <= {f"{WEB}/deployments/default", f"{WEB}/placements"}
+    assert f"{WEB}/deployments/default/web" in changed
+    # Only the push led to commits: the start did not.
+    eventually(lambda: status(server, "-1") != recorded, 10)
+    assert {line.split()[1] for line in status(server, f"^{recorded[0].split()[0]}")} == {head}
+
+
+def test_terminated_like_a_service(plane: Callable[..., Plane], example_fleet: Path) -> None:
+    server = plane(example_fleet)
+    processes = server.pids()
+    assert server.stop(signal.SIGTERM) == 0
+    assert not [pid for pid in processes if Path(f"/proc/{pid}").exists()]
+
+
+def test_no_process_outlives_a_crash(plane: Callable[..., Plane], example_fleet: Path, eventually: Any) -> None:
+    server = plane(example_fleet)
+    processes = server.pids()
+    server.stop(signal.SIGKILL)
+    eventually(lambda: not [pid for pid in processes if Path(f"/proc/{pid}").exists()], 20, "all have ended")
+    server.start()
+    assert server.kubectl("get", "deployment", "web", "-o", "name", workspace=WEB) == "deployment.apps/web\n"
+
+
+def test_what_is_taken_is_said(plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path) -> None:
+    server = plane(example_fleet)
+    listen = f"127.0.0.1:{server.port}"
+    code, said = up(example_fleet, tmp_path / "other", listen)
+    assert code > 2
+    assert listen in said
+    assert re.search(r"by \S+ \(pid \d+\)", said)
+    assert "--listen" in said
+
+    code, said = up(example_fleet, server.data, "127.0.0.1:0")
+    assert code > 2
+    assert "in use by another treeplane up" in said
+    assert "--data-dir" in said
+
+
+def test_killed_processes_are_replaced(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    server = plane(example_fleet, "--workers", "1")
+    eventually(lambda: settled(server), 20, "everything runs")
+    before = versions(server)
+    clone = server.clone(tmp_path / "fleet")
+
+    worker, reconciler = child(server, "apiserver"), child(server, "reconciler")
+    os.kill(worker, signal.SIGKILL)
+    eventually(lambda: child(server, "apiserver") not in (0, worker), 10, "another worker runs")
+    eventually(lambda: serves(server), 10, "it answers")
+    assert versions(server) == before
+
+    os.kill(reconciler, signal.SIGKILL)
+    clone.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    clone.commit("three replicas")
+    clone.push()  # while nobody listens
+    eventually(lambda: child(server, "reconciler") not in (0, reconciler), 10, "another reconciler runs")
+    eventually(lambda: ready(server) == 3, 10, "it has caught up")
+    assert "the reconciler ended with -9" in server.output()
+
+
+def test_a_second_push_while_the_first_is_loaded(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    """Each commit is judged, none is lost, and the last one stands."""
+    server = plane(example_fleet)
+    clone = server.clone(tmp_path / "fleet")
+    replicas = 2
+    for number in range(3, 8):
+        clone.edit(DEPLOYMENT, f"replicas: {replicas}", f"replicas: {number}")
+        clone.commit(f"{number} replicas")
+        clone.push()
+        replicas = number
+    eventually(lambda: ready(server) == replicas, 10)
+    web = server.get(f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web")
+    assert web["metadata"]["generation"] == 6
+    assert web["metadata"]["annotations"]["treeplane.dev/source-commit"] == clone.git("rev-parse", "HEAD").strip()
+
+
+def up(repository: Path, data: Path, listen: str) -> tuple[int, str]:
+    """A start that is expected to fail: (exit code, all that was printed)."""
+    command = [str(COMMAND), "up", str(repository), "--data-dir", str(data), "--listen", listen]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=30, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def versions(server: Plane) -> dict[str, tuple[str, str]]:
+    """UID and resource version of everything: equal when nothing was written."""
+    found = server.everything()
+    return {key: (item["metadata"]["uid"], item["metadata"]["resourceVersion"]) for key, item in found.items()}
+
+
+def status(server: Plane, option: str) -> list[str]:
+    """Commits of the status branch, newest first: `id source-commit`. `option`: one of git log."""
+    form = "--format=%H %(trailers:key=Source-Commit,valueonly,separator=)"
+    ref = "refs/heads/treeplane/status"
+    return Clone(server.data / "repo" / "fleet.git").git("log", "--first-parent", form, option, ref).splitlines()
+
+
+def settled(server: Plane) -> bool:
+    """Every workload of the example runs and nothing more is on its way into the status branch."""
+    found = server.everything()
+    running = [
+        item.get("status", {}).get("availableReplicas") == item["spec"]["replicas"]
+        for key, item in found.items()
+        if "/deployments/" in key
+    ]
+    jobs = [item.get("status", {}).get("succeeded") == 1 for key, item in found.items() if "/jobs/" in key]
+    placed = [
+        {each["type"]: each["status"] for each in item.get("status", {}).get("conditions", [])}.get("Synced") == "True"
+        for key, item in found.items()
+        if "/placements/" in key
+    ]
+    return len(running) == 5 and len(jobs) == 1 and len(placed) == 4 and all(running + jobs + placed)
+
+
+def ready(server: Plane) -> int:
+    web = server.get(f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web")
+    return int(web["status"].get("readyReplicas", 0))
+
+
+def child(server: Plane, module: str) -> int:
+    """The process that runs this package, 0 if there is none just now."""
+    for pid in server.pids()[1:]:
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        if "-m" in words and words[words.index("-m") + 1].partition(".")[0] == module:
+            return pid
+    return 0
+
+
+def serves(server: Plane) -> bool:
+    try:
+        return server.request("GET", "/readyz").status == 200
+    except OSError:
+        return False
+
+
+def test_the_clone_line_names_files_not_secrets(plane: Callable[..., Plane], example_fleet: Path) -> None:
+    server = plane(example_fleet)
+    words = server.clone_words()
+    assert words[-1] == "fleet"
+    settings = dict(word.split("=", 1) for before, word in pairwise(words) if before == "--config")
+    for name in ("http.sslCAInfo", "http.sslCert", "http.sslKey"):
+        assert Path(settings[name]).is_file()
+    assert (settings["user.name"], settings["user.email"]) == ("Treeplane admin", "admin@localhost")
+    line = next(line for line in server.output().splitlines() if "git clone" in line)
+    assert shlex.split(line) == words  # one unwrapped line
+    assert "PRIVATE KEY" not in server.output()
