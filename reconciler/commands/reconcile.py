@@ -35,6 +35,7 @@ from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.secrets import SecretFiles
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
+from reconciler.repository.objects import set_fsync
 from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.writer import StatusWriter
@@ -67,6 +68,7 @@ class Reconciler:
         self._wake.set()
 
     def run(self) -> None:
+        set_fsync(self._settings.sync_writes)
         heads = self._first_heads()
         if heads is None:
             return
@@ -122,9 +124,12 @@ class Reconciler:
         def declared(path: str, commit: str, item: Item) -> bool:
             return declarations.declared(path, commit, item.kind.group, item.kind.resource, item.namespace, item.name)
 
+        def barred() -> str:
+            return "another server writes to the status branch; waiting to read it" if writer.fenced.is_set() else ""
+
         keys = ensure_keys(self._settings.keys_dir)
         credentials = Kubeconfigs(store, keys, self._settings.url)
-        return Syncing(store, _sync_settings(self._settings), credentials, writer.durable, declared)
+        return Syncing(store, _sync_settings(self._settings), credentials, writer.durable, declared, barred)
 
     # -- the desired branch ------------------------------------------------------------------------------------------
 
@@ -176,6 +181,8 @@ class Reconciler:
                 self._news = heads.desired != self._seen
                 self._seen = heads.desired
                 self._tell_held(loader.load(heads.desired))
+                if self._news:
+                    self._mirror.keep_served(heads.desired)
             changed = self._secrets.changed()
             if changed:
                 loader.recheck(changed)

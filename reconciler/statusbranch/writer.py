@@ -26,6 +26,8 @@ from reconciler.statusbranch.render import Files, Rendering
 log = logging.getLogger(__name__)
 
 _BATCH = 50_000
+_PACK_AFTER = 500
+"""Pushes after which the mirror's loose objects are packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class StatusWriter:
         self._covered = 0
         self._foreign = False  # the branch holds what our log does not explain: compare all
         self._pushed = published
+        self._told = ""
+        self._unpacked = 0
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="status-branch", daemon=True)
@@ -154,14 +158,20 @@ class StatusWriter:
         try:
             self._mirror.push_status(head, self._pushed)
         except BranchCheckedOut as error:
-            log.warning("status branch not pushed: %s", error)
+            if str(error) != self._told:
+                self._told = str(error)
+                log.warning("the status branch waits to be pushed: %s", error)
         except PushRejected as error:
             self.fenced.set()
             log.warning("status branch: another server wrote to it; reading what it wrote (%s)", error)
             self._adopt()
         else:
-            self._pushed = head
+            self._pushed, self._told = head, ""
             self.fenced.clear()
+            self._unpacked += 1
+            if self._unpacked >= _PACK_AFTER:
+                self._unpacked = 0
+                self._mirror.tidy()
 
     def _adopt(self) -> None:
         """Put our files on top of what the other server wrote, and try again with the next batch."""

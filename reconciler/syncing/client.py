@@ -22,6 +22,7 @@ from kubernetes.client import ApiClient, Configuration
 
 from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import FIELD_MANAGER
+from reconciler.controllers.runtime import Expected
 from reconciler.syncing.errors import Refused, Unreachable, Unusable
 
 Object = dict[str, Any]
@@ -75,6 +76,8 @@ class Client:
         self._lock = threading.Lock()
         self._closed = False
         self.discovery = Discovery()
+        self.barred: Callable[[], str] = lambda: ""
+        """Why nothing may be written just now, "" if it may."""
 
     def ping(self) -> None:
         self._request("GET", "/version", timeout=self.settings.ping)
@@ -175,6 +178,10 @@ class Client:
         accept: str = "application/json",
         timeout: float = 0.0,
     ) -> Object:
+        if method != "GET":
+            why = self.barred()
+            if why:
+                raise Expected(why)
         limit = urllib3.Timeout(connect=timeout or self.settings.connect, read=timeout or self.settings.answer)
         headers = {"Accept": accept}
         if body is not None:

@@ -49,7 +49,8 @@ def _nothing_known(_: str, __: str, ___: Item) -> bool:
 class Syncing:
     """`credentials`: from a SyncTarget to its kubeconfig. `durable`: blocks until the status branch holds everything up
     to a store revision. `declared`: what git says of an object found on a target (see upstream.Declared); without it
-    only deletions that this process saw are carried out, the rest is reported."""
+    only deletions that this process saw are carried out, the rest is reported. `barred`: why no cluster may be written
+    to just now (another server's status push came first), "" if it may; what waits is tried again."""
 
     def __init__(
         self,
@@ -58,8 +59,9 @@ class Syncing:
         credentials: Credentials,
         durable: Callable[[int], None],
         declared: Declared = _nothing_known,
+        barred: Callable[[], str] = lambda: "",
     ) -> None:
-        self.settings = settings
+        self.settings, self._barred = settings, barred
         self.informer = Informer(store)
         self._store, self._objects, catalog = store, Objects(store), Catalog(store)
         self._syncers: dict[str, Syncer] = {}
@@ -107,7 +109,9 @@ class Syncing:
             return dict(self._syncers)
 
     def _connect(self, kubeconfig: bytes) -> Cluster:
-        return connect(kubeconfig, self.settings.client)
+        client = connect(kubeconfig, self.settings.client)
+        client.barred = self._barred
+        return client
 
     def _offered(self, target: Object) -> Any:
         return offered(self._objects, target)
