@@ -7,14 +7,17 @@ from typing import Any
 
 from apiserver.endpoints import bodies
 from apiserver.model.errors import StatusError, bad_request, unsupported_media_type
+from apiserver.registry.schemas import definitions
+from apiserver.registry.served import ServedKind
 from apiserver.schema import patches
+from apiserver.schema.strategic import strategic_merge
 
 Object = dict[str, Any]
 
 _MAX_OPERATIONS = 10_000
 
 
-def patcher(media: str, body: bytes) -> Callable[[Object], Object]:
+def patcher(kind: ServedKind, media: str, body: bytes) -> Callable[[Object], Object]:
     """Raises StatusError 400, 413, 415."""
     match media:
         case bodies.MERGE:
@@ -33,10 +36,23 @@ def patcher(media: str, body: bytes) -> Callable[[Object], Object]:
                     f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(ops)}",
                 )
             return lambda live: _json_patched(live, ops)
-    accepted = [bodies.JSON_PATCH, bodies.MERGE, bodies.APPLY]
+        case bodies.STRATEGIC if not kind.custom:
+            patch = bodies.read_patch(body)
+            if not isinstance(patch, dict):
+                raise bad_request("error decoding patch: not an object")
+            return lambda live: _strategic(kind, live, patch)
+    accepted = [bodies.JSON_PATCH, bodies.MERGE, bodies.APPLY, *([] if kind.custom else [bodies.STRATEGIC])]
     raise unsupported_media_type(
         f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
     )
+
+
+def _strategic(kind: ServedKind, live: Object, patch: Object) -> Object:
+    """Raises StatusError 400 for directives that cannot be read."""
+    try:
+        return strategic_merge(live, patch, kind.source.openapi, definitions())
+    except ValueError as error:
+        raise bad_request(f"error decoding patch: {error}") from None
 
 
 def _json_patched(live: Object, ops: list[Any]) -> Object:

@@ -112,7 +112,7 @@ class Writes:
             await self._settled(at, namespace, outcome, options.dry_run)
             await answer(asking, outcome)
             return
-        change = patcher(media, body)
+        change = patcher(asking.kind, media, body)
         if place.subresource == "scale":
             made = await self.run(lambda: scale.update(at, namespace, place.name, change, options))
             await exchange.answer(200, orjson.dumps(made))

@@ -125,9 +125,29 @@ def test_json_patches(api: Any, run: Any, configmaps: str) -> None:
     assert run(api.call("PATCH", f"{configmaps}/a", many, kind=JSON_PATCH)).status == 413
 
 
-def test_strategic_merge_is_415(api: Any, run: Any, configmaps: str) -> None:
-    run(api.call("POST", configmaps, configmap("a")))
-    reply = run(api.call("PATCH", f"{configmaps}/a", {}, kind="application/strategic-merge-patch+json"))
+def test_strategic_merge(api: Any, run: Any, deployments: str) -> None:
+    run(api.call("POST", deployments, deployment()))
+    strategic = "application/strategic-merge-patch+json"
+    body = {
+        "spec": {"template": {"spec": {"containers": [{"name": "c", "image": "new"}, {"name": "d", "image": "x"}]}}}
+    }
+    made = run(api.call("PATCH", f"{deployments}/web", body, kind=strategic)).json
+    assert [(c["name"], c["image"]) for c in made["spec"]["template"]["spec"]["containers"]] == [
+        ("c", "new"),
+        ("d", "x"),
+    ]
+    assert made["metadata"]["generation"] == 2
+    bad = {"spec": {"template": {"spec": {"containers": [{"image": "new"}]}}}}
+    assert run(api.call("PATCH", f"{deployments}/web", bad, kind=strategic)).status == 400
+    scaled = run(api.call("PATCH", f"{deployments}/web/scale", {"spec": {"replicas": 3}}, kind=strategic))
+    assert scaled.json["spec"] == {"replicas": 3}
+
+
+def test_custom_resources_have_no_strategic_merge(api: Any, run: Any) -> None:
+    run(api.call("POST", f"{api.EDGE}/apis/apiextensions.k8s.io/v1/customresourcedefinitions", gadget_definition()))
+    gadgets = f"{api.EDGE}/apis/z.io/v2/namespaces/default/gadgets"
+    run(api.call("POST", gadgets, {"kind": "Gadget", "apiVersion": "z.io/v2", "metadata": {"name": "g"}}))
+    reply = run(api.call("PATCH", f"{gadgets}/g", {}, kind="application/strategic-merge-patch+json"))
     assert reply.status == 415
 
 

@@ -1,0 +1,96 @@
+from typing import Any
+
+import pytest
+
+from apiserver.registry.builtin import target_builtins
+from apiserver.registry.schemas import definitions
+from apiserver.schema.strategic import strategic_merge
+
+
+def merged(resource: str, target: Any, patch: Any) -> Any:
+    kind = target_builtins().preferred("apps" if resource == "deployments" else "", resource)
+    assert kind is not None
+    return strategic_merge(target, patch, kind.source.openapi, definitions())
+
+
+def pod(*containers: Any, **spec: Any) -> Any:
+    return {"spec": {"template": {"spec": {"containers": list(containers), **spec}}}}
+
+
+def containers(obj: Any) -> Any:
+    return obj["spec"]["template"]["spec"]["containers"]
+
+
+def test_containers_are_merged_by_name() -> None:
+    live = pod({"name": "a", "image": "1", "env": [{"name": "X", "value": "1"}]}, {"name": "b", "image": "1"})
+    patch = pod({"name": "a", "image": "2", "env": [{"name": "Y", "value": "2"}]}, {"name": "c", "image": "3"})
+    assert containers(merged("deployments", live, patch)) == [
+        {"name": "a", "image": "2", "env": [{"name": "X", "value": "1"}, {"name": "Y", "value": "2"}]},
+        {"name": "b", "image": "1"},
+        {"name": "c", "image": "3"},
+    ]
+    assert containers(live)[0]["image"] == "1", "the live object is not changed"
+
+
+def test_an_item_is_deleted_by_its_key() -> None:
+    live = pod({"name": "a"}, {"name": "b"})
+    assert containers(merged("deployments", live, pod({"name": "a", "$patch": "delete"}))) == [{"name": "b"}]
+    assert containers(merged("deployments", live, pod({"name": "z", "$patch": "delete"}))) == containers(live)
+
+
+def test_the_order_that_kubectl_sends() -> None:
+    live = pod({"name": "a"}, {"name": "injected"}, {"name": "b"})
+    patch = pod({"name": "new"})
+    patch["spec"]["template"]["spec"]["$setElementOrder/containers"] = [{"name": "b"}, {"name": "a"}, {"name": "new"}]
+    found = [c["name"] for c in containers(merged("deployments", live, patch))]
+    assert found == ["injected", "b", "a", "new"]
+
+
+def test_atomic_lists_are_replaced() -> None:
+    live = pod({"name": "a", "args": ["1", "2"]}, tolerations=[{"key": "x"}])
+    patch = pod({"name": "a", "args": ["3"]}, tolerations=[{"key": "y"}])
+    made = merged("deployments", live, patch)
+    assert containers(made)[0]["args"] == ["3"]
+    assert made["spec"]["template"]["spec"]["tolerations"] == [{"key": "y"}]
+
+
+def test_lists_of_plain_values() -> None:
+    live = {"metadata": {"finalizers": ["a/x", "b/x"]}}
+    assert merged("configmaps", live, {"metadata": {"finalizers": ["b/x", "c/x"]}})["metadata"]["finalizers"] == [
+        "a/x",
+        "b/x",
+        "c/x",
+    ]
+    gone = {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/x"]}}
+    assert merged("configmaps", live, gone)["metadata"]["finalizers"] == ["b/x"]
+
+
+def test_maps_and_nulls() -> None:
+    live = {"data": {"a": "1", "b": "2"}}
+    assert merged("configmaps", live, {"data": {"a": None, "c": "3", "d": None}})["data"] == {"b": "2", "c": "3"}
+    assert merged("configmaps", live, {"data": {"$patch": "replace", "z": "1"}})["data"] == {"z": "1"}
+    assert merged("configmaps", live, {"data": {"$patch": "delete"}})["data"] == {}
+    assert merged("configmaps", {}, {"data": {"x": None, "y": "1"}, "immutable": None}) == {"data": {"y": "1"}}
+
+
+def test_retained_keys() -> None:
+    live = {"spec": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}}
+    patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
+    assert merged("deployments", live, patch) == {"spec": {"strategy": {"type": "Recreate"}}}
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"$patch": "sideways"},
+        pod({"image": "x"}),
+        pod("x"),
+        {"metadata": {"$retainKeys": "x"}},
+        {"metadata": {"finalizers": [{}]}},
+        {"metadata": {"$setElementOrder/finalizers": "x"}},
+    ],
+)
+def test_what_cannot_be_read(patch: Any) -> None:
+    live = {**pod({"name": "a"}), "metadata": {"finalizers": ["a/x"]}}
+    with pytest.raises(ValueError, match=r"\w"):
+        merged("deployments", live, patch)
