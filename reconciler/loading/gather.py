@@ -26,7 +26,7 @@ _FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "Namespace"}
 class Gathered:
     """`new`: what the commit says, `old`: what was said before, of the files looked at (`all` of them, or `changed`).
 
-    `workspace`: the manifest of workspace.yaml, if there is one.
+    `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before.
     """
 
     complete: bool
@@ -36,6 +36,7 @@ class Gathered:
     blobs: dict[str, str] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     workspace: Manifest | None = None
+    old_workspace: Manifest | None = None
 
 
 class Gatherer:
@@ -48,6 +49,9 @@ class Gatherer:
         before = base.find(case.path, case.record.directory) if base is not None and case.record is not None else None
         out = Gathered(complete=self._needs_all(case, before))
         self._read_workspace_manifest(case, out)
+        if before is not None and before.manifest is not None:
+            found = self._sources.read_workspace(before.manifest_path, before.manifest.id, paths.base(case.path))
+            out.old_workspace = found.manifests[0] if found.manifests else None
         for change in self._changes(case, base, before):
             out.changed.add(change.path)
             if change.old is not None:
@@ -112,4 +116,3 @@ class Gatherer:
 
 def _id(entry: Entry | None) -> str:
     return entry.id if entry is not None else ""
-

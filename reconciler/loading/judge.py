@@ -13,7 +13,7 @@ import orjson
 
 from apiserver.model import clock, paths
 from apiserver.model.identity import logical_cluster_name
-from apiserver.model.keys import Key
+from apiserver.model.keys import Key, storage_name
 from apiserver.registry import strategy
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import workspace_builtins
@@ -81,7 +81,7 @@ class Judge:
         if not record.served:
             record = replace(record, type=str(kind.ref))
         if content.problems:
-            return self._hold(case, record, gathered, content.problems)
+            return self._hold(case, record, gathered, content)
         return self._accept(case, record, gathered, content)
 
     def _identity(self, case: Case) -> WorkspaceRecord:
@@ -130,15 +130,18 @@ class Judge:
 
     # -- bad ---------------------------------------------------------------------------------------------------------
 
-    def _hold(self, case: Case, record: WorkspaceRecord, gathered: Gathered, problems: list[Problem]) -> Verdict:
-        texts = [str(p) for p in sorted(set(problems))]
+    def _hold(self, case: Case, record: WorkspaceRecord, gathered: Gathered, content: Content) -> Verdict:
+        problems = sorted(set(content.problems))
+        texts = [str(p) for p in problems]
         held = replace(record, errors=texts)
         known = self._summary(case, record)
         known.served, known.errors = record.head if record.served else "", texts
-        verdict = Verdict(held, problems=sorted(set(problems)))
+        verdict = Verdict(held, problems=problems)
         effects = self._effects(case, known)
         self._put_tree_objects(case, held, gathered, effects)
         verdict.ops = effects.ops
+        if content.apis is not None:
+            self._remember_providers(case, content.apis, verdict)
         self._seal(case, verdict, known)
         return verdict
 
@@ -151,6 +154,7 @@ class Judge:
         records = self._stored([*content.declared, *content.removed])
         for key in content.removed:
             effects.delete(key, records.get(key))
+            self._delete_all_of(key, records.get(key), content, effects)
         for key, declared in content.declared.items():
             stored = records.get(key)
             status = self._status(case, declared, stored, content, known)
@@ -178,6 +182,16 @@ class Judge:
             known.served, known.errors = case.recorded.summary.served, case.recorded.summary.errors
         self._seal(case, verdict, known)
         return verdict
+
+    def _delete_all_of(self, key: Key, record: Record | None, content: Content, effects: Effects) -> None:
+        """With a CRD or a binding go the objects of its kinds that git does not know of."""
+        if record is None or key.resource not in (CRDS, BINDINGS):
+            return
+        known = {*content.removed, *content.declared}
+        for resource in _storages(key, record) - {kind.storage for kind in content.kinds.all()}:
+            for left in self._site.store.scan(resource, key.cluster).records:
+                if left.key not in known:
+                    effects.delete(left.key, left)
 
     def _stored(self, keys: list[Key]) -> dict[Key, Record]:
         if self._fresh:
@@ -232,23 +246,24 @@ class Judge:
         computed_cluster = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
         self._put_declared(computed_cluster, status, effects)
         parent = self._world.record(record.parent) if record.parent else None
-        if parent is None or (not gathered.complete and record.errors == (case.record.errors if case.record else [])):
+        if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
             return
-        manifest = gathered.workspace or shipped([_bare_workspace(case.path)])[0]
-        value = {**manifest.value, "metadata": {**manifest.value["metadata"]}}
-        where, _, name = record.type.rpartition(":")
-        value["spec"] = {**(value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
-        manifest = replace(manifest, value=value)
-        above = replace(effects, path=record.parent, changed=False)
+        # One that is held keeps its last good workspace.yaml too.
+        kept = gathered.old_workspace if record.errors and record.served else None
+        bare = shipped([_bare_workspace(case.path)])[0]
         renderer = Renderer(workspace_builtins(), parent.cluster, _no_line)
-        declared, _ = renderer.render(manifest)
+        declared = _render_workspace(kept or gathered.workspace or bare, record, renderer)
         # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
-        declared = declared or renderer.trusted(shipped([_bare_workspace(case.path)])[0])
-        self._put_declared(declared, computed.workspace_status(facts), above)
+        declared = declared or renderer.trusted(bare)
+        before = _render_workspace(gathered.old_workspace, record, renderer) if gathered.old_workspace else None
+        above = replace(effects, path=record.parent, changed=False)
+        self._put_declared(declared, computed.workspace_status(facts), above, before)
 
-    def _put_declared(self, declared: Declared, status: Object, effects: Effects) -> None:
+    def _put_declared(
+        self, declared: Declared, status: Object, effects: Effects, before: Declared | None = None
+    ) -> None:
         stored = self._stored([declared.key]).get(declared.key)
-        old = declared.obj if stored is not None else None
+        old = (before or declared).obj if stored is not None else None
         effects.put(declared, old, stored, status)
 
     def _seal(self, case: Case, verdict: Verdict, known: Summary) -> None:
@@ -261,6 +276,28 @@ class Judge:
         text = orjson.dumps(known.as_json())
         verdict.ops.append(Put(summary_key(record.cluster), bytes(memoryview(text))))
         verdict.ops.append(Put(workspace_key(record.path), record.encode()))
+
+
+def _storages(key: Key, record: Record) -> set[str]:
+    """The store's names of the resources that a CRD or an APIBinding serves."""
+    if key.resource == CRDS:
+        return {key.name}
+    status = orjson.loads(record.value).get("status") or {}
+    bound = status.get("boundResources") or ()
+    return {storage_name(b["group"], b["resource"], b["schema"]["identityHash"]) for b in bound}
+
+
+def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:
+    """Whether a workspace's object in its parent says the same for both."""
+    return (one.errors, one.served, one.directory) == (other.errors, other.served, other.directory)
+
+
+def _render_workspace(manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> Declared | None:
+    """The Workspace object, with what the server knows; None where it does not pass its own rules."""
+    where, _, name = record.type.rpartition(":")
+    spec = {**(manifest.value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
+    value = {**manifest.value, "metadata": {**manifest.value["metadata"]}, "spec": spec}
+    return renderer.render(replace(manifest, value=value))[0]
 
 
 def _restore(declared: Declared, recorded: Object | None) -> None:

@@ -198,7 +198,8 @@ class Loader:
         return Stepper(site, target, progress)
 
     def _note(self, fleet: FleetRecord) -> None:
-        self._store.write(Put(FLEET_KEY, fleet.encode())).result()
+        if fleet != tree.fleet(self._store):
+            self._store.write(Put(FLEET_KEY, fleet.encode())).result()
 
 
 def _recorded_reader(recorded: RecordedFleet, here: WorkspaceTree) -> Callable[[str], Recorded | None]:

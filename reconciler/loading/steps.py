@@ -21,7 +21,7 @@ from reconciler.loading.judge import Judge, Site
 from reconciler.loading.moment import Moment
 from reconciler.loading.removal import remove
 from reconciler.loading.sources import problems_of
-from reconciler.loading.world import World
+from reconciler.loading.world import TYPES, World
 from reconciler.plan import system
 from reconciler.plan.problem import Problem
 from reconciler.repository.errors import RepositoryError
@@ -178,6 +178,8 @@ class Stepper:
             self._world.provides_anew(path)
             self._await(path, future)
             self._recheck_consumers(path)
+            if any(op.key.resource == TYPES for op in verdict.ops):
+                self._recheck_held()
         else:
             self._writes.append((path, future))
             if len(self._writes) >= _IN_FLIGHT:
@@ -189,6 +191,13 @@ class Stepper:
     def _recheck_consumers(self, provider: str) -> None:
         for path in self._world.consumers(provider):
             if path != provider and self._world.record(path) is not None:
+                self._forced.add(path)
+                self._pending.setdefault(path)
+
+    def _recheck_held(self) -> None:
+        """A type may be what a held workspace waits for, wherever that stands. In a step over all it came first."""
+        if not self._all:
+            for path in self._world.held():
                 self._forced.add(path)
                 self._pending.setdefault(path)
 
@@ -218,6 +227,8 @@ class Stepper:
         parent = self._world.record(record.parent) if record.parent else None
         self._site.store.write(*remove(self._site.store, self._site.catalog, record, parent)).result()
         self._world.gone(path)
+        self._world.provides_anew(path)
+        self._recheck_consumers(path)
         self.done.removed.append(path)
 
     def _finish(self) -> None:
@@ -230,4 +241,3 @@ class Stepper:
 
 def _depth(path: str) -> tuple[int, str]:
     return path.count(":"), path
-

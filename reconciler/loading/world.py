@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apiserver.model.keys import Key
+from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
@@ -84,6 +84,11 @@ class World:
     def consumers(self, path: str) -> list[str]:
         """The workspaces with a binding to an export of the workspace at `path`."""
         return sorted({r.key.name for r in self.store.scan(CONSUMERS, path).records})
+
+    def held(self) -> list[str]:
+        """The workspaces with errors. Reads all records, but decodes only theirs."""
+        found = self.store.scan(Internal.WORKSPACE, "").records
+        return [r.key.name for r in found if r.key.name and b'"errors":[]' not in r.value]
 
     def _object(self, path: str, resource: str, name: str) -> dict[str, Any] | None:
         self._ensure(path)

@@ -81,6 +81,10 @@ class LoadedFleet:
         """The first commit, loaded: BEGINNING and `files` on top."""
         return self.commit({**BEGINNING, **(files or {})})
 
+    def first_files(self) -> dict[str, str]:
+        """The files of the first commit."""
+        return self.repo.files(self.repo.commits[0])
+
     def commit(self, files: Files, parent: str | None = None) -> Loaded:
         self.repo.commit(files, parent=parent)
         return self.load()
