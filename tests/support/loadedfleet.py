@@ -20,9 +20,9 @@ from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Change, Delete, Op, Put, Store
 from apiserver.stores import MARKED
-from reconciler.layout.manifest import Manifest
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loaded, Loader
+from reconciler.loading.secrets import SecretFiles
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.writer import StatusWriter
@@ -51,7 +51,7 @@ BEGINNING: dict[str, str] = {
 class LoadedFleet:
     """`commit({path: text})` commits and loads; `written()` tells what that wrote into the store.
 
-    `keys` is the keys directory (identities); `secrets` are the Secrets of keys/secrets/ by workspace path.
+    `keys` is the keys directory: identities and secrets.
     """
 
     def __init__(self, directory: Path, repo: FleetRepo | None = None, keys: Path | None = None) -> None:
@@ -59,7 +59,7 @@ class LoadedFleet:
         self.directory = directory
         self.repo = repo or FleetRepo(directory / "fleet.git")
         self.keys = keys or directory / "keys"
-        self.secrets: dict[str, tuple[Manifest, ...]] = {}
+        self.secrets = SecretFiles(self.keys)
         self.mirror = Mirror(directory, str(self.repo.path), self.repo.branch, "treeplane/status")
         self.store: Store = open_store(directory / "store", sync=False, marked=MARKED)
         self.loader = self.new_loader()
@@ -70,10 +70,7 @@ class LoadedFleet:
 
     def new_loader(self) -> Loader:
         """As after a restart."""
-        secrets = self.secrets
-        return Loader(
-            self.store, self.mirror.repository, Identities(self.keys / "identities"), lambda path: secrets.get(path, ())
-        )
+        return Loader(self.store, self.mirror.repository, Identities(self.keys / "identities"), self.secrets.of)
 
     # -- commits
 
@@ -96,6 +93,18 @@ class LoadedFleet:
     def recheck(self, paths: Iterable[str] = ()) -> None:
         self._seen = self.store.revision()
         self.loader.recheck(paths)
+
+    def keep_secret(self, path: str, text: str | None) -> None:
+        """Writes a file in keys/secrets/ (None: removes it) and has it looked at."""
+        file = self.keys / "secrets" / path / "target.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if text is None:
+            file.unlink()
+        else:
+            new = file.with_suffix(".new")
+            new.write_text(text)
+            new.rename(file)
+        self.recheck(self.secrets.changed())
 
     def held(self, loaded: Loaded | None = None) -> dict[str, list[str]]:
         """Workspaces with errors, from the store; they say the same as `loaded`."""
