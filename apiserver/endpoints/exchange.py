@@ -114,7 +114,8 @@ class Exchange:
             # In a thread: zlib lets go of the interpreter, so that other requests are answered meanwhile.
             body = await asyncio.get_running_loop().run_in_executor(None, compress, body)
             headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
-        headers.append((b"content-length", b"%d" % len(body)))
+        if status != 304:  # a client's cache takes over the headers of a 304
+            headers.append((b"content-length", b"%d" % len(body)))
         self.answered = True
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})

@@ -230,6 +230,7 @@ class Hub:
 
     def _start(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._rung = False
         self._unsubscribe = self.store.subscribe(self._ring)
         self._timer = self._loop.call_later(BOOKMARK_SECONDS, self._bookmark)
 
