@@ -51,7 +51,8 @@ class WorkspaceRecord:
 class FleetRecord:
     """What is served. `loaded`: the first load is complete (until then unknown workspaces answer 503, never 404).
 
-    `url`: where clients reach the server. `claims`: directories that lost their workspace.yaml but hold manifests still, with the workspaces they belong to.
+    `url`: where clients reach the server. `claims`: directories that lost their workspace.yaml but hold manifests
+    still, with the workspaces they belong to.
     """
 
     fleet: str = ""
@@ -94,6 +95,25 @@ def workspace_of(store: Store, cluster: str) -> WorkspaceRecord | None:
     """By logical cluster name."""
     record = store.get(cluster_key(cluster))
     return workspace_at(store, record.value.decode()) if record else None
+
+
+def held(store: Store) -> dict[str, list[str]]:
+    """Workspaces whose newest content is held back: path → errors. Reads every record and decodes only these."""
+    found, after = {}, None
+    while True:
+        page = store.scan(Internal.WORKSPACE, "", after=after, limit=1000)
+        for record in page.records:
+            if b'"errors":[]' not in record.value:
+                workspace = WorkspaceRecord.decode(record.value)
+                found[workspace.path] = workspace.errors
+        if page.more is None:
+            return found
+        after = page.more
+
+
+def count(store: Store) -> int:
+    """How many workspaces there are."""
+    return store.count(Internal.WORKSPACE, "")
 
 
 def fleet(store: Store) -> FleetRecord:

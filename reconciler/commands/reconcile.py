@@ -214,8 +214,7 @@ class Reconciler:
     # -- words -------------------------------------------------------------------------------------------------------
 
     def _tell_loaded(self, store: Store, loaded: Loaded, seconds: float) -> None:
-        held = {path: [str(p) for p in found] for step in loaded.steps for path, found in step.held.items()}
-        count = tree.fleet(store).total or len(held)
+        held, count = tree.held(store), tree.count(store)
         self._report.say("loaded", commit=loaded.head, workspaces=count, seconds=round(seconds, 2), held=held)
 
     def _tell_held(self, loaded: Loaded) -> None:

@@ -18,7 +18,7 @@ from apiserver.registry import strategy
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
-from apiserver.storage.protocol import Put, Record, Store
+from apiserver.storage.protocol import Note, Put, Record, Store
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.case import Case, Verdict
 from reconciler.loading.content import BINDINGS, CRDS, Content, Contents
@@ -238,13 +238,15 @@ class Judge:
         )
 
     def _put_tree_objects(self, case: Case, record: WorkspaceRecord, gathered: Gathered, effects: Effects) -> None:
-        """The Workspace object in the parent, and the LogicalCluster."""
+        """The Workspace object in the parent, and the LogicalCluster: that of a workspace without a good commit comes
+        with the first one, since lists over many workspaces leave it out until then."""
         facts = _facts(case, record)
-        cluster = computed.logical_cluster(facts)
-        status = cluster.pop("status")
-        [manifest] = shipped([cluster])
-        computed_cluster = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
-        self._put_declared(computed_cluster, status, effects)
+        if record.served:
+            cluster = computed.logical_cluster(facts)
+            status = cluster.pop("status")
+            [manifest] = shipped([cluster])
+            computed_cluster = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
+            self._put_declared(computed_cluster, status, effects)
         parent = self._world.record(record.parent) if record.parent else None
         if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
             return
@@ -273,9 +275,12 @@ class Judge:
             return
         if case.record is None:
             verdict.ops.append(Put(cluster_key(record.cluster), record.path.encode()))
+        # Beside the objects: what a commit changes is counted and watched by its objects. Whether a workspace is served
+        # at all is news by itself.
+        write = Note if case.record is not None and case.record.served == record.served else Put
         text = orjson.dumps(known.as_json())
-        verdict.ops.append(Put(summary_key(record.cluster), bytes(memoryview(text))))
-        verdict.ops.append(Put(workspace_key(record.path), record.encode()))
+        verdict.ops.append(write(summary_key(record.cluster), bytes(memoryview(text))))
+        verdict.ops.append(write(workspace_key(record.path), record.encode()))
 
 
 def _storages(key: Key, record: Record) -> set[str]:

@@ -1,0 +1,135 @@
+"""Bad manifests: their workspace is held at its last good commit, everybody is told, nobody else notices."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+from support.plane import COMMAND, Clone, Plane, environment
+
+WEB = "root:shop:web"
+DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
+CONFIG = "workspaces/root/shop/web/config.yaml"
+CHECKOUT = "workspaces/root/shop/checkout/checkout.yaml"
+NEW_APP = "workspaces/root/shop/new/app.yaml"
+NEW_TEAM = {
+    "workspaces/root/shop/new/workspace.yaml": "",  # of the default type
+    NEW_APP: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\ndata: {a: 1}\n",
+}
+
+
+def test_a_broken_manifest_holds_its_own_workspace_alone(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    server = plane(example_fleet)
+    clone = server.clone(tmp_path / "fleet")
+    clone.edit(DEPLOYMENT, "replicas: 2", "replicas: many")
+    clone.edit(CONFIG, "kind: ConfigMap", "kind: ConfigMap\nkind: ConfigMap")
+    clone.edit(CHECKOUT, "CURRENCY: EUR", "CURRENCY: CHF")
+    for path, content in NEW_TEAM.items():
+        clone.write(path, content)
+
+    code, said = validate(clone.folder)
+    assert code == 1
+    errors = [line for line in said.splitlines() if line.startswith("workspaces/")]
+    assert [error.split(":")[0] for error in errors] == [NEW_APP, CONFIG, DEPLOYMENT]
+    assert "spec.replicas" in errors[2]
+
+    bad = clone.commit("break the shop window, add a team that never was good")
+    assert validate(clone.folder, "--rev", "HEAD") == (1, said)
+    assert validate(clone.folder, "--rev", "HEAD~1")[0] == 0
+    clone.push()
+
+    # The neighbour moves on.
+    currency = ("get", "configmap", "checkout", "-n", "checkout", "-o", "jsonpath={.data.CURRENCY}")
+    eventually(lambda: server.kubectl(*currency, workspace="root:shop:checkout") == "CHF", 10)
+    # The workspace stays, and says why: in its condition, where the server runs, and on the status branch.
+    condition = eventually(lambda: held(server, "web"), 10)
+    replicas = ("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}")
+    assert server.kubectl(*replicas, workspace=WEB) == "2"
+    told = eventually(lambda: WEB in server.output() and server.output(), 10)
+    recorded = eventually(lambda: bad in source_commit(clone) and summary(clone, "web"), 10)
+    assert recorded["errors"] == errors[1:]
+    assert recorded["served"] == recorded["origin"]
+    for error in errors[1:]:
+        assert error in condition
+        assert error in told
+    # One that never had a good commit answers 503 with its errors; lists over many leave it out.
+    answer = server.request("GET", "/clusters/root:shop:new/api/v1/configmaps")
+    assert answer.status == 503
+    assert errors[0] in answer.body["message"]
+    assert "root:shop:new" not in server.workspaces()
+    assert "Ready" in server.kubectl("get", "workspace", "web", "--no-headers", workspace="root:shop")
+
+    # A held workspace outlives the server.
+    server.stop()
+    server.start()
+    assert DEPLOYMENT in server.output()
+    assert held(server, "web") == condition
+    assert server.kubectl(*replicas, workspace=WEB) == "2"
+
+    clone.edit(DEPLOYMENT, "replicas: many", "replicas: 4")
+    clone.edit(CONFIG, "kind: ConfigMap\nkind: ConfigMap", "kind: ConfigMap")
+    clone.edit(NEW_APP, "{a: 1}", "{a: '1'}")
+    good = clone.commit("mend it")
+    assert validate(clone.folder)[0] == 0
+    clone.push()
+    eventually(lambda: server.kubectl(*replicas, workspace=WEB) == "4", 10)
+    eventually(lambda: not held(server, "web"), 10)
+    assert server.kubectl("get", "configmap", "app", "-o", "jsonpath={.data.a}", workspace="root:shop:new") == "1"
+    eventually(lambda: good in source_commit(clone) and "errors" not in summary(clone, "web"), 10)
+
+
+def test_a_commit_without_workspaces_deletes_nothing(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    server = plane(example_fleet)
+    clone = server.clone(tmp_path / "fleet")
+    before = {key: item["metadata"]["uid"] for key, item in server.everything().items()}
+    clone.git("rm", "-q", "-r", "workspaces")
+    head = clone.commit("all gone")
+    clone.push()
+    eventually(lambda: f"commit {head:.10} is held" in server.output(), 10)
+    clone.git("revert", "--no-edit", "HEAD")
+    clone.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    clone.edit("treeplane.yaml", "kind: Fleet", "kind: Fleets")
+    head = clone.commit("three replicas of a broken fleet")
+    clone.push()
+    eventually(lambda: f"commit {head:.10} is held" in server.output(), 10)
+    assert "treeplane.yaml:" in server.output()
+    after = {key: item["metadata"]["uid"] for key, item in server.everything().items()}
+    assert {key: after.get(key) for key in before} == before
+    clone.edit("treeplane.yaml", "kind: Fleets", "kind: Fleet")
+    clone.commit("mended")
+    clone.push()
+    replicas = ("get", "deployment", "web", "-o", "jsonpath={.spec.replicas}")
+    eventually(lambda: server.kubectl(*replicas, workspace=WEB) == "3", 10)
+
+
+def validate(folder: Path, *arguments: str) -> tuple[int, str]:
+    command = [str(COMMAND), "validate", str(folder), *arguments]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    return done.returncode, done.stdout
+
+
+def held(server: Plane, name: str) -> str:
+    """What the conditions of a workspace of root:shop say against it."""
+    workspace = json.loads(server.kubectl("get", "workspace", name, "-o", "json", workspace="root:shop"))
+    bad = [each for each in workspace["status"]["conditions"] if each["status"] != "True"]
+    return " ".join(each.get("message", "") for each in bad)
+
+
+def source_commit(clone: Clone) -> str:
+    clone.git("fetch", "--quiet")
+    return clone.git("log", "-1", "--format=%(trailers:key=Source-Commit,valueonly)", "origin/treeplane/status")
+
+
+def summary(clone: Clone, name: str) -> dict[str, Any]:
+    shown = clone.git("show", f"origin/treeplane/status:workspaces/root/shop/{name}/_summary.yaml")
+    found: dict[str, Any] = yaml.safe_load(shown)
+    return found
