@@ -28,7 +28,7 @@ from apiserver.model.keys import Key
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
-from apiserver.storage.protocol import NEVER, Check, Conflict, Delete, Op, Put
+from apiserver.storage.protocol import NEVER, Check, Conflict, Delete, Note, Op, Put
 
 log = logging.getLogger(__name__)
 
@@ -225,10 +225,12 @@ class _Group:
     def take(self, call: _Call, passed: list[tuple[Future[list[int]], list[int]]]) -> Exception | None:
         """Apply the call and add its answer to `passed`, or say why not: then nothing of it was applied."""
         try:
-            revisions, effects, marked = self._check(call.ops)
+            revisions, effects, notes, marked = self._check(call.ops)
         except Exception as refused:  # Conflict; or a caller's mistake, which is to hurt no other call
             return refused
         self._apply(call, effects, marked)
+        for stored, record in notes:
+            self._txn.put(stored, record, db=self._env.objects)
         passed.append((call.answer, revisions))
         return None
 
@@ -256,11 +258,12 @@ class _Group:
                 state.size + size,
             )
 
-    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], int]:
-        """The revision of each op, what to do, and the last revision of a marked resource (0: none)."""
+    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], list[tuple[bytes, bytes]], int]:
+        """The revision of each op, what to do, what to note, and the last revision of a marked resource (0: none)."""
         revision, marked = self._state.revision, 0
         revisions: list[int] = []
         effects: list[_Effect] = []
+        notes: list[tuple[bytes, bytes]] = []
         own: dict[bytes, bytes | None] = {}
         for op in ops:
             key = op.key
@@ -268,6 +271,14 @@ class _Group:
             layout.check_length(key, full)
             stored = layout.short(full)
             previous = own[stored] if stored in own else self._txn.get(stored)
+            if isinstance(op, Note):
+                if previous is not None:
+                    note = layout.encode_object(layout.revision_of(previous), full, b"", op.value)
+                    own[stored] = note
+                    notes.append((stored, note))
+                    revisions.append(0)
+                    continue
+                op = Put(key, op.value)
             if op.expect is not None:
                 _expect(key, op.expect, previous)
             if isinstance(op, Check) or (isinstance(op, Delete) and previous is None):
@@ -276,11 +287,12 @@ class _Group:
             revision += 1
             record = self._record(op, full, revision) if isinstance(op, Put) else None
             own[stored] = record
+            notes = [n for n in notes if n[0] != stored] if notes else notes
             effects.append(_Effect(full, stored, previous, record, revision))
             revisions.append(revision)
             if key.resource in self._env.marked:
                 marked = revision
-        return revisions, effects, marked
+        return revisions, effects, notes, marked
 
     @staticmethod
     def _record(op: Put, full: bytes, revision: int) -> bytes:

@@ -75,7 +75,18 @@ class Check(NamedTuple):
     expect: int
 
 
-Op = Put | Delete | Check
+class Note(NamedTuple):
+    """Replace the value of a key that is there, and keep its revision: no log entry, so nobody can watch it.
+
+    For bookkeeping beside the objects of a transaction, which would otherwise count as changes. On an absent key it is
+    a Put.
+    """
+
+    key: Key
+    value: bytes
+
+
+Op = Put | Delete | Check | Note
 
 
 class Page(NamedTuple):
@@ -143,7 +154,7 @@ class Store(Protocol):
         is not yet committed. Raises Compacted."""
 
     def write(self, *ops: Op, log: bool = True) -> Future[list[int]]:
-        """All or nothing; resolves to the revision of each op (0 for Check and for a Delete of nothing) once on disk.
+        """All or nothing; resolves to the revision of each op (0 for Check, Note and a Delete of nothing) once on disk.
 
         Fails with Conflict. `log=False` (a first load) keeps the revisions but writes no log: `oldest()` moves past it.
         """

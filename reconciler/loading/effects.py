@@ -5,7 +5,7 @@ The same content twice yields no operation. Called by judge once a workspace's c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -80,11 +80,21 @@ class Effects:
         metadata["uid"] = entry.uid or object_uid(
             self.fleet, self.path, key.resource.partition(":")[0], key.namespace, key.name, entry.origin
         )
-        metadata["creationTimestamp"] = clock.rfc3339(self.moments.at(entry.origin, self.moment.time).time)
+        metadata["creationTimestamp"] = self._created(entry)
         if declared.kind.generation:
             metadata["generation"] = entry.generation
         metadata["annotations"] = self._marks(declared, metadata.get("annotations") or {}, entry.commit)
         return metadata
+
+    def _created(self, entry: Entry) -> str:
+        return entry.created or clock.rfc3339(self.moments.at(entry.origin, self.moment.time).time)
+
+    def time_of(self, declared: Declared, record: Record | None) -> str:
+        """The creation time that a declared object has or will have (RFC 3339)."""
+        if record is None:
+            return self._created(self._entry_of_new(declared))
+        found: str = orjson.loads(record.value)["metadata"]["creationTimestamp"]
+        return found
 
     def _marks(self, declared: Declared, annotations: Object, commit: str) -> Object:
         out = {**annotations, marks.CLUSTER: declared.key.cluster}
@@ -104,9 +114,9 @@ class Effects:
         entry = self._known(declared, stored, name)
         if not same_declared(new, bare):
             if declared.kind.generation and not same_content(new, bare):
-                entry = Entry(entry.origin, entry.commit, entry.generation + 1, entry.uid)
+                entry = replace(entry, generation=int(stored["metadata"].get("generation", 0)) + 1)
             if _in_git(declared):
-                entry = Entry(entry.origin, self.moment.id, entry.generation, entry.uid)
+                entry = replace(entry, commit=self.moment.id)
             self.changed = True
         self.summary.set(name, entry)
         metadata = {**new["metadata"]}
@@ -122,8 +132,14 @@ class Effects:
         if marks.SOURCE_PATH in annotations or not _in_git(declared):
             return self.summary.entry(name)
         # It stood here before git named it (created through the API, or shipped): adopted, and it keeps its UID.
-        generation = stored["metadata"].get("generation", 1)
-        return Entry(self.moment.id, self.moment.id, generation, stored["metadata"].get("uid", ""))
+        metadata = stored["metadata"]
+        return Entry(
+            self.moment.id,
+            self.moment.id,
+            metadata.get("generation", 1),
+            metadata.get("uid", ""),
+            metadata.get("creationTimestamp", ""),
+        )
 
 
 _MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT)

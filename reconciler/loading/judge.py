@@ -25,7 +25,7 @@ from reconciler.loading.content import BINDINGS, CRDS, Content, Contents
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered, Gatherer
 from reconciler.loading.identities import Identities
-from reconciler.loading.moment import Moments
+from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.render import Declared, Renderer
 from reconciler.loading.sources import Sources, shipped
 from reconciler.loading.trees import Trees
@@ -125,6 +125,7 @@ class Judge:
         verdict = Verdict(record, problems=[problem])
         known = self._summary(case, record)
         known.served, known.errors = record.head if record.served else "", record.errors
+        known.held = known.held or case.moment.id
         self._seal(case, verdict, known)
         return verdict
 
@@ -136,6 +137,7 @@ class Judge:
         held = replace(record, errors=texts)
         known = self._summary(case, record)
         known.served, known.errors = record.head if record.served else "", texts
+        known.held = known.held or case.moment.id
         verdict = Verdict(held, problems=problems)
         effects = self._effects(case, known)
         self._put_tree_objects(case, held, gathered, effects)
@@ -149,7 +151,8 @@ class Judge:
 
     def _accept(self, case: Case, record: WorkspaceRecord, gathered: Gathered, content: Content) -> Verdict:
         known = self._summary(case, record)
-        known.served, known.errors = None, []
+        if case.recorded is None:
+            known.served, known.held, known.errors = None, "", []
         effects = self._effects(case, known)
         records = self._stored([*content.declared, *content.removed])
         for key in content.removed:
@@ -157,17 +160,17 @@ class Judge:
             self._delete_all_of(key, records.get(key), content, effects)
         for key, declared in content.declared.items():
             stored = records.get(key)
-            status = self._status(case, declared, stored, content, known)
+            status = self._status(case, declared, stored, content, effects)
             if case.recorded is not None and stored is None:
                 _restore(declared, case.recorded.status(key))
             effects.put(declared, content.old.get(key), stored, status)
         own = effects.changed
         if own or not record.served:
-            known.commit = case.recorded.summary.commit if case.recorded else case.moment.id
+            known.commit = known.commit if case.recorded else case.moment.id
         served = replace(
             record,
             served=True,
-            errors=case.recorded.summary.errors if case.recorded else [],
+            errors=known.errors,
             commit=known.commit,
             directory=case.directory.directory if case.directory else "",
         )
@@ -178,8 +181,6 @@ class Judge:
             verdict.record = replace(served, head=case.moment.id)
         if content.apis is not None:
             self._remember_providers(case, content.apis, verdict)
-        if case.recorded:
-            known.served, known.errors = case.recorded.summary.served, case.recorded.summary.errors
         self._seal(case, verdict, known)
         return verdict
 
@@ -200,18 +201,22 @@ class Judge:
         return {k: r for k, r in zip(keys, found, strict=True) if r is not None}
 
     def _status(
-        self, case: Case, declared: Declared, stored: Record | None, content: Content, known: Summary
+        self, case: Case, declared: Declared, stored: Record | None, content: Content, effects: Effects
     ) -> Object | None:
-        """A status that follows from content, the recorded one at recovery, or None: what is stored stays."""
+        """A status that follows from content, the recorded one at recovery, or None: what is stored stays.
+
+        One that follows from content is in no file: its times are the object's own creation, which recovery knows.
+        """
         resource, name = declared.key.resource, declared.key.name
         if resource == CRDS:
-            return strategy.crd_status(_with_status(declared.obj, stored), case.moment.rfc3339)
+            at = effects.time_of(declared, stored)
+            return _dated(strategy.crd_status(_with_status(declared.obj, stored), at), at)
         if resource == BINDINGS and content.apis is not None:
-            return content.apis.bindings[name]
+            return _dated(content.apis.bindings[name], effects.time_of(declared, stored))
         if resource == EXPORTS:
-            recorded = known.identities.get(name, "")
-            identity = known.identities[name] = self._site.identities.hash_of(case.path, name, recorded)
-            return apis.export_status(_with_status(declared.obj, stored), identity, case.moment.rfc3339)
+            identities, at = effects.summary.identities, effects.time_of(declared, stored)
+            identities[name] = self._site.identities.hash_of(case.path, name, identities.get(name, ""))
+            return _dated(apis.export_status({}, identities[name], at), at)
         if case.recorded is not None and stored is None:
             recorded_part = case.recorded.status(declared.key) or {}
             found: Object | None = recorded_part.get("status") or declared.obj.get("status")
@@ -228,7 +233,7 @@ class Judge:
 
     def _summary(self, case: Case, record: WorkspaceRecord) -> Summary:
         if case.recorded is not None:
-            return case.recorded.summary
+            return Summary.from_json(case.recorded.summary.as_json())
         found = {} if case.record is None else summary(self._site.store, record.cluster)
         return Summary.from_json(found) if found else Summary(record.origin, record.commit or record.origin)
 
@@ -240,7 +245,8 @@ class Judge:
     def _put_tree_objects(self, case: Case, record: WorkspaceRecord, gathered: Gathered, effects: Effects) -> None:
         """The Workspace object in the parent, and the LogicalCluster: that of a workspace without a good commit comes
         with the first one, since lists over many workspaces leave it out until then."""
-        facts = _facts(case, record)
+        since = self._site.moments.at(effects.summary.held or case.moment.id, case.moment.time)
+        facts = _facts(record, since)
         if record.served:
             cluster = computed.logical_cluster(facts)
             status = cluster.pop("status")
@@ -317,7 +323,13 @@ def _no_line(manifest: Manifest, _: str) -> int:
     return manifest.line
 
 
-def _facts(case: Case, record: WorkspaceRecord) -> computed.WorkspaceFacts:
+def _dated(status: Object, at: str) -> Object:
+    """All conditions with one time."""
+    return {**status, "conditions": [{**c, "lastTransitionTime": at} for c in status.get("conditions") or ()]}
+
+
+def _facts(record: WorkspaceRecord, since: Moment) -> computed.WorkspaceFacts:
+    """`since`: when it was first held back, if it is."""
     where, _, name = record.type.rpartition(":")
     return computed.WorkspaceFacts(
         path=record.path,
@@ -325,7 +337,7 @@ def _facts(case: Case, record: WorkspaceRecord) -> computed.WorkspaceFacts:
         type_name=name,
         type_path=where,
         origin_time=clock.rfc3339(record.origin_time),
-        commit_time=case.moment.rfc3339,
+        commit_time=since.rfc3339,
         problems=tuple(record.errors),
         served=record.served,
     )

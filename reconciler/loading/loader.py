@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.tree import FLEET_KEY, FleetRecord
-from apiserver.storage.protocol import Put, Store
+from apiserver.storage.protocol import Note, Put, Store
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import FleetConfig, read_fleet
 from reconciler.layout.tree import WorkspaceTree
@@ -199,7 +199,9 @@ class Loader:
 
     def _note(self, fleet: FleetRecord) -> None:
         if fleet != tree.fleet(self._store):
-            self._store.write(Put(FLEET_KEY, fleet.encode())).result()
+            """While the fleet is served, its head moving on is no change that anybody watches."""
+        write = Note if fleet.loaded and tree.fleet(self._store).loaded else Put
+        self._store.write(write(FLEET_KEY, fleet.encode())).result()
 
 
 def _recorded_reader(recorded: RecordedFleet, here: WorkspaceTree) -> Callable[[str], Recorded | None]:

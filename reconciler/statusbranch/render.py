@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 import orjson
 
@@ -27,17 +28,24 @@ class Rendering:
     def changed(self, changes: Iterable[Change]) -> Files:
         """The files that a stretch of the log concerns; the newest change of a key wins."""
         files: Files = {}
+        clusters: set[str] = set()
         for change in changes:
             key = change.key
             if key.resource == Internal.WORKSPACE:
                 self._workspace(change, files)
-            elif key.resource == Internal.SUMMARY:
-                directory = self._directory(key.cluster)
-                if directory is not None:
-                    files[f"{directory}/{format.SUMMARY}"] = _summary(change.value)
             elif format.is_recorded(key):
                 self._object(key, change.value, files)
+            if key.cluster:
+                clusters.add(key.cluster)
+        for cluster in clusters:
+            self._summary_of(cluster, files)
         return files
+
+    def _summary_of(self, cluster: str, files: Files) -> None:
+        """Summaries are notes beside the objects that changed, so no change of the log is theirs."""
+        directory, record = self._directory(cluster), self._store.get(tree.summary_key(cluster))
+        if directory is not None and record is not None:
+            files[f"{directory}/{format.SUMMARY}"] = _summary(record.value)
 
     def everything(self) -> Files:
         """All files that the branch should hold."""
@@ -53,7 +61,7 @@ class Rendering:
             if directory is not None:
                 text = shared.get(record.value)
                 if text is None:
-                    text = shared[record.value] = _summary(record.value) or b""
+                    text = shared[record.value] = _summary(record.value)
                 files[f"{directory}/{format.SUMMARY}"] = text
         for resource in self._resources(cluster):
             for record in self._store.scan(resource, cluster).records:
@@ -98,5 +106,6 @@ class Rendering:
         return self._directories[cluster]
 
 
-def _summary(value: bytes | None) -> bytes | None:
-    return format.dump(orjson.loads(value)) if value is not None else None
+@lru_cache(maxsize=4096)
+def _summary(value: bytes) -> bytes:
+    return format.dump(orjson.loads(value))

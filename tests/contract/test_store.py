@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from apiserver.model.keys import Internal, Key
-from apiserver.storage.protocol import NEVER, Check, Compacted, Conflict, Delete, Put, Record, Store
+from apiserver.storage.protocol import NEVER, Check, Compacted, Conflict, Delete, Note, Put, Record, Store
 
 
 def cm(name: str, namespace: str = "default", cluster: str = "root") -> Key:
@@ -349,3 +349,30 @@ def test_a_cancelled_write_is_not_written(store: Store) -> None:
         if not answer.cancelled():
             answer.result()
     assert {r.key.name for r in store.scan("configmaps").records} == {f"{n}" for n in range(500)} - cancelled
+
+
+def test_a_note_changes_a_value_and_nothing_else(store: Store) -> None:
+    noted, beside = Key("~notes", "", "", "a"), Key("configmaps", "root", "default", "a")
+    [first] = store.write(Note(noted, b"1")).result()
+    assert first == store.revision()
+    before = store.revision()
+    assert store.write(Note(noted, b"2"), Put(beside, b"x")).result() == [0, before + 1]
+    record = store.get(noted)
+    assert record is not None
+    assert (record.value, record.revision) == (b"2", first)
+    assert [c.key for c in store.changes(before)] == [beside]
+    assert store.write(Note(noted, b"3")).result() == [0]
+    assert store.revision() == before + 1
+    store.write(Put(noted, b"4", first)).result()
+    changed = store.changes(before + 1)
+    assert [(c.value, c.previous, c.previous_revision) for c in changed] == [(b"4", b"3", first)]
+
+
+def test_a_note_goes_with_its_transaction(store: Store) -> None:
+    noted, other = Key("~notes", "", "", "a"), Key("configmaps", "root", "default", "a")
+    store.write(Put(noted, b"1")).result()
+    with pytest.raises(Conflict):
+        store.write(Note(noted, b"2"), Put(other, b"x", 7)).result()
+    record = store.get(noted)
+    assert record is not None
+    assert record.value == b"1"
