@@ -146,6 +146,9 @@ class Placements:
 
         obj = self._world.objects.update(key, change)
         if obj is None:
+            # Usually the event of its deletion came first; after a gap in the log it did not, and nothing explains it.
+            self._index.drop(key)
+            self._world.bindings.withdraw(key.cluster, key.name, explained=False)
             return
         self._index.put(key, obj)
         self._handing.add(key)

@@ -33,7 +33,7 @@ class Informer:
     Handlers run in that thread, so they only note down what is to do. `on` may be called while it runs.
     """
 
-    FALLBACK_SECONDS = 0.25
+    FALLBACK_SECONDS = 1.0
     """A doorbell may be missed; the log is looked at this often in any case."""
 
     def __init__(self, store: Store) -> None:
@@ -229,7 +229,7 @@ class Loop(Generic[K]):
         for thread in self._threads:
             thread.start()
 
-    def stop(self, timeout: float = 5.0) -> None:
+    def stop(self, timeout: float = 3.0) -> None:
         """Let the keys at work finish (at most `timeout` seconds); those that wait are left."""
         self._queue.close()
         deadline = time.monotonic() + timeout

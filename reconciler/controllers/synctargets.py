@@ -25,6 +25,9 @@ from reconciler.controllers.targets import KEY_LABEL, SYNC_TARGETS, Cluster, Cre
 from reconciler.plan.placement import Sight
 from reconciler.plan.syncable import SYNCED
 
+_PATIENCE = 3.0
+"""Seconds that a request to a target which hangs may hold up our end."""
+
 Object = dict[str, Any]
 
 Told = Callable[[str, Object | None, Cluster | None], None]
@@ -76,8 +79,9 @@ class SyncTargets:
             hearts = list(self._hearts.values())
         for heart in hearts:
             heart.stop()
+        deadline = time.monotonic() + _PATIENCE
         for heart in hearts:
-            heart.join()
+            heart.join(max(0.0, deadline - time.monotonic()))
 
     def _secret_changed(self, change: Change) -> None:
         with self._lock:

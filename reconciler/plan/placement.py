@@ -80,7 +80,7 @@ class Target:
             name=metadata["name"],
             labels=metadata.get("labels") or {},
             unschedulable=bool(spec.get("unschedulable")),
-            evict_after=clock.parse(evict).timestamp() if evict else None,
+            evict_after=_moment(evict),
             accepts={
                 GroupResource(r.get("group", ""), r["resource"]): r.get("identityHash", "")
                 for r in synced
@@ -91,6 +91,14 @@ class Target:
 
     def __str__(self) -> str:
         return f"{self.path}:{self.name}"
+
+
+def _moment(text: Any) -> float | None:
+    """Seconds since 1970; None where nothing that can be read is said, so that nothing is evicted for it."""
+    try:
+        return clock.parse(text).timestamp() if text else None
+    except (TypeError, ValueError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +203,9 @@ def _locations(placement: Object, situation: Situation) -> tuple[list[Object], t
         return [], ("LocationNotFound", f"there is no workspace {situation.path} (spec.locationWorkspace)")
     spec = placement.get("spec") or {}
     wanted = spec.get("locationSelectors") or []
+    of = (spec.get("locationResource") or {}).get("resource", "synctargets")
+    if of != "synctargets":
+        return [], ("LocationInvalid", f"spec.locationResource names {of}; only synctargets of workload.kcp.io can be")
     if not situation.locations:
         return [], ("LocationNotFound", f"workspace {situation.path} has no Location; declare one there")
     if not wanted:

@@ -41,7 +41,7 @@ class Applier:
         home = self._home(item.cluster, item.namespace)
         if home.terminating:
             raise Expected(f"namespace {home.name} of the target is being deleted")
-        rendered = render(item.kind, obj, home.destination(site.key))
+        rendered = render(item.kind, obj, home.destination(site.key), scaled=self._upstream.scaled(item))
         body, digest = encode(rendered)
         live = cache.get(home.name, item.name)
         if live is not None and live.deleting:

@@ -33,8 +33,8 @@ class Destination:
     part_of: str
 
 
-def render(kind: GroupResource, upstream: Object, to: Destination) -> Object:
-    """The object to apply; `upstream` is not changed."""
+def render(kind: GroupResource, upstream: Object, to: Destination, *, scaled: bool = False) -> Object:
+    """The object to apply; `upstream` is not changed. `scaled`: an autoscaler on the target sets its replicas."""
     metadata = upstream["metadata"]
     labels = {k: v for k, v in (metadata.get("labels") or {}).items() if not _internal(k)}
     labels[CLUSTER_LABEL] = to.key
@@ -52,6 +52,8 @@ def render(kind: GroupResource, upstream: Object, to: Destination) -> Object:
     for field, value in upstream.items():
         if field not in ("apiVersion", "kind", "metadata", "status") and value is not None:
             rendered[field] = value
+    if scaled and "replicas" in (rendered.get("spec") or {}):
+        rendered["spec"] = {k: v for k, v in rendered["spec"].items() if k != "replicas"}
     match kind:
         case ("", "services"):
             rendered["spec"] = _service(rendered.get("spec") or {})

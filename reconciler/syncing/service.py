@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from apiserver.model.identity import sync_target_key
-from apiserver.model.keys import Internal
-from apiserver.registry import codec, tree
+from apiserver.registry import codec
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Change, Store
@@ -25,15 +24,19 @@ from reconciler.controllers.runtime import Informer
 from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Credentials, TargetIndex
 from reconciler.syncing.client import Client, connect
-from reconciler.syncing.exports import offered
+from reconciler.syncing.exports import API_EXPORTS, offered
 from reconciler.syncing.homes import Identity
 from reconciler.syncing.moves import Moves
 from reconciler.syncing.report import Reports
 from reconciler.syncing.settings import SyncSettings
 from reconciler.syncing.target import Syncer
-from reconciler.syncing.upstream import Declared, Item, Upstream, kind_of_storage
+from reconciler.syncing.upstream import AUTOSCALERS, Declared, Item, Upstream, kind_of_storage
 
 Object = dict[str, Any]
+
+
+KINDS = frozenset({"apibindings.apis.kcp.io", "customresourcedefinitions.apiextensions.k8s.io"})
+"""What decides which kinds a workspace serves."""
 
 
 class _Part(Protocol):
@@ -72,7 +75,7 @@ class Syncing:
         heartbeats = Heartbeats(settings.targets.threshold)
         world = World(self._objects, catalog, self._index, heartbeats, self.bindings, durable)
         placements = Placements(world, self.informer, settings.targets)
-        targets = SyncTargets(
+        self._targets = targets = SyncTargets(
             self._objects, self.informer, heartbeats, credentials, self._connect, self._offered, self._told,
             settings.targets,
         )  # fmt: skip
@@ -129,7 +132,8 @@ class Syncing:
             if made is not None:
                 self._syncers[key] = made
         if before is not None:
-            before.stop()
+            # A request to a target that hangs ends in its own time; nobody waits for it.
+            threading.Thread(target=before.stop, name=f"stop-{key}", daemon=True).start()
         if made is not None:
             made.start()
 
@@ -148,12 +152,23 @@ class Syncing:
     def _changed(self, change: Change) -> None:
         """An object changed somewhere: a work item for each target that it runs on."""
         key = change.key
-        if key.resource == Internal.WORKSPACE:
-            self._workspace_changed(change)
-        elif key.namespace:
+        if key.namespace:
             kind = kind_of_storage(key.resource)
             for syncer in self._concerned(key.cluster, key.namespace):
                 syncer.changed(Item(kind, key.cluster, key.namespace, key.name), deleted=_deleted(change))
+                # The commit that the namespace is at is noted on the target, once it is quiet.
+                syncer.upkeep(key.cluster, key.namespace)
+                if kind == AUTOSCALERS:
+                    syncer.namespace(key.cluster, key.namespace)
+        elif key.resource == API_EXPORTS:
+            self._targets.load()
+            for syncer_key, syncer in self.syncers().items():
+                target = self._index.get(syncer_key)
+                if target is not None:
+                    syncer.offer(offered(self._objects, target))
+        elif key.resource in KINDS and self.bindings.bound(key.cluster):
+            for namespace in self.bindings.namespaces(key.cluster):
+                self._role_changed(key.cluster, namespace)
         elif self.bindings.bound(key.cluster) and key.resource not in (NAMESPACES, PLACEMENTS):
             self._reports.workspace(key.cluster)
 
@@ -161,14 +176,6 @@ class Syncing:
         roles = self.bindings.roles(cluster, namespace)
         with self._lock:
             return [s for s in self._syncers.values() if s.key in roles or s.holds(cluster, namespace)]
-
-    def _workspace_changed(self, change: Change) -> None:
-        if change.value is None or not change.key.name:
-            return
-        cluster = tree.WorkspaceRecord.decode(change.value).cluster
-        for namespace in self.bindings.namespaces(cluster):
-            for syncer in self._concerned(cluster, namespace):
-                syncer.upkeep(cluster, namespace)
 
     def _role_changed(self, cluster: str, namespace: str) -> None:
         for syncer in self._concerned(cluster, namespace):

@@ -51,7 +51,7 @@ class Site:
         self.identity, self.client, self.offered, self.settings = identity, client, offered, settings
         self.homes = Homes(identity, homes_changed)
         self.ledger = Ledger()
-        self._changed = changed
+        self._changed, self._homes_changed = changed, homes_changed
         self._inventories: dict[str, Inventory] = {}
         self._watchers: dict[GroupResource, Watcher] = {}
         self._lock = threading.Lock()
@@ -176,3 +176,6 @@ class Site:
                 log_failure("inventory", namespace, Expected("the object of its name is not an inventory of ours"))
             self.note_inventory(namespace, read)
             cache.compared(namespace, inventory.PARENT_NAME, held.revision, b"", True)
+        origin = self.homes.origin(namespace)
+        if origin is not None:
+            self._homes_changed(*origin)

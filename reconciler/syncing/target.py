@@ -126,7 +126,8 @@ class Syncer:
                 continue
             if home is None or live is None or live.fresh is not None or not live.healthy:
                 return False
-            if live.digest != encode(render(item.kind, obj, home.destination(self.key)))[1]:
+            rendered = render(item.kind, obj, home.destination(self.key), scaled=self.upstream.scaled(item))
+            if live.digest != encode(rendered)[1]:
                 return False
         return True
 
@@ -238,29 +239,32 @@ class Syncer:
     def _upkeep(self, item: Item) -> None:
         cluster, namespace = item.cluster, item.namespace
         here = self.upstream.role(self.key, cluster, namespace) is Role.HERE
-        wanted = here and self._anything(cluster, namespace)
-        again = self._pruner.empty(cluster, namespace, wanted=wanted)
+        kinds = self._kinds(cluster, namespace) if here else frozenset()
+        again = self._pruner.empty(cluster, namespace, wanted=bool(kinds))
         if again is not None:
             self.queue.add_after(item, again + 0.01)
-        if here:
-            self._note_commit(item)
+        if kinds:
+            self._note_commit(item, kinds)
 
-    def _anything(self, cluster: str, namespace: str) -> bool:
+    def _kinds(self, cluster: str, namespace: str) -> frozenset[tuple[str, str]]:
+        """(group, kind) of the namespace's objects that are to be on the target."""
+        found: set[tuple[str, str]] = set()
         for kind, item in self.upstream.items(cluster, namespace, self.site.offered):
-            obj = self.upstream.get(kind, item)
-            if obj is not None and _wanted(item, obj):
-                return True
-        return False
+            if (kind.group, kind.kind) not in found:
+                obj = self.upstream.get(kind, item)
+                if obj is not None and _wanted(item, obj):
+                    found.add((kind.group, kind.kind))
+        return frozenset(found)
 
-    def _note_commit(self, item: Item) -> None:
-        """Have the inventory name the commit last applied, once all of it is."""
+    def _note_commit(self, item: Item, kinds: frozenset[tuple[str, str]]) -> None:
+        """Have the inventory name the commit last applied, once all of it is; put it right where someone changed it."""
         cluster, namespace = item.cluster, item.namespace
         revision = self.upstream.objects.store.revision()
         workspace, home = self.upstream.workspace(cluster), self.site.homes.get(cluster, namespace)
-        held = self.site.inventory(home.name) if home is not None else None
-        if workspace is None or home is None or held is None or home.terminating:
+        if workspace is None or home is None or home.terminating:
             return
-        if (held.workspace, held.commit) == (workspace.path, workspace.commit):
+        held = self.site.inventory(home.name) or Inventory("")
+        if held == Inventory(workspace.path, workspace.commit, held.kinds | kinds):
             return
         if self.failures(cluster, namespace):
             return  # its success brings us back
@@ -269,7 +273,7 @@ class Syncer:
             return
         with self.site.lock(cluster, namespace):
             now = self.site.inventory(home.name) or held
-            self._applier.note(home, Inventory(workspace.path, workspace.commit, now.kinds))
+            self._applier.note(home, Inventory(workspace.path, workspace.commit, now.kinds | kinds))
 
 
 def _wanted(item: Item, obj: Object) -> bool:

@@ -17,6 +17,13 @@ from reconciler.plan.syncable import syncable
 
 Object = dict[str, Any]
 
+AUTOSCALERS = GroupResource("autoscaling", "horizontalpodautoscalers")
+_SCALABLE = {
+    GroupResource("apps", "deployments"): "Deployment",
+    GroupResource("apps", "statefulsets"): "StatefulSet",
+    GroupResource("apps", "replicasets"): "ReplicaSet",
+}
+
 
 class Item(NamedTuple):
     """One object upstream, and so one work item. `cluster`: the logical cluster."""
@@ -79,11 +86,27 @@ class Upstream:
             for record in self.objects.store.scan(kind.storage, cluster, namespace).records:
                 yield kind, Item(kind.group_resource, cluster, namespace, record.key.name)
 
+    def scaled(self, item: Item) -> bool:
+        """Whether a HorizontalPodAutoscaler of the namespace sets the object's replicas: then git does not."""
+        if item.kind not in _SCALABLE:
+            return False
+        scaler = self.catalog.kinds(item.cluster).preferred(AUTOSCALERS.group, AUTOSCALERS.resource)
+        if scaler is None:
+            return False
+        found = self.objects.list(scaler.storage, item.cluster, item.namespace)
+        return any(scaled_by(obj) == (_SCALABLE[item.kind], item.name) for obj in found)
+
     def workspace(self, cluster: str) -> tree.WorkspaceRecord | None:
         return tree.workspace_of(self.objects.store, cluster)
 
     def loaded(self) -> bool:
         return tree.fleet(self.objects.store).loaded
+
+
+def scaled_by(autoscaler: Object) -> tuple[str, str]:
+    """Kind and name of what a HorizontalPodAutoscaler scales."""
+    target = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
+    return str(target.get("kind", "")), str(target.get("name", ""))
 
 
 def goes_down(kind: ServedKind, offered: Mapping[GroupResource, str]) -> bool:

@@ -265,6 +265,8 @@ def test_drift_is_reverted_and_deletions_follow(
     eventually(lambda: data() == {"colour": "blue", "size": "1"})
     west.cluster.kubectl("delete", "configmap", "settings", "-n", namespace)
     eventually(lambda: data() == {"colour": "blue", "size": "1"})
+    west.cluster.kubectl("delete", "configmap", PARENT_NAME, "-n", namespace)
+    eventually(lambda: PARENT_NAME in west.list("configmaps"), what="the inventory is made anew")
     world.config("settings", colour="green")
     eventually(lambda: data() == {"colour": "green"})
     world.delete(settings)
@@ -304,6 +306,40 @@ def test_a_restart_writes_nothing_and_prunes_what_git_explains(
     assert "configmaps web/unexplained" in told["message"]
     assert west.names("configmaps") == {"unexplained"}
     assert world.condition(placement, "Synced")["status"] == "True"
+
+
+def test_an_autoscaler_on_the_cluster_keeps_its_replicas(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    world.place()
+    web = world.deploy(replicas=1)
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    scaler = {"kind": "HorizontalPodAutoscaler", "apiVersion": "autoscaling/v2"}
+    spec = {"scaleTargetRef": reference, "minReplicas": 1, "maxReplicas": 9}
+    hpa = f"horizontalpodautoscalers.autoscaling:{IDENTITY}"
+    world.put(hpa, "shop0", "web", "web", spec=spec, **scaler)
+    syncing()
+    eventually(lambda: "web" in west.names("deployments") and "web" in west.names("hpa"), 20)
+    west.cluster.kubectl("scale", "deployment", "web", "-n", west.namespace, "--replicas=3")
+    eventually(lambda: (world.get(web).get("status") or {}).get("availableReplicas") == 3, 30)
+    world.delete(Key(hpa, "shop0", "web", "web"))
+    eventually(lambda: world.get(web)["status"].get("availableReplicas") == 1, 30)
+
+
+def test_kinds_that_are_bound_later_come_down(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    binding = Key("apibindings.apis.kcp.io", "shop0", "", "kubernetes")
+    bound = world.get(binding)
+    world.delete(binding)
+    world.place()
+    world.deploy()
+    world.config("settings", a="b")
+    syncing()
+    eventually(lambda: west.names("configmaps") == {"settings"}, 20)
+    assert west.names("deployments") == set()
+    world.store.write(Put(binding, codec.encode(bound))).result()
+    eventually(lambda: west.names("deployments") == {"web"})
 
 
 def test_what_a_target_refuses_is_told(

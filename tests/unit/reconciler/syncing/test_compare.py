@@ -1,0 +1,101 @@
+"""In step, or not sure."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.syncing.compare import in_step, same
+
+
+def owned(obj: Any) -> Any:
+    """fieldsV1 as an apply of `obj` leaves it (lists as atoms)."""
+    return {f"f:{k}": owned(v) for k, v in obj.items()} if isinstance(obj, dict) else {}
+
+
+def live(rendered: dict[str, Any], fields: Any = None, **more: Any) -> dict[str, Any]:
+    obj = copy.deepcopy({**rendered, **more})
+    entry = {"manager": "treeplane", "operation": "Apply", "fieldsV1": owned(rendered) if fields is None else fields}
+    obj.setdefault("metadata", {})["managedFields"] = [{"manager": "kubelet", "operation": "Update"}, entry]
+    return obj
+
+
+def test_defaults_of_the_target_are_no_difference() -> None:
+    rendered = {"spec": {"replicas": 1}}
+    assert in_step(rendered, live(rendered, spec={"replicas": 1, "strategy": {"type": "RollingUpdate"}}))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [("0.5", "500m"), (1, "1"), ("1Gi", "1073741824"), ("1k", "1000"), ("1e3", 1000), ([], None), ({}, None)],
+)
+def test_the_same_said_differently(wanted: Any, there: Any) -> None:
+    rendered = {"spec": {"x": wanted}}
+    assert in_step(rendered, live(rendered, spec={"x": there}))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"), [("a", "b"), (1, 2), (True, 1), ("500m", "5"), ({"a": 1}, {}), ([1], [1, 2]), (1, None)]
+)
+def test_a_difference(wanted: Any, there: Any) -> None:
+    rendered = {"spec": {"x": wanted}}
+    assert not in_step(rendered, live(rendered, spec={"x": there}))
+
+
+def test_what_is_left_out_of_objects_is_no_difference() -> None:
+    rendered = {"spec": {"a": "", "b": 0, "c": False, "d": {}, "e": []}}
+    assert in_step(rendered, live(rendered, spec={}))
+    assert not in_step({"spec": {"a": "x"}}, live({"spec": {"a": "x"}}, spec={}))
+
+
+def test_a_field_that_is_no_longer_rendered_has_to_go() -> None:
+    before = {"data": {"a": "1", "b": "2"}}
+    assert not in_step({"data": {"a": "1"}}, live(before))
+    others = live({"data": {"a": "1"}}, data={"a": "1", "b": "somebody else's"})
+    assert in_step({"data": {"a": "1"}}, others)
+
+
+def test_items_of_keyed_lists() -> None:
+    fields = {"f:ports": {'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:name": {}}}}
+    rendered = {"ports": [{"port": 80, "name": "web"}]}
+    found = live(rendered, fields, ports=[{"port": 80, "name": "web", "protocol": "TCP"}])
+    assert in_step(rendered, found), "the default part of the key need not be rendered"
+    assert not in_step({"ports": [{"port": 81, "name": "web"}]}, found)
+    gone = live(rendered, {**fields, "f:finalizers": {'v:"x"': {}}})
+    assert not in_step({**rendered, "finalizers": []}, gone)
+
+
+def test_never_applied_by_us_is_not_in_step() -> None:
+    assert not in_step({"data": {}}, {"metadata": {}, "data": {}})
+
+
+def test_a_dry_run_that_changes_bookkeeping_only() -> None:
+    before = live({"data": {"a": "1"}})
+    after = copy.deepcopy(before)
+    after["metadata"] |= {"managedFields": [], "resourceVersion": "9", "generation": 4}
+    assert same(before, {"apiVersion": "v1", "kind": "ConfigMap", **after})
+    after["data"]["a"] = "2"
+    assert not same(before, after)
+
+
+JSON = st.recursive(
+    st.integers(1, 9) | st.sampled_from("abc"),
+    lambda inner: st.dictionaries(st.sampled_from("xyz"), inner, min_size=1, max_size=3) | st.lists(inner, max_size=3),
+    max_leaves=10,
+)
+OBJECTS = st.dictionaries(st.sampled_from(["spec", "data"]), JSON, min_size=1)
+
+
+@given(OBJECTS)
+def test_what_was_applied_is_in_step(obj: dict[str, Any]) -> None:
+    assert in_step(obj, live(obj))
+
+
+@given(OBJECTS, OBJECTS)
+def test_in_step_means_nothing_rendered_is_missing(one: dict[str, Any], other: dict[str, Any]) -> None:
+    if in_step(one, live(other)):
+        assert one == other

@@ -1,0 +1,43 @@
+"""Status upward: news only, generations translated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconciler.syncing.status import lifted
+
+
+def up(generation: int = 7, **status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "x", "generation": generation}, "status": status}
+
+
+def live(generation: int = 2, **status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "x", "generation": generation}, "status": status}
+
+
+def test_status_comes_up_with_our_generation() -> None:
+    found = lifted(up(), live(observedGeneration=2, replicas=1))
+    assert found is not None
+    assert found["status"] == {"observedGeneration": 7, "replicas": 1}
+    behind = lifted(up(7, observedGeneration=6), live(observedGeneration=1, replicas=1))
+    assert behind is not None
+    assert behind["status"]["observedGeneration"] == 6
+
+
+def test_nothing_new_is_nothing() -> None:
+    ready = {"type": "Ready", "status": "True", "lastUpdateTime": "later", "lastTransitionTime": "later"}
+    early = {**ready, "lastUpdateTime": "early", "lastTransitionTime": "early"}
+    other = {"type": "Other", "status": "True"}
+    assert lifted(up(conditions=[early, other]), live(conditions=[other, ready])) is None
+    assert lifted(up(), live()) is None
+    assert lifted(up(), {"metadata": {}}) is None
+
+
+def test_conditions_that_name_a_generation() -> None:
+    told = {"type": "Ready", "status": "True", "observedGeneration": 2}
+    found = lifted(up(), live(conditions=[told]))
+    assert found is not None
+    assert found["status"]["conditions"][0]["observedGeneration"] == 7
+    old = lifted(up(), live(conditions=[{**told, "observedGeneration": 1}]))
+    assert old is not None
+    assert old["status"]["conditions"][0]["observedGeneration"] == 6
