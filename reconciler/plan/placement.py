@@ -103,12 +103,14 @@ def _moment(text: Any) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where a Placement's namespaces run. `location`: the Location's name in the workspace `path`."""
+    """Where a Placement's namespaces run. `location`: the Location's name in the workspace `path`; `key`, `target`: key
+    and name of the sync target, `target_path`: its workspace."""
 
     path: str
     location: str
     key: str
     target: str
+    target_path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ def decide(placement: Object, situation: Situation) -> Outcome:
         assert place is not None
         return _outcome(
             situation,
-            Decision(situation.path, place.location, current.key, current.name),
+            Decision(situation.path, place.location, current.key, current.name, current.path),
             leaving,
             (),
             _again(current, situation),
@@ -189,7 +191,7 @@ def decide(placement: Object, situation: Situation) -> Outcome:
         if current is not None:
             leaving = (*leaving, key)
         leaving = tuple(k for k in leaving if k != chosen.target.key)
-        decision = Decision(situation.path, chosen.location, chosen.target.key, chosen.target.name)
+        decision = Decision(situation.path, chosen.location, chosen.target.key, chosen.target.name, chosen.target.path)
         return _outcome(situation, decision, leaving, (), _again(chosen.target, situation), by_key)
     stays = _staying(placement, current, place, situation)
     failed = trouble if trouble[0] else _no_target(locations, rejected)
@@ -301,8 +303,10 @@ def _staying(placement: Object, current: Target | None, place: _Choice | None, s
         return None
     status: Object = (placement.get("status") or {}).get("selectedLocation") or {}
     if place is not None:
-        return Decision(situation.path, place.location, current.key, current.name)
-    return Decision(str(status.get("path", "")), str(status.get("locationName", "")), current.key, current.name)
+        return Decision(situation.path, place.location, current.key, current.name, current.path)
+    return Decision(
+        str(status.get("path", "")), str(status.get("locationName", "")), current.key, current.name, current.path
+    )
 
 
 def _no_target(locations: Sequence[Object], rejected: Sequence[tuple[_Choice, str]]) -> tuple[str, str]:

@@ -90,6 +90,11 @@ JSON = st.recursive(
 OBJECTS = st.dictionaries(st.sampled_from(["spec", "data"]), JSON, min_size=1)
 
 
+def meaning(value: Any) -> Any:
+    """Without empty lists in objects, which mean the same as none."""
+    return {k: meaning(v) for k, v in value.items() if v != []} if isinstance(value, dict) else value
+
+
 @given(OBJECTS)
 def test_what_was_applied_is_in_step(obj: dict[str, Any]) -> None:
     assert in_step(obj, live(obj))
@@ -98,4 +103,4 @@ def test_what_was_applied_is_in_step(obj: dict[str, Any]) -> None:
 @given(OBJECTS, OBJECTS)
 def test_in_step_means_nothing_rendered_is_missing(one: dict[str, Any], other: dict[str, Any]) -> None:
     if in_step(one, live(other)):
-        assert one == other
+        assert meaning(one) == meaning(other)
