@@ -77,7 +77,7 @@ class KubernetesAPI:
     async def _serve(self, exchange: Exchange) -> None:
         place = parse(exchange.path)
         user = self._authenticator.authenticate(exchange.scope)  # type: ignore[arg-type]
-        world = self._realms.world(place)
+        world = self._world(exchange, place, user)
         judge = world.realm.authorizer
         user = impersonated(user, exchange.headers, world.name, lambda a: judge.authorize(world.name, user, a))
         verb = _verb(exchange, place)
@@ -90,6 +90,15 @@ class KubernetesAPI:
             await self._resource(exchange, user, world, place, verb)
             return
         await self._other(exchange, world, place)
+
+    def _world(self, exchange: Exchange, place: Place, user: User) -> World:
+        """Only administrators are told that there is no such workspace: to others it is one without access."""
+        try:
+            return self._realms.world(place)
+        except StatusError as error:
+            if error.code != 404 or user.is_master:
+                raise
+            raise denial(user, attributes(place, _verb(exchange, place)), "access denied") from None
 
     def _token_user(self, token: str) -> User | None:
         scope = {"headers": [(b"authorization", b"Bearer " + token.encode())]}

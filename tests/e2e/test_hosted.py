@@ -1,0 +1,122 @@
+"""The repository that the server hosts: what a push may do, who may push, and the directory it came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.plane import Clone, Plane, PlaneError, clone
+
+DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
+READERS = """
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: git}
+rules:
+  - {nonResourceURLs: ["/"], verbs: [access]}
+  - {nonResourceURLs: [/git/fleet.git], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: git}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: git}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: reader}]
+"""
+
+
+def test_what_a_push_may_not_do(plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path) -> None:
+    server = plane(example_fleet)
+    work = server.clone(tmp_path / "fleet")
+    with pytest.raises(PlaneError, match="refs/heads/treeplane/status is written by the server alone"):
+        work.push("--force", "origin", "HEAD:refs/heads/treeplane/status")
+    with pytest.raises(PlaneError, match="written by the server alone"):
+        work.push("origin", ":refs/heads/treeplane/status")
+    with pytest.raises(PlaneError, match="deletion of the current branch prohibited"):
+        work.push("origin", ":refs/heads/main")
+
+    work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    head = work.commit("three replicas")
+    work.push()
+    work.git("commit", "--quiet", "--amend", "--message", "another history")
+    with pytest.raises(PlaneError, match="cannot be rewritten: fetch, rebase on it, and push again"):
+        work.push("--force")
+    assert work.git("ls-remote", "origin", "refs/heads/main").split()[0] == head
+
+    # Any other branch is the user's.
+    work.push("origin", "HEAD:refs/heads/proposal")
+    work.push("--force", "origin", "HEAD~1:refs/heads/proposal")
+    work.push("origin", ":refs/heads/proposal")
+
+
+def test_a_clone_carries_what_it_needs(plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path) -> None:
+    """The README's `git clone …; cd fleet; git commit -am …; git push`, and without the credential: nothing."""
+    server = plane(example_fleet)
+    work = server.clone(tmp_path / "fleet")
+    assert "Treeplane admin" in (work.folder / ".git" / "config").read_text()
+    assert work.git("rev-parse", "--abbrev-ref", "HEAD") == "main\n"
+    url = server.clone_words()[-2]
+    ca = f"http.sslCAInfo={server.data / 'keys' / 'ca.crt'}"
+    with pytest.raises(PlaneError, match=r"Authentication failed|could not read Username|401"):
+        clone(["git", "-c", "core.askPass=true", "clone", "--config", ca, url, ""], tmp_path / "anonymous")
+
+
+def test_reading_and_pushing_are_two_rights(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('reader-token,reader,1,"readers"\nnobody-token,nobody,2\n')
+    (example_fleet / "workspaces" / "root" / "git.yaml").write_text(READERS)
+    server = plane(example_fleet, "--token-auth-file", str(tokens))
+    ca = f"http.sslCAInfo={server.data / 'keys' / 'ca.crt'}"
+    url = server.clone_words()[-2].removeprefix("https://")
+
+    with pytest.raises(PlaneError, match="403"):
+        clone(["git", "clone", "--config", ca, f"https://any:nobody-token@{url}", ""], tmp_path / "nobody")
+    work = clone(["git", "clone", "--config", ca, f"https://any:reader-token@{url}", ""], tmp_path / "reader")
+    work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    work.commit("three replicas")
+    with pytest.raises(PlaneError, match="403"):
+        work.push()
+
+
+def test_a_directory_that_moved_on_is_not_served_and_that_is_said(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    server = plane(example_fleet)
+    assert f"created {server.data}/repo/fleet.git from {example_fleet}: it is the truth from now on" in server.output()
+    server.stop()
+    server.start()
+    assert "has changed since" not in server.output()
+    server.stop()
+
+    manifest = example_fleet / DEPLOYMENT
+    manifest.write_text(manifest.read_text().replace("replicas: 2", "replicas: 9"))
+    server.start()
+    assert f"{example_fleet} has changed since it was seeded from it: those changes are not served" in server.output()
+    web = "/clusters/root:shop:web/apis/apps/v1/namespaces/default/deployments/web"
+    assert server.get(web)["spec"]["replicas"] == 2
+
+    # Once the same is pushed, there is nothing to warn of.
+    work = server.clone(tmp_path / "fleet")
+    work.edit(DEPLOYMENT, "replicas: 2", "replicas: 9")
+    work.commit("nine replicas")
+    work.push()
+    eventually(lambda: server.get(web)["spec"]["replicas"] == 9, 10)
+    server.stop()
+    server.start()
+    assert "has changed since" not in server.output()
+
+
+def test_the_directory_is_left_as_it_was(plane: Callable[..., Plane], example_fleet: Path) -> None:
+    """A directory inside a repository is no repository: nothing of the one around it is read or written."""
+    outer = Clone(example_fleet.parent)
+    outer.git("init", "--quiet")
+    before = {path: path.stat().st_mtime_ns for path in example_fleet.rglob("*")}
+    server = plane(example_fleet)
+    assert server.clone_words()
+    assert {path: path.stat().st_mtime_ns for path in example_fleet.rglob("*")} == before
+    assert outer.git("for-each-ref") == ""
+    assert json.loads(server.kubectl("get", "workspaces", "-o", "json"))["items"]
