@@ -244,7 +244,7 @@ def written(obj: Object, outcome: plan.Outcome) -> Object:
     status.pop("syncTarget", None)
     if decision is not None:
         status["selectedLocation"] = {"path": decision.path, "locationName": decision.location}
-        status["syncTarget"] = {"path": decision.path, "name": decision.target}
+        status["syncTarget"] = {"path": decision.target_path, "name": decision.target, "key": decision.key}
     now = clock.now()
     told = [{**c, "lastTransitionTime": now} for c in outcome.conditions]
     status["conditions"] = conditions.merged(status.get("conditions"), told)
