@@ -109,7 +109,7 @@ class Reconciler:
         stop_listening = listen_push(settings.data_dir, self._wake.set)
         watcher.start()
         try:
-            self._follow(loader)
+            self._follow(loader, writer)
         finally:
             stop_listening()
             watcher.stop()
@@ -171,7 +171,7 @@ class Reconciler:
             heads = self._look() or heads
         return False
 
-    def _follow(self, loader: Loader) -> None:
+    def _follow(self, loader: Loader, writer: StatusWriter) -> None:
         while not self._stop.is_set():
             rang = self._wake.wait(_LOOK)
             self._wake.clear()
@@ -180,7 +180,11 @@ class Reconciler:
             if heads is not None and heads.desired is not None:
                 self._news = heads.desired != self._seen
                 self._seen = heads.desired
-                self._tell_held(loader.load(heads.desired))
+                writer.loading.set()
+                try:
+                    self._tell_held(loader.load(heads.desired))
+                finally:
+                    writer.loading.clear()
                 if self._news:
                     self._mirror.keep_served(heads.desired)
             changed = self._secrets.changed()

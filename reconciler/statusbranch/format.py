@@ -2,7 +2,8 @@
 
 The branch mirrors the layout of the desired one:
 
-    fleet.yaml                                          fleet id, and the newest store revision that was covered
+    fleet.yaml                                          fleet id, the newest store revision that was covered, and the
+                                                        directories that lost their workspace.yaml alone
     workspaces/root/shop/web/_summary.yaml              the workspace's summary (plan/summary.py)
     workspaces/root/shop/web/_status/<namespace or _>/<resource>.<group>/<name>.yaml
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from apiserver.model.keys import Key
 from reconciler.plan.summary import Summary
@@ -14,10 +14,11 @@ from reconciler.statusbranch import format
 
 @dataclass(frozen=True, slots=True)
 class FleetFacts:
-    """`id`: the fleet id; `revision`: the newest store revision that the branch covers."""
+    """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `claims`: see FleetRecord."""
 
-    id: str
-    revision: int
+    id: str = ""
+    revision: int = 0
+    claims: dict[str, str] = field(default_factory=dict)
 
 
 class RecordedFleet:
@@ -35,7 +36,7 @@ class RecordedFleet:
 
     def facts(self) -> FleetFacts:
         found = format.load(self._read(format.FLEET) or b"{}")
-        return FleetFacts(str(found.get("id", "")), int(found.get("revision", 0)))
+        return FleetFacts(str(found.get("id", "")), int(found.get("revision", 0)), found.get("claims") or {})
 
     def summary(self, directory: str) -> Summary | None:
         data = self._read(f"{directory}/{format.SUMMARY}")

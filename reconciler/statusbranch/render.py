@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
 import orjson
 
+from apiserver.model import marks
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Change, Store
+from reconciler.plan.computed import WORKSPACES
 from reconciler.statusbranch import format
 
 Files = dict[str, bytes | None]
@@ -32,7 +35,9 @@ class Rendering:
         for change in changes:
             key = change.key
             if key.resource == Internal.WORKSPACE:
-                self._workspace(change, files)
+                self._removed(change, files)
+            elif key.resource == WORKSPACES:
+                self._workspace(change, clusters, files)
             elif format.is_recorded(key):
                 self._object(key, change.value, files)
             if key.cluster:
@@ -81,16 +86,20 @@ class Rendering:
                 seen.add(f"{name}:{identity}")
         yield from sorted(seen)
 
-    def _workspace(self, change: Change, files: Files) -> None:
-        if change.previous is None or change.key.cluster:
-            return
-        before = WorkspaceRecord.decode(change.previous)
-        if change.value is None:
-            self._directories[before.cluster] = None
-            files[format.directory_of(before.path, before.directory)] = None
-        elif WorkspaceRecord.decode(change.value).directory != before.directory:
-            files[format.directory_of(before.path, before.directory)] = None
-            self._all(before.cluster, files)
+    def _removed(self, change: Change, files: Files) -> None:
+        if change.value is None and change.previous is not None and not change.key.cluster:
+            gone = WorkspaceRecord.decode(change.previous)
+            self._directories[gone.cluster] = None
+            files[format.directory_of(gone.path, gone.directory)] = None
+
+    def _workspace(self, change: Change, clusters: set[str], files: Files) -> None:
+        """A Workspace object says what its record would: the workspace's summary may be another, or it moved."""
+        now, before = _where(change.value), _where(change.previous)
+        if now.cluster:
+            clusters.add(now.cluster)
+        if before.cluster == now.cluster and before.directory != now.directory and before.directory:
+            files[before.directory] = None
+            self._all(now.cluster, files)
 
     def _object(self, key: Key, value: bytes | None, files: Files) -> None:
         directory = self._directory(key.cluster)
@@ -104,6 +113,21 @@ class Rendering:
             record = tree.workspace_of(self._store, cluster)
             self._directories[cluster] = format.directory_of(record.path, record.directory) if record else None
         return self._directories[cluster]
+
+
+class _Where(NamedTuple):
+    """What a Workspace object tells of its workspace; `directory` "" : it has no workspace.yaml."""
+
+    cluster: str
+    directory: str
+
+
+def _where(value: bytes | None) -> _Where:
+    if value is None:
+        return _Where("", "")
+    obj = orjson.loads(value)
+    path = (obj["metadata"].get("annotations") or {}).get(marks.SOURCE_PATH, "")
+    return _Where((obj.get("spec") or {}).get("cluster", ""), path.rpartition("/")[0])
 
 
 @lru_cache(maxsize=4096)

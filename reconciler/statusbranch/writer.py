@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -32,11 +33,11 @@ _PACK_AFTER = 500
 
 @dataclass(frozen=True, slots=True)
 class WriterSettings:
-    """`settle`: seconds of quiet before a batch is committed; `longest`: seconds after which it is committed anyway;
-    `retry`: seconds until a failed push is tried again."""
+    """`settle`: seconds for which changes are collected into a batch; `longest`: the same while a commit is being
+    loaded, whose end is worth waiting for; `retry`: seconds until a failed push is tried again."""
 
     settle: float = 0.25
-    longest: float = 1.0
+    longest: float = 5.0
     retry: float = 5.0
 
 
@@ -48,6 +49,8 @@ class StatusWriter:
     ) -> None:
         """`published`: where the source's status branch is (None: nowhere yet)."""
         self.fenced = threading.Event()
+        self.loading = threading.Event()
+        """Set by the loader's thread while it steps through commits."""
         self._store = store
         self._mirror = mirror
         self._repo: Repository = mirror.repository
@@ -127,7 +130,8 @@ class StatusWriter:
         new = edit_tree(self._repo, base, files)
         if new == base and head is not None:
             return None
-        facts = format.dump({"id": fleet.fleet, "revision": until})
+        claims = {"claims": fleet.claims} if fleet.claims else {}
+        facts = format.dump({"id": fleet.fleet, "revision": until, **claims})
         new = edit_tree(self._repo, new, {format.FLEET: facts})
         message = _message(files, fleet.commit)
         parents = [head, fleet.commit] if head else [fleet.commit]
@@ -137,9 +141,15 @@ class StatusWriter:
         while not self._stop.is_set():
             self._wake.wait(None if self._pushed == self._repo.ref(STATUS_REF) else self._settings.retry)
             self._wake.clear()
-            self._stop.wait(self._settings.settle)
+            self._collect()
             self._round()
         self._round()
+
+    def _collect(self) -> None:
+        until = time.monotonic() + self._settings.longest
+        self._stop.wait(self._settings.settle)
+        while self.loading.is_set() and time.monotonic() < until and not self._stop.wait(self._settings.settle):
+            pass
 
     def _round(self) -> None:
         try:
