@@ -342,6 +342,7 @@ def _outcome(
         ready = condition("Ready", True)
         target = by_key[decision.key]
         text = f"runs on sync target {target}, which Location {decision.location} of {decision.path} holds"
+        text += " (selected by spec.locationSelectors)"
         if target.seen.sight is not Sight.ANSWERS:
             text += f"; the target is not ready: {target.seen.why}"
         if target.unschedulable:

@@ -11,6 +11,7 @@ from typing import Any
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
+from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.objects import Objects
 from reconciler.controllers.placements import PLACEMENTS, Kinds
 from reconciler.controllers.runtime import Loop, WorkQueue
@@ -117,9 +118,11 @@ def explained(leftovers: Iterable[Item], strange: Iterable[str]) -> Condition:
 
 def staying(catalog: Kinds, objects: Objects, cluster: str) -> dict[str, int]:
     """The workspace's objects of its own and bound cluster-scoped kinds: how many of each kind."""
-    found = {}
+    found, own = {}, workspace_builtins()
     for kind in catalog.kinds(cluster).all():
-        if not kind.namespaced and kind.storage_version and (kind.custom or ":" in kind.storage):
+        # Workspaces, placements and the like are about the workspace itself, nobody expects them on a target.
+        builtin = own.preferred(kind.group, kind.resource) is not None
+        if not builtin and not kind.namespaced and kind.storage_version and kind.storage:
             count = objects.store.count(kind.storage, cluster)
             if count:
                 found[kind.kind] = count
