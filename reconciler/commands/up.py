@@ -141,7 +141,7 @@ class _Run:
         with Progress(self._console) as progress:
             while not self._stopping:
                 for text in self._children.look():
-                    self._say(text)
+                    self._say(f"{text}; see {self._settings.data_dir / 'reconciler.log'}")
                 try:
                     event = self._events.get(timeout=0.5)
                 except queue.Empty:
