@@ -98,9 +98,12 @@ class Contents:
                 crds.append({**declared.obj, "status": status})
             elif key.resource == BINDINGS:
                 bindings.append(self._with_stored_status(declared))
-        return apis.resolve(
-            workspace_builtins(), crds, bindings, self._world.find_export, case.path, case.moment.rfc3339
-        )
+        bound = case.recorded.summary.bound if case.recorded is not None else {}
+
+        def find(path: str, name: str) -> apis.Export | None:
+            return self._world.find_export(path, name, bound.get(f"{path}:{name}", ()))
+
+        return apis.resolve(workspace_builtins(), crds, bindings, find, case.path, case.moment.rfc3339)
 
     def _with_stored_status(self, declared: Declared) -> Object:
         record = self._world.store.get(declared.key)

@@ -138,6 +138,7 @@ class Judge:
         known = self._summary(case, record)
         known.served, known.errors = record.head if record.served else "", texts
         known.held = known.held or case.moment.id
+        known.bound = self._bound_still(record, case.path, content) if record.served else {}
         verdict = Verdict(held, problems=problems)
         effects = self._effects(case, known)
         self._put_tree_objects(case, held, gathered, effects)
@@ -147,12 +148,24 @@ class Judge:
         self._seal(case, verdict, known)
         return verdict
 
+    def _bound_still(self, record: WorkspaceRecord, home: str, content: Content) -> dict[str, list[str]]:
+        """The schemas that a held workspace is served with, of the exports that offer others by now."""
+        offered = content.apis.bindings if content.apis is not None else {}
+        out = {}
+        for stored in self._site.store.scan(BINDINGS, record.cluster).records:
+            binding = orjson.loads(stored.value)
+            served = _schemas(binding.get("status") or {})
+            export = binding["spec"]["reference"]["export"]
+            if served and served != _schemas(offered.get(stored.key.name) or {}):
+                out[f"{export.get('path') or home}:{export['name']}"] = served
+        return out
+
     # -- good --------------------------------------------------------------------------------------------------------
 
     def _accept(self, case: Case, record: WorkspaceRecord, gathered: Gathered, content: Content) -> Verdict:
         known = self._summary(case, record)
         if case.recorded is None:
-            known.served, known.held, known.errors = None, "", []
+            known.served, known.held, known.errors, known.bound = None, "", [], {}
         effects = self._effects(case, known)
         records = self._stored([*content.declared, *content.removed])
         for key in content.removed:
@@ -296,6 +309,11 @@ def _storages(key: Key, record: Record) -> set[str]:
     status = orjson.loads(record.value).get("status") or {}
     bound = status.get("boundResources") or ()
     return {storage_name(b["group"], b["resource"], b["schema"]["identityHash"]) for b in bound}
+
+
+def _schemas(status: Object) -> list[str]:
+    """Of a binding's status."""
+    return [b["schema"]["name"] for b in status.get("boundResources") or ()]
 
 
 def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:

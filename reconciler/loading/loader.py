@@ -31,7 +31,7 @@ from reconciler.plan import system
 from reconciler.plan.problem import Problem
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
-from reconciler.statusbranch.recorded import RecordedFleet
+from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +73,7 @@ class Loader:
     def load(self, head: str, recorded: RecordedFleet | None = None, progress: Progress = lambda _: None) -> Loaded:
         """Bring the store to `head`. `recorded`: the status branch, looked at only while the store is empty."""
         fleet = tree.fleet(self._store)
+        self._trees.claims = fleet.claims
         steps: list[Step] = []
         if not fleet.loaded:
             begun = self._begin(head, fleet, recorded)
@@ -96,7 +97,8 @@ class Loader:
         fleet = tree.fleet(self._store)
         if fleet.url != self._url:
             self._note(replace(fleet, url=self._url))
-        here = self._trees.at(fleet.commit, fleet.claims)
+        self._trees.claims = fleet.claims
+        here = self._trees.at(fleet.commit)
         return self._stepper(fleet, fleet.commit, here).difference(here, {"root", *system.shipped_workspaces(), *paths})
 
     # -- the first load ----------------------------------------------------------------------------------------------
@@ -106,17 +108,19 @@ class Loader:
     ) -> FleetRecord | tuple[Problem, ...]:
         """Settle where a first load starts and what the fleet is called, before anything is written."""
         commit = fleet.commit or (recorded.source if recorded else head)
+        facts = recorded.facts() if recorded else FleetFacts()
+        self._trees.claims = fleet.claims or facts.claims
         config, problems = self._config(commit)
         if config is None:
             self._note(replace(fleet, error=_joined(problems), branch=self._branch))
             return problems
-        known = recorded.facts().id if recorded else ""
         record = FleetRecord(
-            fleet=fleet.fleet or known or config.uid or self._repo.root_commit(commit),
+            fleet=fleet.fleet or facts.id or config.uid or self._repo.root_commit(commit),
             commit=commit,
             branch=self._branch,
             url=self._url,
             writes=config.writes,
+            claims=self._trees.claims,
         )
         self._note(record)
         return record
@@ -154,7 +158,7 @@ class Loader:
         here = self._trees.at(commit)
         stepper = self._stepper(fleet, commit, here, most_removed=config.max_deleted_workspaces)
         try:
-            step = stepper.difference(self._trees.at(fleet.commit, fleet.claims))
+            step = stepper.difference(self._trees.at(fleet.commit))
         except TooManyRemoved as error:
             problem = Problem("treeplane.yaml", 0, 0, f"commit {commit:.10} {error}", "raise the limit, or split it")
             fleet = replace(fleet, error=str(problem))
@@ -198,10 +202,12 @@ class Loader:
         return Stepper(site, target, progress)
 
     def _note(self, fleet: FleetRecord) -> None:
-        if fleet != tree.fleet(self._store):
-            """While the fleet is served, its head moving on is no change that anybody watches."""
-        write = Note if fleet.loaded and tree.fleet(self._store).loaded else Put
-        self._store.write(write(FLEET_KEY, fleet.encode())).result()
+        """While the fleet is served, its head moving on is no change that anybody watches."""
+        before = tree.fleet(self._store)
+        if fleet != before:
+            write = Note if fleet.loaded and before.loaded else Put
+            self._store.write(write(FLEET_KEY, fleet.encode())).result()
+        self._trees.claims = fleet.claims
 
 
 def _recorded_reader(recorded: RecordedFleet, here: WorkspaceTree) -> Callable[[str], Recorded | None]:

@@ -6,7 +6,7 @@ first when somebody asks for it (providers before consumers, types before users)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from apiserver.model.keys import Internal, Key
@@ -74,8 +74,11 @@ class World:
             self._types[at] = self._object(path, TYPES, name)
         return self._types[at]
 
-    def find_export(self, path: str, name: str) -> Export | None:
-        """An APIExport with its schemas, at its provider's served commit."""
+    def find_export(self, path: str, name: str, schemas: Sequence[str] = ()) -> Export | None:
+        """An APIExport with its schemas, at its provider's served commit. `schemas`: these instead of those that it
+        names there, for a workspace that is held at a time when it named them."""
+        if schemas:
+            return self._read_export(path, name, schemas)
         at = (path, name)
         if at not in self._exports:
             self._exports[at] = self._read_export(path, name)
@@ -97,12 +100,13 @@ class World:
             return None
         return self._objects.get(Key(resource, record.cluster, "", name))
 
-    def _read_export(self, path: str, name: str) -> Export | None:
+    def _read_export(self, path: str, name: str, schemas: Sequence[str] = ()) -> Export | None:
         export = self._object(path, EXPORTS, name)
         record = self.record(path)
-        if export is None or record is None:
+        if record is None or (export is None and not schemas):
             return None
-        names = (export.get("spec") or {}).get("latestResourceSchemas") or []
+        export = export or {"status": {"identityHash": self._former_identity(record, name)}}
+        names = schemas or (export.get("spec") or {}).get("latestResourceSchemas") or []
         found = {n: self._objects.get(Key(SCHEMAS, record.cluster, "", n)) for n in names}
         return Export(
             path=path,
@@ -112,3 +116,9 @@ class World:
             schemas=tuple(s for s in found.values() if s is not None),
             missing=tuple(n for n, s in found.items() if s is None),
         )
+
+    def _former_identity(self, record: WorkspaceRecord, name: str) -> str:
+        """Of an export that is gone."""
+        identities = tree.summary(self.store, record.cluster).get("identities") or {}
+        found: str = identities.get(name, "")
+        return found

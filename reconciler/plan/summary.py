@@ -6,7 +6,10 @@ neither the workspace nor the head, so that workspaces that appeared in one comm
     origin: 1f0c…            the commit in which the workspace appeared
     commit: 77ab…            the commit that last changed its own content (absent: the origin)
     served: 5d3e…            only while held back: the commit it is served at ("" if it never had a good one)
+    held: 77ab…              only while held back: the commit since which it is
     errors: [...]            only while held back
+    bound:                   only while held back, where an export offers other schemas by now than are served
+      root:a:widgets: [v1.widgets.example.io]
     objects:                 only where something differs from (origin, origin, 1)
       deployments.apps/default/web: {origin: 88d1…, commit: 77ab…, generation: 3}
     identities: {widgets: 9f86…}    identity hashes of its APIExports
@@ -28,12 +31,14 @@ def entry_name(key: Key) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is known of one object. `uid` is set only where it does not follow from the origin (it was adopted)."""
+    """What is known of one object. `uid` and `created` (RFC 3339) are set only where they do not follow from `origin`:
+    it was adopted."""
 
     origin: str
     commit: str
     generation: int = 1
     uid: str = ""
+    created: str = ""
 
 
 @dataclass(slots=True)
@@ -43,7 +48,9 @@ class Summary:
     origin: str
     commit: str = ""
     served: str | None = None
+    held: str = ""
     errors: list[str] = field(default_factory=list)
+    bound: dict[str, list[str]] = field(default_factory=dict)
     objects: dict[str, Entry] = field(default_factory=dict)
     identities: dict[str, str] = field(default_factory=dict)
 
@@ -65,8 +72,12 @@ class Summary:
             out["commit"] = self.commit
         if self.served is not None:
             out["served"] = self.served
+        if self.held:
+            out["held"] = self.held
         if self.errors:
             out["errors"] = self.errors
+        if self.bound:
+            out["bound"] = dict(sorted(self.bound.items()))
         if self.objects:
             out["objects"] = {name: self._entry_json(e) for name, e in sorted(self.objects.items())}
         if self.identities:
@@ -83,6 +94,8 @@ class Summary:
             out["generation"] = entry.generation
         if entry.uid:
             out["uid"] = entry.uid
+        if entry.created:
+            out["created"] = entry.created
         return out
 
     @staticmethod
@@ -92,12 +105,16 @@ class Summary:
         objects = {}
         for name, e in (found.get("objects") or {}).items():
             begun = e.get("origin", origin)
-            objects[name] = Entry(begun, e.get("commit", begun), e.get("generation", 1), e.get("uid", ""))
+            objects[name] = Entry(
+                begun, e.get("commit", begun), e.get("generation", 1), e.get("uid", ""), e.get("created", "")
+            )
         return Summary(
             origin=origin,
             commit=found.get("commit", origin),
             served=found.get("served"),
+            held=found.get("held", ""),
             errors=list(found.get("errors") or ()),
+            bound=dict(found.get("bound") or {}),
             objects=objects,
             identities=dict(found.get("identities") or {}),
         )

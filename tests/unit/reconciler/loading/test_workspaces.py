@@ -133,6 +133,22 @@ def test_what_was_left_behind_goes_with_its_last_manifest(fleet: LoadedFleet) ->
     assert fleet.fleet().claims == {}
 
 
+@pytest.mark.parametrize("restart", [False, True])
+def test_what_was_left_behind_takes_nothing_of_its_parent_along(fleet: LoadedFleet, restart: bool) -> None:
+    """Both have a ConfigMap `app`; the parent was last judged at a commit before the newest."""
+    fleet.commit({f"{A}/workspace.yaml": None})
+    fleet.commit({"workspaces/root/more.yaml": configmap("more")})
+    fleet.commit({APP_B: configmap(a="c")})
+    if restart:
+        fleet.loader = fleet.new_loader()
+    fleet.commit({"workspaces/root/more.yaml": configmap("more", a="c")})
+    assert fleet.written() == ["~configmaps/root/default/more"]
+    assert set(fleet.held()) == {"root:a"}
+    fleet.commit({"workspaces/root/ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n"})
+    assert fleet.written() == ["+namespaces/root//x"]
+    assert set(fleet.held()) == {"root:a"}
+
+
 def test_a_parent_that_goes_while_its_child_remains_is_held_and_keeps_it(fleet: LoadedFleet) -> None:
     child = f"{A}/child"
     fleet.commit({f"{child}/workspace.yaml": "", f"{child}/app.yaml": configmap()})

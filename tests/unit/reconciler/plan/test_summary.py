@@ -14,13 +14,22 @@ from reconciler.statusbranch import format
 A, B, C = "a" * 40, "b" * 40, "c" * 40
 
 COMMITS = st.sampled_from([A, B, C])
-ENTRIES = st.builds(Entry, COMMITS, COMMITS, st.integers(1, 3), st.sampled_from(["", "6f0f2f0e"]))
+ENTRIES = st.builds(
+    Entry,
+    COMMITS,
+    COMMITS,
+    st.integers(1, 3),
+    uid=st.sampled_from(["", "6f0f2f0e"]),
+    created=st.sampled_from(["", "2026-01-01T00:00:00Z"]),
+)
 SUMMARIES = st.builds(
     Summary,
     origin=COMMITS,
     commit=COMMITS,
     served=st.one_of(st.none(), st.just(""), COMMITS),
+    held=st.sampled_from(["", A, B]),
     errors=st.lists(st.text(max_size=5), max_size=2),
+    bound=st.dictionaries(st.sampled_from(["root:a:widgets"]), st.lists(st.just("v1.widgets.x.io"), min_size=1)),
     objects=st.dictionaries(st.sampled_from(["configmaps/default/a", "namespaces//b"]), ENTRIES),
     identities=st.dictionaries(st.sampled_from(["widgets", "gadgets"]), st.text(max_size=5)),
 )

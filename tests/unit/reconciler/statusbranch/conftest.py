@@ -10,11 +10,13 @@ import orjson
 import pytest
 from support.fleetrepo import TREEPLANE_YAML, FleetRepo
 
+from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.storage.lmdb import open_store
-from apiserver.storage.protocol import Delete, Put, Store
+from apiserver.storage.protocol import Delete, Note, Put, Store
 from apiserver.stores import MARKED
+from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.summary import Summary
 from reconciler.repository.mirror import Mirror
 
@@ -38,12 +40,13 @@ class Served:
     def workspace(self, path: str, cluster: str, directory: str | None = None, *, log: bool = True) -> None:
         where = "workspaces/" + path.replace(":", "/") if directory is None else directory
         record = tree.WorkspaceRecord(path, cluster, path.rpartition(":")[0], directory=where)
-        self.store.write(
-            Put(tree.workspace_key(path), record.encode()),
-            Put(tree.cluster_key(cluster), path.encode()),
-            Put(tree.summary_key(cluster), orjson.dumps(Summary(self.commit).as_json())),
-            log=log,
-        ).result()
+        if path != "root":
+            annotations = {marks.SOURCE_PATH: f"{where}/workspace.yaml"} if where else {}
+            self.put(WORKSPACES, "root", path, namespace="", annotations=annotations, spec={"cluster": cluster})
+        if self.store.get(tree.cluster_key(cluster)) is None:
+            self.store.write(Put(tree.cluster_key(cluster), path.encode()), log=log).result()
+        self.store.write(Note(tree.workspace_key(path), record.encode()), log=log).result()
+        self.summary(cluster, Summary(self.commit))
 
     def bind(self, cluster: str) -> None:
         """As loading leaves a binding: what makes Deployments known to the workspace."""
@@ -54,11 +57,14 @@ class Served:
         """In the order of loading: objects first, the record last."""
         keys = [r.key for r in self.store.scan(DEPLOYMENTS, cluster).records]
         keys += [r.key for r in self.store.scan(BINDINGS, cluster).records]
+        keys.append(Key(WORKSPACES, "root", "", path))
         keys += [tree.summary_key(cluster), tree.cluster_key(cluster), tree.workspace_key(path)]
         self.store.write(*(Delete(key) for key in keys)).result()
 
     def summary(self, cluster: str, summary: Summary) -> None:
-        self.store.write(Put(tree.summary_key(cluster), orjson.dumps(summary.as_json()))).result()
+        """A note beside an object that changes: by itself it is in no log."""
+        beside = Put(Key("secrets", cluster, "default", "beside"), b'{"metadata":{}}')
+        self.store.write(beside, Note(tree.summary_key(cluster), orjson.dumps(summary.as_json()))).result()
 
     def put(
         self, resource: str, cluster: str, name: str, *, namespace: str = "default", log: bool = True, **content: Any
