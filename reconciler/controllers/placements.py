@@ -217,7 +217,9 @@ def deliberate(obj: Object) -> bool:
     """Whether the disappearance of this stored object is a deletion: git declared it, or the API or a controller made
     it. What came from keys/ or was computed may be missing for other reasons."""
     annotations = obj["metadata"].get("annotations") or {}
-    return marks.SOURCE_COMMIT in annotations or annotations.get(marks.ORIGIN) == marks.RUNTIME
+    from_keys = str(annotations.get(marks.SOURCE_PATH, "")).startswith("keys/")
+    declared = marks.SOURCE_COMMIT in annotations and not from_keys
+    return declared or annotations.get(marks.ORIGIN) == marks.RUNTIME
 
 
 def selector_of(placement: Object) -> LabelSelector:
