@@ -108,6 +108,7 @@ class Reconciler:
         watcher = HeadWatcher(settings.source, self._ring)
         stop_listening = listen_push(settings.data_dir, self._wake.set)
         watcher.start()
+        self._wake.set()  # what came between the first look and the first watch
         try:
             self._follow(loader, writer)
         finally:
@@ -134,7 +135,8 @@ class Reconciler:
     # -- the desired branch ------------------------------------------------------------------------------------------
 
     def _first_heads(self) -> Heads | None:
-        """Wait until the repository answers and has the branch."""
+        """Wait until the repository answers and has the branch. One that is away, but was seen before, delays nothing:
+        what runs is kept running."""
         while not self._stop.is_set():
             try:
                 heads = self._mirror.refresh()
@@ -143,6 +145,9 @@ class Reconciler:
                 self._trouble(f"the repository has no branch {self._settings.branch}: push one")
             except RepositoryError as error:
                 self._trouble(str(error))
+                heads = self._mirror.last_seen()
+                if heads.desired is not None:
+                    return heads
             self._wake.wait(1.0)
         return None
 

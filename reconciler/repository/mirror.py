@@ -70,6 +70,12 @@ class Mirror:
         """Looks at the source anew, and fetches what is new there. Raises RepositoryUnreadable and DivergedStatus."""
         return self._refresh_remote() if self.is_remote else self._refresh_local()
 
+    def last_seen(self) -> Heads:
+        """The heads of a URL as the last `refresh` that went well found them."""
+        if not self.is_remote:
+            return Heads(None, None)
+        return Heads(self._kept(f"{_TRACKED}{self.branch}"), self._kept(f"{_TRACKED}{self.status_branch}"))
+
     def branches(self) -> list[str]:
         """The source's branches, for a message that names what could have been meant."""
         if self.is_remote:

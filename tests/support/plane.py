@@ -107,17 +107,13 @@ class Plane:
         return log.read_bytes()[self._log_start :].decode(errors="replace") if log.exists() else ""
 
     def _serves(self) -> bool:
-        if not self.kubeconfig.exists() or (self._hosts() and not self.clone_words()):
+        said = self.output()
+        if "in a second terminal:" not in said or not said.endswith("\n"):
             return False
         try:
             return self.request("GET", "/readyz").status == 200
-        except (OSError, http.client.HTTPException, KeyError, TypeError):
+        except (OSError, http.client.HTTPException):
             return False
-
-    def _hosts(self) -> bool:
-        """Whether the server hosts the repository: it does where it was given a plain directory."""
-        path = Path(str(self.repository))
-        return path.is_dir() and not (path / ".git").exists() and not (path / "HEAD").exists()
 
     # -- the API --------------------------------------------------------------------------------------------------
 

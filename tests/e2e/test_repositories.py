@@ -1,0 +1,193 @@
+"""The forms a REPOSITORY takes: a bare repository, a work tree, a URL. (A plain directory: test_hosted.py.)"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.plane import Clone, Plane
+
+WEB = "root:shop:web"
+DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
+STATUS = "refs/heads/treeplane/status"
+
+
+@pytest.fixture
+def work(example_fleet: Path) -> Clone:
+    """The example as the work tree of a repository, with one commit on main."""
+    work = Clone(example_fleet)
+    work.git("init", "--quiet", "--initial-branch=main")
+    work.commit("begin")
+    return work
+
+
+@pytest.fixture
+def bare(work: Clone, tmp_path: Path) -> Clone:
+    """A bare repository that `work` pushes to."""
+    work.git("clone", "--quiet", "--bare", ".", str(tmp_path / "fleet.git"))
+    work.git("remote", "add", "origin", str(tmp_path / "fleet.git"))
+    work.git("push", "--quiet", "--set-upstream", "origin", "main")
+    return Clone(tmp_path / "fleet.git")
+
+
+def test_a_bare_repository(
+    plane: Callable[..., Plane], work: Clone, bare: Clone, tmp_path: Path, eventually: Any
+) -> None:
+    server = plane(bare.folder)
+    assert not server.clone_words()  # one clones it where it is
+    work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    head = work.commit("three replicas")
+    work.push()
+    noticed(server, head, 2, eventually)
+    eventually(lambda: recorded(bare) == head, 10, "the status branch is there")
+    assert sorted(bare.git("for-each-ref", "--format=%(refname)").split()) == ["refs/heads/main", STATUS]
+
+    # Also by packed refs, several commits at once and a merge.
+    work.git("switch", "--quiet", "--create", "topic", "HEAD~1")
+    work.edit("workspaces/root/shop/web/config.yaml", "search,wishlist", "search")
+    work.commit("fewer features")
+    work.git("switch", "--quiet", "main")
+    work.git("merge", "--quiet", "--no-edit", "topic")
+    work.push()
+    bare.git("pack-refs", "--all")
+    merged = work.git("rev-parse", "HEAD").strip()
+    features = f"/clusters/{WEB}/api/v1/namespaces/default/configmaps/web"
+    eventually(lambda: server.get(features)["data"]["FEATURES"] == "search", 10)
+    found = server.get(features)["metadata"]["annotations"]["treeplane.dev/source-commit"]
+    assert found == merged  # the first-parent commit with which it came
+    assert server.get(f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web")["spec"]["replicas"] == 3
+
+
+def test_a_work_tree_stays_the_users(plane: Callable[..., Plane], work: Clone, eventually: Any) -> None:
+    work.write("notes.txt", "not committed\n")
+    work.edit(DEPLOYMENT, "replicas: 2", "replicas: 7")  # neither
+    before = work.git("status", "--porcelain"), work.git("rev-parse", "HEAD"), reflog(work)
+    server = plane(work.folder)
+    begin = before[1].strip()
+    eventually(lambda: recorded(work) == begin, 10)
+    deployment = f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web"
+    assert server.get(deployment)["spec"]["replicas"] == 2
+    assert (work.git("status", "--porcelain"), work.git("rev-parse", "HEAD"), reflog(work)) == before
+    assert work.git("branch", "--list", "treeplane/status").strip() == "treeplane/status"
+
+    # Committing is enough.
+    (work.folder / "notes.txt").unlink()
+    head = work.commit("seven replicas")
+    noticed(server, head, 2, eventually)
+    eventually(lambda: recorded(work) == head, 10)
+    assert work.git("status", "--porcelain") == ""
+
+    # An amended commit is followed as a difference of two trees.
+    uid = server.get(deployment)["metadata"]["uid"]
+    work.edit(DEPLOYMENT, "replicas: 7", "replicas: 5")
+    work.git("commit", "--quiet", "--all", "--amend", "--message", "five replicas")
+    amended = work.git("rev-parse", "HEAD").strip()
+    eventually(lambda: server.get(deployment)["spec"]["replicas"] == 5, 10)
+    assert server.get(deployment)["metadata"]["uid"] == uid
+    eventually(lambda: recorded(work) == amended, 10)
+
+
+def test_a_checked_out_status_branch_is_not_moved(plane: Callable[..., Plane], work: Clone, eventually: Any) -> None:
+    server = plane(work.folder)
+    eventually(lambda: recorded(work), 10)
+    server.stop()
+    work.git("switch", "--quiet", "treeplane/status")
+    at = work.git("rev-parse", "HEAD")
+    server.start()
+    # A commit on main without touching the work tree, as a fetch or another work tree makes it.
+    other = work.folder.parent / "other"
+    work.git("worktree", "add", "--quiet", str(other), "main")
+    beside = Clone(other)
+    beside.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    head = beside.commit("three replicas")
+    noticed(server, head, 2, eventually)
+    eventually(lambda: "treeplane/status is checked out in" in said(server), 10, "it says why it waits")
+    assert work.git("rev-parse", "HEAD") == at
+    assert work.git("status", "--porcelain") == ""
+    work.git("switch", "--quiet", "--detach")
+    eventually(lambda: recorded(work) == head, 20, "it goes on when the branch is free")
+
+
+def test_a_url_is_polled_and_pushed_to(
+    plane: Callable[..., Plane], work: Clone, bare: Clone, tmp_path: Path, eventually: Any
+) -> None:
+    url = f"file://{bare.folder}"
+    server = plane(url)
+    assert not server.clone_words()
+    head = work.git("rev-parse", "HEAD").strip()
+    eventually(lambda: recorded(bare) == head, 10, "the status branch is pushed")
+    work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    head = work.commit("three replicas")
+    work.push()
+    noticed(server, head, 15, eventually)
+    eventually(lambda: recorded(bare) == head, 10)
+
+    # Away for a while: what runs goes on, and it is said.
+    away = bare.folder.rename(bare.folder.with_name("away.git"))
+    eventually(lambda: f"{url} does not answer" in said(server), 30)
+    assert server.request("GET", "/readyz").status == 200
+    deployment = f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web"
+    assert server.get(deployment)["spec"]["replicas"] == 3
+    away.rename(bare.folder)
+    work.edit(DEPLOYMENT, "replicas: 3", "replicas: 4")
+    head = work.commit("four replicas")
+    work.push()
+    noticed(server, head, 30, eventually)
+
+    # A start takes the URL of the last time, and does not need an answer from it to keep things running.
+    eventually(lambda: recorded(bare) == head, 10)
+    server.stop()
+    away = bare.folder.rename(away)
+    server.repository = ""
+    server.start()
+    assert f"{url} does not answer" in server.output()
+    west = "/targets/root:infra:locations:eu-west/apis/apps/v1/deployments"
+    [running] = [item for item in server.get(west)["items"] if item["metadata"]["name"] == "web"]
+    where = f"{west.removesuffix('/deployments')}/namespaces/{running['metadata']['namespace']}/deployments/web"
+    assert server.request("DELETE", where).status == 200
+    eventually(lambda: server.request("GET", where).status == 200, 10, "what was deleted by hand is back")
+    away.rename(bare.folder)
+    work.edit(DEPLOYMENT, "replicas: 4", "replicas: 5")
+    head = work.commit("five replicas")
+    work.push()
+    noticed(server, head, 30, eventually)
+    eventually(lambda: recorded(bare) == head, 10)
+
+
+def test_what_is_no_repository_is_refused(tmp_path: Path, plane: Callable[..., Plane]) -> None:
+    with pytest.raises(Exception, match="does not exist"):
+        plane(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(Exception, match="holds no files"):
+        plane(tmp_path / "empty")
+    shutil.rmtree(tmp_path / "empty")
+
+
+def noticed(server: Plane, head: str, seconds: float, eventually: Any) -> None:
+    """Wait until the Deployment is as `head` has it; within that many seconds from now."""
+    begin = time.monotonic()
+
+    def served() -> bool:
+        web = server.get(f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web")
+        return bool(web["metadata"]["annotations"]["treeplane.dev/source-commit"] == head)
+
+    eventually(served, 30, "the commit is served")
+    assert time.monotonic() - begin < seconds
+
+
+def recorded(repository: Clone) -> str:
+    """The commit that the newest status commit is about; "" without a status branch."""
+    form = "--format=%(trailers:key=Source-Commit,valueonly)"
+    return repository.git("log", "-1", form, STATUS, check=False).strip()
+
+
+def reflog(repository: Clone) -> str:
+    return repository.git("reflog", "show", "main")
+
+
+def said(server: Plane) -> str:
+    return server.output() + (server.data / "reconciler.log").read_text()
