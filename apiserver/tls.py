@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from http import HTTPStatus
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
 from apiserver.auth.pki import Keys
 
@@ -27,6 +30,16 @@ class MutualTLSProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["extensions"] = self._extensions
+
+
+class MutualTLSWebSocket(WebSocketsSansIOProtocol):
+    """A WebSocket whose scope has the same extension."""
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if self.response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
+            extensions: dict[str, Any] = self.scope["extensions"]
+            extensions["tls"] = peer_names(self.transport.get_extra_info("ssl_object"))
 
 
 def peer_names(connection: ssl.SSLObject | None) -> dict[str, Any] | None:

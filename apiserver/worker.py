@@ -18,7 +18,7 @@ import uvicorn
 from apiserver.app import ASGI
 from apiserver.auth.pki import Keys
 from apiserver.settings import ServerSettings
-from apiserver.tls import MutualTLSProtocol, server_context
+from apiserver.tls import MutualTLSProtocol, MutualTLSWebSocket, server_context
 
 _KEEP_ALIVE_SECONDS = 90
 """Longer than clients keep idle connections (Go: 90 s from the last answer), so that they close first."""
@@ -62,7 +62,9 @@ def server(app: ASGI, settings: ServerSettings, stop: Callable[[], None], parent
     config = uvicorn.Config(
         app,
         http=MutualTLSProtocol,
-        ws="none",
+        ws=MutualTLSWebSocket,
+        # Compression would cost each watch a window of memory, and the event's bytes could not be shared.
+        ws_per_message_deflate=False,
         loop="uvloop",
         lifespan="off",
         interface="asgi3",

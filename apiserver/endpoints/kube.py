@@ -21,6 +21,7 @@ from apiserver.endpoints.options import check_timeout
 from apiserver.endpoints.paths import Place, Route, Scope, parse
 from apiserver.endpoints.realms import Judge, Kinds, Realm, Realms, Targets, World, fleet, loading, unserved
 from apiserver.endpoints.scale import get_scale
+from apiserver.endpoints.sockets import SocketExchange
 from apiserver.endpoints.version import server_version
 from apiserver.endpoints.watch import watch
 from apiserver.endpoints.writes import Writes
@@ -51,13 +52,10 @@ class KubernetesAPI:
         self._writes = Writes(self._realms.main.store)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        """`scope["path"]` is the whole path from the server's root; other scopes than http are closed."""
-        if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await receive()
-                await send({"type": "websocket.close", "code": 1000})
+        """`scope["path"]` is the whole path from the server's root; other scopes than http and websocket end."""
+        if scope["type"] not in ("http", "websocket"):
             return
-        exchange = Exchange(scope, receive, send)
+        exchange = Exchange(scope, receive, send) if scope["type"] == "http" else SocketExchange(scope, receive, send)
         try:
             await self._serve(exchange)
         except ConnectionError:
