@@ -56,6 +56,7 @@ class Plane:
         self.repository = repository
         self.data = data
         self.arguments = arguments
+        self.command = COMMAND
         self.port = free_ports(1)[0]
         self._process: Process | None = None
         self._log_start = 0
@@ -66,7 +67,7 @@ class Plane:
         """Start and return when it serves and has printed what to type."""
         self.data.mkdir(parents=True, exist_ok=True)
         listen = f"127.0.0.1:{self.port}"
-        command = [str(COMMAND), "up", str(self.repository), "--data-dir", str(self.data), "--listen", listen]
+        command = [str(self.command), "up", str(self.repository), "--data-dir", str(self.data), "--listen", listen]
         folder = self.data.parent
         log = folder / "treeplane.log"
         self._log_start = log.stat().st_size if log.exists() else 0
@@ -183,7 +184,7 @@ class Plane:
         if token:
             command += ["--kubeconfig", os.devnull, "--certificate-authority", str(self.data / "keys" / "ca.crt")]
             command += ["--token", token]
-        path = f"{COMMAND.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        path = f"{self.command.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         variables = environment(KUBECONFIG=str(self.kubeconfig), PATH=path)
         result = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         if check and result.returncode != 0:

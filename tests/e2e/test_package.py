@@ -1,0 +1,72 @@
+"""`pip install .` into an empty environment carries everything that runs: facts, schemas, templates, the plugin."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.plane import Plane, environment
+
+ROOT = Path(__file__).parents[2]
+_NOT_SOURCE = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "bench")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The `bin` of an environment with the package; its dependencies are those of the environment that tests."""
+    folder = tmp_path_factory.mktemp("package")
+    source = shutil.copytree(ROOT, folder / "source", ignore=_NOT_SOURCE)
+    home = folder / "venv"
+    venv.create(home, with_pip=False)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    # What `pip install .` does in one: build a wheel, install it.
+    run(*pip, "wheel", "--no-deps", "--no-index", "--no-build-isolation", "--wheel-dir", str(folder), str(source))
+    [wheel] = folder.glob("treeplane-*.whl")
+    shutil.rmtree(source)
+    run(*pip, "--python", str(home / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel))
+    # A .pth in another's directory is not followed, so an editable installation there does not show here.
+    packages = next(home.glob("lib/python*/site-packages"))
+    (packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
+    yield home / "bin"
+
+
+def run(*command: str, cwd: Path | None = None) -> str:
+    done = subprocess.run(command, env=environment(), cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_it_is_the_installed_one(installed: Path, tmp_path: Path) -> None:
+    script = "import apiserver, reconciler, repo_layout; print(apiserver.__file__, reconciler.__file__)"
+    for file in run(str(installed / "python"), "-c", script, cwd=tmp_path).split():
+        assert file.startswith(str(installed.parent))
+    assert "version" in run(str(installed / "treeplane"), "--version", cwd=tmp_path)
+
+
+def test_from_init_to_serving(installed: Path, tmp_path: Path) -> None:
+    said = run(str(installed / "treeplane"), "init", "fleet", cwd=tmp_path)
+    assert "fleet/treeplane.yaml created" in said
+    said = run(str(installed / "treeplane"), "init", "fleet", cwd=tmp_path)
+    assert "fleet/treeplane.yaml unchanged" in said
+    said = run(str(installed / "treeplane"), "validate", "fleet", cwd=tmp_path)
+    assert said.startswith("no errors in ")
+
+    server = Plane(tmp_path / "fleet", tmp_path / "server" / "data")
+    server.command = installed / "treeplane"
+    with server:
+        assert server.request("GET", "/readyz").body == "ok"
+        assert server.kubectl("get", "workspaces")
+        assert "└── root" in server.kubectl("ws", "tree")
+        clone = server.clone(tmp_path / "clone")
+        assert (clone.folder / "treeplane.yaml").exists()
+
+
+def test_the_example_validates(installed: Path, tmp_path: Path) -> None:
+    said = run(str(installed / "treeplane"), "validate", str(ROOT / "examples" / "fleet-repo"), cwd=tmp_path)
+    assert said.startswith("no errors in ")
