@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -57,6 +58,7 @@ class Site:
         self._lock = threading.Lock()
         self._locks: dict[tuple[str, str], threading.Lock] = {}
         self._stopped = False
+        self._asked = 0.0
 
     @property
     def key(self) -> str:
@@ -122,6 +124,10 @@ class Site:
     def version(self, kind: GroupResource, version: str) -> str:
         """Raises NotServed unless the target serves the kind in this version."""
         served = self.client.discovery.versions.get(kind, ())
+        if version not in served and self._asked + self.settings.discovery < time.monotonic():
+            # A definition may have been installed there since.
+            self._asked = time.monotonic()
+            served = self.client.served().get(kind, ())
         if version not in served:
             what = f"only in {', '.join(served)}, not in {version}" if served else "not at all"
             raise NotServed(f"the sync target serves {kind} {what}")

@@ -33,6 +33,7 @@ pytestmark = [pytest.mark.clusters, pytest.mark.slow]
 IDENTITY = "1d3n7i7y"
 DEPLOYMENTS = f"deployments.apps:{IDENTITY}"
 QUICK = SyncSettings(
+    discovery=0.2,
     grace=0.2,
     settle=0.05,
     targets=TargetSettings(heartbeat=0.3, again=0.2, threshold=1.5, tolerance=1.0, credentials=0.2),
@@ -340,6 +341,46 @@ def test_kinds_that_are_bound_later_come_down(
     assert west.names("deployments") == set()
     world.store.write(Put(binding, codec.encode(bound))).result()
     eventually(lambda: west.names("deployments") == {"web"})
+
+
+WIDGETS = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+WIDGET_SCHEMA = {
+    "type": "object",
+    "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}},
+}
+
+
+def test_custom_kinds_of_a_supported_export_come_down(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    """First the target lacks the definition, which is told; once it is installed there, the objects come."""
+    schema = {"name": "v1.widgets.example.io", "UID": "", "identityHash": "w1dg37"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": WIDGET_SCHEMA}
+    spec = {"group": "example.io", "names": WIDGETS, "scope": "Namespaced", "versions": [version]}
+    world.put("apiresourceschemas.apis.kcp.io", "infra0", schema["name"], spec=spec)
+    export = {"spec": {"latestResourceSchemas": [schema["name"]]}, "status": {"identityHash": "w1dg37"}}
+    world.put("apiexports.apis.kcp.io", "infra0", "widgets", **export)
+    bound = [{"group": "example.io", "resource": "widgets", "schema": schema}]
+    status = {"apiExportClusterName": "infra0", "boundResources": bound}
+    world.put("apibindings.apis.kcp.io", "shop0", "widgets", status=status)
+    exports = {"supportedAPIExports": [{"export": "kubernetes"}, {"export": "widgets"}]}
+    world.put("synctargets.workload.kcp.io", "infra0", "west", labels={"name": "west"}, spec=exports)
+    placement = world.place()
+    widget = {"kind": "Widget", "apiVersion": "example.io/v1", "spec": {"size": 3}}
+    world.put("widgets.example.io:w1dg37", "shop0", "big", "web", **widget)
+    syncing()
+    told = eventually(lambda: world.condition(placement, "Synced"), 20)
+    assert "widgets.example.io web/big: the sync target serves widgets.example.io not at all" in told["message"]
+    crd = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    definition = {**spec, "versions": [{**version, "schema": {"openAPIV3Schema": WIDGET_SCHEMA}}]}
+    manifest = {**crd, "metadata": {"name": "widgets.example.io"}, "spec": definition}
+    west.cluster.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+    try:
+        sizes = ("get", "widgets", "-A", "-o", "jsonpath={.items[*].spec.size}")
+        eventually(lambda: west.cluster.kubectl(*sizes, check=False) == "3", 40)
+        eventually(lambda: world.condition(placement, "Synced")["status"] == "True")
+    finally:
+        west.cluster.kubectl("delete", "crd", "widgets.example.io")
 
 
 def test_what_a_target_refuses_is_told(
