@@ -31,6 +31,9 @@ from apiserver.settings import ServerSettings
 from apiserver.storage.protocol import Store
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+_WARNING = 2000
+"""Characters of a warning: clients limit headers."""
+
 _READ_SUBRESOURCES = frozenset({"", "status"})
 
 
@@ -80,7 +83,7 @@ class KubernetesAPI:
         user = impersonated(user, exchange.headers, world.name, lambda a: judge.authorize(world.name, user, a))
         verb = _verb(exchange, place)
         decision = self._authorize(world, user, attributes(place, verb))
-        self._check_served(world, decision)
+        self._check_served(exchange, world, place, decision)
         if not decision.allowed:
             raise denial(user, attributes(place, verb), decision.reason)
         check_timeout(exchange)
@@ -109,10 +112,14 @@ class KubernetesAPI:
     def _authorize(world: World, user: User, asked: Attributes) -> Decision:
         return world.realm.authorizer.authorize(world.name, user, asked)
 
-    def _check_served(self, world: World, decision: Decision) -> None:
+    def _check_served(self, exchange: Exchange, world: World, place: Place, decision: Decision) -> None:
         """503 until what would be read is complete."""
         if world.record is not None:
             error = unserved(world.record, show_errors=decision.allowed)
+            if error is not None and world.record.errors and place.route is not Route.RESOURCE:
+                # kubectl would ask ten times for discovery, silently; and of an error there it shows the warning only.
+                error.retry_after = None
+                exchange.warnings.append(error.message[:_WARNING])
             if error is not None:
                 raise error
         elif world.scope is Scope.EVERY and not fleet(world.realm).loaded:

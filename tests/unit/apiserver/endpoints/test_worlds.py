@@ -32,6 +32,16 @@ def test_a_workspace_without_a_good_commit_says_why_to_those_who_may_read(api: A
     assert "a.yaml" not in stranger.message
 
 
+def test_kubectl_does_not_wait_for_a_workspace_that_needs_a_commit(api: Any, run: Any) -> None:
+    """It asks again where it is told when to, ten times for discovery; of an error there it shows warnings only."""
+    assert run(api.get("/clusters/root:broken/api/v1/configmaps")).headers["retry-after"] == "5"
+    reply = run(api.get("/clusters/root:broken/api"))
+    assert (reply.status, "retry-after" in reply.headers) == (503, False)
+    assert "workspaces/root/broken/a.yaml:3: bad" in reply.headers["warning"]
+    stranger = run(api.get("/clusters/root:broken/api", user="ann"))
+    assert "a.yaml" not in stranger.headers["warning"]
+
+
 def test_a_workspace_whose_load_is_under_way(api: Any, run: Any) -> None:
     api.put_workspace("root:slow", "slow000000000000", served=False)
     reply = run(api.get("/clusters/root:slow/api/v1/configmaps"))
