@@ -10,8 +10,7 @@ import orjson
 
 from apiserver.endpoints.asking import Asking
 from apiserver.model.errors import Cause, bad_request, conflict, invalid, no_such_resource
-from apiserver.registry import codec, rest
-from apiserver.registry.conversion import convert
+from apiserver.registry import rest
 from apiserver.registry.rest_options import Collection, WriteOptions
 from apiserver.registry.served import Scale, ServedKind
 
@@ -23,7 +22,7 @@ async def get_scale(asking: Asking) -> None:
     record = asking.world.realm.store.get(asking.key())
     if record is None:
         raise asking.absent()
-    obj = convert(codec.decode(record.value, record.revision), asking.kind)
+    obj = asking.view.decoded(record.key, record.value, record.revision)
     await asking.exchange.answer(200, orjson.dumps(scale_of(asking.kind, obj)))
 
 

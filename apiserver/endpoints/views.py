@@ -15,7 +15,7 @@ from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.model.paths import join
 from apiserver.registry import codec
-from apiserver.registry.conversion import convert
+from apiserver.registry.conversion import completed, convert
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import cluster_key, fleet, workspace_at
 from apiserver.storage.protocol import Record, Store
@@ -23,6 +23,9 @@ from apiserver.storage.protocol import Record, Store
 Object = dict[str, Any]
 
 _METADATA = b'"metadata":{'
+_DECLARED = f'"{marks.SOURCE_COMMIT}"'.encode()
+"""In an object that git declares: it is written anew whenever its schema changes, others get defaults when read."""
+
 _WORKSPACES = "workspaces.tenancy.kcp.io"
 
 
@@ -44,6 +47,8 @@ class View:
         if self._fills:
             value = self._with_commit(key, value)
         if value.startswith(self._prefix):
+            if self.kind.custom and _DECLARED not in value and self.kind.schema.has_defaults:
+                return codec.encode(completed(orjson.loads(value), self.kind))
             return value
         return codec.encode(convert(orjson.loads(value), self.kind))
 

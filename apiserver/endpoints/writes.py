@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from apiserver.admission.writes import read_only
+from apiserver.admission.writes import POLICIES
 from apiserver.endpoints import bodies, bulk, reviews, scale
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
@@ -25,7 +25,6 @@ from apiserver.endpoints.write_options import write_options
 from apiserver.model import marks
 from apiserver.model.errors import (
     StatusError,
-    bad_request,
     method_not_allowed,
     no_such_resource,
 )
@@ -39,6 +38,7 @@ from apiserver.registry.rest_options import (
     Outcome,
     WriteOptions,
 )
+from apiserver.registry.strategy import unknown_fields
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
@@ -73,7 +73,7 @@ class Writes:
             raise StatusError(501, "NotImplemented", f"{kind.resource}/{subresource} is not supported")
         if subresource and verb not in ("update", "patch"):
             raise method_not_allowed()
-        if asking.place.name and verb == "create":
+        if bool(asking.place.name) != (verb not in ("create", "deletecollection")):
             raise method_not_allowed()
         await getattr(self, f"_{verb}")(asking)
 
@@ -136,6 +136,7 @@ class Writes:
     async def _deletecollection(self, asking: Asking) -> None:
         options = await delete_options(asking.exchange)
         at = collection(asking)
+        namespace_of(asking)  # kube-apiserver knows no such path across namespaces
         keys = bulk.matching(asking)
         gone = await self.run(lambda: bulk.delete_all(at, keys, options))
         await asking.exchange.answer(200, bulk.as_list(asking.kind, gone, at.store.revision()))
@@ -148,9 +149,9 @@ def collection(asking: Asking) -> Collection:
     kinds = world.realm.catalog.kinds(cluster)
     if world.scope is Scope.TARGET or world.record is None:
         return Collection(world.realm.store, asking.kind, kinds, cluster)
-    writes = fleet(world.realm).writes
-    if writes != "ReadOnly":
-        raise StatusError(501, "NotImplemented", f"this fleet's writes are {writes}, which is not supported yet")
+    writes = world.record.writes or fleet(world.realm).writes
+    if writes not in POLICIES:
+        raise StatusError(501, "NotImplemented", f"writes are {writes} here, which is not supported yet")
     return Collection(
         world.realm.store,
         asking.kind,
@@ -158,14 +159,14 @@ def collection(asking: Asking) -> Collection:
         cluster,
         marks={marks.CLUSTER: cluster},
         origin={marks.ORIGIN: marks.RUNTIME},
-        admit=read_only(asking.kind, world.record),
+        admit=POLICIES[writes](asking.kind, world.record),
     )
 
 
 def namespace_of(asking: Asking) -> str:
-    """Raises StatusError 400 for a namespaced kind without one, 405 elsewhere."""
+    """Raises StatusError 405 for a namespaced kind without one."""
     if asking.kind.namespaced and not asking.place.namespace:
-        raise method_not_allowed() if asking.place.name else bad_request("namespace is required")
+        raise method_not_allowed()
     return asking.place.namespace if asking.kind.namespaced else ""
 
 
@@ -175,6 +176,8 @@ async def read(asking: Asking, options: WriteOptions) -> Object:
     if twice and options.validation != IGNORE:
         texts = [f'duplicate field "{field}"' for field in twice]
         if options.validation == STRICT:
+            unknown = [f'unknown field "{field}"' for field in unknown_fields(asking.kind, obj)]
+            texts = texts + unknown if asking.kind.custom else unknown + texts
             raise strict_error(asking.kind, ", ".join(texts))
         asking.exchange.warnings += texts
     return obj

@@ -2,14 +2,16 @@
 
 Custom resources convert as strategy None does: apiVersion is replaced. Event is one resource in two groups whose fields
 have different names. Called when a stored value is not in the version asked for, and before a value of a version that
-is not the stored one is written.
+is not the stored one is written. Autoscalers have a module of their own.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from apiserver.registry import autoscalers
 from apiserver.registry.served import ServedKind
+from apiserver.schema.defaults import copy_json
 
 Object = dict[str, Any]
 
@@ -32,4 +34,30 @@ def convert(obj: Object, kind: ServedKind) -> Object:
     if kind.resource == "events" and not kind.custom:
         names = _CORE_TO_EVENTS if kind.group else _EVENTS_TO_CORE
         obj = {names.get(k, k): v for k, v in obj.items()}
+    if kind.resource == "horizontalpodautoscalers" and not kind.custom:
+        obj = autoscalers.to_v1(obj) if kind.version == "v1" else autoscalers.to_v2(obj)
     return {**obj, "apiVersion": kind.api_version}
+
+
+def stored(obj: Object, kind: ServedKind) -> Object:
+    """`obj` as it is kept: in `kind`, its storage version. A custom resource of another version is cut to the
+    storage version's fields and gets its defaults, as it would when it is read from a store. `obj` is not changed."""
+    converted = convert(obj, kind)
+    if converted is obj or not kind.custom:
+        return converted
+    made: Object = copy_json(converted)
+    bare = "status" not in made
+    kind.schema.prune(made)
+    kind.schema.default(made)
+    if bare:
+        made.pop("status", None)
+    return made
+
+
+def completed(obj: Object, kind: ServedKind) -> Object:
+    """A stored `obj` with the defaults that its version has got since: `obj` itself, in place."""
+    bare = "status" not in obj
+    kind.schema.default(obj)
+    if bare:
+        obj.pop("status", None)
+    return obj

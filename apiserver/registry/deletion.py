@@ -12,7 +12,7 @@ from apiserver.model import clock
 from apiserver.model.errors import conflict, forbidden, not_found
 from apiserver.model.keys import Key, storage_name
 from apiserver.registry import codec
-from apiserver.registry.conversion import convert
+from apiserver.registry.conversion import convert, stored
 from apiserver.registry.rest import CRDS
 from apiserver.registry.rest_checks import finished
 from apiserver.registry.rest_options import Collection, DeleteOptions, Object, Outcome
@@ -69,7 +69,7 @@ def _delete_instances(at: Collection, definition: Object) -> None:
 
 
 def _put(at: Collection, record: Record, obj: Object) -> Object:
-    value = codec.encode(convert(obj, at.storage_kind))
+    value = codec.encode(stored(obj, at.storage_kind))
     [revision] = at.store.write(Put(record.key, value, record.revision)).result()
     obj["metadata"]["resourceVersion"] = str(revision)
     return obj

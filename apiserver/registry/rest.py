@@ -25,7 +25,7 @@ from apiserver.model.errors import (
 from apiserver.model.keys import Key
 from apiserver.registry import codec, strategy
 from apiserver.registry import rest_checks as checks
-from apiserver.registry.conversion import convert
+from apiserver.registry.conversion import completed, convert, stored
 from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOptions
 from apiserver.registry.served import ServedKind
 from apiserver.schema import ownership
@@ -96,6 +96,8 @@ def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, 
     name = str(obj["metadata"].get("name") or "")
     if not options.dry_run:
         at.admit("create", name, None)
+    if not applied:
+        checks.check_types(kind, obj)
     warnings = () if applied else checks.unknown_fields(at, obj, options, patch=False)
     key = _key(at, namespace, name)
     if kind.namespaced:
@@ -114,7 +116,7 @@ def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, 
         raise already_exists(kind.resource, kind.group, name)
     if options.dry_run:
         return Outcome(obj, created=True, warnings=warnings)
-    value = codec.encode(convert(obj, at.storage_kind))
+    value = _stored(at, obj)
     try:
         [revision] = at.store.write(Put(key, value, NEVER)).result()
     except Conflict:
@@ -140,6 +142,7 @@ def update(
         why = "Invalid value: 0: must be specified for an update"
         raise invalid(kind.kind, kind.group, name, [Cause("FieldValueInvalid", why, "metadata.resourceVersion")])
     _admit(at, "update", name, live.value, live.revision, options, subresource)
+    checks.check_types(kind, obj)
     warnings = checks.unknown_fields(at, obj, options, patch=False)
     return _replace(at, _key(at, namespace, name), lambda _: copy_json(obj), _How(options, subresource, warnings))
 
@@ -251,6 +254,7 @@ def _settle(at: Collection, live: Object, new: Object, how: _How) -> Outcome:
     kind = at.kind
     warnings = how.warnings
     if how.patch:
+        checks.check_types(kind, new, patch=True)
         warnings = checks.unknown_fields(at, new, how.options, patch=True)
     settle = strategy.prepare_status_update if how.subresource == "status" else strategy.prepare_update
     causes = settle(kind, live, new)
@@ -296,11 +300,14 @@ def _key(at: Collection, namespace: str, name: str) -> Key:
 
 
 def _live(kind: ServedKind, value: bytes, revision: int) -> Object:
-    return convert(codec.decode(value, revision), kind)
+    obj = codec.decode(value, revision)
+    if kind.custom and kind.schema.has_defaults and obj.get("apiVersion") == kind.api_version:
+        return completed(obj, kind)
+    return convert(obj, kind)
 
 
 def _stored(at: Collection, obj: Object) -> bytes:
-    return codec.encode(convert(obj, at.storage_kind))
+    return codec.encode(stored(obj, at.storage_kind))
 
 
 def _at_revision(obj: Object, revision: int) -> Object:

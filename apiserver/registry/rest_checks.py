@@ -78,6 +78,13 @@ def check_namespace(at: Collection, key: Key) -> None:
         raise error
 
 
+def check_types(kind: ServedKind, obj: Object, *, patch: bool = False) -> None:
+    """What Go could not read into Kubernetes' own types. Raises StatusError 400; for a patched object 422."""
+    wrong = None if kind.custom else next(iter(kind.schema.decode_errors(obj)), None)
+    if wrong is not None:
+        raise _unreadable(kind, wrong, codec.dump(obj).decode() if patch else None)
+
+
 def unknown_fields(at: Collection, obj: Object, options: WriteOptions, *, patch: bool) -> tuple[str, ...]:
     """Warnings for fields that nobody knows; with STRICT they are an error."""
     if options.validation == IGNORE:
@@ -90,12 +97,13 @@ def unknown_fields(at: Collection, obj: Object, options: WriteOptions, *, patch:
 
 def strict_error(kind: ServedKind, what: str, patched: str | None = None) -> StatusError:
     """For fields that are unknown or there twice. `patched`: the patched object, if a patch was sent."""
+    return _unreadable(kind, f"strict decoding error: {what}", patched)
+
+
+def _unreadable(kind: ServedKind, why: str, patched: str | None) -> StatusError:
     if patched is None:
-        return bad_request(
-            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: {what}'
-        )
-    why = f'Invalid value: "{patched}": strict decoding error: {what}'
-    return invalid("", "", "", [Cause("FieldValueInvalid", why, "patch")])
+        return bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}')
+    return invalid("", "", "", [Cause("FieldValueInvalid", f'Invalid value: "{patched}": {why}', "patch")])
 
 
 def finished(obj: Object) -> bool:

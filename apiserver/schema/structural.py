@@ -20,7 +20,7 @@ from apiserver.model.errors import Cause
 from apiserver.schema import decode, defaults
 from apiserver.schema import prune as pruning
 from apiserver.schema.compile import Compiler, digest
-from apiserver.schema.node import Node
+from apiserver.schema.node import MISSING, Node
 
 Json = dict[str, Any]
 
@@ -34,12 +34,13 @@ class Schema:
     enforced, null is absent.
     """
 
-    __slots__ = ("builtin", "digest", "root")
+    __slots__ = ("builtin", "digest", "has_defaults", "root")
 
     def __init__(self, root: Node, builtin: bool, content: str) -> None:
         self.root = root
         self.builtin = builtin
         self.digest = content
+        self.has_defaults = not builtin and _has_defaults(root)
 
     def prune(self, obj: Any) -> list[str]:
         """Drops unknown fields in place; their paths, sorted (`spec.items[0].x`).
@@ -74,6 +75,12 @@ class Schema:
                 return None
             node = node.items if isinstance(step, int) else node.child(step)
         return node
+
+
+def _has_defaults(node: Node) -> bool:
+    """Of a CRD's schema, which is a tree."""
+    below = (*node.properties.values(), *(n for n in (node.additional, node.items) if n is not None))
+    return bool(node.defaulted) or node.default is not MISSING or any(_has_defaults(n) for n in below)
 
 
 _lock = Lock()

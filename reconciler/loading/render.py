@@ -14,6 +14,7 @@ import orjson
 
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
+from apiserver.registry.conversion import stored
 from apiserver.registry.kinds import KindTable, ServedKind
 from reconciler.layout.manifest import Manifest
 from reconciler.plan import system
@@ -64,9 +65,9 @@ class Renderer:
         problems = self._prepare(kind, obj, manifest)
         if problems:
             return None, problems
-        stored = self.kinds.preferred(kind.group, kind.resource)
-        if stored is not None and stored.version != kind.version:
-            obj["apiVersion"] = stored.api_version
+        storage = self.kinds.preferred(kind.group, kind.resource)
+        if storage is not None and storage.version != kind.version:
+            obj = stored(obj, storage)
         return Declared(key, kind, obj, manifest), []
 
     def trusted(self, manifest: Manifest) -> Declared:
@@ -93,6 +94,9 @@ class Renderer:
 
     def _unknown(self, manifest: Manifest) -> Problem:
         gvk = manifest.gvk
+        if self.kinds.by_kind(*gvk) is not None:
+            text = f"{gvk.kind} {manifest.name} is a question to the API server, which keeps no such object"
+            return Problem(manifest.path, manifest.line, 0, text, "remove it")
         text = f'no kind "{gvk.kind}" in apiVersion "{gvk.api_version}"'
         other = next((k for k in self.kinds.all() if k.kind == gvk.kind), None)
         if other is not None:

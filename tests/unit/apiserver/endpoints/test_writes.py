@@ -205,3 +205,36 @@ def test_a_written_object_as_a_table(api: Any, run: Any) -> None:
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
     reply = run(api.call("POST", EVENTS, event(), accept=accept))
     assert (reply.status, reply.json["kind"]) == (201, "Table")
+
+
+def test_wrong_types_are_told_in_the_words_of_kubernetes(api: Any, run: Any) -> None:
+    body = {"metadata": {"name": "new"}, "data": {"a": True}}
+    reply = run(api.call("POST", f"{CONFIGMAPS}?dryRun=All", body))
+    why = "json: cannot unmarshal bool into Go struct field ConfigMap.data of type string"
+    assert (reply.status, reply.json["reason"]) == (400, "BadRequest")
+    assert reply.message == f'ConfigMap in version "v1" cannot be handled as a ConfigMap: {why}'
+    put = run(api.call("PUT", f"{CONFIGMAPS}/b?dryRun=All", {**body, "metadata": {"name": "b"}}))
+    assert (put.status, put.message) == (400, reply.message)
+    patch = run(api.call("PATCH", f"{CONFIGMAPS}/b?dryRun=All", {"data": {"a": True}}, kind=MERGE))
+    assert patch.status == 422
+    assert patch.message.startswith(' "" is invalid: patch: Invalid value: "{')
+    assert patch.message.endswith(why)
+
+
+def test_methods_that_a_path_has_not(api: Any, run: Any) -> None:
+    for method, path in (
+        ("PUT", CONFIGMAPS),
+        ("PATCH", CONFIGMAPS),
+        ("POST", f"{CONFIGMAPS}/b"),
+        ("POST", "/api/v1/configmaps"),
+        ("DELETE", "/api/v1/configmaps"),
+    ):
+        reply = run(api.call(method, path, configmap("b")))
+        assert (reply.status, reply.json["reason"]) == (405, "MethodNotAllowed"), (method, path)
+
+
+def test_strict_names_unknown_and_duplicate_fields_at_once(api: Any, run: Any) -> None:
+    body = b'{"metadata":{"name":"new"},"dat":{},"data":{"x":"1","x":"2"}}'
+    reply = run(api.call("POST", f"{CONFIGMAPS}?dryRun=All&fieldValidation=Strict", body))
+    assert reply.status == 400
+    assert reply.message.endswith('strict decoding error: unknown field "dat", duplicate field "data.x"')
