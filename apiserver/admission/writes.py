@@ -1,12 +1,14 @@
 """Which writes a workspace takes through the API, and what the others are told.
 
 A workspace's objects are declared in git; with `writes: ReadOnly` a request may store runtime state only: Events,
-Leases and statuses. Dry runs and reviews are no writes. Whoever may not write learns that from the authorizer, before
-this names a file.
+Leases and statuses. With `writes: Store` every write is done and makes runtime objects, but for the objects that git
+declares: those stay git's, since the next commit would put them back. Dry runs and reviews are no writes. Whoever may
+not write learns that from the authorizer, before this names a file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from apiserver.model import marks
@@ -35,9 +37,30 @@ def read_only(kind: ServedKind, record: WorkspaceRecord) -> Admit:
     return admit
 
 
+def stored(kind: ServedKind, record: WorkspaceRecord) -> Admit:
+    """The Admit of a workspace whose writes are Store."""
+
+    def admit(verb: str, name: str, live: Object | None) -> None:  # noqa: ARG001
+        if live is not None and _is_gits(live) and not is_runtime(kind):
+            raise refusal(kind, record, name, live)
+
+    return admit
+
+
+def _is_gits(live: Object) -> bool:
+    """Whether a file declares it, or Treeplane ships it."""
+    annotations = live["metadata"].get("annotations") or {}
+    return marks.SOURCE_PATH in annotations or annotations.get(marks.ORIGIN) == marks.SYSTEM
+
+
+POLICIES: dict[str, Callable[[ServedKind, WorkspaceRecord], Admit]] = {"ReadOnly": read_only, "Store": stored}
+"""By the mode of a workspace: its type's `spec.writes`, else that of treeplane.yaml."""
+
+
 def refusal(kind: ServedKind, record: WorkspaceRecord, name: str, live: Object | None) -> StatusError:
     """403 that names the file to edit, or the directory for what does not exist yet."""
-    why = f"this fleet is changed in git, not here: {_advice(record, live)}"
+    what = "this object is" if record.writes == "Store" else "this fleet is"
+    why = f"{what} changed in git, not here: {_advice(record, live)}"
     return forbidden(kind.resource, kind.group, name, why)
 
 

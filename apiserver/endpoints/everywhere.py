@@ -15,7 +15,14 @@ import orjson
 from apiserver.model import conditions
 from apiserver.model.keys import Key, storage_name
 from apiserver.registry.catalog import CRDS, SCHEMAS
-from apiserver.registry.kinds import KindTable, kinds_of_crd, kinds_of_schema, overlay, workspace_builtins
+from apiserver.registry.kinds import (
+    KindTable,
+    kinds_of_crd,
+    kinds_of_schema,
+    kubernetes_builtins,
+    overlay,
+    workspace_builtins,
+)
 from apiserver.registry.served import ServedKind
 from apiserver.storage.protocol import Record, Store
 
@@ -48,7 +55,9 @@ class Everywhere:
         if identity:
             return self._look().of.get((storage_name(group, plain, identity), version))
         builtin = workspace_builtins().by_resource(group, version, plain)
-        return builtin or self._look().table.by_resource(group, version, plain)
+        found = builtin or self._look().table.by_resource(group, version, plain)
+        # What only workspaces with all of Kubernetes' kinds serve comes last: an export of that name hides it.
+        return found or kubernetes_builtins().by_resource(group, version, plain)
 
     def _look(self) -> _Found:
         marked = self._store.marked()

@@ -41,6 +41,8 @@ WORKSPACE = frozenset(
 """Kubernetes' own kinds in every workspace; workload kinds come by binding."""
 
 _SAME_STORAGE = {"events.events.k8s.io": "events"}
+_OTHER_VERSIONS = frozenset({("horizontalpodautoscalers.autoscaling", "v1")})
+"""Versions in which objects are served and not stored."""
 _SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
 _SELECTABLE: dict[str, tuple[str, ...]] = {
     "pods": (
@@ -60,6 +62,9 @@ _SELECTABLE: dict[str, tuple[str, ...]] = {
     "replicationcontrollers": ("status.replicas",),
     "replicasets.apps": ("status.replicas",),
     "jobs.batch": ("status.successful",),
+    "certificatesigningrequests.certificates.k8s.io": ("spec.signerName",),
+    "ipaddresses.networking.k8s.io": ("spec.parentRef.name", "spec.parentRef.namespace", "spec.parentRef.resource"),
+    "resourceslices.resource.k8s.io": ("spec.driver", "spec.nodeName"),
     "events": (
         "involvedObject.kind",
         "involvedObject.namespace",
@@ -97,8 +102,23 @@ def workspace_builtins() -> KindTable:
 
 @cache
 def target_builtins() -> KindTable:
-    """What an embedded sync target serves: every kind of Kubernetes that makes sense without nodes."""
+    """What an embedded sync target serves: every stable kind of Kubernetes."""
     return KindTable(_kubernetes())
+
+
+@cache
+def kubernetes_builtins() -> KindTable:
+    """What a workspace serves whose type asks for all of Kubernetes: its every stable kind, and Treeplane's own."""
+    return KindTable([*_kubernetes(), *(k for crd in load.treeplane() for k in kinds_of_crd(crd))])
+
+
+KUBERNETES = "Kubernetes"
+"""As `spec.builtins` of a WorkspaceType: all of Kubernetes' kinds."""
+
+
+def builtins_of(name: str) -> KindTable:
+    """The kinds that a workspace starts with, by the name that its WorkspaceRecord has for them ("": the usual)."""
+    return kubernetes_builtins() if name == KUBERNETES else workspace_builtins()
 
 
 @cache
@@ -121,21 +141,26 @@ def _kubernetes() -> tuple[ServedKind, ...]:
 
 _GROUP_ORDER = (
     "",
+    "apiregistration.k8s.io",
     "apps",
     "events.k8s.io",
     "authentication.k8s.io",
     "authorization.k8s.io",
     "autoscaling",
     "batch",
+    "certificates.k8s.io",
     "networking.k8s.io",
     "policy",
     "rbac.authorization.k8s.io",
     "storage.k8s.io",
+    "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
     "scheduling.k8s.io",
     "coordination.k8s.io",
     "node.k8s.io",
     "discovery.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "resource.k8s.io",
 )
 
 
@@ -161,8 +186,8 @@ def _served(fact: dict[str, Any]) -> ServedKind:
         columns=catalogue.printer_of(name).columns,
         custom=False,
         generation=keeps_generation(name),
-        storage_version=name not in _SAME_STORAGE,
+        storage_version=name not in _SAME_STORAGE and (name, fact["version"]) not in _OTHER_VERSIONS,
         scale=_SCALE if "scale" in subresources else None,
         selectable=_SELECTABLE.get(name, ()),
-        digest=f"{source.digest}/{name}",
+        digest=f"{source.digest}/{name}/{fact['version']}",
     )

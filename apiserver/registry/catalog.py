@@ -16,7 +16,8 @@ import orjson
 
 from apiserver.model import conditions
 from apiserver.model.keys import Key
-from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay, workspace_builtins
+from apiserver.registry.kinds import KindTable, ServedKind, builtins_of, kinds_of_crd, kinds_of_schema, overlay
+from apiserver.registry.tree import workspace_of
 from apiserver.storage.protocol import Record, Store
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
@@ -43,9 +44,10 @@ class Catalog:
     """Of one store. Safe from every thread; one per process is enough."""
 
     def __init__(self, store: Store, builtins: KindTable | None = None) -> None:
-        """`builtins`: what is there without definitions (an embedded target's are others than a workspace's)."""
+        """`builtins`: what is there without definitions, everywhere in the store (an embedded target's); None: what the
+        record of each workspace says."""
         self._store = store
-        self._builtins = builtins or workspace_builtins()
+        self._builtins = builtins
         self._entries: dict[str, _Entry] = {}
         self._lock = Lock()
 
@@ -63,12 +65,19 @@ class Catalog:
         if entry is not None and entry.seen == seen:
             table = entry.table
         else:
-            table = overlay(self._builtins, _kinds(definitions, schemas))
+            table = overlay(self.builtins(cluster), _kinds(definitions, schemas))
         with self._lock:
             if len(self._entries) >= _KEEP:
                 self._entries.clear()
             self._entries[cluster] = _Entry(marked, seen, table)
         return table
+
+    def builtins(self, cluster: str) -> KindTable:
+        """What is there without definitions. A workspace's type, and so this, never changes."""
+        if self._builtins is not None:
+            return self._builtins
+        record = workspace_of(self._store, cluster)
+        return builtins_of(record.builtins if record is not None else "")
 
 
 def _kinds(definitions: list[Record], schemas: list[tuple[Record | None, str]]) -> list[ServedKind]:

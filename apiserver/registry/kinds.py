@@ -11,20 +11,31 @@ from typing import Any
 
 from apiserver.model.keys import storage_name
 from apiserver.registry import custom
-from apiserver.registry.builtin import is_kubernetes, kubernetes_kind, target_builtins, workspace_builtins
+from apiserver.registry.builtin import (
+    KUBERNETES,
+    builtins_of,
+    is_kubernetes,
+    kubernetes_builtins,
+    kubernetes_kind,
+    target_builtins,
+    workspace_builtins,
+)
 from apiserver.registry.custom import kinds_of_crd
 from apiserver.registry.kindtable import KindTable, overlay, version_order
 from apiserver.registry.served import ALL_VERBS, Column, Scale, ServedKind
 
 __all__ = [
     "ALL_VERBS",
+    "KUBERNETES",
     "Column",
     "KindTable",
     "Scale",
     "ServedKind",
+    "builtins_of",
     "is_kubernetes",
     "kinds_of_crd",
     "kinds_of_schema",
+    "kubernetes_builtins",
     "kubernetes_kind",
     "overlay",
     "target_builtins",

@@ -38,6 +38,8 @@ class WorkspaceRecord:
     origin_time: int = 0
     directory: str = ""
     errors: list[str] = field(default_factory=list)
+    writes: str = ""
+    builtins: str = ""
 
     def encode(self) -> bytes:
         return bytes(memoryview(orjson.dumps(asdict(self))))

@@ -13,7 +13,8 @@ from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.registry import codec, strategy
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.kinds import KindTable, workspace_builtins
+from apiserver.registry.kinds import KindTable, builtins_of
+from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.case import Case
 from reconciler.loading.gather import Gathered
@@ -28,6 +29,10 @@ Object = dict[str, Any]
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 BINDINGS = "apibindings.apis.kcp.io"
 NAMESPACES = "namespaces"
+_BY_LAYOUT = {
+    ("tenancy.kcp.io", "Workspace"): "a directory with a workspace.yaml is a workspace",
+    ("core.kcp.io", "LogicalCluster"): "every workspace has one",
+}
 _KINDS_FIRST = frozenset({"CustomResourceDefinition", "APIBinding"})
 
 
@@ -52,17 +57,18 @@ class Contents:
         self._catalog = catalog
         self._sources = sources
 
-    def examine(self, case: Case, cluster: str, gathered: Gathered, extra: Iterable[Manifest]) -> Content:
-        """`extra`: manifests that the workspace's type brings (default bindings)."""
-        was = self._catalog.kinds(cluster) if case.record is not None and case.record.served else workspace_builtins()
+    def examine(self, case: Case, record: WorkspaceRecord, gathered: Gathered, extra: Iterable[Manifest]) -> Content:
+        """`record`: the workspace's, as it will be. `extra`: manifests that its type brings (default bindings)."""
+        cluster, builtins = record.cluster, builtins_of(record.builtins)
+        was = self._catalog.kinds(cluster) if case.record is not None and case.record.served else builtins
         content = Content(was)
         content.problems.extend(gathered.problems)
         new = [*extra, *gathered.new] if gathered.complete else gathered.new
         if gathered.complete:
             first = [m for m in new if m.gvk.kind in _KINDS_FIRST]
             rest = [m for m in new if m.gvk.kind not in _KINDS_FIRST]
-            self._declare(first, workspace_builtins(), cluster, gathered, content)
-            content.apis = self._resolve(case, content)
+            self._declare(first, builtins, cluster, gathered, content)
+            content.apis = self._resolve(case, builtins, content)
             content.kinds = content.apis.kinds
         else:
             rest = list(new)
@@ -80,6 +86,10 @@ class Contents:
 
         renderer = Renderer(kinds, cluster, line)
         for manifest in manifests:
+            refused = _refused(manifest)
+            if refused is not None:
+                out.problems.append(refused)
+                continue
             declared, problems = renderer.render(manifest)
             out.problems.extend(problems)
             if declared is None:
@@ -90,7 +100,7 @@ class Contents:
                 continue
             out.declared[declared.key] = declared
 
-    def _resolve(self, case: Case, content: Content) -> apis.Apis:
+    def _resolve(self, case: Case, builtins: KindTable, content: Content) -> apis.Apis:
         crds, bindings = [], []
         for key, declared in content.declared.items():
             if key.resource == CRDS:
@@ -103,7 +113,7 @@ class Contents:
         def find(path: str, name: str) -> apis.Export | None:
             return self._world.find_export(path, name, bound.get(f"{path}:{name}", ()))
 
-        return apis.resolve(workspace_builtins(), crds, bindings, find, case.path, case.moment.rfc3339)
+        return apis.resolve(builtins, crds, bindings, find, case.path, case.moment.rfc3339)
 
     def _with_stored_status(self, declared: Declared) -> Object:
         record = self._world.store.get(declared.key)
@@ -153,6 +163,15 @@ class Contents:
         if gathered.complete:
             return key in out.declared
         return self._world.store.get(key) is not None
+
+
+def _refused(manifest: Manifest) -> Problem | None:
+    """What the layout declares by directories is no manifest."""
+    kind = (manifest.gvk.group, manifest.gvk.kind)
+    if not manifest.path or kind not in _BY_LAYOUT:
+        return None
+    text = f"{manifest.gvk.kind} {manifest.name} cannot be declared here"
+    return Problem(manifest.path, manifest.line, 0, text, _BY_LAYOUT[kind])
 
 
 def _twice(declared: Declared, other: Manifest) -> list[Problem]:

@@ -74,15 +74,15 @@ class Judge:
         gathered.problems.extend(case.problems)
         gathered.problems.extend(self._type_problems(case, gathered, kind))
         extra = shipped(computed.default_binding(record.cluster, path, name) for path, name in kind.bindings)
-        content = self._contents.examine(case, record.cluster, gathered, extra)
+        if not record.served:
+            record = replace(record, type=str(kind.ref), builtins=kind.builtins)
+        content = self._contents.examine(case, record, gathered, extra)
         if content.problems and not gathered.complete:
             # All errors with their lines, the same ones whenever somebody looks.
             return self.judge(replace(case, forced=True))
-        if not record.served:
-            record = replace(record, type=str(kind.ref))
         if content.problems:
             return self._hold(case, record, gathered, content)
-        return self._accept(case, record, gathered, content)
+        return self._accept(case, replace(record, writes=kind.writes), gathered, content)
 
     def _identity(self, case: Case) -> WorkspaceRecord:
         """The record as it is, or that of a workspace which appears now (or, at recovery, appeared then)."""

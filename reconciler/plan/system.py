@@ -71,7 +71,8 @@ def _ref(name: str) -> Manifest:
 
 
 def workspace_types() -> list[Manifest]:
-    """kcp's types: universal is the default; organisations stand under root, teams under organisations or teams."""
+    """kcp's types: universal is the default; organisations stand under root, teams under organisations or teams. And
+    kube-compat, a workspace that is to its users what a kube-apiserver without nodes is."""
     extends = {"with": [_ref("universal")]}
     return [
         _type("root", {"defaultChildWorkspaceType": _ref("organization"), "extend": extends,
@@ -83,6 +84,8 @@ def workspace_types() -> list[Manifest]:
                        "limitAllowedParents": {"types": [_ref("organization"), _ref("team")]}}),
         _type("home", {"defaultChildWorkspaceType": _ref("universal"), "extend": extends,
                        "limitAllowedParents": {"none": True}}),
+        _type("kube-compat", {"defaultChildWorkspaceType": _ref("universal"), "writes": "Store",
+                              "builtins": "Kubernetes"}),
     ]  # fmt: skip
 
 

@@ -28,11 +28,14 @@ class TypeRef:
 @dataclass(frozen=True, slots=True)
 class ResolvedType:
     """`error` is "" when all is well; `bindings` are the exports (path, name) that the type, or one it extends, brings
-    by default."""
+    by default. `writes`, `builtins`: what it says of writes through the API and of the kinds it starts with, or what
+    the nearest type says that it extends; "" if none does."""
 
     ref: TypeRef
     bindings: tuple[tuple[str, str], ...] = ()
     error: str = ""
+    writes: str = ""
+    builtins: str = ""
 
 
 def resolve(workspace: Object | None, path: str, parent: TypeRef | None, find: FindType) -> ResolvedType:
@@ -52,12 +55,14 @@ def resolve(workspace: Object | None, path: str, parent: TypeRef | None, find: F
     if kind is None:
         return ResolvedType(ref, error=f"workspace type {ref} cannot be resolved: no such WorkspaceType")
     error = _misplaced(ref, kind, parent, find)
+    lineage = [(each, found.get("spec") or {}) for each, found in _lineage(ref, find)]
     bindings = [
         (str(b.get("path") or each.path), str(b["export"]))
-        for each, found in _lineage(ref, find)
-        for b in (found.get("spec") or {}).get("defaultAPIBindings") or ()
+        for each, spec in lineage
+        for b in spec.get("defaultAPIBindings") or ()
     ]
-    return ResolvedType(ref, tuple(dict.fromkeys(bindings)), error)
+    writes, builtins = (next((str(s[f]) for _, s in lineage if s.get(f)), "") for f in ("writes", "builtins"))
+    return ResolvedType(ref, tuple(dict.fromkeys(bindings)), error, writes, builtins)
 
 
 def _default_child(parent: TypeRef | None, find: FindType) -> TypeRef:

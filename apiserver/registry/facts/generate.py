@@ -20,26 +20,31 @@ HERE = Path(__file__).parent
 GROUPS = frozenset(
     {
         "",
+        "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
         "apps",
         "authentication.k8s.io",
         "authorization.k8s.io",
         "autoscaling",
         "batch",
+        "certificates.k8s.io",
         "coordination.k8s.io",
         "discovery.k8s.io",
         "events.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
         "networking.k8s.io",
         "node.k8s.io",
         "policy",
         "rbac.authorization.k8s.io",
+        "resource.k8s.io",
         "scheduling.k8s.io",
         "storage.k8s.io",
     }
 )
-LEFT_OUT = frozenset({("", "bindings"), ("", "componentstatuses"), ("autoscaling/v1", "horizontalpodautoscalers")})
-"""Not served. autoscaling/v1 has other fields than v2, in which autoscalers are stored."""
-SUBRESOURCES = frozenset({"status", "scale", "finalize"})
+LEFT_OUT = frozenset({("", "bindings")})
+"""Not served: binding a Pod to a Node is a scheduler's business."""
+SUBRESOURCES = frozenset({"approval", "finalize", "scale", "status"})
 ALSO = ("io.k8s.api.autoscaling.v1.Scale", "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
         "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
         "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta")  # fmt: skip
@@ -51,8 +56,7 @@ def resources(facts: list[dict[str, Any]], kinds: dict[tuple[str, str, str], str
     found = []
     for fact in facts:
         group = fact.get("group", "")
-        left_out = {(group, fact["resource"]), (f"{group}/{fact['version']}", fact["resource"])} & LEFT_OUT
-        if group not in GROUPS or left_out:
+        if group not in GROUPS or (group, fact["resource"]) in LEFT_OUT:
             continue
         found.append(
             {

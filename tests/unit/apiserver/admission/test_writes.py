@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from apiserver.admission.writes import read_only
+from apiserver.admission.writes import read_only, stored
 from apiserver.model.errors import StatusError
 from apiserver.registry.builtin import workspace_builtins
 from apiserver.registry.served import ServedKind
@@ -47,3 +47,22 @@ def test_a_refusal_says_what_to_do(live: dict[str, Any] | None, advice: str) -> 
 )
 def test_runtime_kinds_pass(group: str, resource: str) -> None:
     read_only(kind(group, resource), RECORD)("create", "a", None)
+
+
+@pytest.mark.parametrize("live", [None, {"metadata": {}}, annotated(origin="runtime")])
+def test_with_store_all_is_written(live: dict[str, Any] | None) -> None:
+    stored(kind("", "configmaps"), RECORD)("update", "a", live)
+
+
+@pytest.mark.parametrize(
+    ("live", "advice"),
+    [
+        (annotated(source_path="workspaces/root/shop/a.yaml"), "edit workspaces/root/shop/a.yaml"),
+        (annotated(origin="system"), "ships with Treeplane"),
+    ],
+)
+def test_with_store_what_git_declares_stays_gits(live: dict[str, Any], advice: str) -> None:
+    with pytest.raises(StatusError) as raised:
+        stored(kind("", "configmaps"), RECORD)("update", "a", live)
+    assert raised.value.code == 403
+    assert advice in raised.value.message
