@@ -113,7 +113,9 @@ class KubernetesAPI:
         return world.realm.authorizer.authorize(world.name, user, asked)
 
     def _check_served(self, exchange: Exchange, world: World, place: Place, decision: Decision) -> None:
-        """503 until what would be read is complete."""
+        """503 until what would be read is complete. The version is the server's, and some clients wait for it."""
+        if place.route is Route.SERVER_VERSION:
+            return
         if world.record is not None:
             error = unserved(world.record, show_errors=decision.allowed)
             if error is not None and world.record.errors and place.route is not Route.RESOURCE:

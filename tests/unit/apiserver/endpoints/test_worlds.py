@@ -38,6 +38,7 @@ def test_kubectl_does_not_wait_for_a_workspace_that_needs_a_commit(api: Any, run
     reply = run(api.get("/clusters/root:broken/api"))
     assert (reply.status, "retry-after" in reply.headers) == (503, False)
     assert "workspaces/root/broken/a.yaml:3: bad" in reply.headers["warning"]
+    assert run(api.get("/clusters/root:broken/version")).status == 200
     stranger = run(api.get("/clusters/root:broken/api", user="ann"))
     assert "a.yaml" not in stranger.headers["warning"]
 
