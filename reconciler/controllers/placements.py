@@ -62,13 +62,14 @@ class Placements:
         self._world, self._settings = world, settings
         self._index = _Index()
         self._loaded = False
+        self._standing = threading.Lock()
         self._queue: WorkQueue[Key] = WorkQueue()
         self._handing: WorkQueue[Key] = WorkQueue()
         self._loops = (
             Loop("placements", self._queue, self._reconcile),
             Loop("decisions", self._handing, self._hand_on),
         )
-        informer.on(frozenset({PLACEMENTS}), self._placement_changed)
+        informer.on(frozenset({PLACEMENTS}), self.placement_changed)
         informer.on(frozenset({LOCATIONS, SYNC_TARGETS}), self._location_changed)
         informer.on(frozenset({NAMESPACES, API_BINDINGS}), self._content_changed)
         informer.on(frozenset({Internal.FLEET}), self._fleet_changed)
@@ -80,12 +81,16 @@ class Placements:
         if not tree.fleet(self._world.objects.store).loaded:
             return
         self._loaded = True
+        gone = set(self._index.placements())
         for obj in self._world.objects.list(PLACEMENTS):
             key = Key(PLACEMENTS, obj["metadata"]["annotations"]["kcp.io/cluster"], "", obj["metadata"]["name"])
             self._index.put(key, obj)
             self._queue.add(key)
-        for key in self._index.placements():
-            self._queue.add(key)
+            gone.discard(key)
+        for key in gone:
+            # Its deletion was in a part of the log that is gone, and so is the reason.
+            self._index.drop(key)
+            self._withdraw(key, explained=False)
 
     def start(self) -> None:
         for loop in self._loops:
@@ -105,15 +110,28 @@ class Placements:
 
         self._world.objects.update(key, change)
 
-    def _placement_changed(self, change: Change) -> None:
+    def look(self, key: Key) -> None:
+        """Decide anew, if there is anything to decide."""
+        self._queue.add(key)
+
+    def busy(self) -> bool:
+        """Whether anything is being decided or handed on."""
+        return bool(len(self._queue) or len(self._handing))
+
+    def placement_changed(self, change: Change) -> None:
+        """A Placement came, changed or went."""
         if change.value is None:
             previous = codec.decode(change.previous, 0) if change.previous else None
             self._index.drop(change.key)
             explained = previous is not None and deliberate(previous)
-            self._world.bindings.withdraw(change.key.cluster, change.key.name, explained=explained)
+            self._withdraw(change.key, explained=explained)
         else:
             self._index.put(change.key, codec.decode(change.value, change.revision))
         self._queue.add(change.key)
+
+    def _withdraw(self, key: Key, *, explained: bool) -> None:
+        with self._standing:
+            self._world.bindings.withdraw(key.cluster, key.name, explained=explained)
 
     def _fleet_changed(self, _: Change) -> None:
         if not self._loaded:
@@ -146,9 +164,8 @@ class Placements:
 
         obj = self._world.objects.update(key, change)
         if obj is None:
-            # Usually the event of its deletion came first; after a gap in the log it did not, and nothing explains it.
+            # The event of its deletion withdraws it: that tells why it is gone, which cannot be seen here.
             self._index.drop(key)
-            self._world.bindings.withdraw(key.cluster, key.name, explained=False)
             return
         self._index.put(key, obj)
         self._handing.add(key)
@@ -164,7 +181,10 @@ class Placements:
         if self._world.bindings.standings(key.cluster).get(key.name) == standing:
             return
         self._world.durable(int(obj["metadata"]["resourceVersion"]))
-        self._world.bindings.set(key.cluster, key.name, standing)
+        with self._standing:
+            # Deleted meanwhile: its withdrawal came, or waits for the lock.
+            if self._world.objects.get(key) is not None:
+                self._world.bindings.set(key.cluster, key.name, standing)
 
     def _situation(self, key: Key, obj: Object) -> plan.Situation | None:
         """None: what the decision rests on is not loaded, so it stands as it is."""

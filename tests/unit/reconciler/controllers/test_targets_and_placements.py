@@ -57,6 +57,7 @@ class Loops:
         self.told: list[tuple[str, bool]] = []
         self.gate = threading.Event()
         self.gate.set()
+        self.waiting = threading.Event()
         self.durable: list[int] = []
         objects = fleet.objects
         self.informer = Informer(fleet.store)
@@ -75,6 +76,7 @@ class Loops:
         ]
 
     def make_durable(self, revision: int) -> None:
+        self.waiting.set()
         self.gate.wait()
         self.durable.append(revision)
 
@@ -207,6 +209,37 @@ def test_a_location_workspace_that_appears_later(fleet: Any, loops: Loops, event
     fleet.put("locations", "later0", "l", spec={"instanceSelector": {}})
     fleet.workspace("root:later", "later0")
     eventually(lambda: decided(fleet, key) == sync_target_key("later0", "t"))
+
+
+def test_a_placement_deleted_before_its_decision_is_durable_binds_nothing(
+    fleet: Any, loops: Loops, eventually: Any
+) -> None:
+    key = declare(fleet, "west")
+    loops.gate.clear()
+    loops.start()
+    eventually(loops.waiting.is_set)
+    fleet.delete(key)
+    eventually(lambda: loops.informer.reached == fleet.store.revision())
+    loops.gate.set()
+    eventually(lambda: loops.durable)
+    eventually(lambda: not loops.placements.busy())
+    assert loops.bindings.roles("shop0", "web") == {}
+
+
+def test_a_look_before_the_event_of_the_deletion_keeps_the_reason(fleet: Any, loops: Loops, eventually: Any) -> None:
+    key = declare(fleet, "west")
+    loops.start()
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    loops.informer.stop()
+    at = fleet.store.revision()
+    fleet.delete(key)
+    loops.placements.look(key)
+    eventually(lambda: not loops.placements.busy())
+    late = Informer(fleet.store)
+    late.on(frozenset({key.resource}), loops.placements.placement_changed)
+    late.start(at)
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.WITHDRAWN})
+    late.stop()
 
 
 def test_a_deleted_placement_withdraws_and_a_relabelled_namespace_does_not(
