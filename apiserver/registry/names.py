@@ -5,6 +5,7 @@ Each check gives the reasons why a text will not do, [] if it will. Which rule a
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import secrets
 from collections.abc import Callable
@@ -124,10 +125,22 @@ def cron_job(name: str) -> list[str]:
     return dns_subdomain(name) + (["must be no more than 52 characters"] if len(name) > 52 else [])
 
 
+def ip_address(name: str) -> list[str]:
+    """Names that are addresses, written as Kubernetes writes them (RFC 5952)."""
+    try:
+        canonical = str(ipaddress.ip_address(name))
+    except ValueError:
+        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    return [] if canonical == name else [f'must be in canonical form ("{canonical}")']
+
+
 _RULES: dict[str, Check] = {
+    "apiservices.apiregistration.k8s.io": path_segment,
+    "certificatesigningrequests.certificates.k8s.io": path_segment,
     "clusterrolebindings.rbac.authorization.k8s.io": path_segment,
     "clusterroles.rbac.authorization.k8s.io": path_segment,
     "cronjobs.batch": cron_job,
+    "ipaddresses.networking.k8s.io": ip_address,
     "namespaces": dns_label,
     "rolebindings.rbac.authorization.k8s.io": path_segment,
     "roles.rbac.authorization.k8s.io": path_segment,

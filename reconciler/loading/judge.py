@@ -16,7 +16,7 @@ from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key, storage_name
 from apiserver.registry import strategy
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.kinds import workspace_builtins
+from apiserver.registry.kinds import KUBERNETES, builtins_of, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
 from apiserver.storage.protocol import Note, Put, Record, Store
 from reconciler.layout.manifest import Manifest
@@ -30,7 +30,7 @@ from reconciler.loading.render import Declared, Renderer
 from reconciler.loading.sources import Sources, shipped
 from reconciler.loading.trees import Trees
 from reconciler.loading.world import CONSUMERS, EXPORTS, PROVIDED, World
-from reconciler.plan import apis, computed, types
+from reconciler.plan import apis, bootstrap, computed, types
 from reconciler.plan.problem import Problem
 from reconciler.plan.summary import Summary
 
@@ -73,10 +73,9 @@ class Judge:
         )
         gathered.problems.extend(case.problems)
         gathered.problems.extend(self._type_problems(case, gathered, kind))
-        extra = shipped(computed.default_binding(record.cluster, path, name) for path, name in kind.bindings)
         if not record.served:
             record = replace(record, type=str(kind.ref), builtins=kind.builtins)
-        content = self._contents.examine(case, record, gathered, extra)
+        content = self._contents.examine(case, record, gathered, shipped(_brought(record, kind)))
         if content.problems and not gathered.complete:
             # All errors with their lines, the same ones whenever somebody looks.
             return self.judge(replace(case, forced=True))
@@ -233,8 +232,8 @@ class Judge:
         if case.recorded is not None and stored is None:
             recorded_part = case.recorded.status(declared.key) or {}
             found: Object | None = recorded_part.get("status") or declared.obj.get("status")
-            return found
-        return None
+            return found or _shipped_status(declared)
+        return _shipped_status(declared) if stored is None else None
 
     def _remember_providers(self, case: Case, found: apis.Apis, verdict: Verdict) -> None:
         for path, export in found.providers:
@@ -300,6 +299,20 @@ class Judge:
         text = orjson.dumps(known.as_json())
         verdict.ops.append(write(summary_key(record.cluster), bytes(memoryview(text))))
         verdict.ops.append(write(workspace_key(record.path), record.encode()))
+
+
+def _brought(record: WorkspaceRecord, kind: types.ResolvedType) -> list[Object]:
+    """What the workspace has for being of its type: default bindings, and what a cluster of Kubernetes starts with."""
+    found = [computed.default_binding(record.cluster, path, name) for path, name in kind.bindings]
+    if record.builtins == KUBERNETES:
+        found += bootstrap.objects(builtins_of(record.builtins).groups(), clock.rfc3339(record.origin_time))
+    return found
+
+
+def _shipped_status(declared: Declared) -> Object | None:
+    """The status that an object of Treeplane's own making starts with. Manifests in files never have one."""
+    found: Object | None = None if declared.manifest.path else declared.manifest.value.get("status")
+    return found
 
 
 def _storages(key: Key, record: Record) -> set[str]:

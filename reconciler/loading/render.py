@@ -42,6 +42,11 @@ def key_of(manifest: Manifest, kinds: KindTable, cluster: str) -> Key | None:
     return Key(kind.storage, cluster, namespace, manifest.name)
 
 
+def _declarable(kind: ServedKind, manifest: Manifest) -> bool:
+    """Reviews are not stored, and what can only be read is made by Treeplane alone."""
+    return bool(kind.storage) and ("create" in kind.verbs or not manifest.path)
+
+
 class Renderer:
     """Renders manifests of one workspace. `line` finds where in the file a field stands, asked only for errors."""
 
@@ -53,7 +58,7 @@ class Renderer:
     def render(self, manifest: Manifest) -> tuple[Declared | None, list[Problem]]:
         kind = self.kinds.by_kind(*manifest.gvk)
         key = key_of(manifest, self.kinds, self.cluster)
-        if kind is None or key is None or "create" not in kind.verbs or not kind.storage:
+        if kind is None or key is None or not _declarable(kind, manifest):
             return None, [self._unknown(manifest)]
         if manifest.namespace and not kind.namespaced:
             text = f"{kind.kind} {manifest.name} is cluster-scoped but names the namespace {manifest.namespace}"
