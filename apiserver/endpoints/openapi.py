@@ -1,7 +1,8 @@
-"""OpenAPI v3 as kubectl reads it: a root that names a document for each group and version, each with its hash.
+"""OpenAPI of a world: v3 as a root that names a document for each group and version, and v2 as one document.
 
-A document asked for with its right hash never changes, so clients keep it for a year; with a wrong one they are sent to
-the right one. The root's URLs have no world in front: clients put it there again. v2 is not served.
+A v3 document asked for with its right hash never changes, so clients keep it for a year; with a wrong one they are sent
+to the right one. The root's URLs have no world in front: clients put it there again. v2 is JSON or, for Go clients,
+protobuf; its tag is known without the document, so that asking again costs nothing.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ import orjson
 
 from apiserver.endpoints.errors import NoSuchPath
 from apiserver.endpoints.exchange import JSON, Exchange, Headers
+from apiserver.endpoints.negotiation import choices
 from apiserver.endpoints.paths import Place, Route
 from apiserver.endpoints.realms import World
-from apiserver.model.errors import StatusError
-from apiserver.registry import openapi
+from apiserver.registry import openapi, openapi2
 from apiserver.registry.kindtable import KindTable
 
 _FOREVER: Headers = [(b"cache-control", b"public, immutable, max-age=31536000"), (b"vary", b"Accept")]
 _KEPT = 256
+_PROTOBUF = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_ASK_PROTOBUF = frozenset({_PROTOBUF.decode(), "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"})
 
 
 class Document(NamedTuple):
@@ -32,10 +35,11 @@ _documents: dict[tuple[str, str], Document] = {}
 
 
 async def serve(exchange: Exchange, world: World, place: Place) -> None:
-    """Raises NoSuchPath for a group or version that is not served, StatusError 501 for v2."""
+    """Raises NoSuchPath for a group or version that is not served."""
     kinds = world.kinds()
     if place.route is Route.OPENAPI_V2:
-        raise StatusError(501, "NotImplemented", "OpenAPI v2 is not supported: use /openapi/v3")
+        await _v2(exchange, kinds)
+        return
     if place.route is Route.OPENAPI_V3:
         await _root(exchange, kinds)
         return
@@ -51,6 +55,22 @@ async def serve(exchange: Exchange, world: World, place: Place) -> None:
         await exchange.answer(304, b"", JSON, extra)
         return
     await exchange.answer(200, document.body, JSON, extra)
+
+
+async def _v2(exchange: Exchange, kinds: KindTable) -> None:
+    published = openapi2.published(kinds)
+    wants_protobuf = any(media_type in _ASK_PROTOBUF for media_type, _ in choices(exchange.header(b"accept")))
+    form = _PROTOBUF if wants_protobuf else JSON
+    etag = f'"{published.etag}{"P" if wants_protobuf else ""}"'
+    extra: Headers = [
+        (b"etag", etag.encode()),
+        (b"cache-control", b"no-cache, private"),
+        (b"vary", b"Accept"),
+    ]
+    if etag in exchange.header(b"if-none-match"):
+        await exchange.answer(304, b"", form, extra)
+        return
+    await exchange.answer(200, published.wire() if wants_protobuf else published.json(), form, extra)
 
 
 def _keys(kinds: KindTable) -> dict[str, tuple[str, str]]:

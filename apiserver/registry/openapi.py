@@ -7,7 +7,7 @@ server, and `kubectl explain` goes from path to kind to schema. Pure; caching an
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -21,6 +21,8 @@ Document = dict[str, Any]
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _SCALE = "io.k8s.api.autoscaling.v1.Scale"
+ROOTS = [*(f"{_META}{name}" for name in ("DeleteOptions", "ListMeta", "Status")), OBJECT_META, _SCALE]
+"""Definitions that operations of any kind refer to."""
 _REFERENCES = re.compile(rb'"#/components/schemas/([^"]+)"')
 _JSON = "application/json"
 _PATCHES = ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"]
@@ -58,18 +60,31 @@ def document(kinds: KindTable, group: str, version: str) -> Document:
     paths: Document = {}
     schemas: Document = {}
     for kind in served:
-        name = definition_name(kind)
-        schemas[name] = _schema(kind)
-        if "list" in kind.verbs:
-            schemas[f"{name}List"] = _list_schema(kind, name)
-        paths |= _paths(kind, name)
-    _add_referred(schemas, _roots(served))
+        own = of_kind(kind)
+        paths |= own.paths
+        schemas |= own.schemas
+    add_referred(schemas, _roots(served))
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": f"v{load.kubernetes()['version']}.0"},
         "paths": dict(sorted(paths.items())),
         "components": {"schemas": dict(sorted(schemas.items()))},
     }
+
+
+class OfKind(NamedTuple):
+    """What a document says of one kind: operations by path, its own schemas by name."""
+
+    paths: Document
+    schemas: Document
+
+
+def of_kind(kind: ServedKind) -> OfKind:
+    name = definition_name(kind)
+    schemas = {name: _schema(kind)}
+    if "list" in kind.verbs:
+        schemas[f"{name}List"] = _list_schema(kind, name)
+    return OfKind(_paths(kind, name), schemas)
 
 
 def definition_name(kind: ServedKind) -> str:
@@ -80,11 +95,10 @@ def definition_name(kind: ServedKind) -> str:
 
 
 def _roots(served: list[ServedKind]) -> list[str]:
-    names = [f"{_META}{name}" for name in ("DeleteOptions", "ListMeta", "Status")] + [OBJECT_META]
-    return [*names, _SCALE] if any("scale" in k.subresources for k in served) else names
+    return ROOTS if any("scale" in k.subresources for k in served) else ROOTS[:-1]
 
 
-def _add_referred(schemas: Document, roots: list[str]) -> None:
+def add_referred(schemas: Document, roots: list[str]) -> None:
     """Adds the definitions that are named in `roots` and in `schemas`, and all that they refer to."""
     known = definitions()
     todo = [*roots, *_referred(schemas)]

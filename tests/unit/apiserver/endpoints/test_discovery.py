@@ -57,4 +57,3 @@ def test_openapi(api: Any, run: Any) -> None:
     assert run(api.get("/openapi/v3/apis/nope/v1")).status == 404
     same = run(api.get(f"/clusters/root:shop{url}", if_none_match=document.headers["etag"]))
     assert same.status == 304
-    assert run(api.get("/openapi/v2")).status == 501
