@@ -27,6 +27,11 @@ from reconciler.plan.placement import LEAVING, SYNC_TARGET
 WEST, EAST = sync_target_key("infra0", "west"), sync_target_key("infra0", "east")
 QUICK = TargetSettings(heartbeat=0.05, again=0.05, threshold=0.3, tolerance=0.3, credentials=0.05)
 
+PLACEMENT = {
+    "locationSelectors": [{"matchLabels": {"cloud": "aws"}}],
+    "namespaceSelector": {"matchLabels": {"app": "foo"}},
+}
+
 
 class FakeCluster:
     def __init__(self, name: str) -> None:
@@ -117,12 +122,7 @@ def declare(fleet: Any, *targets: str) -> Key:
         fleet.put("synctargets", "infra0", name, labels={"cloud": "aws"}, spec={})
     fleet.put("locations", "infra0", "aws", labels={"cloud": "aws"}, spec={"instanceSelector": {}})
     fleet.put("namespaces", "shop0", "web", labels={"app": "foo"})
-    spec = {
-        "locationSelectors": [{"matchLabels": {"cloud": "aws"}}],
-        "namespaceSelector": {"matchLabels": {"app": "foo"}},
-        "locationWorkspace": "root:infra",
-    }
-    key: Key = fleet.put("placements", "shop0", "prod", spec=spec)
+    key: Key = fleet.put("placements", "shop0", "prod", spec={**PLACEMENT, "locationWorkspace": "root:infra"})
     return key
 
 
@@ -214,16 +214,21 @@ def test_a_location_workspace_that_appears_later(fleet: Any, loops: Loops, event
 def test_a_placement_deleted_before_its_decision_is_durable_binds_nothing(
     fleet: Any, loops: Loops, eventually: Any
 ) -> None:
-    key = declare(fleet, "west")
-    loops.gate.clear()
+    first = declare(fleet, "west")
     loops.start()
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    fleet.delete(first)
+    eventually(lambda: loops.bindings.standings("shop0") == {})
+    loops.gate.clear()
+    loops.waiting.clear()
+    second = fleet.put("placements", "shop0", "again", spec={**PLACEMENT, "locationWorkspace": "root:infra"})
     eventually(loops.waiting.is_set)
-    fleet.delete(key)
+    assert decided(fleet, second) == WEST
+    fleet.delete(second)
     eventually(lambda: loops.informer.reached == fleet.store.revision())
     loops.gate.set()
-    eventually(lambda: loops.durable)
     eventually(lambda: not loops.placements.busy())
-    assert loops.bindings.roles("shop0", "web") == {}
+    assert loops.bindings.standings("shop0") == {}
 
 
 def test_a_look_before_the_event_of_the_deletion_keeps_the_reason(fleet: Any, loops: Loops, eventually: Any) -> None:
