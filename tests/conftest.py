@@ -1,4 +1,5 @@
-"""What every test may use: `eventually`, which polls a condition with a deadline instead of sleeping.
+"""What every test may use: `eventually`, which polls a condition with a deadline instead of sleeping, and the option
+--update-golden.
 
 Real clusters are the matter of e2e/conftest.py.
 """
@@ -42,6 +43,15 @@ class Eventually:
                 pytest.fail(f"not within {seconds:g} s: {what or 'the condition'}; the last answer was: {last}")
             time.sleep(pause)
             pause = min(pause * 1.5, 0.1)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files anew instead of comparing")
+
+
+@pytest.fixture(scope="session")
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--update-golden"))
 
 
 @pytest.fixture(scope="session")

@@ -85,6 +85,8 @@ class Stepper:
     def everything(self) -> Step:
         """All workspaces of the commit: a first load, or a check of all."""
         self._all = True
+        for _ in self._target.tree.workspaces():
+            pass  # two directories of one path are known once all are seen, and both are held for it
         for directory in self._target.tree.workspaces():
             self._once(directory.path, directory)
         for path in system.shipped_workspaces():

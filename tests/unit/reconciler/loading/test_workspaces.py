@@ -96,6 +96,32 @@ def test_two_directories_of_one_path_are_an_error_of_both(fleet: LoadedFleet) ->
     assert fleet.held() == {}
 
 
+def test_and_so_they_are_in_the_first_commit(empty: LoadedFleet) -> None:
+    other = "workspaces/root/z/a"
+    empty.begin({f"{other}/workspace.yaml": "", f"{other}/more.yaml": configmap("more")})
+    assert len(empty.held()["root:a"]) == 2
+    assert not empty.record("root:a").served
+    assert empty.data("root:b") == {"a": "b"}
+    empty.commit({other: None})
+    assert empty.held() == {}
+    assert empty.data("root:a") == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("tenancy.kcp.io/v1alpha1\nkind: Workspace", "a"),
+        ("tenancy.kcp.io/v1alpha1\nkind: Workspace", "new"),
+        ("core.kcp.io/v1alpha1\nkind: LogicalCluster", "cluster"),
+    ],
+)
+def test_what_the_layout_declares_is_no_manifest(fleet: LoadedFleet, kind: str, name: str) -> None:
+    fleet.commit({"workspaces/root/x.yaml": f"apiVersion: {kind}\nmetadata: {{name: {name}}}\nspec: {{}}\n"})
+    [error] = fleet.held()["root"]
+    assert error.startswith("workspaces/root/x.yaml:1: ")
+    assert set(fleet.held()) == {"root"}
+
+
 def test_a_workspace_yaml_that_goes_alone_holds_the_workspace(fleet: LoadedFleet) -> None:
     fleet.commit({f"{A}/workspace.yaml": None, APP_B: configmap(a="c")})
     [error] = fleet.held()["root:a"]
