@@ -18,14 +18,17 @@ from pathlib import Path
 from apiserver.auth.pki import ensure_keys
 from apiserver.push import listen_push
 from apiserver.registry import tree
+from apiserver.registry.kinds import KUBERNETES
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
 from apiserver.stores import MARKED
+from reconciler.commands.clusterloops import ClusterLoops
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.targets import Kubeconfigs
 from reconciler.controllers.runtime import Informer
+from reconciler.controllers.served import started_with
 from reconciler.controllers.settings import TargetSettings
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import STATUS_BRANCH, read_fleet
@@ -102,7 +105,9 @@ class Reconciler:
         informer = Informer(store)
         standins = StandIns(store, settings.data_dir / "targets", sync=settings.sync_writes)
         standins.load(informer)
+        loops = self._cluster_loops(store, informer)
         informer.start(store.revision())
+        loops.start()
         syncing = self._syncing(store, writer)
         syncing.start()
         watcher = HeadWatcher(settings.source, self._ring)
@@ -115,9 +120,14 @@ class Reconciler:
             stop_listening()
             watcher.stop()
             syncing.stop()
+            loops.stop()
             informer.stop()
             standins.stop()
             writer.stop()
+
+    def _cluster_loops(self, store: Store, informer: Informer) -> ClusterLoops:
+        bundle = ensure_keys(self._settings.keys_dir).ca.read_text()
+        return ClusterLoops(store, informer, started_with(store, KUBERNETES), bundle)
 
     def _syncing(self, store: Store, writer: StatusWriter) -> Syncing:
         declarations = Declarations(store, self._mirror.repository)

@@ -1,0 +1,186 @@
+"""What every cluster's namespaces, roles and definitions get, and where: the loops over a real store's log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from apiserver.model import conditions
+from apiserver.model.keys import Key
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Store
+from reconciler.commands.clusterloops import ClusterLoops
+from reconciler.controllers.aggregation import ROLES, aggregated
+from reconciler.controllers.definitions import DEFINITIONS, judged
+from reconciler.controllers.runtime import Informer
+from reconciler.controllers.served import started_with
+
+SHOP = "shop0"
+BUNDLE = "-----BEGIN CERTIFICATE-----"
+
+
+class World:
+    def __init__(self, store: Store) -> None:
+        self.store, self.objects = store, Objects(store)
+        self._informer = Informer(store)
+        self._loops = ClusterLoops(store, self._informer, lambda cluster: cluster == SHOP, BUNDLE)
+
+    def start(self) -> None:
+        self._informer.start(self.store.revision())
+        self._loops.start()
+
+    def stop(self) -> None:
+        self._informer.stop()
+        self._loops.stop()
+
+    def namespace(self, name: str, cluster: str = SHOP, **metadata: Any) -> Key:
+        key = Key("namespaces", cluster, "", name)
+        self.objects.create(key, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        return key
+
+    def role(self, name: str, **content: Any) -> Key:
+        key = Key(ROLES, SHOP, "", name)
+        metadata = {"labels": content.pop("labels", {})}
+        version = "rbac.authorization.k8s.io/v1"
+        self.objects.create(key, {"apiVersion": version, "kind": "ClusterRole", "metadata": metadata, **content})
+        return key
+
+    def until(self, found: Callable[[], Any]) -> Any:
+        """The first thing that `found` gives, within ten seconds."""
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            what = found()
+            if what:
+                return what
+            time.sleep(0.005)
+        raise AssertionError("it did not come")
+
+
+@pytest.fixture
+def world(store: Store) -> Iterator[World]:
+    made = World(store)
+    yield made
+    made.stop()
+
+
+def root_ca(namespace: str) -> Key:
+    return Key("configmaps", SHOP, namespace, "kube-root-ca.crt")
+
+
+def account(namespace: str, cluster: str = SHOP) -> Key:
+    return Key("serviceaccounts", cluster, namespace, "default")
+
+
+def test_namespaces_that_were_there_and_new_ones_get_an_account_and_the_ca(world: World) -> None:
+    world.namespace("old")
+    world.start()
+    world.namespace("new")
+    for name in ("old", "new"):
+        found = world.until(lambda name=name: world.objects.get(account(name)))
+        assert found["metadata"]["annotations"]["treeplane.dev/origin"] == "runtime"
+        found = world.until(lambda name=name: world.objects.get(root_ca(name)))
+        assert found["data"] == {"ca.crt": BUNDLE}
+
+
+def test_other_clusters_and_namespaces_that_go_get_nothing(world: World) -> None:
+    world.namespace("going", deletionTimestamp="2026-01-01T00:00:00Z")
+    world.namespace("elsewhere", "other")
+    world.start()
+    world.namespace("last")
+    world.until(lambda: world.objects.get(account("last")))
+    world.until(lambda: world.objects.get(root_ca("last")))
+    assert world.objects.get(account("going")) is None
+    assert world.objects.get(root_ca("going")) is None
+    assert world.objects.get(account("elsewhere", "other")) is None
+
+
+def test_both_come_back_when_they_are_deleted(world: World) -> None:
+    world.namespace("a")
+    world.start()
+    for key in (account("a"), root_ca("a")):
+        first = world.until(lambda key=key: world.objects.get(key))
+        world.objects.delete(key)
+        again = world.until(lambda key=key: world.objects.get(key))
+        assert again["metadata"]["uid"] != first["metadata"]["uid"]
+
+
+def test_a_changed_ca_is_put_right(world: World) -> None:
+    world.namespace("a")
+    world.start()
+    world.until(lambda: world.objects.get(root_ca("a")))
+    world.objects.update(root_ca("a"), lambda obj: {**obj, "data": {"ca.crt": "mine", "more": "x"}})
+    world.until(lambda: world.objects.get(root_ca("a"))["data"] == {"ca.crt": BUNDLE})
+
+
+READ = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+LIST = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
+BY_LABEL = {"clusterRoleSelectors": [{"matchLabels": {"into": "all"}}]}
+
+
+def test_rules_follow_the_roles_that_are_selected(world: World) -> None:
+    whole = world.role("all", aggregationRule=BY_LABEL)
+    world.role("a", labels={"into": "all"}, rules=[READ])
+    world.start()
+    world.until(lambda: world.objects.get(whole).get("rules") == [READ])
+    added = world.role("b", labels={"into": "all"}, rules=[READ, LIST])
+    world.until(lambda: world.objects.get(whole).get("rules") == [READ, LIST])
+    world.objects.delete(added)
+    world.until(lambda: world.objects.get(whole).get("rules") == [READ])
+
+
+def test_aggregation_leaves_out_the_role_itself_and_what_is_not_selected() -> None:
+    def role(name: str, **content: Any) -> dict[str, Any]:
+        return {"metadata": {"name": name, "labels": {"into": "all"}}, **content}
+
+    whole = role("all", aggregationRule=BY_LABEL, rules=[LIST])
+    other = {"metadata": {"name": "other"}, "rules": [LIST]}
+    assert aggregated(whole, [whole, other, role("a", rules=[READ])]) == [READ]
+
+
+def definition(plural: str, kind: str, group: str = "example.io") -> dict[str, Any]:
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+def established(obj: dict[str, Any] | None) -> bool:
+    return conditions.is_true(((obj or {}).get("status") or {}).get("conditions"), "Established")
+
+
+def test_a_definition_is_established_and_another_of_its_kind_waits_for_it_to_go(world: World) -> None:
+    world.start()
+    first, second = (Key(DEFINITIONS, SHOP, "", f"{p}.example.io") for p in ("widgets", "gadgets"))
+    world.objects.create(first, definition("widgets", "Widget"))
+    world.until(lambda: established(world.objects.get(first)))
+    world.objects.create(second, definition("gadgets", "Widget"))
+    found = world.until(lambda: (world.objects.get(second) or {}).get("status"))
+    accepted = conditions.get(found["conditions"], "NamesAccepted")
+    assert accepted is not None
+    assert '"Widget" is already in use' in accepted["message"]
+    assert not established(world.objects.get(second))
+    world.objects.delete(first)
+    world.until(lambda: established(world.objects.get(second)))
+
+
+def test_names_are_those_of_one_group() -> None:
+    one, other = definition("widgets", "Widget"), definition("widgets", "Widget", "example.com")
+    status = judged(other, [one, other], "2026-01-01T00:00:00Z")
+    assert conditions.is_true(status["conditions"], "Established")
+
+
+def test_clusters_are_told_by_the_kinds_they_started_with(fleet: Any) -> None:
+    fleet.workspace("root:lab", "lab0", builtins="Kubernetes")
+    serves = started_with(fleet.store, "Kubernetes")
+    assert [serves(c) for c in ("lab0", "shop0", "nowhere")] == [True, False, False]
