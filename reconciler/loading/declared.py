@@ -10,6 +10,7 @@ from collections import OrderedDict
 
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
+from apiserver.registry.kinds import kubernetes_kind
 from apiserver.storage.protocol import Store
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.sources import Sources
@@ -37,9 +38,11 @@ class Declarations:
         """Of the workspace at `path`. False also where that cannot be told."""
         fleet = tree.fleet(self._store)
         record = tree.workspace_at(self._store, path)
-        if not fleet.commit or record is None:
+        if not fleet.commit:
             return False
-        kind = self._catalog.kinds(record.cluster).preferred(group, resource)
+        # Of a workspace that is gone only Kubernetes' own kinds can still be told.
+        served = self._catalog.kinds(record.cluster).preferred(group, resource) if record else None
+        kind = served or next(filter(None, (kubernetes_kind(group, resource, v) for v in ("v1", "v2"))), None)
         if kind is None:
             return False
         wanted = (group, kind.kind, namespace, name)
