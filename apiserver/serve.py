@@ -9,8 +9,12 @@ import gc
 import socket
 
 from apiserver.app import App
+from apiserver.auth.accounts import Accounts, Issuer
 from apiserver.auth.authn import Authenticator
+from apiserver.auth.keys import Keys
+from apiserver.auth.pki import Signer
 from apiserver.auth.rbac import Authorizer
+from apiserver.endpoints.homes import homes
 from apiserver.endpoints.kube import KubernetesAPI
 from apiserver.endpoints.targets import EmbeddedTargets
 from apiserver.registry.builtin import target_builtins
@@ -22,7 +26,7 @@ from apiserver.worker import server
 
 def serve(settings: ServerSettings, listener: socket.socket, parent: int | None) -> None:
     """Open the stores, answer requests, return when stopped. Raises what opening them raises."""
-    authenticator = Authenticator(settings.token_auth_file)
+    signer = Signer(Keys(settings.keys_dir))
     store = open_main_store(settings)
     authorizer = Authorizer(store)
     inert = target_builtins()
@@ -32,7 +36,11 @@ def serve(settings: ServerSettings, listener: socket.socket, parent: int | None)
         lambda directory: open_target_store(settings, directory),
         lambda target: Catalog(target, inert),
     )
-    kubernetes = KubernetesAPI(store, Catalog(store), authenticator, authorizer, settings, targets)
+    catalog = Catalog(store)
+    issuer = Issuer(settings.service_account_issuer, (settings.service_account_issuer,))
+    accounts = Accounts(signer, issuer, homes(store, catalog, targets))
+    authenticator = Authenticator(settings.token_auth_file, accounts, anonymous=settings.anonymous)
+    kubernetes = KubernetesAPI(store, catalog, authenticator, authorizer, settings, targets, accounts)
     app = App(settings, store, authenticator, authorizer, kubernetes)
     # What is there now stays: the garbage collector need not look at it again.
     gc.collect()

@@ -31,6 +31,21 @@ class ServerSettings:
     token_auth_file: Path | None = None
     """Static tokens in kube-apiserver's CSV format: token,user,uid,"group1,group2"."""
 
+    service_account_issuer: str = "https://kcp.default.svc"
+    """What ServiceAccount tokens name as their issuer, and the audience of those that ask for none."""
+
+    anonymous: bool = False
+    """Whether requests without credentials are let in, as user system:anonymous in group system:unauthenticated."""
+
+    max_requests: int = 600
+    """How many requests one worker answers at a time; more get 429. Watches and system:masters do not count."""
+
+    max_requests_per_user: int = 200
+    """How many of them may be one user's."""
+
+    request_seconds: int = 60
+    """How long a request other than a watch may take; then it gets 504."""
+
     git_dir: Path | None = None
     """The bare repository that is served at /git/fleet.git; None: none is hosted."""
 

@@ -1,19 +1,21 @@
-"""Who a request comes from: a client certificate, else a bearer token. Anonymous requests are refused.
+"""Who a request comes from: a client certificate, else a bearer token. Others are refused, or anonymous if that is on.
 
 Called by the endpoints with the ASGI scope. The TLS protocol (apiserver/tls.py) has verified the certificate and left
-its names in `scope["extensions"]["tls"]`; static tokens are read by tokens.py. Impersonation is impersonation.py's.
+its names in `scope["extensions"]["tls"]`; static tokens are read by tokens.py, ServiceAccounts' verified by
+accounts.py. Impersonation is impersonation.py's.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from apiserver.auth.accounts import Accounts
 from apiserver.auth.tokens import TokenFile
-from apiserver.auth.user import AUTHENTICATED, User
+from apiserver.auth.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
 from apiserver.model.errors import unauthorized
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -22,15 +24,25 @@ Headers = Iterable[tuple[bytes, bytes]]
 _SUBPROTOCOL = "base64url.bearer.authorization.k8s.io."
 
 
-class Authenticator:
-    """Turns a request into a User. `token_file` None: client certificates only."""
+_ANONYMOUS = User(ANONYMOUS, (UNAUTHENTICATED,))
 
-    def __init__(self, token_file: Path | None = None) -> None:
-        """Raises OSError or ValueError where the token file cannot be read: better at the start than at a request."""
+
+class Authenticator:
+    """Turns a request into a User."""
+
+    def __init__(
+        self, token_file: Path | None = None, accounts: Accounts | None = None, *, anonymous: bool = False
+    ) -> None:
+        """What is None is not asked. `anonymous`: requests without credentials are let in, as `system:anonymous`.
+
+        Raises OSError or ValueError where the token file cannot be read: better at the start than at a request.
+        """
         self._tokens = TokenFile(token_file) if token_file else None
+        self._accounts = accounts
+        self._anonymous = anonymous
 
     def authenticate(self, scope: dict[str, Any], *, basic: bool = False) -> User:
-        """The user, always in group system:authenticated. Raises StatusError 401.
+        """The user, in group system:authenticated unless anonymous. Raises StatusError 401.
 
         `scope["extensions"]["tls"]` is {"user": str, "groups": [str]} or None. `basic`: take the password of a Basic
         header as the token, for git, which knows no other way to send one.
@@ -39,10 +51,24 @@ class Authenticator:
         if peer and peer["user"]:
             return authenticated(User(peer["user"], tuple(peer["groups"])))
         token = _bearer(scope["headers"]) or _subprotocol_token(scope) or (_password(scope["headers"]) if basic else "")
-        user = self._tokens.user(token) if self._tokens and token else None
-        if user is None:
-            raise unauthorized()
-        return authenticated(user)
+        if token:
+            found = self.review(token)
+            if found is not None:
+                return found[0]
+        elif self._anonymous and not basic and not _has_credentials(scope["headers"]):
+            return _ANONYMOUS
+        raise unauthorized()
+
+    def review(self, token: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]] | None:
+        """Whose bearer token a text is, and for which of `audiences` it is good (none asked for: the server's own);
+        None if it is nobody's or good for none of them."""
+        user = self._tokens.user(token) if self._tokens else None
+        if user is not None:
+            # A token that names no audience is meant for the server.
+            own = self._accounts.issuer.audiences if self._accounts else ()
+            good = [a for a in audiences or own if a in own]
+            return (authenticated(user), good) if good or not audiences else None
+        return self._accounts.authenticate(token, audiences) if self._accounts else None
 
 
 def authenticated(user: User) -> User:
@@ -58,6 +84,10 @@ def _credentials(headers: Headers, scheme: bytes) -> bytes:
             found, _, rest = value.strip().partition(b" ")
             return rest.strip() if found.lower() == scheme else b""
     return b""
+
+
+def _has_credentials(headers: Headers) -> bool:
+    return any(name == b"authorization" for name, _ in headers)
 
 
 def _bearer(headers: Headers) -> str:

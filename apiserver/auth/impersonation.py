@@ -14,10 +14,31 @@ from urllib.parse import unquote
 from apiserver.auth.authn import Headers, authenticated
 from apiserver.auth.denial import denial
 from apiserver.auth.scopes import CLUSTER_NAME, SCOPES
-from apiserver.auth.user import MASTERS, SERVICE_ACCOUNTS, Attributes, Decision, User
+from apiserver.auth.user import (
+    ANONYMOUS,
+    AUTHENTICATED,
+    MASTERS,
+    SERVICE_ACCOUNT_PREFIX,
+    SERVICE_ACCOUNTS,
+    SYNCERS,
+    UNAUTHENTICATED,
+    Attributes,
+    Decision,
+    User,
+)
 from apiserver.model.errors import StatusError, bad_request
 
-SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
+PRIVILEGED = frozenset(
+    {
+        MASTERS,
+        SYNCERS,
+        "system:kcp:admin",
+        "system:kcp:external-logical-cluster-admin",
+        "system:kcp:logical-cluster-admin",
+        "system:kcp:tenancy:workspace-bootstrapper",
+    }
+)
+"""Groups with rights beyond a workspace: RBAC of one cannot hand them out."""
 _EXTRA = b"impersonate-extra-"
 _AUTHENTICATION = "authentication.k8s.io"
 
@@ -42,8 +63,7 @@ def impersonated(user: User, headers: Headers, cluster: str, authorize: Callable
         decision = authorize(attributes)
         if not decision.allowed:
             raise denial(user, attributes, decision.reason)
-    if MASTERS in asked.groups and not user.is_master:
-        # RBAC of one workspace cannot hand out what passes every check in all of them.
+    if not user.is_master and PRIVILEGED.intersection(asked.groups).difference(user.groups):
         raise StatusError(403, "Forbidden", "impersonation is not allowed for the requestor", {})
     extra, groups = dict(asked.extra), asked.groups
     if asked.name.startswith(SERVICE_ACCOUNT_PREFIX):
@@ -52,7 +72,16 @@ def impersonated(user: User, headers: Headers, cluster: str, authorize: Callable
             groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{_account(asked.name)[0]}")
     if not user.is_master:
         extra[SCOPES] = (*extra.get(SCOPES, ()), *user.extra.get(SCOPES, ()), f"cluster:{cluster}")
-    return authenticated(User(asked.name, groups, asked.uid, extra))
+    return _grouped(User(asked.name, groups, asked.uid, extra))
+
+
+def _grouped(user: User) -> User:
+    """In one of the two groups that tell users from nobody."""
+    if AUTHENTICATED in user.groups or UNAUTHENTICATED in user.groups:
+        return user
+    if user.name == ANONYMOUS:
+        return User(user.name, (*user.groups, UNAUTHENTICATED), user.uid, user.extra)
+    return authenticated(user)
 
 
 def _asked(headers: Headers) -> _Asked | None:

@@ -1,12 +1,14 @@
-"""The certificates of one fleet: a CA, the server's certificate, and client certificates for the admin and the syncer.
+"""The certificates of one fleet (a CA, the server's, clients' for the admin and the syncer) and its signatures.
 
-Called once by `up` before the first worker starts. The only module that imports `cryptography`. Files in the keys
-directory: `ca`, `server`, `admin`, `syncer`, each as `.crt` (PEM, the leaf alone) and `.key` (PEM, PKCS#8). What is
-there and still good is kept, so that a restored backup of the directory keeps every issued kubeconfig valid.
+`ensure_keys` is called once by `up` before the first worker starts; what is there and still good is kept, so that a
+restored backup of the directory keeps every issued kubeconfig valid. `Signer` is used by jwt.py. The only module that
+imports `cryptography`; which file holds what is keys.py's.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import ipaddress
 import socket
 from collections.abc import Iterable
@@ -18,9 +20,11 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from apiserver.auth.files import locked, private_directory, write_private
+from apiserver.auth.keys import Keys, KeysError, Pair
 from apiserver.auth.user import MASTERS, SYNCERS
 
 CA_LIFETIME = timedelta(days=3650)
@@ -29,45 +33,10 @@ RENEW_BEFORE = timedelta(days=30)
 ADMIN = "treeplane-admin"
 SYNCER = "system:treeplane:syncer"
 _BACKDATE = timedelta(minutes=5)
+_HALF = 32
+"""Bytes of each of the two numbers of a P-256 signature, and of each coordinate of a point."""
 
-
-class KeysError(Exception):
-    """The keys directory cannot be used as it is; the message says what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A certificate and its key, by path."""
-
-    certificate: Path
-    key: Path
-
-
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """The keys directory once `ensure_keys` has run."""
-
-    directory: Path
-
-    def pair(self, name: str) -> Pair:
-        return Pair(self.directory / f"{name}.crt", self.directory / f"{name}.key")
-
-    @property
-    def ca(self) -> Path:
-        """The CA's certificate."""
-        return self.directory / "ca.crt"
-
-    @property
-    def server(self) -> Pair:
-        return self.pair("server")
-
-    @property
-    def admin(self) -> Pair:
-        return self.pair("admin")
-
-    @property
-    def syncer(self) -> Pair:
-        return self.pair("syncer")
+__all__ = ["Keys", "KeysError", "Pair", "Signer", "ensure_keys", "issue_client"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +75,55 @@ def ensure_keys(directory: Path, hosts: Iterable[str] = ()) -> Keys:
         ):
             if not _good(authority, keys.pair(wanted.name), wanted):
                 _issue(authority, keys.pair(wanted.name), wanted)
+        if not keys.service_accounts.exists():
+            _new_key(keys.service_accounts)
     return keys
+
+
+class Signer:
+    """Signs with ECDSA over P-256 and SHA-256 (ES256), as JOSE writes it: two numbers of 32 bytes."""
+
+    def __init__(self, keys: Keys) -> None:
+        """Raises KeysError where a key cannot be read, OSError where there is none."""
+        self._key = _read_key(keys.service_accounts)
+        public = [self._key.public_key(), *(_read_key(p).public_key() for p in keys.retired_service_accounts)]
+        self._public = {_key_id(key): key for key in public}
+        self.key_id = next(iter(self._public))
+
+    def sign(self, data: bytes) -> bytes:
+        r, s = decode_dss_signature(self._key.sign(data, ec.ECDSA(hashes.SHA256())))
+        return r.to_bytes(_HALF, "big") + s.to_bytes(_HALF, "big")
+
+    def verify(self, key_id: str, data: bytes, signature: bytes) -> bool:
+        """Whether `signature` is one of `data` by the key of that id. Takes about 80 µs."""
+        key = self._public.get(key_id)
+        if key is None or len(signature) != 2 * _HALF:
+            return False
+        r, s = int.from_bytes(signature[:_HALF], "big"), int.from_bytes(signature[_HALF:], "big")
+        try:
+            key.verify(encode_dss_signature(r, s), data, ec.ECDSA(hashes.SHA256()))
+        except InvalidSignature:
+            return False
+        return True
+
+    def public_keys(self) -> list[dict[str, str]]:
+        """As JSON Web Keys, the signing one first."""
+        return [_as_jwk(key_id, key) for key_id, key in self._public.items()]
+
+
+def _key_id(key: ec.EllipticCurvePublicKey) -> str:
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return _base64url(hashlib.sha256(key.public_bytes(serialization.Encoding.DER, form)).digest())
+
+
+def _as_jwk(key_id: str, key: ec.EllipticCurvePublicKey) -> dict[str, str]:
+    at = key.public_numbers()
+    x, y = (_base64url(number.to_bytes(_HALF, "big")) for number in (at.x, at.y))
+    return {"use": "sig", "kty": "EC", "kid": key_id, "crv": "P-256", "alg": "ES256", "x": x, "y": y}
+
+
+def _base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def issue_client(directory: Path, name: str, common_name: str, organizations: Iterable[str] = ()) -> Pair:

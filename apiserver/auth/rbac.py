@@ -15,7 +15,8 @@ import orjson
 
 from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_BINDINGS
 from apiserver.auth.policy import Objects, Policy, compile_policy
-from apiserver.auth.scopes import in_scope, is_own_service_account
+from apiserver.auth.rules import Rule
+from apiserver.auth.scopes import identities, in_scope, is_own_service_account
 from apiserver.auth.user import Attributes, Decision, User
 from apiserver.model.keys import storage_name
 from apiserver.model.paths import WILDCARD
@@ -54,8 +55,10 @@ class Rules:
 class Authorizer:
     """Over one store: the fleet's, or an embedded target's. Safe from every thread."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, home: str = "") -> None:
+        """`home`: what ServiceAccounts' tokens and scopes call this world, if not by its clusters' names."""
         self._store = store
+        self._home = home
         self._policies: dict[str, Policy] = {}
         self._lock = threading.Lock()
         self._marked = -1
@@ -63,7 +66,8 @@ class Authorizer:
 
     def authorize(self, cluster: str, user: User, attributes: Attributes) -> Decision:
         """`cluster` is a logical cluster name, `target`, or `*` (for system:masters only)."""
-        user = in_scope(user, cluster)
+        home = self._home or cluster
+        user = in_scope(user, home)
         if user.is_master:
             return _MASTERS
         if cluster == WILDCARD:
@@ -71,31 +75,39 @@ class Authorizer:
         policy = self._policy(cluster)
         if not self._has_access(policy, cluster, user):
             return _NO_ACCESS
-        grant = policy.granted(user, attributes)
-        return Decision(True, grant.origin) if grant else _NO_RULE
+        for identity in identities(user, home):
+            grant = policy.granted(identity, attributes)
+            if grant is not None:
+                return Decision(True, grant.origin)
+        return _NO_RULE
 
     def rules(self, cluster: str, user: User, namespace: str) -> Rules:
         """All that `user` may do in `namespace` and at the cluster scope."""
-        user = in_scope(user, cluster)
         found = Rules([], [])
-        if cluster == WILDCARD:
-            return found
-        policy = self._policy(cluster)
-        if not (user.is_master or self._has_access(policy, cluster, user)):
-            return found
-        grants = [grant for grant in policy.grants(user) if grant.namespace in ("", namespace)]
-        for rule in dict.fromkeys(rule for grant in grants for rule in grant.rules):
+        for rule in self.granted_rules(cluster, user, namespace):
             if rule.resources:
                 found.resource_rules.append(rule.as_resource_rule())
             if rule.urls:
                 found.url_rules.append(rule.as_url_rule())
         return found
 
-    @staticmethod
-    def _has_access(policy: Policy, cluster: str, user: User) -> bool:
-        if cluster == TARGET or is_own_service_account(user, cluster):
+    def granted_rules(self, cluster: str, user: User, namespace: str) -> tuple[Rule, ...]:
+        """The rules in force for `user` in `namespace` (""; at the cluster scope), each once."""
+        home = self._home or cluster
+        user = in_scope(user, home)
+        if cluster == WILDCARD:
+            return ()
+        policy = self._policy(cluster)
+        if not (user.is_master or self._has_access(policy, cluster, user)):
+            return ()
+        grants = [grant for identity in identities(user, home) for grant in policy.grants(identity)]
+        return tuple(dict.fromkeys(r for grant in grants if grant.namespace in ("", namespace) for r in grant.rules))
+
+    def _has_access(self, policy: Policy, cluster: str, user: User) -> bool:
+        home = self._home or cluster
+        if cluster == TARGET or is_own_service_account(user, home):
             return True
-        return policy.has_access(user)
+        return any(policy.has_access(identity) for identity in identities(user, home))
 
     def _policy(self, cluster: str) -> Policy:
         marked = self._store.marked()

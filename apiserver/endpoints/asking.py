@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from apiserver.auth.accounts import Accounts
 from apiserver.auth.user import User
 from apiserver.endpoints.exchange import Exchange
 from apiserver.endpoints.paths import Place
@@ -24,8 +25,10 @@ class Asking:
     world: World
     place: Place
     kind: ServedKind
-    token_user: Callable[[str], User | None]
-    """Whose bearer token a text is, for TokenReview."""
+    review_token: Callable[[str, Sequence[str]], tuple[User, list[str]] | None]
+    """Whose bearer token a text is and for which audiences, for TokenReview."""
+    accounts: Accounts | None
+    """Who issues ServiceAccount tokens."""
 
     @property
     def view(self) -> View:

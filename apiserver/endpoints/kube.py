@@ -8,18 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from apiserver.auth.accounts import Accounts
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
 from apiserver.auth.impersonation import impersonated
+from apiserver.auth.scopes import home_of, in_scope
 from apiserver.auth.user import Attributes, Decision, User
 from apiserver.endpoints import discovery, openapi, reads, writes
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
+from apiserver.endpoints.issuer import issuer
 from apiserver.endpoints.options import check_timeout
 from apiserver.endpoints.paths import Place, Route, Scope, parse
-from apiserver.endpoints.realms import Judge, Kinds, Realm, Realms, Targets, World, fleet, loading, unserved
+from apiserver.endpoints.realms import (
+    TARGET_PREFIX,
+    Judge,
+    Kinds,
+    Realm,
+    Realms,
+    Targets,
+    World,
+    fleet,
+    loading,
+    unserved,
+)
 from apiserver.endpoints.scale import get_scale
 from apiserver.endpoints.sockets import SocketExchange
 from apiserver.endpoints.version import server_version
@@ -48,9 +62,12 @@ class KubernetesAPI:
         authorizer: Judge,
         settings: ServerSettings,
         targets: Targets,
+        accounts: Accounts | None = None,
     ) -> None:
+        """`accounts` None: this server issues no ServiceAccount tokens."""
         self.settings = settings
         self._authenticator = authenticator
+        self._accounts = accounts
         self._realms = Realms(Realm(store, catalog, authorizer), targets)
         self._writes = Writes(self._realms.main.store)
 
@@ -78,9 +95,10 @@ class KubernetesAPI:
     async def _serve(self, exchange: Exchange) -> None:
         place = parse(exchange.path)
         user = self._authenticator.authenticate(exchange.scope)  # type: ignore[arg-type]
+        if user.extra:
+            place = _at_home(exchange.path, place, home_of(user))
         world = self._world(exchange, place, user)
-        judge = world.realm.authorizer
-        user = impersonated(user, exchange.headers, world.name, lambda a: judge.authorize(world.name, user, a))
+        user = self._acting(exchange, world, user)
         verb = _verb(exchange, place)
         decision = self._authorize(world, user, attributes(place, verb))
         self._check_served(exchange, world, place, decision)
@@ -101,12 +119,12 @@ class KubernetesAPI:
                 raise
             raise denial(user, attributes(place, _verb(exchange, place)), "access denied") from None
 
-    def _token_user(self, token: str) -> User | None:
-        scope = {"headers": [(b"authorization", b"Bearer " + token.encode())]}
-        try:
-            return self._authenticator.authenticate(scope)
-        except StatusError:
-            return None
+    @staticmethod
+    def _acting(exchange: Exchange, world: World, user: User) -> User:
+        """Who the caller is in this world, and whom it acts for."""
+        judge = world.realm.authorizer
+        user = impersonated(user, exchange.headers, world.identity, lambda a: judge.authorize(world.name, user, a))
+        return in_scope(user, world.identity) if user.extra else user
 
     @staticmethod
     def _authorize(world: World, user: User, asked: Attributes) -> Decision:
@@ -131,7 +149,7 @@ class KubernetesAPI:
         kind = kind_of(world, place)
         if kind.deprecated and kind.deprecation_warning:
             exchange.warnings.append(kind.deprecation_warning)
-        asking = Asking(exchange, user, world, place, kind, self._token_user)
+        asking = Asking(exchange, user, world, place, kind, self._authenticator.review, self._accounts)
         if verb in ("get", "list", "watch"):
             await _reader(asking, verb)(asking)
             return
@@ -147,6 +165,8 @@ class KubernetesAPI:
                 await health(exchange, place, self._realms)
             case Route.SERVER_VERSION:
                 await server_version(exchange)
+            case Route.ISSUER | Route.JWKS:
+                await issuer(exchange, place, self._accounts, self.settings.url)
             case Route.OPENAPI_V2 | Route.OPENAPI_V3 | Route.OPENAPI_DOCUMENT:
                 await openapi.serve(exchange, world, place)
             case Route.INDEX | Route.API | Route.APIS | Route.GROUP | Route.VERSION:
@@ -155,6 +175,15 @@ class KubernetesAPI:
                 raise StatusError(501, "NotImplemented", "metrics are the server's, at /metrics: no workspace has any")
             case _:
                 raise NoSuchPath
+
+
+def _at_home(path: str, place: Place, home: str) -> Place:
+    """A ServiceAccount that names no world means its own: programs in a Pod know the server's address alone."""
+    if not home or path.startswith(("/clusters/", "/targets/")):
+        return place
+    if home.startswith(TARGET_PREFIX):
+        return place._replace(scope=Scope.TARGET, world=home.removeprefix(TARGET_PREFIX))
+    return place._replace(world=home)
 
 
 def _verb(exchange: Exchange, place: Place) -> str:

@@ -40,6 +40,8 @@ class Route(Enum):
     SERVER_VERSION = "server version"
     HEALTH = "health"
     METRICS = "metrics"
+    ISSUER = "issuer"
+    JWKS = "keys of the issuer"
     NOWHERE = "nowhere"
 
 
@@ -64,6 +66,7 @@ class Place(NamedTuple):
 
 
 HEALTH = frozenset({"healthz", "livez", "readyz"})
+JWKS = "/openid/v1/jwks"
 _FIXED = {
     "": Route.INDEX,
     "/api": Route.API,
@@ -72,6 +75,8 @@ _FIXED = {
     "/openapi/v2": Route.OPENAPI_V2,
     "/openapi/v3": Route.OPENAPI_V3,
     "/metrics": Route.METRICS,
+    "/.well-known/openid-configuration": Route.ISSUER,
+    JWKS: Route.JWKS,
 }
 
 

@@ -30,6 +30,7 @@ from apiserver.storage.protocol import Store
 
 TARGET_CLUSTER = "target"
 """The logical cluster of every key in an embedded target's store."""
+TARGET_PREFIX = "target:"
 
 
 class Kinds(Protocol):
@@ -68,12 +69,19 @@ class Targets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """`cluster`: logical cluster name, None for every workspace. `record`: the workspace's, None in other worlds."""
+    """`cluster`: logical cluster name, None for every workspace. `record`: the workspace's, None in other worlds.
+    `target`: `<workspace path>:<name>` of an embedded sync target."""
 
     realm: Realm
     scope: Scope
     cluster: str | None
     record: WorkspaceRecord | None = None
+    target: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What no other world is called: ServiceAccounts' tokens and scopes name it so."""
+        return f"{TARGET_PREFIX}{self.target}" if self.target else self.name
 
     @property
     def path(self) -> str:
@@ -133,7 +141,7 @@ class Realms:
             if not fleet(self.main).loaded:
                 raise loading(fleet(self.main))
             raise _unknown(f'embedded sync target "{world}" not found')
-        return World(realm, Scope.TARGET, TARGET_CLUSTER)
+        return World(realm, Scope.TARGET, TARGET_CLUSTER, target=world)
 
     def _workspace(self, name: str) -> World:
         store = self.main.store

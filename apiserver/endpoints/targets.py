@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from apiserver.auth.rbac import Authorizer
-from apiserver.endpoints.realms import Kinds, Realm
+from apiserver.endpoints.realms import TARGET_PREFIX, Kinds, Realm
 from apiserver.model.keys import Key
 from apiserver.registry.tree import workspace_key
 from apiserver.storage.protocol import Store
@@ -44,7 +44,8 @@ class EmbeddedTargets:
             found = self._realms.get(key)
             if found is None:
                 store = self._open(self._directory / key)
-                found = self._realms[key] = Realm(store, self._catalog(store), Authorizer(store))
+                authorizer = Authorizer(store, f"{TARGET_PREFIX}{key}")
+                found = self._realms[key] = Realm(store, self._catalog(store), authorizer)
             return found
 
     def end_watches(self) -> None:

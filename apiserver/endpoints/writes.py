@@ -21,6 +21,7 @@ from apiserver.endpoints.negotiation import OBJECT, negotiate
 from apiserver.endpoints.patching import patcher
 from apiserver.endpoints.paths import Scope
 from apiserver.endpoints.realms import fleet
+from apiserver.endpoints.token_requests import request_token
 from apiserver.endpoints.write_options import write_options
 from apiserver.model import marks
 from apiserver.model.errors import (
@@ -66,6 +67,9 @@ class Writes:
             if verb != "create":
                 raise method_not_allowed()
             await reviews.review(asking)
+            return
+        if subresource == "token" and verb == "create":
+            await request_token(asking)
             return
         if verb not in kind.verbs and not subresource:
             raise method_not_allowed()

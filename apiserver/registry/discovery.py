@@ -13,7 +13,12 @@ from apiserver.registry.kinds import KindTable, ServedKind
 
 Document = dict[str, Any]
 
+_SUBRESOURCE_KINDS = {
+    "scale": ("autoscaling", "v1", "Scale"),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
+}
 _SUBRESOURCE_VERBS = ["get", "patch", "update"]
+_OTHER_VERBS = {"finalize": ["update"], "token": ["create"]}
 
 
 def api_versions() -> Document:
@@ -75,11 +80,11 @@ def aggregated(kinds: KindTable, *, core: bool) -> Document:
 
 def subresource_kind(kind: ServedKind, subresource: str) -> tuple[str, str, str]:
     """Group, version and kind of what a subresource answers with."""
-    return ("autoscaling", "v1", "Scale") if subresource == "scale" else (kind.group, kind.version, kind.kind)
+    return _SUBRESOURCE_KINDS.get(subresource, (kind.group, kind.version, kind.kind))
 
 
 def subresource_verbs(subresource: str) -> list[str]:
-    return ["update"] if subresource == "finalize" else _SUBRESOURCE_VERBS
+    return _OTHER_VERBS.get(subresource, _SUBRESOURCE_VERBS)
 
 
 def storage_version_hash(kind: ServedKind) -> str:

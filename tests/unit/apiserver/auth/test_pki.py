@@ -16,7 +16,8 @@ def contents(directory: Path) -> dict[str, bytes]:
 def test_makes_every_pair_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
     keys = pki.ensure_keys(tmp_path / "keys", ["10.1.2.3", "api.example.org"])
     first = contents(keys.directory)
-    assert sorted(first) == sorted(f"{n}.{e}" for n in ("ca", "server", "admin", "syncer") for e in ("crt", "key"))
+    pairs = [f"{n}.{e}" for n in ("ca", "server", "admin", "syncer") for e in ("crt", "key")]
+    assert sorted(first) == sorted([*pairs, "service-accounts.key"])
     pki.ensure_keys(tmp_path / "keys", ["10.1.2.3", "api.example.org"])
     assert contents(keys.directory) == first
 

@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
+from apiserver.auth.accounts import Accounts, Issuer
+from apiserver.auth.pki import Signer, ensure_keys
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import AUTHENTICATED, MASTERS, User
+from apiserver.endpoints.homes import homes
 from apiserver.endpoints.kube import KubernetesAPI
 from apiserver.endpoints.realms import Realm
 from apiserver.model.errors import unauthorized
@@ -49,16 +52,25 @@ class Reply(NamedTuple):
 
 
 class Callers:
-    """Stands in for the Authenticator: `authorization: Bearer ann` is ann; without one, an administrator."""
+    """Stands in for the Authenticator: `authorization: Bearer ann` is ann; without one, an administrator.
+    ServiceAccount tokens are what they are."""
+
+    def __init__(self) -> None:
+        self.accounts: Accounts | None = None
 
     def authenticate(self, scope: Any, *, basic: bool = False) -> User:
         for name, value in scope["headers"]:
             if name == b"authorization":
-                user = value.decode().removeprefix("Bearer ")
-                if user == "nobody":
+                found = self.review(value.decode().removeprefix("Bearer "))
+                if found is None:
                     raise unauthorized()
-                return User(user, (AUTHENTICATED,))
+                return found[0]
         return User("admin", (MASTERS, AUTHENTICATED))
+
+    def review(self, token: str, audiences: Any = ()) -> tuple[User, list[str]] | None:
+        if token.count(".") == 2 and self.accounts:
+            return self.accounts.authenticate(token, audiences)
+        return None if token == "nobody" else (User(token, (AUTHENTICATED,)), list(audiences))
 
 
 class OneTarget:
@@ -149,16 +161,20 @@ class API:
     def __init__(self, directory: Path) -> None:
         self.store: Store = open_store(directory / "store", marked=MARKED, sync=False)
         self.target: Store = open_store(directory / "edge", marked=MARKED, sync=False)
-        realm = Realm(self.target, Catalog(self.target, target_builtins()), Authorizer(self.target))
+        realm = Realm(self.target, Catalog(self.target, target_builtins()), Authorizer(self.target, "target:root:edge"))
         settings = ServerSettings(directory, directory / "keys")
-        authorizer = Authorizer(self.store)
+        targets, catalog, callers = OneTarget(realm), Catalog(self.store), Callers()
+        issuer = Issuer("https://kcp.default.svc", ("https://kcp.default.svc",))
+        signer = Signer(ensure_keys(directory / "keys"))
+        callers.accounts = Accounts(signer, issuer, homes(self.store, catalog, targets))
         self.app = KubernetesAPI(
             self.store,
-            Catalog(self.store),
-            Callers(),
-            authorizer,
+            catalog,
+            callers,  # type: ignore[arg-type]
+            Authorizer(self.store),
             settings,
-            OneTarget(realm),  # type: ignore[arg-type]
+            targets,
+            callers.accounts,
         )
         self.hub = self.app._realms.main.hub
 

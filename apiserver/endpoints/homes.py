@@ -1,0 +1,20 @@
+"""Where the ServiceAccounts of a world are: by what tokens call it, its store. Wired in by serve.py."""
+
+from __future__ import annotations
+
+from apiserver.auth.accounts import Home, Homes
+from apiserver.endpoints.realms import TARGET_CLUSTER, TARGET_PREFIX, Kinds, Targets
+from apiserver.storage.protocol import Store
+
+
+def homes(store: Store, catalog: Kinds, targets: Targets) -> Homes:
+    """A workspace's accounts are in `store`; an embedded target's in its own."""
+
+    def home(identity: str) -> Home | None:
+        if not identity.startswith(TARGET_PREFIX):
+            return Home(store, identity, catalog.kinds(identity))
+        workspace, _, name = identity.removeprefix(TARGET_PREFIX).rpartition(":")
+        realm = targets.realm(workspace, name) if workspace else None
+        return Home(realm.store, TARGET_CLUSTER, realm.catalog.kinds(TARGET_CLUSTER)) if realm else None
+
+    return home
