@@ -126,7 +126,7 @@ class SyncTargets:
             status["conditions"] = conditions.merged(status.get("conditions"), told)
             now = conditions.get(status["conditions"], "Ready")
             if now is not None and now["status"] == "True":
-                if was is None or was["status"] != "True":
+                if was is None or was["status"] != "True" or "lastSyncerHeartbeatTime" not in status:
                     status["lastSyncerHeartbeatTime"] = now["lastTransitionTime"]
                 if heart.served is not None:
                     status["syncedResources"] = synced_resources(heart.served, self.offered(obj))
