@@ -7,13 +7,13 @@ an aggregation rule are resolved here, so that no controller has to write them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from apiserver.auth.bootstrap import CLUSTER_ROLES
+from apiserver.auth.bootstrap import CLUSTER_ROLES, RBAC_GROUP
 from apiserver.auth.rules import Rule, compiled
-from apiserver.auth.user import Attributes, User
+from apiserver.auth.user import SERVICE_ACCOUNT_PREFIX, Attributes, User
 from apiserver.model.selectors import from_object
 
 Manifest = dict[str, Any]
@@ -25,11 +25,13 @@ _REMEMBERED = 1024
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Rules in force for a subject. `namespace` "": everywhere. `origin` says which binding, for the reason."""
+    """Rules in force for a subject. `namespace` "": everywhere. `origin` says which binding, for the reason.
+    `missing`: the role that the binding names in vain; the rules are none then."""
 
     rules: tuple[Rule, ...]
     namespace: str
     origin: str
+    missing: str = ""
 
     def covers(self, asked: Attributes) -> bool:
         if self.namespace and (asked.path or asked.namespace != self.namespace):
@@ -64,6 +66,11 @@ class Policy:
         """The first grant that covers the request."""
         return next((grant for grant in self.grants(user) if grant.covers(asked)), None)
 
+    def missing(self, user: User, namespace: str) -> list[str]:
+        """What is wrong with the bindings of `user` that count in `namespace`."""
+        found = [g.missing for g in self.grants(user) if g.missing and g.namespace in ("", namespace)]
+        return list(dict.fromkeys(found))
+
     def has_access(self, user: User) -> bool:
         """Whether `user` is let into the workspace at all; remembered, since every request asks."""
         key = user.name, user.groups
@@ -78,18 +85,18 @@ class Policy:
         kind, name = subject.get("kind"), subject.get("name")
         if not name:
             return
-        if kind == "Group":
-            self.groups.setdefault(name, []).append(grant)
-        elif kind == "User":
-            self.users.setdefault(name, []).append(grant)
+        if kind in ("Group", "User"):
+            index = self.groups if kind == "Group" else self.users
+            index.setdefault(name, []).append(replace(grant, origin=f'{grant.origin} to {kind} "{name}"'))
         elif kind == "ServiceAccount":
             namespace = subject.get("namespace") or grant.namespace
             if namespace:
-                self.users.setdefault(f"system:serviceaccount:{namespace}:{name}", []).append(grant)
+                granted = replace(grant, origin=f'{grant.origin} to {kind} "{name}/{namespace}"')
+                self.users.setdefault(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}", []).append(granted)
 
 
 def compile_policy(objects: Objects, shipped_bindings: Iterable[Manifest]) -> Policy:
-    """Bindings to a role that does not exist grant nothing."""
+    """Bindings to a role that does not exist grant nothing, and say so."""
     policy, roles = Policy(), _Roles(objects)
     for binding in (*shipped_bindings, *objects.cluster_role_bindings):
         _bind(policy, roles, binding, "")
@@ -107,31 +114,46 @@ def _bind(policy: Policy, roles: _Roles, binding: Manifest, namespace: str) -> N
         rules = roles.role(namespace, name)
     else:
         return
-    if not rules:
+    missing = "" if rules is not None else f'{kind.lower()}.{RBAC_GROUP} "{name}" not found'
+    if not rules and not missing:
         return
-    called = f"{namespace}/{binding['metadata']['name']}" if namespace else binding["metadata"]["name"]
+    called = f"{binding['metadata']['name']}/{namespace}" if namespace else binding["metadata"]["name"]
     origin = f'RBAC: allowed by {"RoleBinding" if namespace else "ClusterRoleBinding"} "{called}" of {kind} "{name}"'
     for subject in binding.get("subjects") or ():
-        policy.add(subject, Grant(rules, namespace, origin))
+        policy.add(subject, Grant(rules or (), namespace, origin, missing))
 
 
 class _Roles:
-    """Rules of roles by name, each compiled once."""
+    """Rules of roles by name, each compiled once; None for a role that does not exist."""
 
     def __init__(self, objects: Objects) -> None:
         self._roles = {(r["metadata"]["namespace"], r["metadata"]["name"]): r for r in objects.roles}
         self._own = {r["metadata"]["name"]: r for r in objects.cluster_roles}
         self._done: dict[str, tuple[Rule, ...]] = {}
 
-    def role(self, namespace: str, name: str) -> tuple[Rule, ...]:
-        return compiled(self._roles.get((namespace, name), {}).get("rules"))
+    def role(self, namespace: str, name: str) -> tuple[Rule, ...] | None:
+        found = self._roles.get((namespace, name))
+        return compiled(found.get("rules")) if found is not None else None
 
-    def cluster_role(self, name: str) -> tuple[Rule, ...]:
+    def cluster_role(self, name: str) -> tuple[Rule, ...] | None:
+        if name not in CLUSTER_ROLES and name not in self._own:
+            return None
         if not self._own:
-            return _shipped(name) if name in CLUSTER_ROLES else ()
+            return _shipped(name)
         if name not in self._done:
             self._done[name] = _rules_of(name, self._own)
         return self._done[name]
+
+
+def role_rules(objects: Objects, kind: str, namespace: str, name: str) -> list[Manifest] | None:
+    """The rules of a Role or ClusterRole as objects have them, aggregated ones collected; None if there is none."""
+    if kind == "Role":
+        roles = [r for r in objects.roles if (r["metadata"]["namespace"], r["metadata"]["name"]) == (namespace, name)]
+        return list(roles[0].get("rules") or ()) if roles else None
+    own = {r["metadata"]["name"]: r for r in objects.cluster_roles}
+    if name not in CLUSTER_ROLES and name not in own:
+        return None
+    return [rule for role in _collect(name, own, set()) for rule in role.get("rules") or ()]
 
 
 @cache
@@ -141,11 +163,12 @@ def _shipped(name: str) -> tuple[Rule, ...]:
 
 
 def _rules_of(name: str, own: dict[str, Manifest]) -> tuple[Rule, ...]:
-    return tuple(dict.fromkeys(_collect(name, own, set())))
+    return tuple(dict.fromkeys(rule for role in _collect(name, own, set()) for rule in compiled(role.get("rules"))))
 
 
-def _collect(name: str, own: dict[str, Manifest], seen: set[str]) -> Iterator[Rule]:
-    """Of the shipped role and the workspace's own of that name; `seen` ends circles of aggregation."""
+def _collect(name: str, own: dict[str, Manifest], seen: set[str]) -> Iterator[Manifest]:
+    """The roles whose rules count: the shipped one and the workspace's own of that name, or what they aggregate. `seen`
+    ends circles."""
     if name in seen:
         return
     seen.add(name)
@@ -153,7 +176,7 @@ def _collect(name: str, own: dict[str, Manifest], seen: set[str]) -> Iterator[Ru
         if role is None:
             continue
         if role.get("aggregationRule") is None:
-            yield from compiled(role.get("rules"))
+            yield role
             continue
         for selected in _selected(role["aggregationRule"], own):
             yield from _collect(selected, own, seen)

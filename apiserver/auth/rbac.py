@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_BINDINGS
-from apiserver.auth.policy import Objects, Policy, compile_policy
+from apiserver.auth.policy import Objects, Policy, compile_policy, role_rules
 from apiserver.auth.rules import Rule
 from apiserver.auth.scopes import identities, in_scope, is_own_service_account
 from apiserver.auth.user import Attributes, Decision, User
@@ -43,13 +43,19 @@ _FAR = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The status of a SelfSubjectRulesReview."""
+    """The status of a SelfSubjectRulesReview. `errors`: why it is not complete."""
 
     resource_rules: list[dict[str, list[str]]]
     url_rules: list[dict[str, list[str]]]
+    errors: list[str]
 
     def as_json(self) -> dict[str, Any]:
-        return {"resourceRules": self.resource_rules, "nonResourceRules": self.url_rules, "incomplete": False}
+        found = {
+            "resourceRules": self.resource_rules,
+            "nonResourceRules": self.url_rules,
+            "incomplete": bool(self.errors),
+        }
+        return {**found, "evaluationError": _aggregate(self.errors)} if self.errors else found
 
 
 class Authorizer:
@@ -79,12 +85,15 @@ class Authorizer:
             grant = policy.granted(identity, attributes)
             if grant is not None:
                 return Decision(True, grant.origin)
-        return _NO_RULE
+        missing = self._missing(policy, user, home, attributes.namespace)
+        return Decision(False, f"RBAC: {_aggregate(missing)}") if missing else _NO_RULE
 
     def rules(self, cluster: str, user: User, namespace: str) -> Rules:
         """All that `user` may do in `namespace` and at the cluster scope."""
-        found = Rules([], [])
-        for rule in self.granted_rules(cluster, user, namespace):
+        rules = self.granted_rules(cluster, user, namespace)
+        missing = self._missing(self._policy(cluster), user, self._home or cluster, namespace) if rules else []
+        found = Rules([], [], missing)
+        for rule in rules:
             if rule.resources:
                 found.resource_rules.append(rule.as_resource_rule())
             if rule.urls:
@@ -102,6 +111,15 @@ class Authorizer:
             return ()
         grants = [grant for identity in identities(user, home) for grant in policy.grants(identity)]
         return tuple(dict.fromkeys(r for grant in grants if grant.namespace in ("", namespace) for r in grant.rules))
+
+    def role_rules(self, cluster: str, kind: str, namespace: str, name: str) -> list[dict[str, Any]] | None:
+        """The rules of a Role or ClusterRole as it stands in the store; None if there is none of that name."""
+        return role_rules(self._objects(cluster), kind, namespace, name)
+
+    @staticmethod
+    def _missing(policy: Policy, user: User, home: str, namespace: str) -> list[str]:
+        user = in_scope(user, home)
+        return [text for identity in identities(user, home) for text in policy.missing(identity, namespace)]
 
     def _has_access(self, policy: Policy, cluster: str, user: User) -> bool:
         home = self._home or cluster
@@ -153,9 +171,15 @@ class Authorizer:
         return {change.key.cluster for change in changes if change.key.resource in _RESOURCES}
 
     def _compile(self, cluster: str) -> Policy:
+        return compile_policy(self._objects(cluster), TARGET_BINDINGS if cluster == TARGET else CLUSTER_ROLE_BINDINGS)
+
+    def _objects(self, cluster: str) -> Objects:
         cluster_roles, roles, cluster_role_bindings, role_bindings = (
             [orjson.loads(record.value) for record in self._store.scan(resource, cluster).records]
             for resource in _RESOURCES
         )
-        objects = Objects(cluster_roles, roles, cluster_role_bindings, role_bindings)
-        return compile_policy(objects, TARGET_BINDINGS if cluster == TARGET else CLUSTER_ROLE_BINDINGS)
+        return Objects(cluster_roles, roles, cluster_role_bindings, role_bindings)
+
+
+def _aggregate(errors: list[str]) -> str:
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"

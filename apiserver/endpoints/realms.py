@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 from apiserver.auth.rbac import Rules
+from apiserver.auth.rules import Rule
 from apiserver.auth.user import Attributes, Decision, User
 from apiserver.endpoints.everywhere import Everywhere
 from apiserver.endpoints.hub import Hub
@@ -45,6 +46,10 @@ class Judge(Protocol):
     def authorize(self, cluster: str, user: User, attributes: Attributes) -> Decision: ...
 
     def rules(self, cluster: str, user: User, namespace: str) -> Rules: ...
+
+    def granted_rules(self, cluster: str, user: User, namespace: str) -> tuple[Rule, ...]: ...
+
+    def role_rules(self, cluster: str, kind: str, namespace: str, name: str) -> list[dict[str, Any]] | None: ...
 
 
 class Realm:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import orjson
 
 from apiserver.admission.writes import POLICIES
+from apiserver.auth.escalation import guard
 from apiserver.endpoints import bodies, bulk, reviews, scale
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
@@ -145,6 +146,7 @@ class Writes:
         gone = await self.run(lambda: bulk.delete_all(at, keys, options))
         await asking.exchange.answer(200, bulk.as_list(asking.kind, gone, at.store.revision()))
 
+    vet = guard(world.realm.authorizer, cluster, asking.user, asking.kind)
 
 def collection(asking: Asking) -> Collection:
     """What a write is done to, with the write policy of its world."""
@@ -152,12 +154,13 @@ def collection(asking: Asking) -> Collection:
     cluster = world.cluster or ""
     kinds = world.realm.catalog.kinds(cluster)
     if world.scope is Scope.TARGET or world.record is None:
-        return Collection(world.realm.store, asking.kind, kinds, cluster)
+        return Collection(world.realm.store, asking.kind, kinds, cluster, vet=vet)
     writes = world.record.writes or fleet(world.realm).writes
     if writes not in POLICIES:
         raise StatusError(501, "NotImplemented", f"writes are {writes} here, which is not supported yet")
     return Collection(
         world.realm.store,
+        vet=vet,
         asking.kind,
         kinds,
         cluster,

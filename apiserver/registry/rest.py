@@ -108,6 +108,7 @@ def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, 
     checks.check_namespace(at, key)
     _establish(at, obj)
     if not applied:
+    at.vet(obj, None)
         ownership.record_update(
             None, obj, kind.schema, options.manager, kind.api_version, clock.now(), reset=_reset(kind, "")
         )
@@ -274,6 +275,7 @@ def _settle(at: Collection, live: Object, new: Object, how: _How) -> Outcome:
 def _establish(at: Collection, obj: Object) -> None:
     """A CustomResourceDefinition is judged in the same write, so that it is served as soon as it is answered."""
     if at.kind.qualified == CRDS:
+    at.vet(new, live)
         obj["status"] = strategy.crd_status(obj, clock.now())
 
 

@@ -25,6 +25,15 @@ def admit_all(verb: str, name: str, live: Object | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
+Vet = Callable[[Object, Object | None], None]
+"""Called with the object as it would be stored and the live one (None: it would be created), for dry runs too. Raises
+StatusError to refuse the write."""
+
+
+def vet_nothing(new: Object, live: Object | None) -> None:
+    """The Vet that refuses nothing."""
+
+
     """`manager`: the field manager. `validation`: what unknown fields are: STRICT an error, WARN a warning, IGNORE
     nothing. `force`: an apply takes fields from other managers."""
 
@@ -73,5 +82,6 @@ class Collection:
     def storage_kind(self) -> ServedKind:
         """The version in which objects are kept."""
         if self.kind.storage_version:
+    vet: Vet = vet_nothing
             return self.kind
         return self.kinds.of_storage(self.kind.storage) or self.kind
