@@ -43,9 +43,7 @@ COMPUTED = frozenset(
 )
 """Resources whose status follows from git, those without one, and Secrets, of which nothing is ever written."""
 
-_ALIVE = frozenset(
-    {"lastHeartbeatTime", "lastProbeTime", "lastUpdateTime", "lastSyncerHeartbeatTime", "resourceVersion"}
-)
+_ALIVE = frozenset({"lastHeartbeatTime", "lastSyncerHeartbeatTime", "resourceVersion"})
 _MARKS = frozenset({marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN})
 
 

@@ -52,11 +52,11 @@ def test_heartbeats_are_left_out_at_any_depth() -> None:
     status = {
         "lastSyncerHeartbeatTime": "2026-01-01T00:00:00Z",
         "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "x", "lastTransitionTime": "y"}],
-        "deep": {"lastUpdateTime": "x", "kept": 1},
+        "deep": {"lastHeartbeatTime": "x", "lastUpdateTime": "y", "lastProbeTime": None, "kept": 1},
     }
     assert written(deployment(status=status))["status"] == {
         "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "y"}],
-        "deep": {"kept": 1},
+        "deep": {"lastUpdateTime": "y", "lastProbeTime": None, "kept": 1},
     }
 
 
