@@ -105,10 +105,10 @@ def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, 
     causes = strategy.prepare_create(kind, obj)
     if causes:
         raise invalid(kind.kind, kind.group, name, causes)
+    at.vet(obj, None)
     checks.check_namespace(at, key)
     _establish(at, obj)
     if not applied:
-    at.vet(obj, None)
         ownership.record_update(
             None, obj, kind.schema, options.manager, kind.api_version, clock.now(), reset=_reset(kind, "")
         )
@@ -261,6 +261,7 @@ def _settle(at: Collection, live: Object, new: Object, how: _How) -> Outcome:
     causes = settle(kind, live, new)
     if causes:
         raise invalid(kind.kind, kind.group, live["metadata"]["name"], causes)
+    at.vet(new, live)
     new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
     if not how.subresource:
         _establish(at, new)
@@ -275,7 +276,6 @@ def _settle(at: Collection, live: Object, new: Object, how: _How) -> Outcome:
 def _establish(at: Collection, obj: Object) -> None:
     """A CustomResourceDefinition is judged in the same write, so that it is served as soon as it is answered."""
     if at.kind.qualified == CRDS:
-    at.vet(new, live)
         obj["status"] = strategy.crd_status(obj, clock.now())
 
 

@@ -23,8 +23,6 @@ def admit_all(verb: str, name: str, live: Object | None) -> None:
     """The Admit that refuses nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
 Vet = Callable[[Object, Object | None], None]
 """Called with the object as it would be stored and the live one (None: it would be created), for dry runs too. Raises
 StatusError to refuse the write."""
@@ -34,6 +32,8 @@ def vet_nothing(new: Object, live: Object | None) -> None:
     """The Vet that refuses nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
     """`manager`: the field manager. `validation`: what unknown fields are: STRICT an error, WARN a warning, IGNORE
     nothing. `force`: an apply takes fields from other managers."""
 
@@ -77,11 +77,11 @@ class Collection:
     marks: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, str] = field(default_factory=dict)
     admit: Admit = admit_all
+    vet: Vet = vet_nothing
 
     @property
     def storage_kind(self) -> ServedKind:
         """The version in which objects are kept."""
         if self.kind.storage_version:
-    vet: Vet = vet_nothing
             return self.kind
         return self.kinds.of_storage(self.kind.storage) or self.kind
