@@ -36,6 +36,9 @@ class Internal:
     FLEET = "~fleet"
     """Key(FLEET, "", "", ""): what is being loaded and served."""
 
+    NODE_PORTS = "~nodeports"
+    """Key(NODE_PORTS, <logical cluster>, "", <port>): [namespace, name] of the Service that holds the port."""
+
 
 def storage_name(group: str, resource: str, identity: str = "") -> str:
     """The store's name of a resource (see Key.resource)."""

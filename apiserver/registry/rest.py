@@ -23,14 +23,14 @@ from apiserver.model.errors import (
     not_found,
 )
 from apiserver.model.keys import Key
-from apiserver.registry import codec, strategy
+from apiserver.registry import allocation, codec, strategy
 from apiserver.registry import rest_checks as checks
 from apiserver.registry.conversion import completed, convert, stored
 from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOptions
 from apiserver.registry.served import ServedKind
 from apiserver.schema import ownership
 from apiserver.schema.defaults import copy_json
-from apiserver.storage.protocol import NEVER, Conflict, Delete, Put
+from apiserver.storage.protocol import NEVER, Conflict, Delete, Op, Put
 
 _ATTEMPTS = 20
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
@@ -113,16 +113,26 @@ def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, 
             None, obj, kind.schema, options.manager, kind.api_version, clock.now(), reset=_reset(kind, "")
         )
     _identify(at, obj)
-    if at.store.get(key) is not None:
-        raise already_exists(kind.resource, kind.group, name)
-    if options.dry_run:
-        return Outcome(obj, created=True, warnings=warnings)
-    value = _stored(at, obj)
-    try:
-        [revision] = at.store.write(Put(key, value, NEVER)).result()
-    except Conflict:
-        raise already_exists(kind.resource, kind.group, name) from None
-    return Outcome(_at_revision(obj, revision), created=True, warnings=warnings)
+    for _ in range(_ATTEMPTS):
+        if at.store.get(key) is not None:
+            break
+        made, also = _allocated(at, key, None, obj)
+        if options.dry_run:
+            return Outcome(made, created=True, warnings=warnings)
+        try:
+            [revision, *_] = at.store.write(Put(key, _stored(at, made), NEVER), *also).result()
+        except Conflict:
+            continue
+        return Outcome(_at_revision(made, revision), created=True, warnings=warnings)
+    raise already_exists(kind.resource, kind.group, name)
+
+
+def _allocated(at: Collection, key: Key, live: Object | None, obj: Object) -> tuple[Object, list[Op]]:
+    """The object with what its cluster allocates, and the operations that go with its write."""
+    if not allocation.allocates(at.kinds, at.kind.storage):
+        return obj, []
+    made = copy_json(obj)
+    return made, allocation.settle(at.store, key, live, made)
 
 
 def update(
@@ -235,7 +245,7 @@ def _replace(at: Collection, key: Key, change: Change, how: _How) -> Outcome:
         new = change(_live(kind, record.value, record.revision))
         checks.check_revision(kind, key, live, new)
         outcome = _settle(at, live, new, how)
-        new = outcome.obj
+        new, also = _allocated(at, key, live, outcome.obj)
         if _content(new) == _content(live):
             return Outcome(live, warnings=outcome.warnings)
         gone = checks.finished(new)
@@ -243,7 +253,7 @@ def _replace(at: Collection, key: Key, change: Change, how: _How) -> Outcome:
             return Outcome(new, removed=gone, warnings=outcome.warnings)
         op = Delete(key, record.revision) if gone else Put(key, _stored(at, new), record.revision)
         try:
-            [revision] = at.store.write(op).result()
+            [revision, *_] = at.store.write(op, *also).result()
         except Conflict:
             continue
         return Outcome(_at_revision(new, revision), removed=gone, warnings=outcome.warnings)

@@ -58,8 +58,9 @@ def unknown_fields(kind: ServedKind, obj: Object) -> list[str]:
     return sorted(found)
 
 
-def prepare(kind: ServedKind, obj: Object) -> list[Cause]:
+def prepare(kind: ServedKind, obj: Object, old: Object | None = None) -> list[Cause]:
     """Makes `obj` what would be stored, in place, and gives all its field errors; with errors it may be half done.
+    `old`: what a client updates, so that it need not send everything again.
 
     Drops unknown fields, sets apiVersion, kind and defaults, normalises (Secret.stringData, quantities), validates
     name, metadata, schema and the kind's own rules. Doing it twice is doing it once.
@@ -78,6 +79,8 @@ def prepare(kind: ServedKind, obj: Object) -> list[Cause]:
         return causes + wrong
     behaviour = behaviour_of(kind.qualified)
     behaviour.default(obj)
+    if old is not None:
+        behaviour.carry(old, obj)
     return causes + behaviour.check(obj)
 
 
@@ -125,7 +128,9 @@ def prepare_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
     _keep_identity(old, new)
     if "status" in kind.subresources:
         _take(new, old, "status")
-    causes = prepare(kind, new)
+    if kind.qualified == "namespaces":
+        _take(new, old, "spec")  # its finalizers, which have a subresource of their own
+    causes = prepare(kind, new, old)
     if causes:
         return causes
     causes = _finalizers(old, new) + behaviour_of(kind.qualified).check_update(old, new)

@@ -6,7 +6,7 @@ Only called for the difference of two fully read commits (see steps): absence al
 from __future__ import annotations
 
 from apiserver.model import paths
-from apiserver.model.keys import Key
+from apiserver.model.keys import Internal, Key
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary_key, workspace_key
 from apiserver.storage.protocol import Delete, Op, Store
@@ -16,7 +16,8 @@ from reconciler.plan.computed import WORKSPACES
 def remove(store: Store, catalog: Catalog, record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Op]:
     """The operations that delete a workspace with all of its objects, its record last."""
     ops: list[Op] = []
-    for storage in sorted({k.storage for k in catalog.kinds(record.cluster).all() if k.storage}):
+    kept = {k.storage for k in catalog.kinds(record.cluster).all() if k.storage}
+    for storage in sorted({*kept, Internal.NODE_PORTS}):
         ops.extend(Delete(r.key) for r in store.scan(storage, record.cluster).records)
     if parent is not None:
         ops.append(Delete(Key(WORKSPACES, parent.cluster, "", paths.base(record.path))))

@@ -18,6 +18,10 @@ def _nothing(obj: Object) -> None:  # noqa: ARG001
     return
 
 
+def _carries_nothing(old: Object, new: Object) -> None:  # noqa: ARG001
+    return
+
+
 def _no_errors(*objects: Object) -> list[Cause]:  # noqa: ARG001
     return []
 
@@ -27,12 +31,14 @@ class Behaviour:
     """Of one kind. All get objects whose JSON types are right.
 
     `default` fills in, in place, and doing it twice is doing it once; `check` gives the errors of an object by itself;
-    `check_update(old, new)` those of a change.
+    `check_update(old, new)` those of a change. `carry(old, new)` comes between them and puts into an update, in place,
+    what clients need not send again.
     """
 
     default: Callable[[Object], None] = _nothing
     check: Callable[[Object], list[Cause]] = _no_errors
     check_update: Callable[[Object, Object], list[Cause]] = _no_errors
+    carry: Callable[[Object, Object], None] = _carries_nothing
 
 
 def fill(obj: Object, **values: Any) -> None:

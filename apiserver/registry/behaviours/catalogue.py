@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apiserver.registry.behaviours import data, definitions, limits, networking, own, pods, rbac, workloads
+from apiserver.registry.behaviours import data, definitions, limits, networking, own, pods, rbac, services, workloads
 from apiserver.registry.behaviours.base import Behaviour
 
 _BEHAVIOURS: dict[str, Behaviour] = {
@@ -13,6 +13,7 @@ _BEHAVIOURS: dict[str, Behaviour] = {
     **own.BEHAVIOURS,
     **pods.BEHAVIOURS,
     **rbac.BEHAVIOURS,
+    **services.BEHAVIOURS,
     **workloads.BEHAVIOURS,
 }
 _NONE = Behaviour()

@@ -1,4 +1,4 @@
-"""Service, Endpoints, EndpointSlice, Ingress, NetworkPolicy. Addresses and node ports are allocated elsewhere."""
+"""Endpoints, EndpointSlice, Ingress, NetworkPolicy."""
 
 from __future__ import annotations
 
@@ -7,65 +7,7 @@ from apiserver.registry import names
 from apiserver.registry.behaviours.base import Behaviour, Object, fill, one_of, port_number
 from apiserver.schema import messages
 
-_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-
-
-def service_default(obj: Object) -> None:
-    spec = obj.setdefault("spec", {})
-    fill(spec, sessionAffinity="None", type="ClusterIP")
-    if spec["sessionAffinity"] == "ClientIP":
-        affinity = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
-        affinity.setdefault("timeoutSeconds", 10800)
-    for port in spec.get("ports") or ():
-        port["protocol"] = port.get("protocol") or "TCP"
-        if port.get("targetPort") in (None, 0, ""):
-            port["targetPort"] = port.get("port")
-    if spec.get("clusterIP"):
-        spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    if spec["type"] in ("NodePort", "LoadBalancer"):
-        spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
-    if spec["type"] != "ExternalName":
-        fill(spec, internalTrafficPolicy="Cluster", ipFamilyPolicy="SingleStack")
-    if spec["type"] == "LoadBalancer":
-        spec.setdefault("allocateLoadBalancerNodePorts", True)
-
-
-def service_check(obj: Object) -> list[Cause]:
-    spec = obj["spec"]
-    causes = one_of("spec.type", spec["type"], _TYPES)
-    causes += one_of("spec.sessionAffinity", spec["sessionAffinity"], ("ClientIP", "None"))
-    ports = spec.get("ports") or []
-    if not ports and spec["type"] != "ExternalName" and spec.get("clusterIP") != "None":
-        causes.append(messages.required("spec.ports"))
-    if spec["type"] == "ExternalName":
-        name = spec.get("externalName") or ""
-        causes += [messages.invalid("spec.externalName", name, m) for m in names.dns_subdomain(name.rstrip("."))]
-    seen: set[str] = set()
-    used: set[tuple[object, object]] = set()
-    for index, port in enumerate(ports):
-        path = f"spec.ports[{index}]"
-        causes += _service_port(path, port, len(ports) > 1, seen)
-        key = (port.get("port"), port["protocol"])
-        if key in used:
-            causes.append(messages.duplicate(path, {k: v for k, v in port.items() if k in ("port", "protocol")}))
-        used.add(key)
-    return causes
-
-
-def _service_port(path: str, port: Object, named: bool, seen: set[str]) -> list[Cause]:
-    name = port.get("name") or ""
-    causes = []
-    if named and not name:
-        causes.append(messages.required(f"{path}.name"))
-    elif name:
-        causes += [messages.invalid(f"{path}.name", name, m) for m in names.dns_label(name)]
-        if name in seen:
-            causes.append(messages.duplicate(f"{path}.name", name))
-        seen.add(name)
-    causes += port_number(f"{path}.port", port.get("port") or 0)
-    causes += one_of(f"{path}.protocol", port["protocol"], _PROTOCOLS)
-    return causes + port_number(f"{path}.targetPort", port.get("targetPort"))
 
 
 def endpoints_default(obj: Object) -> None:
@@ -168,5 +110,4 @@ BEHAVIOURS = {
     "ingressclasses.networking.k8s.io": Behaviour(ingress_class_default),
     "ingresses.networking.k8s.io": Behaviour(check=ingress_check),
     "networkpolicies.networking.k8s.io": Behaviour(network_policy_default, network_policy_check),
-    "services": Behaviour(service_default, service_check),
 }

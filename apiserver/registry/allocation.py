@@ -1,0 +1,241 @@
+"""What a Service gets from its cluster: addresses and node ports, each held by one Service of the cluster at a time.
+
+Called by rest.py before it writes a Service, and by the loop that heals what came another way. The answer is operations
+that go into the Service's own transaction, so that an address is never given twice and never given without its Service.
+An address is held by an IPAddress object, a node port by a record of Treeplane's own. Whoever wants one that a Service
+held which is gone, or does not claim it any more, takes it over: nothing has to be released for that.
+
+Only where the cluster serves IPAddresses. A workload Service that a workspace binds is allocated for where it runs.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from apiserver.model.errors import Cause, invalid
+from apiserver.model.keys import Internal, Key
+from apiserver.registry import codec
+from apiserver.registry import servicenetwork as net
+from apiserver.registry.kindtable import KindTable
+from apiserver.registry.objects import complete
+from apiserver.schema import messages
+from apiserver.storage.protocol import NEVER, Op, Put, Store
+
+SERVICES = "services"
+ADDRESSES = "ipaddresses.networking.k8s.io"
+CIDRS = "servicecidrs.networking.k8s.io"
+_TRIES = 64
+_EXTERNAL = ("NodePort", "LoadBalancer")
+
+Object = dict[str, Any]
+
+
+def allocates(kinds: KindTable, storage: str) -> bool:
+    """Whether objects under this store name are allocated for in a cluster that serves `kinds`."""
+    return storage == SERVICES and kinds.preferred("networking.k8s.io", "ipaddresses") is not None
+
+
+def settle(store: Store, key: Key, old: Object | None, new: Object) -> list[Op]:
+    """Gives the Service `new`, in place, the addresses and ports that it lacks. `old`: as it is stored, None if it is
+    to be created. Raises StatusError 422 for what cannot be had. The operations fail with Conflict where somebody else
+    was faster: then begin again with the object as it was before."""
+    wanted = _Allocation(store, key, new)
+    wanted.addresses(old)
+    wanted.ports()
+    if wanted.causes:
+        raise invalid("Service", "", key.name, wanted.causes)
+    return wanted.ops
+
+
+@dataclass(slots=True)
+class _Allocation:
+    store: Store
+    key: Key
+    service: Object
+    ops: list[Op]
+    causes: list[Cause]
+
+    def __init__(self, store: Store, key: Key, service: Object) -> None:
+        self.store, self.key, self.service = store, key, service
+        self.ops, self.causes = [], []
+
+    # -- addresses -----------------------------------------------------------------------------------------------
+
+    def addresses(self, old: Object | None) -> None:
+        spec = self.service["spec"]
+        if spec["type"] == "ExternalName":
+            return
+        if not self._families(spec):
+            return
+        if spec.get("clusterIP") == "None":
+            spec["clusterIPs"] = ["None"]
+            return
+        asked = spec.get("clusterIP")
+        if asked and old is not None and old["spec"].get("clusterIP") == asked:
+            return
+        found = self._given(asked) if asked else self._any()
+        if found:
+            spec["clusterIP"], spec["clusterIPs"] = found, [found]
+
+    def _families(self, spec: Object) -> bool:
+        """Sets the families; whether they can be had: there is one only."""
+        headless = spec.get("clusterIP") == "None" and not spec.get("selector")
+        if headless:
+            spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
+            return True
+        for index, family in enumerate(spec.get("ipFamilies") or ()):
+            if family != "IPv4":
+                text = "not configured on this cluster"
+                self.causes.append(messages.invalid(f"spec.ipFamilies[{index}]", family, text))
+        if spec.get("ipFamilyPolicy") == "RequireDualStack":
+            text = "this cluster is not configured for dual-stack services"
+            self.causes.append(messages.invalid("spec.ipFamilyPolicy", "RequireDualStack", text))
+        spec.setdefault("ipFamilies", ["IPv4"])
+        return not self.causes
+
+    def _given(self, address: str) -> str:
+        """The address that the Service names, if it can have it."""
+        wrong = ""
+        if not any(ipaddress.ip_address(address) in n for n in self._networks()):
+            wrong = "the provided network does not match the current range"
+        elif not self._take(self._address_key(address), self._address(address), self._claims_address(address)):
+            wrong = "provided IP is already allocated"
+        if wrong:
+            text = f"failed to allocate IP {address}: {wrong}"
+            self.causes.append(messages.invalid("spec.clusterIPs", [address], text))
+        return "" if wrong else address
+
+    def _any(self) -> str:
+        for network in self._networks():
+            offsets = net.usable(network)
+            for offset in self._candidates(offsets):
+                address = str(network[offset])
+                if self.store.get(self._address_key(address)) is None:
+                    self.ops.append(Put(self._address_key(address), self._address(address), NEVER))
+                    return address
+        self.causes.append(Cause("InternalError", "Internal error: failed to allocate a serviceIP: range is full", ""))
+        return ""
+
+    @staticmethod
+    def _candidates(offsets: range) -> Iterator[int]:
+        """Some by chance, so that two at once seldom want the same; then, where the range is nearly full, all."""
+        for _ in range(_TRIES):
+            yield random.choice(offsets)  # noqa: S311 (no secret)
+        yield from offsets
+
+    def _networks(self) -> list[net.Network]:
+        """The ranges of IPv4 that the cluster has."""
+        found = []
+        for record in self.store.scan(CIDRS, self.key.cluster).records:
+            cidr = orjson.loads(record.value)
+            if not cidr["metadata"].get("deletionTimestamp"):
+                found += [net.network(c) for c in (cidr.get("spec") or {}).get("cidrs") or ()]
+        return [n for n in found if n is not None and n.version == 4] or [ipaddress.ip_network(net.CIDR)]
+
+    def _address_key(self, address: str) -> Key:
+        return Key(ADDRESSES, self.key.cluster, "", address)
+
+    def _address(self, address: str) -> bytes:
+        parent = {"resource": SERVICES, "namespace": self.key.namespace, "name": self.key.name}
+        labels = {
+            "ipaddress.kubernetes.io/ip-family": net.family(address),
+            "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+        }
+        made = {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "IPAddress",
+            "metadata": {"labels": labels},
+            "spec": {"parentRef": parent},
+        }
+        return codec.encode(complete(self._address_key(address), made, runtime=True))
+
+    def _claims_address(self, address: str) -> Callable[[bytes], bool]:
+        def claims(value: bytes) -> bool:
+            parent = (orjson.loads(value).get("spec") or {}).get("parentRef") or {}
+            if parent.get("resource") != SERVICES:
+                return True
+            holder = self._holder(str(parent.get("namespace", "")), str(parent.get("name", "")))
+            return address in ((holder or {}).get("clusterIPs") or ())
+
+        return claims
+
+    # -- ports ----------------------------------------------------------------------------------------------------
+
+    def ports(self) -> None:
+        spec = self.service["spec"]
+        if spec["type"] in _EXTERNAL and spec.get("allocateLoadBalancerNodePorts") is not False:
+            given: dict[int, int] = {}
+            for port in spec.get("ports") or ():
+                if not port.get("nodePort"):
+                    port["nodePort"] = given.get(port["port"]) or self._free_port()
+                given[port["port"]] = port["nodePort"]
+        mine: set[int] = set()
+        for index, port in enumerate(spec.get("ports") or ()):
+            if port.get("nodePort") and port["nodePort"] not in mine:
+                mine.add(port["nodePort"])
+                self._hold_port(f"spec.ports[{index}].nodePort", port["nodePort"])
+        if spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
+            spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or self._free_port()
+            self._hold_port("spec.healthCheckNodePort", spec["healthCheckNodePort"])
+
+    def _free_port(self) -> int:
+        mine = {op.key.name for op in self.ops}
+        for port in self._candidates(range(net.FIRST_NODE_PORT, net.LAST_NODE_PORT + 1)):
+            if str(port) not in mine and self.store.get(self._port_key(port)) is None:
+                return port
+        self.causes.append(Cause("InternalError", "Internal error: failed to allocate a nodePort: range is full", ""))
+        return net.FIRST_NODE_PORT
+
+    def _hold_port(self, path: str, port: int) -> None:
+        if not net.FIRST_NODE_PORT <= port <= net.LAST_NODE_PORT:
+            text = f"provided port is not in the valid range. The range of valid ports is {net.NODE_PORTS}"
+            self.causes.append(messages.invalid(path, port, text))
+        elif not self._take(self._port_key(port), orjson.dumps(self._me()), self._claims_port(port)):
+            self.causes.append(messages.invalid(path, port, "provided port is already allocated"))
+
+    def _port_key(self, port: int) -> Key:
+        return Key(Internal.NODE_PORTS, self.key.cluster, "", str(port))
+
+    def _me(self) -> list[str]:
+        return [self.key.namespace, self.key.name]
+
+    def _claims_port(self, port: int) -> Callable[[bytes], bool]:
+        def claims(value: bytes) -> bool:
+            spec = self._holder(*orjson.loads(value)) or {}
+            return port in {spec.get("healthCheckNodePort"), *(p.get("nodePort") for p in spec.get("ports") or ())}
+
+        return claims
+
+    # -- both -----------------------------------------------------------------------------------------------------
+
+    def _take(self, key: Key, value: bytes, claims: Callable[[bytes], bool]) -> bool:
+        """Whether the key can be had; then an operation takes it, unless this Service has it already."""
+        record = self.store.get(key)
+        if record is None:
+            self.ops.append(Put(key, value, NEVER))
+            return True
+        if self._is_mine(record.value):
+            return True
+        if claims(record.value):
+            return False
+        self.ops.append(Put(key, value, record.revision))
+        return True
+
+    def _is_mine(self, value: bytes) -> bool:
+        found = orjson.loads(value)
+        if isinstance(found, list):
+            return bool(found == self._me())
+        parent = (found.get("spec") or {}).get("parentRef") or {}
+        return parent.get("resource") == SERVICES and [parent.get("namespace"), parent.get("name")] == self._me()
+
+    def _holder(self, namespace: str, name: str) -> Object | None:
+        """The spec of another Service of the cluster."""
+        record = self.store.get(Key(SERVICES, self.key.cluster, namespace, name))
+        spec: Object | None = orjson.loads(record.value).get("spec") if record is not None else None
+        return spec
