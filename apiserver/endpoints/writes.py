@@ -146,13 +146,13 @@ class Writes:
         gone = await self.run(lambda: bulk.delete_all(at, keys, options))
         await asking.exchange.answer(200, bulk.as_list(asking.kind, gone, at.store.revision()))
 
-    vet = guard(world.realm.authorizer, cluster, asking.user, asking.kind)
 
 def collection(asking: Asking) -> Collection:
     """What a write is done to, with the write policy of its world."""
     world = asking.world
     cluster = world.cluster or ""
     kinds = world.realm.catalog.kinds(cluster)
+    vet = guard(world.realm.authorizer, cluster, asking.user, asking.kind)
     if world.scope is Scope.TARGET or world.record is None:
         return Collection(world.realm.store, asking.kind, kinds, cluster, vet=vet)
     writes = world.record.writes or fleet(world.realm).writes
@@ -160,13 +160,13 @@ def collection(asking: Asking) -> Collection:
         raise StatusError(501, "NotImplemented", f"writes are {writes} here, which is not supported yet")
     return Collection(
         world.realm.store,
-        vet=vet,
         asking.kind,
         kinds,
         cluster,
         marks={marks.CLUSTER: cluster},
         origin={marks.ORIGIN: marks.RUNTIME},
         admit=POLICIES[writes](asking.kind, world.record),
+        vet=vet,
     )
 
 
