@@ -9,46 +9,84 @@ import orjson
 from apiserver.endpoints import bodies
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.exchange import Exchange
-from apiserver.model.errors import Cause, bad_request, invalid
-from apiserver.registry.rest_options import DeleteOptions, Outcome
+from apiserver.model.errors import Cause, StatusError, bad_request, invalid
+from apiserver.registry.rest_options import BACKGROUND, FOREGROUND, ORPHAN, DeleteOptions, Outcome
 
 _ANSWERS_OBJECT = frozenset(
     {"serviceaccounts", "resourcequotas", "namespaces", "pods", "podtemplates", "services", "persistentvolumes",
      "persistentvolumeclaims"}
 )  # fmt: skip
 _ANSWERS_OBJECT_GROUPS = frozenset({"storage.k8s.io", "resource.k8s.io"})
-_POLICIES = ("", "Background", "Foreground", "Orphan")
+_ANSWERS_STATUS = frozenset({"csistoragecapacities.storage.k8s.io"})
+_POLICIES = (BACKGROUND, FOREGROUND, ORPHAN)
 
 
 async def delete_options(exchange: Exchange) -> DeleteOptions:
-    """From body and query. Dependents are always deleted in the background. Raises StatusError 400, 415, 422."""
+    """From the body, else from the query. Raises StatusError 400, 415, 422."""
     body = await exchange.body()
-    options: dict[str, Any] = {}
     if body:
         options, _ = bodies.read_object(body, exchange.header(b"content-type"))
-    policy = options.get("propagationPolicy") or exchange.parameter("propagationPolicy")
-    dry = options.get("dryRun") or exchange.query.get("dryRun", [])
+    else:
+        options = _queried(exchange)
+    policy, orphan, dry = options.get("propagationPolicy"), options.get("orphanDependents"), options.get("dryRun") or []
     causes = []
-    if not isinstance(dry, list) or any(d != "All" for d in dry):
-        causes.append(Cause("FieldValueNotSupported", 'Unsupported value: supported values: "All"', "dryRun"))
-    if policy not in _POLICIES:
-        why = f'Unsupported value: "{policy}": supported values: "Background", "Foreground", "Orphan"'
+    if policy is not None and orphan is not None:
+        why = f'Invalid value: "{policy}": orphanDependents and deletionPropagation cannot be both set'
+        causes.append(Cause("FieldValueInvalid", why, "propagationPolicy"))
+    if policy is not None and policy not in _POLICIES:
+        why = f'Unsupported value: "{policy}": supported values: "Foreground", "Background", "Orphan", "nil"'
         causes.append(Cause("FieldValueNotSupported", why, "propagationPolicy"))
+    if not isinstance(dry, list) or any(d != "All" for d in dry):
+        shown = orjson.dumps(dry).decode()
+        causes.append(Cause("FieldValueNotSupported", f'Unsupported value: {shown}: supported values: "All"', "dryRun"))
     if causes:
         raise invalid("DeleteOptions", "meta.k8s.io", "", causes)
     preconditions = options.get("preconditions") or {}
     if not isinstance(preconditions, dict):
-        raise bad_request("preconditions is not an object")
+        raise _wrong("preconditions", "an object")
+    grace = options.get("gracePeriodSeconds")
+    if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
+        raise _wrong("gracePeriodSeconds", "an integer")
+    if orphan is not None:
+        if not isinstance(orphan, bool):
+            raise _wrong("orphanDependents", "a boolean")
+        policy = ORPHAN if orphan else BACKGROUND
     return DeleteOptions(
-        bool(dry), str(preconditions.get("uid") or ""), str(preconditions.get("resourceVersion") or "")
+        bool(dry),
+        str(preconditions.get("uid") or ""),
+        str(preconditions.get("resourceVersion") or ""),
+        policy or "",
+        grace,
     )
+
+
+def _queried(exchange: Exchange) -> dict[str, Any]:
+    found: dict[str, Any] = {"dryRun": exchange.query.get("dryRun", [])}
+    if exchange.parameter("propagationPolicy"):
+        found["propagationPolicy"] = exchange.parameter("propagationPolicy")
+    if exchange.parameter("orphanDependents"):
+        found["orphanDependents"] = exchange.flag("orphanDependents")
+    text = exchange.parameter("gracePeriodSeconds")
+    if text:
+        try:
+            found["gracePeriodSeconds"] = int(text)
+        except ValueError:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    return found
+
+
+def _wrong(field: str, what: str) -> StatusError:
+    return bad_request(f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {field} is not {what}')
 
 
 async def delete_answer(asking: Asking, outcome: Outcome) -> None:
     """A Status naming the object that went, or the object where it is still there or its kind answers so."""
     kind = asking.kind
-    whole = not kind.custom and (
-        (not kind.group and kind.resource in _ANSWERS_OBJECT) or kind.group in _ANSWERS_OBJECT_GROUPS
+    asking.exchange.warnings += outcome.warnings
+    whole = (
+        not kind.custom
+        and ((not kind.group and kind.resource in _ANSWERS_OBJECT) or kind.group in _ANSWERS_OBJECT_GROUPS)
+        and kind.qualified not in _ANSWERS_STATUS
     )
     if not outcome.removed or whole:
         await asking.exchange.answer(200, orjson.dumps(outcome.obj))

@@ -74,7 +74,9 @@ class Writes:
             return
         if verb not in kind.verbs and not subresource:
             raise method_not_allowed()
-        if subresource and subresource not in ("status", "scale"):
+        if subresource == "finalize" and verb != "update":
+            raise method_not_allowed()
+        if subresource and subresource not in ("status", "scale", "finalize"):
             raise StatusError(501, "NotImplemented", f"{kind.resource}/{subresource} is not supported")
         if subresource and verb not in ("update", "patch"):
             raise method_not_allowed()
@@ -102,7 +104,6 @@ class Writes:
             return
         obj = await read(asking, options)
         outcome = await self.run(lambda: rest.update(at, namespace, place.name, obj, options, place.subresource))
-        await self._settled(at, namespace, outcome, options.dry_run)
         await answer(asking, outcome)
 
     async def _patch(self, asking: Asking) -> None:
@@ -114,7 +115,6 @@ class Writes:
         if media == bodies.APPLY and place.subresource != "scale":
             applied = bodies.read_apply(body)
             outcome = await self.run(lambda: rest.apply(at, namespace, place.name, applied, options, place.subresource))
-            await self._settled(at, namespace, outcome, options.dry_run)
             await answer(asking, outcome)
             return
         change = patcher(asking.kind, media, body)
@@ -123,20 +123,13 @@ class Writes:
             await exchange.answer(200, orjson.dumps(made))
             return
         outcome = await self.run(lambda: rest.patch(at, namespace, place.name, change, options, place.subresource))
-        await self._settled(at, namespace, outcome, options.dry_run)
         await answer(asking, outcome)
 
     async def _delete(self, asking: Asking) -> None:
         options = await delete_options(asking.exchange)
         at, namespace, name = collection(asking), namespace_of(asking), asking.place.name
         outcome = await self.run(lambda: deletion.delete(at, namespace, name, options))
-        await self._settled(at, namespace, outcome, options.dry_run)
         await delete_answer(asking, outcome)
-
-    async def _settled(self, at: Collection, namespace: str, outcome: Outcome, dry_run: bool) -> None:
-        """An object that went may have been the last that a terminating namespace waited for."""
-        if outcome.removed and namespace and not dry_run:
-            await self.run(lambda: sweep_terminating(at, namespace))
 
     async def _deletecollection(self, asking: Asking) -> None:
         options = await delete_options(asking.exchange)
@@ -144,6 +137,7 @@ class Writes:
         namespace_of(asking)  # kube-apiserver knows no such path across namespaces
         keys = bulk.matching(asking)
         gone = await self.run(lambda: bulk.delete_all(at, keys, options))
+        asking.exchange.warnings += deletion.warnings(asking.kind, options)
         await asking.exchange.answer(200, bulk.as_list(asking.kind, gone, at.store.revision()))
 
 
@@ -203,10 +197,3 @@ async def answer(asking: Asking, outcome: Outcome) -> None:
         revision = int(metadata.get("resourceVersion") or 0)
         body = form_of(asking.view, media, exchange).one(key, codec.encode(outcome.obj), revision)
     await exchange.answer(status, as_yaml(body) if media.yaml else body, YAML if media.yaml else b"application/json")
-
-
-def sweep_terminating(at: Collection, namespace: str) -> None:
-    """Goes on with the deletion of a namespace that is under way."""
-    found = at.store.get(Key("namespaces", at.cluster, "", namespace))
-    if found is not None and b'"deletionTimestamp"' in found.value:
-        deletion.sweep(at.store, at.kinds.all(), at.cluster, namespace)

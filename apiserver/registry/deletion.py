@@ -1,27 +1,49 @@
-"""Deleting objects through the API: preconditions, finalizers, namespaces with their content.
+"""Deleting objects through the API: preconditions, propagation, grace periods, finalizers.
 
-Called by the endpoints. An object with finalizers is marked (deletionTimestamp) and goes when the last finalizer does,
-which rest.py's updates notice; a namespace takes its content along and goes when that is gone.
+Called by the endpoints (`delete`) and by the reconciler's loops (`operation`). An object that has to wait is marked
+(deletionTimestamp) and stays until its last finalizer is taken away, which rest.py's updates notice. Who takes them
+away is another matter: `orphan` and `foregroundDeletion` are garbage collection's, a namespace's `kubernetes` and a
+definition's cleanup are their controllers'. Nothing here looks at any object but the one to delete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from datetime import timedelta
 
 from apiserver.model import clock
-from apiserver.model.errors import conflict, forbidden, not_found
-from apiserver.model.keys import Key, storage_name
+from apiserver.model.errors import StatusError, conflict, forbidden, not_found
+from apiserver.model.keys import Key
 from apiserver.registry import codec
-from apiserver.registry.conversion import convert, stored
+from apiserver.registry.conversion import convert
 from apiserver.registry.rest import CRDS
 from apiserver.registry.rest_checks import finished
-from apiserver.registry.rest_options import Collection, DeleteOptions, Object, Outcome
+from apiserver.registry.rest_options import (
+    BACKGROUND,
+    FOREGROUND,
+    FOREGROUND_FINALIZER,
+    ORPHAN,
+    ORPHAN_FINALIZER,
+    Collection,
+    DeleteOptions,
+    Object,
+    Outcome,
+)
 from apiserver.registry.served import ServedKind
-from apiserver.storage.protocol import Conflict, Delete, Put, Record, Store
+from apiserver.storage.protocol import Conflict, Delete, Op, Put, Record
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer of a definition that is being deleted: its instances go first."""
 
 _ATTEMPTS = 20
-_PAGE = 500
 _PROTECTED = frozenset({"default", "kube-system", "kube-public"})
+_NO_DEPENDENTS = frozenset({"events", "events.events.k8s.io"})
+"""Kinds whose deletion takes no propagation policy."""
+_ORPHANING = frozenset({"replicationcontrollers", "jobs.batch"})
+"""Kinds whose dependents stay unless the request says otherwise."""
+_JOB_WARNING = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them "
+    "or set propagationPolicy=Orphan to suppress this warning"
+)
 
 
 def delete(at: Collection, namespace: str, name: str, options: DeleteOptions) -> Outcome:
@@ -32,7 +54,7 @@ def delete(at: Collection, namespace: str, name: str, options: DeleteOptions) ->
         record = at.store.get(key)
         if record is None:
             raise not_found(kind.resource, kind.group, name)
-        live = convert(codec.decode(record.value, record.revision), kind)
+        live = codec.decode(record.value, record.revision)
         if not options.dry_run:
             at.admit("delete", name, live)
         _check(kind, live, options)
@@ -43,127 +65,206 @@ def delete(at: Collection, namespace: str, name: str, options: DeleteOptions) ->
     raise conflict(kind.resource, kind.group, name)
 
 
+def warnings(kind: ServedKind, options: DeleteOptions) -> tuple[str, ...]:
+    """What whoever deletes objects of this kind is told."""
+    return (_JOB_WARNING,) if kind.qualified == "jobs.batch" and not options.policy else ()
+
+
+def operation(kind: ServedKind, record: Record, options: DeleteOptions) -> Op | None:
+    """What deleting the object comes to in the store: it goes, it is marked, or (None) it waits already.
+
+    For the reconciler's loops: no admission, no preconditions but the revision of `record`. `kind` may be of any
+    version.
+    """
+    live = codec.decode(record.value, record.revision)
+    marked = decided(kind, live, options)
+    if marked is None:
+        return Delete(record.key, record.revision)
+    if marked == live:
+        return None
+    return Put(record.key, codec.encode(marked), record.revision, record.stamp)
+
+
+def decided(kind: ServedKind, live: Object, options: DeleteOptions) -> Object | None:
+    """The object as it is while it waits to go (`live` itself if nothing changes), or None: it goes at once."""
+    if not live["metadata"].get("deletionTimestamp"):
+        if _is_namespace(kind):
+            return _terminating_namespace(kind, live, options)
+        if kind.qualified == CRDS:
+            return _terminating_definition(live)
+    elif _is_namespace(kind) and (live.get("spec") or {}).get("finalizers"):
+        return live
+    if kind.qualified == "pods":
+        graceful = _graceful(live, options)
+        if graceful is live:
+            return live
+        if graceful is not None:
+            marked = _with_finalizers(kind, graceful, options)
+            return None if finished(marked) else marked
+    marked = _with_finalizers(kind, live, options)
+    if not marked["metadata"].get("finalizers"):
+        return None
+    return _marked(kind, marked)
+
+
 def _delete(at: Collection, record: Record, live: Object, options: DeleteOptions) -> Outcome:
-    marked = _marked(at.kind, live)
-    if _is_namespace(at.kind) and not options.dry_run:
-        return _delete_namespace(at, record, marked)
-    if finished(marked):
+    """`live` is as it is stored: in whichever version, metadata are the same."""
+    told = warnings(at.kind, options)
+    marked = decided(at.kind, live, options)
+    if marked is None:
         if not options.dry_run:
-            _delete_instances(at, live)
             at.store.write(Delete(record.key, record.revision)).result()
-        return Outcome(live, removed=True)
-    if live["metadata"].get("deletionTimestamp"):
-        return Outcome(live)
-    if options.dry_run:
-        return Outcome(marked)
-    return Outcome(_put(at, record, marked))
-
-
-def _delete_instances(at: Collection, definition: Object) -> None:
-    """The custom resources of a CustomResourceDefinition go with it, finalizers or not: nobody serves them any more."""
-    if at.kind.qualified != CRDS:
-        return
-    spec = definition["spec"]
-    for record in _records(at.store, storage_name(spec["group"], spec["names"]["plural"]), at.cluster, None):
-        at.store.write(Delete(record.key)).result()
-
-
-def _put(at: Collection, record: Record, obj: Object) -> Object:
-    value = codec.encode(stored(obj, at.storage_kind))
-    [revision] = at.store.write(Put(record.key, value, record.revision)).result()
-    obj["metadata"]["resourceVersion"] = str(revision)
-    return obj
-
-
-def _marked(kind: ServedKind, live: Object) -> Object:
-    """As it is while its finalizers are waited for."""
-    metadata = dict(live["metadata"])
-    if not metadata.get("deletionTimestamp"):
-        metadata["deletionTimestamp"] = clock.now()
-        metadata["deletionGracePeriodSeconds"] = 0
-        if kind.generation:
-            metadata["generation"] = int(metadata.get("generation") or 0) + 1
-    return {**live, "metadata": metadata}
+        return Outcome(convert(live, at.kind), removed=True, warnings=told)
+    if marked != live and not options.dry_run:
+        [revision] = at.store.write(Put(record.key, codec.encode(marked), record.revision, record.stamp)).result()
+        marked["metadata"]["resourceVersion"] = str(revision)
+    return Outcome(convert(marked, at.kind), warnings=told)
 
 
 def _check(kind: ServedKind, live: Object, options: DeleteOptions) -> None:
     metadata = live["metadata"]
-    name = metadata["name"]
-    if _is_namespace(kind) and name in _PROTECTED:
-        raise forbidden(kind.resource, kind.group, name, "this namespace may not be deleted")
+    if _is_namespace(kind) and metadata["name"] in _PROTECTED:
+        raise forbidden(kind.resource, kind.group, metadata["name"], "this namespace may not be deleted")
     for what, field, asked in (("UID", "uid", options.uid), ("ResourceVersion", "resourceVersion", options.revision)):
         found = metadata.get(field, "")
         if asked and asked != found:
-            why = (
-                f"the {what} in the precondition ({asked}) does not match the {what} in record ({found}). "
-                "The object might have been deleted and then recreated"
-            )
-            raise conflict(kind.kind, kind.group, name, why)
+            raise _mismatch(kind, metadata["name"], what, asked, found)
+
+
+def _mismatch(kind: ServedKind, name: str, what: str, asked: str, found: str) -> StatusError:
+    if _is_namespace(kind) or kind.qualified == CRDS:
+        why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}"
+        return conflict(kind.resource, kind.group, name, why)
+    happened = "deleted and then recreated" if what == "UID" else "modified"
+    why = (
+        f"the {what} in the precondition ({asked}) does not match the {what} in record ({found}). "
+        f"The object might have been {happened}"
+    )
+    return conflict(kind.kind, kind.group, name, why)
 
 
 def _is_namespace(kind: ServedKind) -> bool:
     return kind.resource == "namespaces" and not kind.group
 
 
-def _delete_namespace(at: Collection, record: Record, marked: Object) -> Outcome:
-    """Marks the namespace, deletes what is in it, and removes it if nothing waits for a finalizer."""
-    marked["status"] = {**(marked.get("status") or {}), "phase": "Terminating"}
-    if record.value != codec.encode(marked):
-        marked = _put(at, record, marked)
-    sweep(at.store, at.kinds.all(), at.cluster, record.key.name)
-    if at.store.get(record.key) is None:
-        return Outcome(marked, removed=True)
-    return Outcome(marked)
+# -- finalizers
 
 
-def sweep(store: Store, kinds: Iterable[ServedKind], cluster: str, namespace: str) -> bool:
-    """Deletes the content of a terminating namespace, then the namespace; whether it is gone.
-
-    Level-triggered: objects with finalizers are marked and stay, and so does the namespace until a later call finds it
-    empty.
-    """
-    key = Key("namespaces", cluster, "", namespace)
-    left = False
-    for kind in {k.storage: k for k in kinds if k.namespaced and k.storage}.values():
-        for record in _records(store, kind.storage, cluster, namespace):
-            left |= not _remove(store, kind, record.key)
-    if left:
-        return False
-    found = store.get(key)
-    if found is None:
-        return True
-    obj = codec.decode(found.value, found.revision)
-    if not obj["metadata"].get("deletionTimestamp") or obj["metadata"].get("finalizers"):
-        return False
-    store.write(Delete(key, found.revision)).result()
-    return True
+def _with_finalizers(kind: ServedKind, live: Object, options: DeleteOptions) -> Object:
+    """With the finalizer that the propagation policy asks for, and without the other one."""
+    if kind.qualified in _NO_DEPENDENTS:
+        return live
+    found = list(live["metadata"].get("finalizers") or ())
+    policy = options.policy or _standing_policy(kind, found)
+    kept = [f for f in found if f not in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER)]
+    added = {ORPHAN: [ORPHAN_FINALIZER], FOREGROUND: [FOREGROUND_FINALIZER]}.get(policy, [])
+    if set(found) == {*kept, *added}:
+        return live
+    metadata = {k: v for k, v in live["metadata"].items() if k != "finalizers"}
+    if kept or added:
+        metadata["finalizers"] = kept + added
+    return {**live, "metadata": metadata}
 
 
-def _records(store: Store, resource: str, cluster: str, namespace: str | None) -> Iterator[Record]:
-    after: Key | None = None
-    while True:
-        page = store.scan(resource, cluster, namespace, after=after, limit=_PAGE)
-        yield from page.records
-        if page.more is None:
-            return
-        after = page.more
+def _standing_policy(kind: ServedKind, finalizers: list[str]) -> str:
+    """Of a request that names none: what an earlier one left as a finalizer, else the kind's."""
+    for finalizer in finalizers:
+        if finalizer == ORPHAN_FINALIZER:
+            return ORPHAN
+        if finalizer == FOREGROUND_FINALIZER:
+            return FOREGROUND
+    return ORPHAN if kind.qualified in _ORPHANING else BACKGROUND
 
 
-def _remove(store: Store, kind: ServedKind, key: Key) -> bool:
-    """Whether the object is gone; else it is marked."""
-    for _ in range(_ATTEMPTS):
-        record = store.get(key)
-        if record is None:
-            return True
-        live = codec.decode(record.value, record.revision)
-        marked = _marked(kind, live)
-        try:
-            if not marked["metadata"].get("finalizers"):
-                store.write(Delete(key, record.revision)).result()
-                return True
-            if marked != live:
-                store.write(Put(key, codec.encode(marked), record.revision)).result()
-        except Conflict:
-            continue
-        return False
-    return False
+def _marked(kind: ServedKind, live: Object) -> Object:
+    """As it is while its finalizers are waited for. Setting deletionTimestamp counts for the generation."""
+    metadata = dict(live["metadata"])
+    now = clock.now()
+    if not metadata.get("deletionTimestamp"):
+        _count(kind, metadata)
+    if not metadata.get("deletionTimestamp") or metadata["deletionTimestamp"] > now:
+        metadata["deletionTimestamp"] = now
+    metadata["deletionGracePeriodSeconds"] = 0
+    return {**live, "metadata": metadata}
+
+
+def _count(kind: ServedKind, metadata: Object) -> None:
+    if kind.generation:
+        metadata["generation"] = int(metadata.get("generation") or 0) + 1
+
+
+def _terminating_namespace(kind: ServedKind, live: Object, options: DeleteOptions) -> Object:
+    """It takes its content along; who sees to that is the controller behind spec.finalizers."""
+    marked = _with_finalizers(kind, live, options)
+    metadata = {**marked["metadata"], "deletionTimestamp": clock.now()}
+    return {**marked, "metadata": metadata, "status": {**(live.get("status") or {}), "phase": "Terminating"}}
+
+
+def _terminating_definition(live: Object) -> Object:
+    metadata = dict(live["metadata"])
+    metadata["deletionTimestamp"] = clock.now()
+    finalizers = list(metadata.get("finalizers") or ())
+    metadata["finalizers"] = finalizers if CLEANUP in finalizers else [*finalizers, CLEANUP]
+    told = terminating(
+        True,
+        "InstanceDeletionPending",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    )
+    return with_terminating({**live, "metadata": metadata}, told)
+
+
+def terminating(holds: bool, reason: str, message: str) -> Object:
+    """The condition Terminating of a CustomResourceDefinition."""
+    at = clock.now()
+    status = "True" if holds else "False"
+    return {"type": "Terminating", "status": status, "lastTransitionTime": at, "reason": reason, "message": message}
+
+
+def with_terminating(definition: Object, told: Object) -> Object:
+    """The definition with that condition, in its place among the others."""
+    status = definition.get("status") or {}
+    found = list(status.get("conditions") or ())
+    at = next((i for i, c in enumerate(found) if c.get("type") == told["type"]), None)
+    if at is None:
+        found.append(told)
+    else:
+        if found[at].get("status") == told["status"]:
+            told = {**told, "lastTransitionTime": found[at].get("lastTransitionTime", told["lastTransitionTime"])}
+        found[at] = told
+    return {**definition, "status": {**status, "conditions": found}}
+
+
+# -- grace periods, which pods alone have
+
+
+def _graceful(pod: Object, options: DeleteOptions) -> Object | None:
+    """The pod with its deletion time and grace period; `pod` itself where an earlier request stands; None where its
+    time is over already."""
+    metadata = pod["metadata"]
+    asked = None if options.grace is None else (options.grace if options.grace >= 0 else 1)
+    if metadata.get("deletionTimestamp"):
+        standing = metadata.get("deletionGracePeriodSeconds")
+        if not standing:
+            return None
+        if asked is None or asked >= standing:
+            return pod
+        return _shortened(pod, standing, asked)
+    period = asked if asked is not None else int((pod.get("spec") or {}).get("terminationGracePeriodSeconds") or 0)
+    phase = (pod.get("status") or {}).get("phase")
+    if not (pod.get("spec") or {}).get("nodeName") or phase in ("Failed", "Succeeded"):
+        period = 0
+    due = clock.rfc3339(clock.parse(clock.now()) + timedelta(seconds=period))
+    made = {**metadata, "deletionTimestamp": due, "deletionGracePeriodSeconds": max(0, period)}
+    made["generation"] = int(metadata.get("generation") or 0) + 1
+    return {**pod, "metadata": made}
+
+
+def _shortened(pod: Object, standing: int, asked: int) -> Object:
+    metadata = pod["metadata"]
+    due = clock.parse(metadata["deletionTimestamp"]) + timedelta(seconds=asked - standing)
+    now = clock.parse(clock.now())
+    if due < now:
+        due, asked = now, min(asked, 1)
+    made = {**metadata, "deletionTimestamp": clock.rfc3339(due), "deletionGracePeriodSeconds": asked}
+    return {**pod, "metadata": made}
+

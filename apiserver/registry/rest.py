@@ -68,6 +68,9 @@ REVISION_REQUIRED = frozenset(
 )
 """Kubernetes' own kinds whose PUT needs a resourceVersion, as that of every custom resource does."""
 
+_SETTLE = {"status": strategy.prepare_status_update, "finalize": strategy.prepare_finalize}
+"""What is done to the object that a subresource's write brings; to others strategy.prepare_update."""
+
 Change = Callable[[Object], Object]
 """Makes the new object of a copy of the live one (with metadata.resourceVersion). Raises StatusError."""
 
@@ -107,6 +110,7 @@ def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, 
         raise invalid(kind.kind, kind.group, name, causes)
     at.vet(obj, None)
     checks.check_namespace(at, key)
+    checks.check_definition(at, name)
     _establish(at, obj)
     if not applied:
         ownership.record_update(
@@ -267,7 +271,7 @@ def _settle(at: Collection, live: Object, new: Object, how: _How) -> Outcome:
     if how.patch:
         checks.check_types(kind, new, patch=True)
         warnings = checks.unknown_fields(at, new, how.options, patch=True)
-    settle = strategy.prepare_status_update if how.subresource == "status" else strategy.prepare_update
+    settle = _SETTLE.get(how.subresource, strategy.prepare_update)
     causes = settle(kind, live, new)
     if causes:
         raise invalid(kind.kind, kind.group, live["metadata"]["name"], causes)

@@ -11,6 +11,7 @@ from apiserver.registry import codec, strategy
 from apiserver.registry.rest_options import IGNORE, STRICT, Collection, Object, WriteOptions
 from apiserver.registry.served import ServedKind
 
+_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> None:
     """Kind, version, namespace and name of the body against the URL. Raises StatusError 400."""
@@ -85,6 +86,18 @@ def check_types(kind: ServedKind, obj: Object, *, patch: bool = False) -> None:
         raise _unreadable(kind, wrong, codec.dump(obj).decode() if patch else None)
 
 
+def check_definition(at: Collection, name: str) -> None:
+    """Nothing is made anew of a definition that is being deleted."""
+    if not at.kind.custom or ":" in at.kind.storage:
+        return
+    found = at.store.get(Key(_DEFINITIONS, at.cluster, "", at.kind.qualified))
+    if found is None or b'"deletionTimestamp"' not in found.value:
+        return
+    if codec.decode(found.value, found.revision)["metadata"].get("deletionTimestamp"):
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(at.kind.resource, at.kind.group, name, why)
+
+
 def unknown_fields(at: Collection, obj: Object, options: WriteOptions, *, patch: bool) -> tuple[str, ...]:
     """Warnings for fields that nobody knows; with STRICT they are an error."""
     if options.validation == IGNORE:
@@ -111,4 +124,8 @@ def finished(obj: Object) -> bool:
     metadata = obj["metadata"]
     if not metadata.get("deletionTimestamp") or metadata.get("finalizers"):
         return False
-    return not (obj["kind"] == "Namespace" and (obj.get("spec") or {}).get("finalizers"))
+    if metadata.get("deletionGracePeriodSeconds"):
+        return False
+    return not (
+        obj["kind"] == "Namespace" and obj["apiVersion"] == "v1" and (obj.get("spec") or {}).get("finalizers")
+    )

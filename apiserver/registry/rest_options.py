@@ -13,6 +13,8 @@ from apiserver.storage.protocol import Store
 Object = dict[str, Any]
 
 STRICT, WARN, IGNORE = "Strict", "Warn", "Ignore"
+BACKGROUND, FOREGROUND, ORPHAN = "Background", "Foreground", "Orphan"
+ORPHAN_FINALIZER, FOREGROUND_FINALIZER = "orphan", "foregroundDeletion"
 
 Admit = Callable[[str, str, Object | None], None]
 """Called with verb, the object's name and the live object (None: it would be created), before anything is checked in
@@ -45,11 +47,14 @@ class WriteOptions:
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """`uid`, `revision`: preconditions, "" for none."""
+    """`uid`, `revision`: preconditions, "" for none. `policy`: what becomes of dependents, BACKGROUND, FOREGROUND,
+    ORPHAN or "" for the kind's own. `grace`: seconds, None for the object's own."""
 
     dry_run: bool = False
     uid: str = ""
     revision: str = ""
+    policy: str = ""
+    grace: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

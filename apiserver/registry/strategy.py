@@ -26,6 +26,7 @@ __all__ = [
     "crd_status",
     "prepare",
     "prepare_create",
+    "prepare_finalize",
     "prepare_status_update",
     "prepare_update",
     "reset_status_on_create",
@@ -156,6 +157,16 @@ def prepare_status_update(kind: ServedKind, old: Object, new: Object) -> list[Ca
         _take(new["metadata"], metadata or {}, "annotations")
         _keep_marks(old, new)
     return prepare(kind, new)
+
+
+def prepare_finalize(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
+    """`prepare` for a write of a namespace's subresource finalize: spec.finalizers are the client's."""
+    _keep_identity(old, new)
+    _take(new, old, "status")
+    spec = new.get("spec")
+    causes = prepare(kind, new)
+    new["spec"] = spec if isinstance(spec, dict) else {}  # without the default, or the last could not be taken away
+    return causes or _finalizers(old, new)
 
 
 def _take(target: Object, source: Object, field: str) -> None:

@@ -123,6 +123,10 @@ class LmdbStore:
             self._remaining[snapshot, behind, end] = remaining
             return Page(records, snapshot, more, remaining)
 
+    def resources(self) -> list[str]:
+        with self._env.read() as txn:
+            return self._env.resource_names(txn)
+
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
         with self._env.read() as txn:
             number = self._env.resource_id(txn, resource)

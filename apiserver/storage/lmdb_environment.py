@@ -164,6 +164,12 @@ class LmdbEnvironment:
             self.remember({name: number})
         return name
 
+    def resource_names(self, txn: lmdb.Transaction[bytes]) -> list[str]:
+        """Of all resources that were ever written to, sorted."""
+        with txn.cursor(db=self._resources) as cursor:
+            rows = cursor.iternext(values=False) if cursor.set_range(b"=") else iter(())
+            return [row[1:].decode() for row in rows if row.startswith(b"=")]
+
     def intern(self, txn: lmdb.Transaction[bytes], name: str, pending: dict[str, bytes]) -> bytes:
         """The id, allocated in this write transaction if it is new; then also put into `pending`: the caller hands that
         to `remember` once the transaction is committed."""

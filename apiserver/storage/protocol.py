@@ -147,6 +147,9 @@ class Store(Protocol):
         revision of the future raises ValueError). `Page.remaining` counts what is behind the page (0 if none).
         """
 
+    def resources(self) -> list[str]:
+        """The resources that were ever written to, sorted: what there is to scan, without asking who defines it."""
+
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int: ...
 
     def changes(self, after: int, limit: int = 10_000) -> list[Change]:

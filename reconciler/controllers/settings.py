@@ -21,3 +21,10 @@ class TargetSettings:
     tolerance: float = 300.0
     discovery: float = 600.0
     credentials: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class HousekeepingSettings:
+    """`events`: seconds that an Event stays after it was last written."""
+
+    events: float = 3600.0

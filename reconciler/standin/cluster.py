@@ -1,4 +1,4 @@
-"""What belongs to the target as a cluster: first namespaces, deleted ones, definitions, volume claims."""
+"""What belongs to the target as a cluster: first namespaces, new ones, definitions, volume claims."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 from apiserver.model import clock
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
-from apiserver.registry.deletion import sweep
 from apiserver.storage.protocol import Conflict
 from reconciler.standin.world import CLUSTER, World, creation, with_status
 
@@ -37,10 +36,8 @@ def bootstrap(world: World) -> None:
 
 
 def reconcile_namespace(world: World, obj: Object) -> None:
-    """One that is being deleted takes its content along; it is looked at again whenever that changes."""
-    if obj["metadata"].get("deletionTimestamp"):
-        sweep(world.store, world.kinds().all(), CLUSTER, obj["metadata"]["name"])
-    elif not (obj.get("status") or {}).get("phase"):
+    """One that is there is Active until it is deleted."""
+    if not obj["metadata"].get("deletionTimestamp") and not (obj.get("status") or {}).get("phase"):
         world.write(with_status(NAMESPACES, obj, {**(obj.get("status") or {}), "phase": "Active"}))
 
 

@@ -211,23 +211,111 @@ def test_scale(api: Any, run: Any, deployments: str) -> None:
     assert bad.status == 422
 
 
-def test_a_namespace_takes_its_content_along(api: Any, run: Any) -> None:
+def test_a_namespace_is_terminating_until_it_is_finalized(api: Any, run: Any) -> None:
     spaces = f"{api.EDGE}/api/v1/namespaces"
     made = run(api.call("POST", spaces, {"metadata": {"name": "n"}})).json
-    assert made["status"] == {"phase": "Active"}
-    held = configmap("held")
-    held["metadata"]["finalizers"] = ["example.com/hold"]
-    for body in (configmap("a"), held):
-        run(api.call("POST", f"{spaces}/n/configmaps", body))
+    assert (made["status"], made["spec"]) == ({"phase": "Active"}, {"finalizers": ["kubernetes"]})
+    run(api.call("POST", f"{spaces}/n/configmaps", configmap("a")))
+    patched = run(api.call("PATCH", f"{spaces}/n", {"spec": {"finalizers": []}}, kind=MERGE)).json
+    assert patched["spec"] == {"finalizers": ["kubernetes"]}
+    assert run(api.call("PATCH", f"{spaces}/n/finalize", {}, kind=MERGE)).status == 405
     ending = run(api.call("DELETE", f"{spaces}/n")).json
     assert ending["status"]["phase"] == "Terminating"
-    assert [c["metadata"]["name"] for c in run(api.get(f"{spaces}/n/configmaps")).json["items"]] == ["held"]
+    assert "deletionGracePeriodSeconds" not in ending["metadata"]
+    assert run(api.call("DELETE", f"{spaces}/n")).json == ending
     refused = run(api.call("POST", f"{spaces}/n/configmaps", configmap("late")))
     assert (refused.status, refused.json["reason"]) == (403, "Forbidden")
-    free = {"metadata": {"finalizers": []}}
-    run(api.call("PATCH", f"{spaces}/n/configmaps/held", free, kind=MERGE))
+    assert refused.json["details"]["causes"] == [
+        {
+            "reason": "NamespaceTerminating",
+            "message": "namespace n is being terminated",
+            "field": "metadata.namespace",
+        }
+    ]
+    assert run(api.call("PUT", f"{spaces}/n/finalize", {**ending, "spec": {}})).status == 200
     assert run(api.get(f"{spaces}/n")).status == 404
-    assert run(api.call("DELETE", f"{spaces}/default")).status == 403
+
+
+def test_first_namespaces_stay(api: Any, run: Any) -> None:
+    reply = run(api.call("DELETE", f"{api.EDGE}/api/v1/namespaces/default"))
+    assert (reply.status, reply.message) == (
+        403,
+        'namespaces "default" is forbidden: this namespace may not be deleted',
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "finalizers"),
+    [
+        ({"propagationPolicy": "Foreground"}, ["foregroundDeletion"]),
+        ({"propagationPolicy": "Orphan"}, ["orphan"]),
+        ({"orphanDependents": True}, ["orphan"]),
+        ({"orphanDependents": False}, None),
+        ({"propagationPolicy": "Background"}, None),
+        ({}, None),
+    ],
+)
+def test_propagation_leaves_a_finalizer(api: Any, run: Any, deployments: str, options: Any, finalizers: Any) -> None:
+    run(api.call("POST", deployments, deployment()))
+    reply = run(api.call("DELETE", f"{deployments}/web", options))
+    assert reply.status == 200
+    if finalizers is None:
+        assert reply.json["kind"] == "Status"
+        return
+    metadata = reply.json["metadata"]
+    assert (metadata["finalizers"], metadata["generation"]) == (finalizers, 2)
+    assert metadata["deletionGracePeriodSeconds"] == 0
+    again = run(api.call("DELETE", f"{deployments}/web", {}))
+    assert again.json["metadata"] == metadata
+    assert run(api.call("DELETE", f"{deployments}/web?propagationPolicy=Background")).json["kind"] == "Status"
+    assert run(api.get(f"{deployments}/web")).status == 404
+
+
+def test_delete_options_that_cannot_be_meant(api: Any, run: Any, configmaps: str) -> None:
+    run(api.call("POST", configmaps, configmap("a")))
+    both = run(api.call("DELETE", f"{configmaps}/a", {"propagationPolicy": "Orphan", "orphanDependents": True}))
+    assert (both.status, "cannot be both set" in both.message) == (422, True)
+    for wrong in ({"gracePeriodSeconds": "1"}, {"preconditions": [1]}, {"orphanDependents": "yes"}):
+        assert run(api.call("DELETE", f"{configmaps}/a", wrong)).status == 400
+    assert run(api.call("DELETE", f"{configmaps}/a?gracePeriodSeconds=x")).status == 400
+    dry = run(api.call("DELETE", f"{configmaps}/a?dryRun=All&propagationPolicy=Foreground"))
+    assert dry.json["metadata"]["finalizers"] == ["foregroundDeletion"]
+    assert "deletionTimestamp" not in run(api.get(f"{configmaps}/a")).json["metadata"]
+
+
+def test_pods_have_time_to_end(api: Any, run: Any) -> None:
+    pods = f"{api.EDGE}/api/v1/namespaces/default/pods"
+
+    def pod(name: str, **spec: Any) -> Any:
+        body = {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+        return run(api.call("POST", pods, body))
+
+    def delete(name: str, **options: Any) -> Any:
+        return run(api.call("DELETE", f"{pods}/{name}", options))
+
+    pod("unplaced")
+    assert delete("unplaced").json["kind"] == "Pod"
+    assert run(api.get(f"{pods}/unplaced")).status == 404
+    pod("placed", nodeName="n")
+    ending = delete("placed").json["metadata"]
+    assert ending["deletionGracePeriodSeconds"] == 30
+    assert delete("placed", gracePeriodSeconds=60).json["metadata"] == ending
+    sooner = delete("placed", gracePeriodSeconds=5).json["metadata"]
+    assert (sooner["deletionGracePeriodSeconds"], sooner["deletionTimestamp"] < ending["deletionTimestamp"]) == (
+        5,
+        True,
+    )
+    delete("placed", gracePeriodSeconds=0)
+    assert run(api.get(f"{pods}/placed")).status == 404
+
+
+def test_jobs_leave_their_pods_unless_told(api: Any, run: Any) -> None:
+    jobs = f"{api.EDGE}/apis/batch/v1/namespaces/default/jobs"
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    run(api.call("POST", jobs, {"metadata": {"name": "j"}, "spec": {"template": template}}))
+    reply = run(api.call("DELETE", f"{jobs}/j"))
+    assert reply.json["metadata"]["finalizers"] == ["orphan"]
+    assert "child pods are preserved by default" in reply.headers["warning"]
 
 
 def test_put_creates_only_where_kubernetes_does(api: Any, run: Any, configmaps: str) -> None:
@@ -317,7 +405,19 @@ def test_a_definition_is_served_once_it_is_answered(api: Any, run: Any) -> None:
     picked = run(api.get(f"{newer}?fieldSelector=spec.size%3D2")).json["items"]
     assert [i["metadata"]["name"] for i in picked] == ["h"]
     assert run(api.get(f"{gadgets}?fieldSelector=spec.size%3D2")).status == 400
-    assert run(api.call("DELETE", f"{definitions}/gadgets.z.io")).status == 200
-    assert run(api.get(gadgets)).status == 404
+
+
+def test_a_definition_that_is_deleted_waits_for_its_instances(api: Any, run: Any) -> None:
+    definitions = f"{api.EDGE}/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    gadgets = f"{api.EDGE}/apis/z.io/v1/namespaces/default/gadgets"
     run(api.call("POST", definitions, gadget_definition()))
-    assert run(api.get(gadgets)).json["items"] == []
+    body = {"kind": "Gadget", "apiVersion": "z.io/v1", "metadata": {"name": "g"}}
+    run(api.call("POST", gadgets, body))
+    ending = run(api.call("DELETE", f"{definitions}/gadgets.z.io")).json
+    assert ending["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    told = {c["type"]: c["reason"] for c in ending["status"]["conditions"] if c["status"] == "True"}
+    assert told["Terminating"] == "InstanceDeletionPending"
+    assert len(run(api.get(gadgets)).json["items"]) == 1
+    late = run(api.call("POST", gadgets, {**body, "metadata": {"name": "late"}}))
+    why = "create not allowed while custom resource definition is terminating"
+    assert (late.status, late.message) == (403, f'gadgets.z.io "late" is forbidden: {why}')

@@ -73,13 +73,7 @@ class Cluster:
 
     def quiet(self) -> int:
         """The store's revision once the stand-in has nothing left to do."""
-        queue = self.standin._queue
-
-        def settled() -> bool:
-            before = self.store.revision()
-            return len(queue) == 0 and self.standin._reached == before == self.store.revision()
-
-        self.eventually(settled)
+        self.eventually(lambda: self.standin.idle)
         return self.store.revision()
 
     def restart(self) -> None:
