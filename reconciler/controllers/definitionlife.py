@@ -1,0 +1,130 @@
+"""The end of CustomResourceDefinitions: their instances go first.
+
+One part of a follower for all workspaces of a store. A definition deleted through the API is Terminating until its last
+instance is gone. One that is gone at once, because a commit no longer declares it, leaves instances that nobody serves
+and nobody can free of finalizers: they go at once, too. Instances that git declares stay (see disposal); the condition
+names their files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from apiserver.model import conditions
+from apiserver.model.keys import Key
+from apiserver.registry import codec
+from apiserver.registry.builtin import target_builtins
+from apiserver.registry.catalog import CRDS
+from apiserver.registry.custom import kinds_of_crd
+from apiserver.registry.deletion import CLEANUP, terminating, with_terminating
+from apiserver.registry.kindtable import KindTable
+from apiserver.storage.protocol import Change, Delete, Record, Store
+from reconciler.controllers import disposal
+from reconciler.controllers.follower import Part
+
+Object = dict[str, Any]
+
+_PAGE = 500
+_DYING = b'"deletionTimestamp"'
+
+
+class DefinitionLife(Part):
+    """`kinds` of a logical cluster, as they are served now."""
+
+    def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
+        self._store = store
+        self._kinds = kinds
+        self._ending: set[tuple[str, str]] = set()
+        """(cluster, name) of definitions that wait for their instances."""
+        self._builtin = {k.storage for k in target_builtins().all()}
+        self._seen = ("", "")
+
+    def begin(self) -> None:
+        self._ending.clear()
+        self._seen = ("", "")
+
+    def found(self, record: Record) -> None:
+        key = record.key
+        if key.resource == CRDS:
+            self._definition(key, record.value)
+        elif (key.resource, key.cluster) != self._seen:
+            self._seen = (key.resource, key.cluster)
+            if self._defined_here(key):
+                self.desk.add(Key(CRDS, key.cluster, "", key.resource))
+
+    def changed(self, change: Change) -> None:
+        key = change.key
+        if key.resource == CRDS:
+            if change.value is None:
+                self.desk.add(key)
+            else:
+                self._definition(key, change.value)
+        elif (key.cluster, key.resource) in self._ending:
+            self.desk.add(Key(CRDS, key.cluster, "", key.resource))
+
+    def _defined_here(self, key: Key) -> bool:
+        """Whether the objects are of a kind that only a CustomResourceDefinition can have brought, but has not."""
+        if ":" in key.resource or key.resource in self._builtin:
+            return False
+        if self._kinds(key.cluster).of_storage(key.resource) is not None:
+            return False
+        return self._store.get(Key(CRDS, key.cluster, "", key.resource)) is None
+
+    def _definition(self, key: Key, value: bytes) -> None:
+        if _DYING in value:
+            self.desk.add(key)
+
+    def handle(self, key: Key) -> None:
+        record = self._store.get(key)
+        if record is None:
+            self._ending.discard((key.cluster, key.name))
+            if self._defined_here(Key(key.name, key.cluster, "", "")):
+                for page in self._instances(key):
+                    disposal.write_all(
+                        self._store, [Delete(r.key, r.revision) for r in page if not disposal.declared(r.value)]
+                    )
+            return
+        definition = codec.decode(record.value, record.revision)
+        metadata = definition["metadata"]
+        if not metadata.get("deletionTimestamp") or CLEANUP not in (metadata.get("finalizers") or ()):
+            self._ending.discard((key.cluster, key.name))
+            return
+        self._ending.add((key.cluster, key.name))
+        told = self._told(key, definition)
+        done = told["status"] == "False"
+        made = with_terminating(definition, told)
+        if done:
+            made = disposal.without_finalizer(made, CLEANUP)
+        if made != definition:
+            self._store.write(disposal.replaced(record, made)).result()
+
+    def _told(self, key: Key, definition: Object) -> Object:
+        """The condition Terminating after what could be deleted was; False once nothing is left."""
+        if not conditions.is_true((definition.get("status") or {}).get("conditions"), "Established"):
+            return terminating(False, "NeverEstablished", "resource was never established")
+        kind = kinds_of_crd(definition)[0]
+        declared: list[str] = []
+        for page in self._instances(key):
+            disposal.delete_all(self._store, kind, page)
+        left = 0
+        for page in self._instances(key):
+            left += len(page)
+            paths = ((r.key.name, disposal.declared(r.value)) for r in page)
+            declared += [f'{key.name} "{name}" is declared in {path}' for name, path in paths if path]
+        if declared:
+            text = f"could not issue all deletes: {', '.join(declared)}; remove it there"
+            return terminating(True, "InstanceDeletionFailed", text)
+        if left:
+            return terminating(True, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+        return terminating(False, "InstanceDeletionCompleted", "removed all instances")
+
+    def _instances(self, key: Key) -> Iterator[list[Record]]:
+        after: Key | None = None
+        while True:
+            page = self._store.scan(key.name, key.cluster, after=after, limit=_PAGE)
+            if page.records:
+                yield page.records
+            if page.more is None:
+                return
+            after = page.more

@@ -1,0 +1,91 @@
+"""How the loops delete: as the API does, except that what git declares is left alone.
+
+Called by garbage, namespacelife, definitions and expiry. What a commit declared goes as the difference of two commits,
+never because an owner, a namespace or a definition went: that would be absence taken for deletion, and the next commit
+would bring it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from apiserver.model import marks
+from apiserver.model.keys import Key
+from apiserver.registry import codec, deletion
+from apiserver.registry.rest_checks import finished
+from apiserver.registry.rest_options import BACKGROUND, DeleteOptions
+from apiserver.registry.served import ServedKind
+from apiserver.storage.protocol import Conflict, Delete, Op, Put, Record, Store
+
+Object = dict[str, Any]
+
+_MENTION = f'"{marks.SOURCE_PATH}"'.encode()
+IN_BACKGROUND = DeleteOptions(policy=BACKGROUND)
+
+
+def declared(value: bytes) -> str:
+    """The file that declares the object with this value; "" for none."""
+    if _MENTION not in value:
+        return ""
+    return declared_by(orjson.loads(value))
+
+
+def declared_by(obj: Object) -> str:
+    return str((obj["metadata"].get("annotations") or {}).get(marks.SOURCE_PATH) or "")
+
+
+def delete_all(store: Store, kind: ServedKind, records: Iterable[Record]) -> int:
+    """Deletes what git does not declare, dependents in the background; how many objects changed.
+
+    In one transaction; where another writer comes between, one by one, and what changed meanwhile is left for the next
+    look.
+    """
+    ops = [deletion.operation(kind, r, IN_BACKGROUND) for r in records if not declared(r.value)]
+    return write_all(store, [op for op in ops if op is not None])
+
+
+def write_all(store: Store, ops: list[Op]) -> int:
+    """Together if possible, else each for itself; how many were written."""
+    if not ops:
+        return 0
+    try:
+        store.write(*ops).result()
+    except Conflict:
+        return sum(_written(store, op) for op in ops)
+    return len(ops)
+
+
+def _written(store: Store, op: Op) -> bool:
+    try:
+        store.write(op).result()
+    except Conflict:
+        return False
+    return True
+
+
+def replaced(record: Record, obj: Object) -> Op:
+    """The write of a changed object, or its end if its deletion waited for no more than this."""
+    if finished(obj):
+        return Delete(record.key, record.revision)
+    return Put(record.key, codec.encode(obj), record.revision, record.stamp)
+
+
+def release(store: Store, key: Key, finalizer: str) -> None:
+    """Takes a finalizer away, and the object with its last one. Raises the store's Conflict."""
+    record = store.get(key)
+    if record is None:
+        return
+    obj = codec.decode(record.value, record.revision)
+    found = obj["metadata"].get("finalizers") or []
+    if finalizer not in found:
+        return
+    store.write(replaced(record, without_finalizer(obj, finalizer))).result()
+
+
+def without_finalizer(obj: Object, finalizer: str) -> Object:
+    kept = [f for f in obj["metadata"].get("finalizers") or () if f != finalizer]
+    metadata = {k: v for k, v in obj["metadata"].items() if k != "finalizers"}
+    return {**obj, "metadata": {**metadata, "finalizers": kept} if kept else metadata}

@@ -1,0 +1,263 @@
+"""Garbage collection: what all owners have left goes too; dependents before owners where the deletion asks for it.
+
+One part of a follower for all workspaces of a store. Kubernetes' rules: an owner is the object of that kind and name
+with that UID, in the dependent's namespace or without one; a reference to nobody is dangling. Foreground deletion waits
+for dependents whose reference says blockOwnerDeletion, and unblocks circles; `orphan` takes the references out.
+
+What git declares is never collected, never waited for and never altered as a dependent (see disposal): its file says
+who owns it, and only a commit takes it away. As an owner it is like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from apiserver.model.keys import Key
+from apiserver.model.kinds import split_api_version
+from apiserver.registry import codec, deletion
+from apiserver.registry.catalog import BINDINGS, CRDS
+from apiserver.registry.kindtable import KindTable
+from apiserver.registry.rest_options import (
+    BACKGROUND,
+    FOREGROUND,
+    FOREGROUND_FINALIZER,
+    ORPHAN,
+    ORPHAN_FINALIZER,
+    DeleteOptions,
+)
+from apiserver.storage.protocol import Change, Record, Store
+from reconciler.controllers.disposal import declared_by, release, replaced
+from reconciler.controllers.follower import Part
+from reconciler.controllers.owners import Owners, Reference, references_of
+
+Object = dict[str, Any]
+
+_DYING = b'"deletionTimestamp"'
+_WAITING = (b'"foregroundDeletion"', b'"orphan"')
+
+
+class _Undecided(Exception):
+    """A reference whose kind is not served: its owner cannot be known to be gone."""
+
+
+class _Invalid(Exception):
+    """A cluster-scoped object that names a namespaced owner: Kubernetes leaves it alone for good."""
+
+
+@dataclass(slots=True)
+class _Classes:
+    """UIDs of an object's owners. `solid`: they stand; `dangling`: nobody; `waiting`: in foreground deletion."""
+
+    solid: set[str] = field(default_factory=set)
+    dangling: set[str] = field(default_factory=set)
+    waiting: set[str] = field(default_factory=set)
+
+
+class Garbage(Part):
+    """`kinds` of a logical cluster, as they are served now."""
+
+    def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
+        self._store = store
+        self._kinds = kinds
+        self.owners = Owners()
+        self._foreground: dict[Key, str] = {}
+        """Owners that wait for their dependents, with their UIDs."""
+        self._by_uid: dict[tuple[str, str], Key] = {}
+        self._undecided: dict[str, set[Key]] = {}
+        """By cluster: dependents to look at again when its kinds change."""
+
+    # -- what is heard
+
+    def begin(self) -> None:
+        self.owners.clear()
+        self._foreground.clear()
+        self._by_uid.clear()
+        self._undecided.clear()
+
+    def found(self, record: Record) -> None:
+        self._noted(record.key, record.value)
+
+    def changed(self, change: Change) -> None:
+        key = change.key
+        before = self.owners.references(key)
+        if change.value is None:
+            self.owners.gone(key)
+            self._waits_no_more(key)
+        else:
+            self._noted(key, change.value)
+        for reference in (*before, *self.owners.references(key)):
+            owner = self._by_uid.get((key.cluster, reference.uid))
+            if owner is not None:
+                self.desk.add(owner)
+        self._left(change)
+        if key.resource in (CRDS, BINDINGS):
+            for dependent in self._undecided.pop(key.cluster, ()):
+                self.desk.add(dependent)
+
+    def _left(self, change: Change) -> None:
+        """Whoever belonged to what is gone, or is another now, is looked at."""
+        if change.previous is None or not self.owners.any(change.key.cluster):
+            return
+        uid = _uid(change.previous)
+        if change.value is not None and _uid(change.value) == uid:
+            return
+        for dependent in self.owners.dependents(change.key.cluster, uid):
+            self.desk.add(dependent)
+
+    def _noted(self, key: Key, value: bytes) -> None:
+        self.owners.seen(key, value)
+        if self.owners.references(key):
+            self.desk.add(key)
+        if _DYING in value and any(mark in value for mark in _WAITING):
+            metadata = orjson.loads(value)["metadata"]
+            finalizers = metadata.get("finalizers") or ()
+            if metadata.get("deletionTimestamp") and (
+                FOREGROUND_FINALIZER in finalizers or ORPHAN_FINALIZER in finalizers
+            ):
+                self.desk.add(key)
+                if FOREGROUND_FINALIZER in finalizers:
+                    self._foreground[key] = metadata.get("uid", "")
+                    self._by_uid[key.cluster, metadata.get("uid", "")] = key
+                    return
+        self._waits_no_more(key)
+
+    def _waits_no_more(self, key: Key) -> None:
+        uid = self._foreground.pop(key, None)
+        if uid is not None:
+            self._by_uid.pop((key.cluster, uid), None)
+
+    # -- what is done
+
+    def handle(self, key: Key) -> None:
+        record = self._store.get(key)
+        if record is None:
+            return
+        obj = codec.decode(record.value, record.revision)
+        metadata = obj["metadata"]
+        finalizers = metadata.get("finalizers") or ()
+        if metadata.get("deletionTimestamp"):
+            if ORPHAN_FINALIZER in finalizers:
+                self._orphan(key, obj)
+            elif FOREGROUND_FINALIZER in finalizers:
+                self._await_dependents(key, obj)
+            return
+        references = references_of(obj)
+        if not references or declared_by(obj):
+            return
+        try:
+            self._judge(record, obj, self._classify(key, references))
+        except _Undecided:
+            self._undecided.setdefault(key.cluster, set()).add(key)
+        except _Invalid:
+            return
+
+    def _judge(self, record: Record, obj: Object, owners: _Classes) -> None:
+        if owners.solid:
+            lost = owners.dangling | owners.waiting
+            if lost:
+                self._store.write(replaced(record, _disowned(obj, lost))).result()
+            return
+        dependents = self.owners.dependents(record.key.cluster, obj["metadata"].get("uid", ""))
+        if owners.waiting and dependents:
+            if any(dependent in self._foreground for dependent in dependents):
+                # A circle: one of those that the object would wait for waits for it.
+                obj = _unblocked(obj)
+                self._store.write(replaced(record, obj)).result()
+                again = self._store.get(record.key)
+                if again is None:
+                    return
+                record = again
+            self._delete(record, FOREGROUND)
+            return
+        finalizers = obj["metadata"].get("finalizers") or ()
+        policy = FOREGROUND if FOREGROUND_FINALIZER in finalizers else BACKGROUND
+        self._delete(record, ORPHAN if ORPHAN_FINALIZER in finalizers else policy)
+
+    def _delete(self, record: Record, policy: str) -> None:
+        kind = self._kinds(record.key.cluster).of_storage(record.key.resource)
+        if kind is None:
+            raise _Undecided
+        op = deletion.operation(kind, record, DeleteOptions(policy=policy))
+        if op is not None:
+            self._store.write(op).result()
+
+    def _classify(self, key: Key, references: Iterable[Reference]) -> _Classes:
+        """Raises _Undecided, _Invalid."""
+        found = _Classes()
+        for reference in references:
+            owner = self._owner(key, reference)
+            if owner is None:
+                found.dangling.add(reference.uid)
+            elif owner.get("deletionTimestamp") and FOREGROUND_FINALIZER in (owner.get("finalizers") or ()):
+                found.waiting.add(reference.uid)
+            else:
+                found.solid.add(reference.uid)
+        return found
+
+    def _owner(self, key: Key, reference: Reference) -> Object | None:
+        """The owner's metadata, if it stands."""
+        try:
+            group, version = split_api_version(reference.api_version)
+        except ValueError:
+            raise _Undecided from None
+        kind = self._kinds(key.cluster).by_kind(group, version, reference.kind)
+        if kind is None or not kind.storage:
+            raise _Undecided
+        if kind.namespaced and not key.namespace:
+            raise _Invalid
+        namespace = key.namespace if kind.namespaced else ""
+        record = self._store.get(Key(kind.storage, key.cluster, namespace, reference.name))
+        if record is None:
+            return None
+        metadata: Object = orjson.loads(record.value)["metadata"]
+        return metadata if metadata.get("uid") == reference.uid else None
+
+    def _orphan(self, key: Key, obj: Object) -> None:
+        uid = obj["metadata"].get("uid", "")
+        for dependent in self.owners.dependents(key.cluster, uid):
+            record = self._store.get(dependent)
+            if record is None:
+                continue
+            found = codec.decode(record.value, record.revision)
+            if not declared_by(found) and any(r.uid == uid for r in references_of(found)):
+                self._store.write(replaced(record, _disowned(found, {uid}))).result()
+        release(self._store, key, ORPHAN_FINALIZER)
+
+    def _await_dependents(self, key: Key, obj: Object) -> None:
+        """Dependents are deleted in their own turn; the owner goes when none of those that block is left."""
+        uid = obj["metadata"].get("uid", "")
+        blocked = False
+        for dependent in self.owners.dependents(key.cluster, uid):
+            if key.namespace and dependent.namespace != key.namespace:
+                continue
+            if dependent not in self._foreground:
+                self.desk.add(dependent)
+            if any(r.uid == uid and r.blocks for r in self.owners.references(dependent)):
+                record = self._store.get(dependent)
+                blocked |= record is not None and not declared_by(orjson.loads(record.value))
+        if not blocked:
+            release(self._store, key, FOREGROUND_FINALIZER)
+
+
+def _uid(value: bytes) -> str:
+    return str(orjson.loads(value)["metadata"].get("uid", ""))
+
+
+def _disowned(obj: Object, uids: set[str]) -> Object:
+    """Without its references to these owners."""
+    kept = [r for r in obj["metadata"].get("ownerReferences") or () if r.get("uid") not in uids]
+    metadata = {k: v for k, v in obj["metadata"].items() if k != "ownerReferences"}
+    return {**obj, "metadata": {**metadata, "ownerReferences": kept} if kept else metadata}
+
+
+def _unblocked(obj: Object) -> Object:
+    """Its references no longer hold up the deletion of its owners."""
+    references = [
+        {**r, "blockOwnerDeletion": False} if r.get("blockOwnerDeletion") else r
+        for r in obj["metadata"].get("ownerReferences") or ()
+    ]
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": references}}

@@ -1,0 +1,38 @@
+"""What every store needs that holds Kubernetes objects: garbage collection, ends of namespaces and definitions, expiry.
+
+One follower for the main store; the stand-in of an embedded sync target runs the same parts in a follower of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from apiserver.registry.kindtable import KindTable
+from apiserver.storage.protocol import Store
+from reconciler.controllers.definitionlife import DefinitionLife
+from reconciler.controllers.expiry import EventExpiry
+from reconciler.controllers.follower import Follower, Part
+from reconciler.controllers.garbage import Garbage
+from reconciler.controllers.namespacelife import NamespaceLife
+from reconciler.controllers.settings import HousekeepingSettings
+
+
+def parts(
+    store: Store, kinds: Callable[[str], KindTable], settings: HousekeepingSettings | None = None
+) -> tuple[Garbage, list[Part]]:
+    """Garbage collection, whose index of owners others may read, and the other parts."""
+    settings = settings or HousekeepingSettings()
+    rest: list[Part] = [
+        NamespaceLife(store, kinds),
+        DefinitionLife(store, kinds),
+        EventExpiry(store, settings.events),
+    ]
+    return Garbage(store, kinds), rest
+
+
+def housekeeping(
+    store: Store, kinds: Callable[[str], KindTable], settings: HousekeepingSettings | None = None
+) -> Follower:
+    """The follower of a store; start it once the store is complete. `kinds` of a logical cluster."""
+    garbage, rest = parts(store, kinds, settings)
+    return Follower("housekeeping", store, [garbage, *rest])

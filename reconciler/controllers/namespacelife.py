@@ -1,0 +1,239 @@
+"""The end of namespaces: one that is deleted takes its content along, and says what it waits for.
+
+One part of a follower for all workspaces of a store. A namespace deleted through the API is Terminating until nothing
+is left in it; it is looked at again whenever something in it changes. One that is gone at once, because a commit no
+longer declares it, leaves what was never in git (Events, Leases, what was created through the API): that goes too.
+
+What git declares is not deleted here (see disposal): the namespace waits, and NamespaceDeletionContentFailure names the
+files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from apiserver.model import clock
+from apiserver.model.keys import Key
+from apiserver.registry import codec
+from apiserver.registry.kindtable import KindTable
+from apiserver.registry.served import ServedKind
+from apiserver.storage.protocol import Change, Record, Store
+from reconciler.controllers import disposal
+from reconciler.controllers.follower import Part
+
+Object = dict[str, Any]
+
+NAMESPACES = "namespaces"
+FINALIZER = "kubernetes"
+
+_PAGE = 500
+_SLICE = 2000
+"""Objects deleted before others' work is looked at."""
+_DYING = b'"deletionTimestamp"'
+
+_OK = {
+    "NamespaceDeletionDiscoveryFailure": ("ResourcesDiscovered", "All resources successfully discovered"),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    "NamespaceDeletionContentFailure": (
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": ("ContentHasNoFinalizers", "All content-preserving finalizers finished"),
+}
+"""The conditions of a terminating namespace, and what they say when there is nothing to say."""
+
+
+@dataclass(slots=True)
+class _Content:
+    """What is in a namespace. `declared`: what git declares of it, each with its file. `more`: it was not all looked
+    at."""
+
+    remaining: dict[str, int] = field(default_factory=dict)
+    finalizers: dict[str, int] = field(default_factory=dict)
+    declared: list[str] = field(default_factory=list)
+    more: bool = False
+
+
+class NamespaceLife(Part):
+    """`kinds` of a logical cluster, as they are served now."""
+
+    def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
+        self._store = store
+        self._kinds = kinds
+        self._ending: set[tuple[str, str]] = set()
+        """(cluster, name) of namespaces that are Terminating or gone with something left."""
+        self._gone: dict[Key, int] = {}
+        """Namespaces that went, with the revision at which they did: what was written before goes too."""
+        self._seen: tuple[str, str] = ("", "")
+
+    def begin(self) -> None:
+        self._ending.clear()
+        self._gone.clear()
+        self._seen = ("", "")
+
+    def found(self, record: Record) -> None:
+        key = record.key
+        if key.resource == NAMESPACES:
+            self._namespace(key, record.value)
+        elif key.namespace and (key.cluster, key.namespace) != self._seen:
+            self._seen = (key.cluster, key.namespace)
+            home = Key(NAMESPACES, key.cluster, "", key.namespace)
+            if self._store.get(home) is None:
+                self._went(home, self._store.revision())
+
+    def changed(self, change: Change) -> None:
+        key = change.key
+        if key.resource == NAMESPACES:
+            if change.value is None:
+                self._went(key, change.revision)
+            else:
+                self._namespace(key, change.value)
+        elif (key.cluster, key.namespace) in self._ending:
+            self.desk.add(Key(NAMESPACES, key.cluster, "", key.namespace))
+
+    def _namespace(self, key: Key, value: bytes) -> None:
+        if _DYING in value:
+            self._ending.add((key.cluster, key.name))
+            self.desk.add(key)
+
+    def _went(self, key: Key, revision: int) -> None:
+        self._gone[key] = revision
+        self.desk.add(key)
+
+    def handle(self, key: Key) -> None:
+        gone = self._gone.get(key)
+        if gone is not None:
+            self._sweep(key, gone)
+        record = self._store.get(key)
+        if record is None:
+            return
+        obj = codec.decode(record.value, record.revision)
+        if not obj["metadata"].get("deletionTimestamp"):
+            if key not in self._gone:
+                self._ending.discard((key.cluster, key.name))
+            return
+        self._end(record, obj)
+
+    # -- a namespace that is there no more
+
+    def _sweep(self, key: Key, revision: int) -> None:
+        """What was written before the namespace went. Finalizers are waited for."""
+        left = 0
+        for kind in self._kept_kinds(key.cluster):
+            for page in self._pages(kind, key):
+                old = [r for r in page if r.revision <= revision and not disposal.declared(r.value)]
+                if disposal.delete_all(self._store, kind, old):
+                    self.desk.add(key)
+                left += len(old)
+        if left:
+            self._ending.add((key.cluster, key.name))
+        else:
+            del self._gone[key]
+            self._ending.discard((key.cluster, key.name))
+
+    # -- a namespace that is Terminating
+
+    def _end(self, record: Record, namespace: Object) -> None:
+        if (namespace.get("status") or {}).get("phase") != "Terminating":
+            namespace = {**namespace, "status": {**(namespace.get("status") or {}), "phase": "Terminating"}}
+            self._store.write(disposal.replaced(record, namespace)).result()
+            return  # its change brings us back
+        finalizers = (namespace.get("spec") or {}).get("finalizers") or []
+        if FINALIZER not in finalizers:
+            op = disposal.replaced(record, namespace)
+            if not finalizers and not namespace["metadata"].get("finalizers"):
+                self._store.write(op).result()
+            return
+        content = self._delete_content(record.key)
+        if content.more:
+            self.desk.add(record.key)
+            return
+        told = _told(namespace, content)
+        if not content.remaining:
+            told = {**told, "spec": {**told["spec"], "finalizers": [f for f in finalizers if f != FINALIZER]}}
+        if told != namespace:
+            self._store.write(disposal.replaced(record, told)).result()
+
+    def _delete_content(self, key: Key) -> _Content:
+        """Pods first: while any is left, nothing else goes, since others may be what they need to end."""
+        found = _Content()
+        kinds = sorted(self._kept_kinds(key.cluster), key=lambda k: k.storage != "pods")
+        deleted = 0
+        for kind in kinds:
+            for page in self._pages(kind, key):
+                deleted += disposal.delete_all(self._store, kind, page)
+                if deleted >= _SLICE:
+                    found.more = True
+                    return found
+            self._count(kind, key, found)
+            if kind.storage == "pods" and found.remaining:
+                return found
+        return found
+
+    def _count(self, kind: ServedKind, key: Key, found: _Content) -> None:
+        names = sorted({f"{k.resource}.{k.group}" for k in self._kinds(key.cluster).all() if k.storage == kind.storage})
+        for page in self._pages(kind, key):
+            for name in names:
+                found.remaining[name] = found.remaining.get(name, 0) + len(page)
+            for record in page:
+                metadata = codec.decode(record.value, record.revision)["metadata"]
+                for finalizer in metadata.get("finalizers") or ():
+                    found.finalizers[finalizer] = found.finalizers.get(finalizer, 0) + len(names)
+                path = disposal.declared(record.value)
+                if path:
+                    found.declared.append(f'{kind.qualified} "{record.key.name}" is declared in {path}')
+
+    def _kept_kinds(self, cluster: str) -> list[ServedKind]:
+        """One for each kind of object that namespaces hold and that may be deleted."""
+        kinds = self._kinds(cluster).all()
+        return list({k.storage: k for k in kinds if k.namespaced and k.storage and "delete" in k.verbs}.values())
+
+    def _pages(self, kind: ServedKind, key: Key) -> Iterator[list[Record]]:
+        after: Key | None = None
+        while True:
+            page = self._store.scan(kind.storage, key.cluster, key.name, after=after, limit=_PAGE)
+            if page.records:
+                yield page.records
+            if page.more is None:
+                return
+            after = page.more
+
+
+def _told(namespace: Object, content: _Content) -> Object:
+    """The namespace with the conditions that say what it waits for."""
+    said = dict.fromkeys(_OK, ("", ""))
+    if content.remaining:
+        listed = ", ".join(sorted(f"{name} has {n} resource instances" for name, n in content.remaining.items()))
+        said["NamespaceContentRemaining"] = ("SomeResourcesRemain", f"Some resources are remaining: {listed}")
+    if content.finalizers:
+        listed = ", ".join(sorted(f"{name} in {n} resource instances" for name, n in content.finalizers.items()))
+        text = f"Some content in the namespace has finalizers remaining: {listed}"
+        said["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", text)
+    if content.declared:
+        listed = ", ".join(sorted(content.declared))
+        text = f"Failed to delete all resource types, {len(content.declared)} remaining: {listed}"
+        said["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", f"{text}; remove it there")
+    status = namespace.get("status") or {}
+    found = list(status.get("conditions") or ())
+    for kind, (reason, message) in said.items():
+        _set(found, kind, bool(reason), *((reason, message) if reason else _OK[kind]))
+    return {**namespace, "status": {**status, "conditions": found}}
+
+
+def _set(found: list[Object], kind: str, holds: bool, reason: str, message: str) -> None:
+    """In its place if it is there, else at the end; the time moves with the status alone."""
+    status = "True" if holds else "False"
+    new = {"type": kind, "status": status, "lastTransitionTime": clock.now(), "reason": reason, "message": message}
+    for at, old in enumerate(found):
+        if old.get("type") == kind:
+            if old.get("status") == status:
+                new["lastTransitionTime"] = old.get("lastTransitionTime", new["lastTransitionTime"])
+            found[at] = new
+            return
+    found.append(new)
