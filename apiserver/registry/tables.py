@@ -54,13 +54,21 @@ def _shown(kind: str, found: list[Any]) -> Any:
     first = found[0]
     match kind:
         case "date":
-            return since(first)
+            return _since(first)
         case "boolean":
             return first if isinstance(first, bool) else None
         case "integer" | "number":
             return _number(kind, first)
         case _:
             return ",".join(_text(value) for value in found)
+
+
+def _since(value: Any) -> str | None:
+    """A custom resource's time, as kube-apiserver tells whether it is one."""
+    if not isinstance(value, str):
+        return None
+    ago = since(value)
+    return "<invalid>" if ago == "<unknown>" else ago
 
 
 def _number(kind: str, value: Any) -> Any:

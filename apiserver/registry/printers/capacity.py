@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from apiserver.registry import autoscalers
 from apiserver.registry.printers.base import AGE, CREATED, NAME, Object, Printer, age, at, columns, joined, name
 from apiserver.registry.served import Column
 
@@ -30,6 +31,8 @@ def _metric(spec: Object, current: Object) -> str:
 
 
 def _autoscaler(obj: Object) -> list[Any]:
+    if obj.get("apiVersion") == "autoscaling/v1":
+        obj = autoscalers.to_v2(obj)
     target = at(obj, "spec", "scaleTargetRef", default={})
     metrics, current = at(obj, "spec", "metrics", default=[]), at(obj, "status", "currentMetrics", default=[])
     shown = [_metric(m, current[i] if i < len(current) else {}) for i, m in enumerate(metrics)]

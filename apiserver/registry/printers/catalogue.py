@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from apiserver.registry.printers import capacity, core, networking, workloads
+from apiserver.registry.printers import capacity, control, core, networking, workloads
 from apiserver.registry.printers.base import SIMPLE, Printer
 
 _PRINTERS: dict[str, Printer] = {
     **capacity.PRINTERS,
+    **control.PRINTERS,
     **core.PRINTERS,
     **networking.PRINTERS,
     **workloads.PRINTERS,

@@ -106,7 +106,7 @@ PRINTERS = {
     ),
     "ingresses.networking.k8s.io": Printer(columns(NAME, "Class", "Hosts", "Address", "Ports", AGE), _ingress),
     "ipaddresses.networking.k8s.io": Printer(
-        columns(NAME, "ParentRef", AGE), lambda o: [name(o), _parent(at(o, "spec", "parentRef", default={})), age(o)]
+        columns(NAME, "ParentRef"), lambda o: [name(o), _parent(at(o, "spec", "parentRef", default={}))]
     ),
     "networkpolicies.networking.k8s.io": Printer(
         columns(NAME, "Pod-Selector", AGE),
