@@ -26,6 +26,10 @@ SCHEMAS = "apiresourceschemas.apis.kcp.io"
 MARKED = frozenset({CRDS, BINDINGS, SCHEMAS})
 """Resources whose changes a store must count in `marked()` for catalogs to notice them."""
 
+KEPT_SCHEMAS = "~schemas"
+"""Key(KEPT_SCHEMAS, <provider's cluster>, "", <name>): an APIResourceSchema that its provider no longer has, for the
+workspaces that are served with it still."""
+
 _KEEP = 20_000
 
 Object = dict[str, Any]
@@ -102,4 +106,8 @@ def _bound(store: Store, bindings: list[Record]) -> Iterator[tuple[Record | None
             schema = resource.get("schema") or {}
             keys.append(Key(SCHEMAS, provider, "", schema.get("name", "")))
             identities.append(schema.get("identityHash", ""))
-    return zip(store.get_many(keys), identities, strict=True) if keys else iter(())
+    found = store.get_many(keys) if keys else []
+    if None in found:
+        kept = store.get_many([key._replace(resource=KEPT_SCHEMAS) for key in keys])
+        found = [one or other for one, other in zip(found, kept, strict=True)]
+    return zip(found, identities, strict=True)

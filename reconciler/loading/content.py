@@ -111,7 +111,8 @@ class Contents:
         bound = case.recorded.summary.bound if case.recorded is not None else {}
 
         def find(path: str, name: str) -> apis.Export | None:
-            return self._world.find_export(path, name, bound.get(f"{path}:{name}", ()))
+            former = bound.get(f"{path}:{name}")
+            return self._world.former_export(path, name, former) if former else self._world.find_export(path, name)
 
         return apis.resolve(builtins, crds, bindings, find, case.path, case.moment.rfc3339)
 

@@ -15,7 +15,7 @@ from apiserver.model import clock, paths
 from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key, storage_name
 from apiserver.registry import strategy
-from apiserver.registry.catalog import Catalog
+from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
 from apiserver.registry.kinds import KUBERNETES, builtins_of, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
 from apiserver.storage.protocol import Note, Put, Record, Store
@@ -29,7 +29,7 @@ from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.render import Declared, Renderer
 from reconciler.loading.sources import Sources, shipped
 from reconciler.loading.trees import Trees
-from reconciler.loading.world import CONSUMERS, EXPORTS, PROVIDED, World
+from reconciler.loading.world import CONSUMERS, EXPORTS, PROVIDED, SCHEMAS, World
 from reconciler.plan import apis, bootstrap, computed, types
 from reconciler.plan.problem import Problem
 from reconciler.plan.summary import Summary
@@ -147,15 +147,15 @@ class Judge:
         self._seal(case, verdict, known)
         return verdict
 
-    def _bound_still(self, record: WorkspaceRecord, home: str, content: Content) -> dict[str, list[str]]:
-        """The schemas that a held workspace is served with, of the exports that offer others by now."""
+    def _bound_still(self, record: WorkspaceRecord, home: str, content: Content) -> dict[str, Object]:
+        """What a held workspace is served with, of the exports that offer something else by now."""
         offered = content.apis.bindings if content.apis is not None else {}
         out = {}
         for stored in self._site.store.scan(BINDINGS, record.cluster).records:
             binding = orjson.loads(stored.value)
-            served = _schemas(binding.get("status") or {})
+            served = _bound(binding.get("status") or {})
             export = binding["spec"]["reference"]["export"]
-            if served and served != _schemas(offered.get(stored.key.name) or {}):
+            if served["schemas"] and served != _bound(offered.get(stored.key.name) or {}):
                 out[f"{export.get('path') or home}:{export['name']}"] = served
         return out
 
@@ -170,6 +170,7 @@ class Judge:
         for key in content.removed:
             effects.delete(key, records.get(key))
             self._delete_all_of(key, records.get(key), content, effects)
+            self._keep_for_consumers(case.path, records.get(key), effects)
         for key, declared in content.declared.items():
             stored = records.get(key)
             status = self._status(case, declared, stored, content, effects)
@@ -205,6 +206,11 @@ class Judge:
             for left in self._site.store.scan(resource, key.cluster).records:
                 if left.key not in known:
                     effects.delete(left.key, left)
+
+    def _keep_for_consumers(self, path: str, record: Record | None, effects: Effects) -> None:
+        """A provider that takes a schema away breaks nobody who is bound to it."""
+        if record is not None and record.key.resource == SCHEMAS and self._world.consumers(path):
+            effects.ops.append(Put(record.key._replace(resource=KEPT_SCHEMAS), record.value))
 
     def _stored(self, keys: list[Key]) -> dict[Key, Record]:
         if self._fresh:
@@ -324,9 +330,14 @@ def _storages(key: Key, record: Record) -> set[str]:
     return {storage_name(b["group"], b["resource"], b["schema"]["identityHash"]) for b in bound}
 
 
-def _schemas(status: Object) -> list[str]:
-    """Of a binding's status."""
-    return [b["schema"]["name"] for b in status.get("boundResources") or ()]
+def _bound(status: Object) -> Object:
+    """What a binding's status says that it is bound to, as Summary.bound holds it."""
+    schemas = [b["schema"] for b in status.get("boundResources") or ()]
+    return {
+        "cluster": status.get("apiExportClusterName", ""),
+        "identity": schemas[0]["identityHash"] if schemas else "",
+        "schemas": [s["name"] for s in schemas],
+    }
 
 
 def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:

@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from apiserver.registry import tree
-from apiserver.registry.catalog import Catalog
+from apiserver.model.keys import Key
+from apiserver.registry import codec, tree
+from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
 from apiserver.registry.tree import FLEET_KEY, FleetRecord
 from apiserver.storage.protocol import Note, Put, Store
 from reconciler.layout.errors import BadFile
@@ -122,8 +123,15 @@ class Loader:
             writes=config.writes,
             claims=self._trees.claims,
         )
+        if recorded is not None:
+            self._restore_schemas(recorded)
         self._note(record)
         return record
+
+    def _restore_schemas(self, recorded: RecordedFleet) -> None:
+        for cluster, schema in recorded.schemas():
+            key = Key(KEPT_SCHEMAS, cluster, "", schema["metadata"]["name"])
+            self._store.write(Put(key, codec.encode(schema)), log=False).result()
 
     def _fill(self, fleet: FleetRecord, recorded: RecordedFleet | None, progress: Progress) -> tuple[FleetRecord, Step]:
         here = self._trees.at(fleet.commit)

@@ -227,7 +227,9 @@ class Stepper:
         if record is None:
             return
         parent = self._world.record(record.parent) if record.parent else None
-        self._site.store.write(*remove(self._site.store, self._site.catalog, record, parent)).result()
+        bound = any(consumer != path for consumer in self._world.consumers(path))
+        ops = remove(self._site.store, self._site.catalog, record, parent, bound=bound)
+        self._site.store.write(*ops).result()
         self._world.gone(path)
         self._world.provides_anew(path)
         self._recheck_consumers(path)

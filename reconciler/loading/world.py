@@ -6,11 +6,12 @@ first when somebody asks for it (providers before consumers, types before users)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
+from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
@@ -74,15 +75,19 @@ class World:
             self._types[at] = self._object(path, TYPES, name)
         return self._types[at]
 
-    def find_export(self, path: str, name: str, schemas: Sequence[str] = ()) -> Export | None:
-        """An APIExport with its schemas, at its provider's served commit. `schemas`: these instead of those that it
-        names there, for a workspace that is held at a time when it named them."""
-        if schemas:
-            return self._read_export(path, name, schemas)
+    def find_export(self, path: str, name: str) -> Export | None:
+        """An APIExport with its schemas, at its provider's served commit."""
         at = (path, name)
         if at not in self._exports:
             self._exports[at] = self._read_export(path, name)
         return self._exports[at]
+
+    def former_export(self, path: str, name: str, bound: dict[str, Any]) -> Export:
+        """An APIExport as a workspace that is held is served with it (see Summary.bound), whatever became of it."""
+        self._ensure(path)
+        cluster = str(bound["cluster"])
+        schemas = {n: self._schema(cluster, n) or self._schema(cluster, n, KEPT_SCHEMAS) for n in bound["schemas"]}
+        return _export(path, name, cluster, str(bound["identity"]), schemas)
 
     def consumers(self, path: str) -> list[str]:
         """The workspaces with a binding to an export of the workspace at `path`."""
@@ -100,25 +105,20 @@ class World:
             return None
         return self._objects.get(Key(resource, record.cluster, "", name))
 
-    def _read_export(self, path: str, name: str, schemas: Sequence[str] = ()) -> Export | None:
+    def _read_export(self, path: str, name: str) -> Export | None:
         export = self._object(path, EXPORTS, name)
         record = self.record(path)
-        if record is None or (export is None and not schemas):
+        if export is None or record is None:
             return None
-        export = export or {"status": {"identityHash": self._former_identity(record, name)}}
-        names = schemas or (export.get("spec") or {}).get("latestResourceSchemas") or []
-        found = {n: self._objects.get(Key(SCHEMAS, record.cluster, "", n)) for n in names}
-        return Export(
-            path=path,
-            name=name,
-            cluster=record.cluster,
-            identity=(export.get("status") or {}).get("identityHash", ""),
-            schemas=tuple(s for s in found.values() if s is not None),
-            missing=tuple(n for n, s in found.items() if s is None),
-        )
+        names = (export.get("spec") or {}).get("latestResourceSchemas") or []
+        identity = (export.get("status") or {}).get("identityHash", "")
+        return _export(path, name, record.cluster, identity, {n: self._schema(record.cluster, n) for n in names})
 
-    def _former_identity(self, record: WorkspaceRecord, name: str) -> str:
-        """Of an export that is gone."""
-        identities = tree.summary(self.store, record.cluster).get("identities") or {}
-        found: str = identities.get(name, "")
-        return found
+    def _schema(self, cluster: str, name: str, resource: str = SCHEMAS) -> dict[str, Any] | None:
+        return self._objects.get(Key(resource, cluster, "", name))
+
+
+def _export(path: str, name: str, cluster: str, identity: str, schemas: dict[str, dict[str, Any] | None]) -> Export:
+    found = tuple(s for s in schemas.values() if s is not None)
+    missing = tuple(n for n, s in schemas.items() if s is None)
+    return Export(path=path, name=name, cluster=cluster, identity=identity, schemas=found, missing=missing)

@@ -9,7 +9,7 @@ neither the workspace nor the head, so that workspaces that appeared in one comm
     held: 77ab…              only while held back: the commit since which it is
     errors: [...]            only while held back
     bound:                   only while held back, where an export offers other schemas by now than are served
-      root:a:widgets: [v1.widgets.example.io]
+      root:a:widgets: {cluster: 1abc…, identity: 9f86…, schemas: [v1.widgets.example.io]}
     objects:                 only where something differs from (origin, origin, 1)
       deployments.apps/default/web: {origin: 88d1…, commit: 77ab…, generation: 3}
     identities: {widgets: 9f86…}    identity hashes of its APIExports
@@ -50,7 +50,7 @@ class Summary:
     served: str | None = None
     held: str = ""
     errors: list[str] = field(default_factory=list)
-    bound: dict[str, list[str]] = field(default_factory=dict)
+    bound: dict[str, dict[str, Any]] = field(default_factory=dict)
     objects: dict[str, Entry] = field(default_factory=dict)
     identities: dict[str, str] = field(default_factory=dict)
 

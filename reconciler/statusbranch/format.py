@@ -4,6 +4,8 @@ The branch mirrors the layout of the desired one:
 
     fleet.yaml                                          fleet id, the newest store revision that was covered, and the
                                                         directories that lost their workspace.yaml alone
+    schemas/<logical cluster>/<name>.yaml               APIResourceSchemas that their providers no longer have, but
+                                                        consumers are served with
     workspaces/root/shop/web/_summary.yaml              the workspace's summary (plan/summary.py)
     workspaces/root/shop/web/_status/<namespace or _>/<resource>.<group>/<name>.yaml
 
@@ -23,6 +25,7 @@ from apiserver.model.keys import Key
 Object = dict[str, Any]
 
 FLEET = "fleet.yaml"
+SCHEMAS = "schemas"
 SUMMARY = "_summary.yaml"
 STATUS = "_status"
 TRAILER = "Source-Commit"
@@ -55,6 +58,10 @@ def directory_of(path: str, directory: str) -> str:
 def status_path(directory: str, key: Key) -> str:
     resource = key.resource.partition(":")[0]
     return f"{directory}/{STATUS}/{key.namespace or '_'}/{resource}/{key.name}.yaml"
+
+
+def schema_path(key: Key) -> str:
+    return f"{SCHEMAS}/{key.cluster}/{key.name}.yaml"
 
 
 def is_recorded(key: Key) -> bool:

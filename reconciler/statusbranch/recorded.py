@@ -42,6 +42,12 @@ class RecordedFleet:
         data = self._read(f"{directory}/{format.SUMMARY}")
         return Summary.from_json(format.load(data)) if data is not None else None
 
+    def schemas(self) -> Iterator[tuple[str, format.Object]]:
+        """APIResourceSchemas that their providers no longer have: logical cluster and object."""
+        tree = self._repo.tree_at(self._info.tree, format.SCHEMAS)
+        for path, entry in walk(self._repo, tree) if tree is not None else ():
+            yield path.partition("/")[0], format.load(self._repo.blob(entry.id))
+
     def status_reader(self, directory: str) -> Callable[[Key], format.Object | None]:
         """Reads the recorded part of one object; None if nothing was recorded."""
 

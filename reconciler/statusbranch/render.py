@@ -11,6 +11,7 @@ import orjson
 from apiserver.model import marks
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
+from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Change, Store
@@ -36,6 +37,8 @@ class Rendering:
             key = change.key
             if key.resource == Internal.WORKSPACE:
                 self._removed(change, files)
+            elif key.resource == KEPT_SCHEMAS:
+                files[format.schema_path(key)] = _whole(change.value) if change.value is not None else None
             elif key.resource == WORKSPACES:
                 self._workspace(change, clusters, files)
             elif format.is_recorded(key):
@@ -56,6 +59,8 @@ class Rendering:
         """All files that the branch should hold."""
         files: Files = {}
         self._all(None, files)
+        for record in self._store.scan(KEPT_SCHEMAS).records:
+            files[format.schema_path(record.key)] = _whole(record.value)
         return {path: data for path, data in files.items() if data is not None}
 
     def _all(self, cluster: str | None, files: Files) -> None:
@@ -128,6 +133,10 @@ def _where(value: bytes | None) -> _Where:
     obj = orjson.loads(value)
     path = (obj["metadata"].get("annotations") or {}).get(marks.SOURCE_PATH, "")
     return _Where((obj.get("spec") or {}).get("cluster", ""), path.rpartition("/")[0])
+
+
+def _whole(value: bytes) -> bytes:
+    return format.dump(orjson.loads(value))
 
 
 @lru_cache(maxsize=4096)

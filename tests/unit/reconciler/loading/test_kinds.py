@@ -267,16 +267,13 @@ def test_a_schema_that_consumers_fit_reaches_them(fleet: LoadedFleet) -> None:
     assert fleet.get("root:b", "widgets.example.io", "w")["metadata"]["uid"] == uid
 
 
-KEEPS_NO_SCHEMA = pytest.mark.xfail(reason="the schema is read where the provider had it", strict=True)
-
-
 @pytest.mark.parametrize(
     "change",
     [
         {f"{A}/export.json": None},
-        pytest.param({f"{A}/export.json": None, f"{A}/schema.json": None}, marks=KEEPS_NO_SCHEMA),
-        pytest.param({f"{A}/schema.json": None}, marks=KEEPS_NO_SCHEMA),
-        pytest.param({A: None}, marks=KEEPS_NO_SCHEMA),
+        {f"{A}/export.json": None, f"{A}/schema.json": None},
+        {f"{A}/schema.json": None},
+        {A: None},
     ],
     ids=["export", "export and schema", "schema", "workspace"],
 )

@@ -320,6 +320,17 @@ def test_a_consumer_that_is_held_for_an_export_that_went(shop: LoadedFleet, anot
     assert new.held() == {}
 
 
+@pytest.mark.parametrize("change", [{f"{A}/export.yaml": None}, {A: None}], ids=["export and schema", "workspace"])
+def test_a_consumer_that_is_held_for_a_provider_that_went(
+    shop: LoadedFleet, another: Another, change: dict[str, str | None]
+) -> None:
+    observe(shop)
+    shop.commit(change)
+    assert set(shop.held()) == {"root:b"}
+    new = assert_recovers(shop, another)
+    assert new.get("root:b", "gadgets.example.io", "g")["spec"] == {"size": 1}
+
+
 def test_a_workspace_that_was_left_behind(shop: LoadedFleet, another: Another) -> None:
     shop.commit({f"{A}/workspace.yaml": None, f"{B}/g.yaml": gadget(2)})
     new = assert_recovers(shop, another)

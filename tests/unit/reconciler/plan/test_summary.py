@@ -29,7 +29,7 @@ SUMMARIES = st.builds(
     served=st.one_of(st.none(), st.just(""), COMMITS),
     held=st.sampled_from(["", A, B]),
     errors=st.lists(st.text(max_size=5), max_size=2),
-    bound=st.dictionaries(st.sampled_from(["root:a:widgets"]), st.lists(st.just("v1.widgets.x.io"), min_size=1)),
+    bound=st.dictionaries(st.sampled_from(["root:a:widgets"]), st.just({"cluster": "c", "schemas": ["v1.widgets.x"]})),
     objects=st.dictionaries(st.sampled_from(["configmaps/default/a", "namespaces//b"]), ENTRIES),
     identities=st.dictionaries(st.sampled_from(["widgets", "gadgets"]), st.text(max_size=5)),
 )
