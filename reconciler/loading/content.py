@@ -5,7 +5,7 @@ Called by judge. Finds every problem, not the first one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +20,7 @@ from reconciler.loading.case import Case
 from reconciler.loading.gather import Gathered
 from reconciler.loading.render import Declared, Renderer, key_of
 from reconciler.loading.sources import Sources
-from reconciler.loading.world import World
+from reconciler.loading.world import EXPORTS, SCHEMAS, World
 from reconciler.plan import apis
 from reconciler.plan.problem import Problem
 
@@ -33,7 +33,10 @@ _BY_LAYOUT = {
     ("tenancy.kcp.io", "Workspace"): "a directory with a workspace.yaml is a workspace",
     ("core.kcp.io", "LogicalCluster"): "every workspace has one",
 }
-_KINDS_FIRST = frozenset({"CustomResourceDefinition", "APIBinding"})
+_KINDS_FIRST = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema"})
+
+Identity = Callable[[Case, str], str]
+"""The identity hash of an export that the judged workspace itself declares."""
 
 
 @dataclass(slots=True)
@@ -52,8 +55,9 @@ class Content:
 class Contents:
     """Judges content against the store's state and the rest of the fleet."""
 
-    def __init__(self, world: World, catalog: Catalog, sources: Sources) -> None:
+    def __init__(self, world: World, catalog: Catalog, sources: Sources, identity: Identity) -> None:
         self._world = world
+        self._identity = identity
         self._catalog = catalog
         self._sources = sources
 
@@ -68,7 +72,7 @@ class Contents:
             first = [m for m in new if m.gvk.kind in _KINDS_FIRST]
             rest = [m for m in new if m.gvk.kind not in _KINDS_FIRST]
             self._declare(first, builtins, cluster, gathered, content)
-            content.apis = self._resolve(case, builtins, content)
+            content.apis = self._resolve(case, cluster, builtins, content)
             content.kinds = content.apis.kinds
         else:
             rest = list(new)
@@ -100,7 +104,7 @@ class Contents:
                 continue
             out.declared[declared.key] = declared
 
-    def _resolve(self, case: Case, builtins: KindTable, content: Content) -> apis.Apis:
+    def _resolve(self, case: Case, cluster: str, builtins: KindTable, content: Content) -> apis.Apis:
         crds, bindings = [], []
         for key, declared in content.declared.items():
             if key.resource == CRDS:
@@ -111,10 +115,28 @@ class Contents:
         bound = case.recorded.summary.bound if case.recorded is not None else {}
 
         def find(path: str, name: str) -> apis.Export | None:
+            if path == case.path:
+                return self._own_export(case, cluster, name, content)
             former = bound.get(f"{path}:{name}")
             return self._world.former_export(path, name, former) if former else self._world.find_export(path, name)
 
         return apis.resolve(builtins, crds, bindings, find, case.path, case.moment.rfc3339)
+
+    def _own_export(self, case: Case, cluster: str, name: str, content: Content) -> apis.Export | None:
+        """An export of the workspace itself, which is not in the store before its binding."""
+        export = content.declared.get(Key(EXPORTS, cluster, "", name))
+        if export is None:
+            return None
+        names = export.obj["spec"].get("latestResourceSchemas") or ()
+        found = {n: content.declared.get(Key(SCHEMAS, cluster, "", n)) for n in names}
+        return apis.Export(
+            path=case.path,
+            name=name,
+            cluster=cluster,
+            identity=self._identity(case, name),
+            schemas=tuple(s.obj for s in found.values() if s is not None),
+            missing=tuple(n for n, s in found.items() if s is None),
+        )
 
     def _with_stored_status(self, declared: Declared) -> Object:
         record = self._world.store.get(declared.key)

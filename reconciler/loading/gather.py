@@ -19,7 +19,7 @@ from reconciler.plan.problem import Problem
 from reconciler.repository.difference import FileChange
 from reconciler.repository.objects import Entry
 
-_FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "Namespace"})
+_FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema", "Namespace"})
 
 
 @dataclass(slots=True)

@@ -58,7 +58,7 @@ class Judge:
         self._world = world
         self._fresh = fresh
         self._gatherer = Gatherer(site.sources)
-        self._contents = Contents(world, site.catalog, site.sources)
+        self._contents = Contents(world, site.catalog, site.sources, self._own_identity)
 
     def judge(self, case: Case) -> Verdict:
         """The verdict on one workspace. The step's world already shows its parent as it will be."""
@@ -248,6 +248,10 @@ class Judge:
                 verdict.ops.append(Put(key, b"{}"))
 
     # -- both --------------------------------------------------------------------------------------------------------
+
+    def _own_identity(self, case: Case, export: str) -> str:
+        summary = self._summary(case, self._identity(case))
+        return self._site.identities.hash_of(case.path, export, summary.identities.get(export, ""))
 
     def _summary(self, case: Case, record: WorkspaceRecord) -> Summary:
         if case.recorded is not None:

@@ -339,13 +339,21 @@ def test_two_providers_of_one_name_never_share_storage(fleet: LoadedFleet) -> No
     assert len(resources) == 2
 
 
-@pytest.mark.xfail(reason="an export of the workspace itself is looked up before it is stored", strict=True)
 def test_an_export_without_path_is_the_workspaces_own(fleet: LoadedFleet) -> None:
     own = json.loads(binding("root:a"))
     del own["spec"]["reference"]["export"]["path"]
     fleet.commit({**provide(), f"{A}/binding.json": json.dumps(own), f"{A}/w.json": widget(size=1)})
     assert fleet.held() == {}
     assert fleet.get("root:a", "widgets.example.io", "w")["spec"] == {"size": 1}
+    identity = fleet.get("root:a", "apiexports.apis.kcp.io", "widgets", "")["status"]["identityHash"]
+    assert fleet.key("root:a", "widgets.example.io", "w").resource.endswith(identity)
+    fleet.recheck(["root:a"])
+    assert fleet.all_changes() == []
+    fleet.commit({f"{A}/v2.json": schema("v2", kind="string"), f"{A}/export.json": export("v2")})
+    assert set(fleet.held()) == {"root:a"}
+    fleet.commit({f"{A}/w.json": widget(size="big")})
+    assert fleet.held() == {}
+    assert fleet.get("root:a", "widgets.example.io", "w")["spec"] == {"size": "big"}
 
 
 def test_providers_of_each_other_are_no_endless_loop(fleet: LoadedFleet) -> None:

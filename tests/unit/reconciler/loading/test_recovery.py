@@ -243,6 +243,12 @@ def test_an_export_that_came_after_its_binding(fleet: LoadedFleet, another: Anot
     assert_recovers(fleet, another)
 
 
+def test_a_binding_to_an_export_of_the_workspace_itself(shop: LoadedFleet, another: Another) -> None:
+    shop.commit({f"{A}/binding.yaml": binding("root:a", "gadgets"), f"{A}/g.yaml": gadget(1)})
+    shop.commit({f"{A}/g.yaml": gadget(2)})
+    assert_recovers(shop, another)
+
+
 def test_a_binding_that_waits(fleet: LoadedFleet, another: Another) -> None:
     fleet.commit({f"{B}/binding.yaml": binding("root:a", "gadgets")})
     assert_recovers(fleet, another)
