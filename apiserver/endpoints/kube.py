@@ -6,6 +6,7 @@ error of every layer below becomes an answer here (errors.py).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from apiserver.auth.accounts import Accounts
@@ -19,8 +20,8 @@ from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
+from apiserver.endpoints.inflight import InFlight, deadline, too_long
 from apiserver.endpoints.issuer import issuer
-from apiserver.endpoints.options import check_timeout
 from apiserver.endpoints.paths import Place, Route, Scope, parse
 from apiserver.endpoints.realms import (
     TARGET_PREFIX,
@@ -48,6 +49,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _WARNING = 2000
 """Characters of a warning: clients limit headers."""
 
+_ALWAYS = Decision(True, "health is everybody's")
 _READ_SUBRESOURCES = frozenset({"", "status"})
 
 
@@ -68,6 +70,7 @@ class KubernetesAPI:
         self.settings = settings
         self._authenticator = authenticator
         self._accounts = accounts
+        self._inflight = InFlight(settings.max_requests, settings.max_requests_per_user)
         self._realms = Realms(Realm(store, catalog, authorizer), targets)
         self._writes = Writes(self._realms.main.store)
 
@@ -94,17 +97,38 @@ class KubernetesAPI:
 
     async def _serve(self, exchange: Exchange) -> None:
         place = parse(exchange.path)
-        user = self._authenticator.authenticate(exchange.scope)  # type: ignore[arg-type]
+        try:
+            user = self._authenticator.authenticate(exchange.scope)  # type: ignore[arg-type]
+        except StatusError:
+            if place.route is not Route.HEALTH or exchange.method not in ("GET", "HEAD"):
+                raise
+            # Probes have no credentials. They learn about the process, not which workspaces there are.
+            await health(exchange, place, self._realms)
+            return
         if user.extra:
             place = _at_home(exchange.path, place, home_of(user))
+        if _waits(exchange, place):
+            await self._judged(exchange, place, user)
+            return
+        limit = asyncio.timeout(deadline(exchange, self.settings.request_seconds))
+        with self._inflight.counted(user):
+            try:
+                async with limit:
+                    await self._judged(exchange, place, user)
+            except TimeoutError:
+                if limit.expired():
+                    raise too_long() from None
+                raise
+
+    async def _judged(self, exchange: Exchange, place: Place, user: User) -> None:
+        """Which world, may they, and the answer."""
         world = self._world(exchange, place, user)
         user = self._acting(exchange, world, user)
         verb = _verb(exchange, place)
-        decision = self._authorize(world, user, attributes(place, verb))
+        decision = self._authorize(world, user, attributes(place, verb), place)
         self._check_served(exchange, world, place, decision)
         if not decision.allowed:
             raise denial(user, attributes(place, verb), decision.reason)
-        check_timeout(exchange)
         if place.route is Route.RESOURCE:
             await self._resource(exchange, user, world, place, verb)
             return
@@ -127,7 +151,9 @@ class KubernetesAPI:
         return in_scope(user, world.identity) if user.extra else user
 
     @staticmethod
-    def _authorize(world: World, user: User, asked: Attributes) -> Decision:
+    def _authorize(world: World, user: User, asked: Attributes, place: Place) -> Decision:
+        if place.route is Route.HEALTH:
+            return _ALWAYS
         return world.realm.authorizer.authorize(world.name, user, asked)
 
     def _check_served(self, exchange: Exchange, world: World, place: Place, decision: Decision) -> None:
@@ -175,6 +201,13 @@ class KubernetesAPI:
                 raise StatusError(501, "NotImplemented", "metrics are the server's, at /metrics: no workspace has any")
             case _:
                 raise NoSuchPath
+
+
+def _waits(exchange: Exchange, place: Place) -> bool:
+    """Whether it is a watch, which may wait for hours."""
+    if place.route is not Route.RESOURCE or exchange.method != "GET":
+        return False
+    return bool(exchange.scope["query_string"]) and exchange.flag("watch")
 
 
 def _at_home(path: str, place: Place, home: str) -> Place:

@@ -10,13 +10,10 @@ What a resourceVersion asks for, by verb:
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from apiserver.endpoints.exchange import Exchange
 from apiserver.model.errors import Cause, StatusError, bad_request, invalid
-
-_DURATION = re.compile(r"\+?((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+|0")
 
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
 
@@ -147,12 +144,3 @@ def too_new(asked: int, current: int) -> StatusError:
         {"causes": causes},
         retry_after=1,
     )
-
-
-def check_timeout(exchange: Exchange) -> None:
-    """The `timeout` parameter has to be a duration as Go writes them (`32s`, `1m30s`). Raises StatusError 400."""
-    if b"timeout=" not in exchange.scope["query_string"]:
-        return
-    text = exchange.parameter("timeout")
-    if text and not _DURATION.fullmatch(text):
-        raise bad_request(f'invalid timeout specified in the request URL - time: invalid duration "{text}"')
