@@ -22,6 +22,9 @@ Object = dict[str, Any]
 RUNTIME_KINDS = frozenset({"events", "leases.coordination.k8s.io"})
 """By store name: kinds whose objects are runtime state, so that git need not know them."""
 
+COMPUTED_STATUS = frozenset({"workspaces.tenancy.kcp.io", "apibindings.apis.kcp.io", "apiexports.apis.kcp.io"})
+"""By store name: kinds whose status follows from commits alone. Nothing would put right what a client wrote there."""
+
 
 def is_runtime(kind: ServedKind) -> bool:
     return kind.storage in RUNTIME_KINDS
@@ -62,6 +65,12 @@ def refusal(kind: ServedKind, record: WorkspaceRecord, name: str, live: Object |
     what = "this object is" if record.writes == "Store" else "this fleet is"
     why = f"{what} changed in git, not here: {_advice(record, live)}"
     return forbidden(kind.resource, kind.group, name, why)
+
+
+def check_status(kind: ServedKind, name: str) -> None:
+    """Of a write of a status. Raises StatusError 403."""
+    if kind.storage in COMPUTED_STATUS:
+        raise forbidden(kind.resource, kind.group, name, "its status is computed from what git declares")
 
 
 def _advice(record: WorkspaceRecord, live: Object | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from apiserver.admission.writes import POLICIES
+from apiserver.admission.writes import POLICIES, check_status
 from apiserver.auth.escalation import guard
 from apiserver.endpoints import bodies, bulk, reviews, scale
 from apiserver.endpoints.asking import Asking
@@ -82,6 +82,8 @@ class Writes:
             raise method_not_allowed()
         if bool(asking.place.name) != (verb not in ("create", "deletecollection")):
             raise method_not_allowed()
+        if subresource == "status" and asking.world.record is not None:
+            check_status(kind, asking.place.name)
         await getattr(self, f"_{verb}")(asking)
 
     async def run(self, work: Callable[[], T]) -> T:

@@ -238,3 +238,10 @@ def test_strict_names_unknown_and_duplicate_fields_at_once(api: Any, run: Any) -
     reply = run(api.call("POST", f"{CONFIGMAPS}?dryRun=All&fieldValidation=Strict", body))
     assert reply.status == 400
     assert reply.message.endswith('strict decoding error: unknown field "dat", duplicate field "data.x"')
+
+
+def test_a_status_that_follows_from_commits_is_not_a_clients(api: Any, run: Any) -> None:
+    path = "/apis/tenancy.kcp.io/v1alpha1/workspaces/shop/status"
+    reply = run(api.call("PATCH", path, {"status": {"phase": "Unavailable"}}, kind=MERGE))
+    assert (reply.status, reply.json["reason"]) == (403, "Forbidden")
+    assert "its status is computed from what git declares" in reply.message
