@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.plane import Clone, Plane, PlaneError, clone
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet-repo"
 DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
 READERS = """
 apiVersion: rbac.authorization.k8s.io/v1
@@ -27,8 +30,14 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: reader}]
 """
 
 
-def test_what_a_push_may_not_do(plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path) -> None:
-    server = plane(example_fleet)
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    """The example, for tests that leave it as they need it."""
+    with Plane(EXAMPLE, tmp_path_factory.mktemp("hosted") / "server" / "data") as server:
+        yield server
+
+
+def test_what_a_push_may_not_do(server: Plane, tmp_path: Path) -> None:
     work = server.clone(tmp_path / "fleet")
     with pytest.raises(PlaneError, match="refs/heads/treeplane/status is written by the server alone"):
         work.push("--force", "origin", "HEAD:refs/heads/treeplane/status")
@@ -51,13 +60,21 @@ def test_what_a_push_may_not_do(plane: Callable[..., Plane], example_fleet: Path
     work.push("origin", ":refs/heads/proposal")
 
 
-def test_a_clone_carries_what_it_needs(plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path) -> None:
-    """The README's `git clone …; cd fleet; git commit -am …; git push`, and without the credential: nothing."""
-    server = plane(example_fleet)
+def test_a_clone_carries_what_it_needs(server: Plane, tmp_path: Path) -> None:
+    """By path, on one unwrapped line, with no secret on screen; without the credential there is no clone."""
+    words = server.clone_words()
+    assert words[-1] == "fleet"
+    settings = dict(word.split("=", 1) for before, word in pairwise(words) if before == "--config")
+    for name in ("http.sslCAInfo", "http.sslCert", "http.sslKey"):
+        assert Path(settings[name]).is_file()
+    assert (settings["user.name"], settings["user.email"]) == ("Treeplane admin", "admin@localhost")
+    line = next(line for line in server.output().splitlines() if "git clone" in line)
+    assert shlex.split(line) == words
+    assert "PRIVATE KEY" not in server.output()
     work = server.clone(tmp_path / "fleet")
     assert "Treeplane admin" in (work.folder / ".git" / "config").read_text()
     assert work.git("rev-parse", "--abbrev-ref", "HEAD") == "main\n"
-    url = server.clone_words()[-2]
+    url = words[-2]
     ca = f"http.sslCAInfo={server.data / 'keys' / 'ca.crt'}"
     with pytest.raises(PlaneError, match=r"Authentication failed|could not read Username|401"):
         clone(["git", "-c", "core.askPass=true", "clone", "--config", ca, url, ""], tmp_path / "anonymous")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import signal
 import subprocess
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +50,6 @@ def test_ctrl_c_stops_and_the_next_start_continues(
     assert {line.split()[1] for line in status(server, f"^{recorded[0].split()[0]}")} == {head}
 
 
-def test_terminated_like_a_service(plane: Callable[..., Plane], example_fleet: Path) -> None:
-    server = plane(example_fleet)
-    processes = server.pids()
-    assert server.stop(signal.SIGTERM) == 0
-    assert not [pid for pid in processes if Path(f"/proc/{pid}").exists()]
-
-
 def test_no_process_outlives_a_crash(plane: Callable[..., Plane], example_fleet: Path, eventually: Any) -> None:
     server = plane(example_fleet)
     processes = server.pids()
@@ -66,6 +57,10 @@ def test_no_process_outlives_a_crash(plane: Callable[..., Plane], example_fleet:
     eventually(lambda: not [pid for pid in processes if Path(f"/proc/{pid}").exists()], 20, "all have ended")
     server.start()
     assert server.kubectl("get", "deployment", "web", "-o", "name", workspace=WEB) == "deployment.apps/web\n"
+    # And as a service is stopped.
+    processes = server.pids()
+    assert server.stop(signal.SIGTERM) == 0
+    assert not [pid for pid in processes if Path(f"/proc/{pid}").exists()]
 
 
 def test_what_is_taken_is_said(plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path) -> None:
@@ -183,16 +178,3 @@ def serves(server: Plane) -> bool:
         return server.request("GET", "/readyz").status == 200
     except OSError:
         return False
-
-
-def test_the_clone_line_names_files_not_secrets(plane: Callable[..., Plane], example_fleet: Path) -> None:
-    server = plane(example_fleet)
-    words = server.clone_words()
-    assert words[-1] == "fleet"
-    settings = dict(word.split("=", 1) for before, word in pairwise(words) if before == "--config")
-    for name in ("http.sslCAInfo", "http.sslCert", "http.sslKey"):
-        assert Path(settings[name]).is_file()
-    assert (settings["user.name"], settings["user.email"]) == ("Treeplane admin", "admin@localhost")
-    line = next(line for line in server.output().splitlines() if "git clone" in line)
-    assert shlex.split(line) == words  # one unwrapped line
-    assert "PRIVATE KEY" not in server.output()

@@ -122,9 +122,13 @@ def both(server: Plane, west: RealCluster, east: RealCluster, eventually: Any) -
     eventually(lambda: sides[0].available() | sides[1].available() == wanted, 60, "all is available")
 
     def known() -> bool:
-        found = [item for item in server.everything().items() if "/deployments/" in item[0]]
-        assert len(found) == 5
-        return all(item["status"].get("availableReplicas") == item["spec"]["replicas"] for _, item in found)
+        found = server.everything()
+        deployments = [item for key, item in found.items() if "/deployments/" in key]
+        jobs = [item for key, item in found.items() if "/jobs/" in key]
+        assert (len(deployments), len(jobs)) == (5, 1)
+        return all(each["status"].get("availableReplicas") == each["spec"]["replicas"] for each in deployments) and all(
+            condition(job, "Complete") for job in jobs
+        )
 
     eventually(known, 20, "statuses are upstream")
     return sides
