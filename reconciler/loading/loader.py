@@ -9,6 +9,7 @@ broken treeplane.yaml, a missing workspace root) is held for everybody and delet
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -49,7 +50,10 @@ class Loaded:
 
 
 class Loader:
-    """One fleet's loader. Not thread-safe: one thread calls `load`. `branch` and `url` (the server's) are recorded."""
+    """One fleet's loader. Not thread-safe: one thread calls `load`. `branch` and `url` (the server's) are recorded.
+
+    `stepping` is held while a commit is on its way into the store: workspaces are ahead of the fleet's record then.
+    """
 
     def __init__(
         self,
@@ -60,6 +64,7 @@ class Loader:
         branch: str = "main",
         url: str = "",
     ) -> None:
+        self.stepping = threading.Lock()
         self._store = store
         self._repo = repo
         self._identities = identities
@@ -84,7 +89,8 @@ class Loader:
             steps.append(step)
         problems: tuple[Problem, ...] = ()
         for commit in self._commits(fleet.commit, head):
-            fleet, step_or_problems = self._advance(fleet, commit)
+            with self.stepping:
+                fleet, step_or_problems = self._advance(fleet, commit)
             if isinstance(step_or_problems, Step):
                 problems = ()
                 steps.append(step_or_problems)

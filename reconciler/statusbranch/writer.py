@@ -12,9 +12,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 from apiserver.registry import tree
+from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Compacted, Store
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RefMoved, RepositoryError
 from reconciler.repository.mirror import STATUS_REF, Mirror
@@ -45,9 +48,16 @@ class StatusWriter:
     """`start` once the first load is complete; `flush` commits at once; `durable(revision)` blocks until covered."""
 
     def __init__(
-        self, store: Store, mirror: Mirror, published: str | None, settings: WriterSettings = WriterSettings()
+        self,
+        store: Store,
+        mirror: Mirror,
+        published: str | None,
+        settings: WriterSettings = WriterSettings(),
+        *,
+        stepping: AbstractContextManager[Any] | None = None,
     ) -> None:
-        """`published`: where the source's status branch is (None: nowhere yet)."""
+        """`published`: where the source's status branch is (None: nowhere yet). `stepping`: Loader.stepping; nothing is
+        committed while it is held, since what some workspaces are at by then is not the commit that would be named."""
         self.fenced = threading.Event()
         self.loading = threading.Event()
         """Set by the loader's thread while it steps through commits."""
@@ -56,6 +66,7 @@ class StatusWriter:
         self._repo: Repository = mirror.repository
         self._settings = settings
         self._lock = threading.Lock()
+        self._between = stepping or nullcontext()
         self._covered = 0
         self._foreign = False  # the branch holds what our log does not explain: compare all
         self._pushed = published
@@ -89,9 +100,11 @@ class StatusWriter:
     def flush(self) -> str | None:
         """Commit what the store says beyond what is covered; the new commit, or None if nothing differs."""
         with self._lock:
-            until = self._store.revision()
             head = self._repo.ref(STATUS_REF)
-            commit = self._commit(head, self._files(head, until), until)
+            with self._between:
+                until, fleet = self._store.revision(), tree.fleet(self._store)
+                files = self._files(head, until)
+            commit = self._commit(head, files, fleet, until)
             self._covered = max(self._covered, until)
             self._foreign = False
             return commit
@@ -122,8 +135,7 @@ class StatusWriter:
                     files.setdefault(path, None)
         return files
 
-    def _commit(self, head: str | None, files: Files, until: int) -> str | None:
-        fleet = tree.fleet(self._store)
+    def _commit(self, head: str | None, files: Files, fleet: FleetRecord, until: int) -> str | None:
         if not fleet.commit:
             return None
         base = self._repo.commit(head).tree if head else None

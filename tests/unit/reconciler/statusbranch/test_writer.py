@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,21 @@ def test_durable_means_committed_in_the_mirror(writer: StatusWriter, store: Stor
     assert DEPLOYMENT in source_files(mirror, head)
     writer.durable(store.revision())
     assert mirror.repository.ref(STATUS_REF) == head
+
+
+def test_nothing_is_committed_while_a_commit_is_on_its_way(store: Store, mirror: Mirror, served: Any) -> None:
+    """What some workspaces are at by then is not the commit that would be named."""
+    stepping = threading.Lock()
+    writer = StatusWriter(store, mirror, None, QUICK, stepping=stepping)
+    status(served, replicas=1)
+    with stepping:
+        waiting = threading.Thread(target=writer.durable, args=(store.revision(),))
+        waiting.start()
+        waiting.join(0.05)
+        assert waiting.is_alive()
+        assert mirror.repository.ref(STATUS_REF) is None
+    waiting.join(10)
+    assert mirror.repository.ref(STATUS_REF) is not None
 
 
 def test_nothing_is_committed_before_a_commit_is_served(store: Store, mirror: Mirror) -> None:
