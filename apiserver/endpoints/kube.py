@@ -50,6 +50,9 @@ _WARNING = 2000
 """Characters of a warning: clients limit headers."""
 
 _ALWAYS = Decision(True, "health is everybody's")
+_LATER = ("/services/", "/commits/")
+"""Views that clients of kcp and readers of the design may look for."""
+
 _READ_SUBRESOURCES = frozenset({"", "status"})
 
 
@@ -200,6 +203,9 @@ class KubernetesAPI:
             case Route.METRICS:
                 raise StatusError(501, "NotImplemented", "metrics are the server's, at /metrics: no workspace has any")
             case _:
+                if exchange.path.startswith(_LATER):
+                    view = "/".join(exchange.path.split("/")[:3])
+                    raise StatusError(501, "NotImplemented", f"{view} is not supported yet: see docs/kcp.md")
                 raise NoSuchPath
 
 
