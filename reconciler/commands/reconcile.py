@@ -15,9 +15,10 @@ import threading
 import time
 from pathlib import Path
 
-from apiserver.auth.pki import ensure_keys
+from apiserver.auth.pki import Signer, ensure_keys
 from apiserver.push import listen_push
 from apiserver.registry import tree
+from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import KUBERNETES
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
@@ -27,9 +28,11 @@ from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.targets import Kubeconfigs
+from reconciler.controllers.housekeeping import housekeeping
 from reconciler.controllers.runtime import Informer
 from reconciler.controllers.served import started_with
 from reconciler.controllers.settings import TargetSettings
+from reconciler.controllers.tokensecrets import token_secrets
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import STATUS_BRANCH, read_fleet
 from reconciler.loading.declared import Declarations
@@ -98,16 +101,21 @@ class Reconciler:
             settings.branch,
             settings.url,
         )
-        writer = StatusWriter(store, self._mirror, heads.status)
+        writer = StatusWriter(store, self._mirror, heads.status, stepping=loader.stepping)
         if not self._first_load(store, loader, heads, recorded):
             return
         writer.start()
         informer = Informer(store)
-        standins = StandIns(store, settings.data_dir / "targets", sync=settings.sync_writes)
+        keys = ensure_keys(settings.keys_dir)
+        standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
         standins.load(informer)
         loops = self._cluster_loops(store, informer)
+        tokens = token_secrets(store, Signer(keys), keys.ca.read_text(), lambda cluster: cluster)
+        keeping = housekeeping(store, Catalog(store).kinds)
         informer.start(store.revision())
+        keeping.start()
         loops.start()
+        tokens.start()
         syncing = self._syncing(store, writer)
         syncing.start()
         watcher = HeadWatcher(settings.source, self._ring)
@@ -120,7 +128,9 @@ class Reconciler:
             stop_listening()
             watcher.stop()
             syncing.stop()
+            tokens.stop()
             loops.stop()
+            keeping.stop()
             informer.stop()
             standins.stop()
             writer.stop()

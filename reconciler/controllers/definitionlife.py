@@ -30,10 +30,14 @@ _DYING = b'"deletionTimestamp"'
 
 
 class DefinitionLife(Part):
-    """`kinds` of a logical cluster, as they are served now."""
+    """`kinds` of a logical cluster, as they are served now. `leftover`: whether an object with that value goes with a
+    definition that is gone already."""
 
-    def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
+    def __init__(
+        self, store: Store, kinds: Callable[[str], KindTable], leftover: Callable[[bytes], bool] = disposal.leftover
+    ) -> None:
         self._store = store
+        self._leftover = leftover
         self._kinds = kinds
         self._ending: set[tuple[str, str]] = set()
         """(cluster, name) of definitions that wait for their instances."""
@@ -81,9 +85,8 @@ class DefinitionLife(Part):
             self._ending.discard((key.cluster, key.name))
             if self._defined_here(Key(key.name, key.cluster, "", "")):
                 for page in self._instances(key):
-                    disposal.write_all(
-                        self._store, [Delete(r.key, r.revision) for r in page if not disposal.declared(r.value)]
-                    )
+                    gone = [Delete(r.key, r.revision) for r in page if self._leftover(r.value)]
+                    disposal.write_all(self._store, list(gone))
             return
         definition = codec.decode(record.value, record.revision)
         metadata = definition["metadata"]

@@ -23,6 +23,7 @@ from apiserver.storage.protocol import Conflict, Delete, Op, Put, Record, Store
 Object = dict[str, Any]
 
 _MENTION = f'"{marks.SOURCE_PATH}"'.encode()
+_RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
 IN_BACKGROUND = DeleteOptions(policy=BACKGROUND)
 
 
@@ -31,6 +32,19 @@ def declared(value: bytes) -> str:
     if _MENTION not in value:
         return ""
     return declared_by(orjson.loads(value))
+
+
+def leftover(value: bytes) -> bool:
+    """Whether the object is of runtime alone: made through the API or by a controller, and no file's or program's."""
+    if _RUNTIME not in value or _MENTION in value:
+        return False
+    annotations = orjson.loads(value)["metadata"].get("annotations") or {}
+    return annotations.get(marks.ORIGIN) == marks.RUNTIME
+
+
+def anything(value: bytes) -> bool:  # noqa: ARG001
+    """The `leftover` of a store that git has nothing in."""
+    return True
 
 
 def declared_by(obj: Object) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from apiserver.registry.kindtable import KindTable
 from apiserver.storage.protocol import Store
+from reconciler.controllers import disposal
 from reconciler.controllers.definitionlife import DefinitionLife
 from reconciler.controllers.expiry import EventExpiry
 from reconciler.controllers.follower import Follower, Part
@@ -18,13 +19,17 @@ from reconciler.controllers.settings import HousekeepingSettings
 
 
 def parts(
-    store: Store, kinds: Callable[[str], KindTable], settings: HousekeepingSettings | None = None
+    store: Store,
+    kinds: Callable[[str], KindTable],
+    settings: HousekeepingSettings | None = None,
+    leftover: Callable[[bytes], bool] = disposal.leftover,
 ) -> tuple[Garbage, list[Part]]:
-    """Garbage collection, whose index of owners others may read, and the other parts."""
+    """Garbage collection, whose index of owners others may read, and the other parts. `leftover`: whether an object
+    with that value goes with a namespace or a definition that is gone already."""
     settings = settings or HousekeepingSettings()
     rest: list[Part] = [
-        NamespaceLife(store, kinds),
-        DefinitionLife(store, kinds),
+        NamespaceLife(store, kinds, leftover),
+        DefinitionLife(store, kinds, leftover),
         EventExpiry(store, settings.events),
     ]
     return Garbage(store, kinds), rest

@@ -61,10 +61,14 @@ class _Content:
 
 
 class NamespaceLife(Part):
-    """`kinds` of a logical cluster, as they are served now."""
+    """`kinds` of a logical cluster, as they are served now. `leftover`: whether an object with that value goes with a
+    namespace that is gone already."""
 
-    def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
+    def __init__(
+        self, store: Store, kinds: Callable[[str], KindTable], leftover: Callable[[bytes], bool] = disposal.leftover
+    ) -> None:
         self._store = store
+        self._leftover = leftover
         self._kinds = kinds
         self._ending: set[tuple[str, str]] = set()
         """(cluster, name) of namespaces that are Terminating or gone with something left."""
@@ -127,7 +131,7 @@ class NamespaceLife(Part):
         left = 0
         for kind in self._kept_kinds(key.cluster):
             for page in self._pages(kind, key):
-                old = [r for r in page if r.revision <= revision and not disposal.declared(r.value)]
+                old = [r for r in page if r.revision <= revision and self._leftover(r.value)]
                 if disposal.delete_all(self._store, kind, old):
                     self.desk.add(key)
                 left += len(old)

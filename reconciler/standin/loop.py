@@ -16,6 +16,7 @@ from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import target_builtins
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Change, Record, Store
+from reconciler.controllers import disposal
 from reconciler.controllers.follower import Follower, Part
 from reconciler.controllers.housekeeping import parts
 from reconciler.controllers.owners import Reference, references_of
@@ -52,7 +53,7 @@ class StandIn:
 
     def __init__(self, store: Store, settings: HousekeepingSettings | None = None) -> None:
         catalog = Catalog(store, target_builtins())
-        garbage, rest = parts(store, catalog.kinds, settings)
+        garbage, rest = parts(store, catalog.kinds, settings, disposal.anything)
         workloads = _Workloads()
         self._world = World(store, Objects(store), garbage.owners, workloads.later)
         workloads.world = self._world

@@ -15,6 +15,7 @@ from apiserver.registry import codec, tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
+from reconciler.controllers.follower import Follower
 
 GROUPS = {
     "synctargets": ("workload.kcp.io/v1alpha1", "SyncTarget"),
@@ -93,3 +94,20 @@ def fleet(store: Store) -> Fleet:
 def written(store: Store) -> Callable[[int], list[Key]]:
     """The keys written since a revision."""
     return lambda since: [c.key for c in store.changes(since)]
+
+
+def _settle(follower: Follower) -> None:
+    queue = follower._queue
+    while True:
+        follower._catch_up()
+        item = queue.get(0)
+        if item is None:
+            return
+        follower._step(item)
+        queue.done(item)
+
+
+@pytest.fixture(scope="session")
+def settle() -> Callable[[Follower], None]:
+    """Lets a follower that was not started do all there is to do now, in this thread."""
+    return _settle
