@@ -10,26 +10,20 @@ import ssl
 from http import HTTPStatus
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
 from apiserver.auth.pki import Keys
+from apiserver.wire import DirectProtocol
 
 
-class MutualTLSProtocol(HttpToolsProtocol):
+class MutualTLSProtocol(DirectProtocol):
     """HTTP/1.1 with `scope["extensions"]["tls"]`: {"user", "groups"} of the verified certificate, or None."""
-
-    _extensions: dict[str, Any]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         # Read once a connection: all its requests come from the same peer.
-        self._extensions = {"tls": peer_names(transport.get_extra_info("ssl_object"))}
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        self.scope["extensions"] = self._extensions
+        self.extensions["tls"] = peer_names(transport.get_extra_info("ssl_object"))
 
 
 class MutualTLSWebSocket(WebSocketsSansIOProtocol):

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from apiserver.model.errors import StatusError, bad_request
@@ -25,6 +26,14 @@ GZIP_FROM = 128 * 1024
 
 JSON = b"application/json"
 TEXT = b"text/plain; charset=utf-8"
+
+
+class Direct(Protocol):
+    """What the server may offer beside ASGI's send (apiserver/wire.py). False: nothing was sent."""
+
+    def reply(self, scope: ASGIScope, status: int, headers: Headers, body: bytes) -> bool: ...
+
+    def stream(self, scope: ASGIScope, data: bytes) -> bool: ...
 
 
 class Exchange:
@@ -117,8 +126,21 @@ class Exchange:
         if status != 304:  # a client's cache takes over the headers of a 304
             headers.append((b"content-length", b"%d" % len(body)))
         self.answered = True
+        direct = self._direct()
+        if direct is not None and direct.reply(self.scope, status, headers, body):
+            return
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
+
+    def writer(self) -> Callable[[bytes], bool] | None:
+        """Of a stream that `start` has begun: sends a piece at once, or nothing and says False (`chunk` has to wait for
+        the connection). None where the server offers no such way."""
+        direct = self._direct()
+        return partial(direct.stream, self.scope) if direct is not None else None
+
+    def _direct(self) -> Direct | None:
+        found: Direct | None = (self.scope.get("extensions") or {}).get("treeplane.direct")
+        return found
 
 
 def compress(body: bytes) -> bytes:

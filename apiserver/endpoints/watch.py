@@ -19,11 +19,12 @@ import orjson
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.exchange import Exchange, Headers
 from apiserver.endpoints.forms import form_of
-from apiserver.endpoints.hub import ADDED, CHUNK, Event, Hub, Interest, Watcher
+from apiserver.endpoints.hub import CHUNK, Hub
 from apiserver.endpoints.negotiation import negotiate
 from apiserver.endpoints.options import WatchOptions, too_new, watch_options
 from apiserver.endpoints.reads import matches
 from apiserver.endpoints.selection import Selection
+from apiserver.endpoints.watcher import ADDED, Event, Interest, Watcher
 from apiserver.model.errors import expired
 from apiserver.storage.protocol import Compacted, Store
 
@@ -46,6 +47,7 @@ async def watch(asking: Asking) -> None:
     interest = Interest(asking.kind.storage, asking.world.cluster, asking.namespace)
     watcher = Watcher(interest, selection, form, options.bookmarks)
     await exchange.start(200, _HEADERS)
+    watcher.write = exchange.writer()
     if options.initial is False:
         watcher.seen = options.revision or current
     elif not options.initial:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from apiserver.model import clock
@@ -65,17 +67,27 @@ def _pair(large: int, unit: str, small: int, small_unit: str) -> str:
 
 def since(timestamp: object) -> str:
     """How long ago an RFC 3339 time was."""
-    return between(timestamp, clock.now())
+    if not isinstance(timestamp, str):
+        return "<unknown>"
+    at = _seconds(timestamp)
+    return "<unknown>" if at is None else duration(time.time() - at)
 
 
 def between(start: object, end: object) -> str:
     """From one RFC 3339 time to another."""
     if not isinstance(start, str) or not isinstance(end, str):
         return "<unknown>"
+    begin, finish = _seconds(start), _seconds(end)
+    return "<unknown>" if begin is None or finish is None else duration(finish - begin)
+
+
+@lru_cache(4096)
+def _seconds(timestamp: str) -> float | None:
+    """Since 1970. The objects of a list were often created within the same second."""
     try:
-        return duration((clock.parse(end) - clock.parse(start)).total_seconds())
+        return clock.parse(timestamp).timestamp()
     except ValueError:
-        return "<unknown>"
+        return None
 
 
 def age(obj: Object) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from apiserver.endpoints import hub as hubs
+from apiserver.endpoints import watcher
 
 WATCH = "/api/v1/configmaps?watch=true"
 
@@ -232,7 +233,7 @@ def test_partial_metadata(api: Any, run: Any) -> None:
 
 
 def test_a_watcher_that_does_not_read_is_dropped(api: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hubs, "BACKLOG", 10_000)
+    monkeypatch.setattr(watcher, "BACKLOG", 10_000)
 
     async def scenario() -> None:
         start = f"resourceVersion={api.store.revision()}"
