@@ -43,6 +43,7 @@ def _address(text: str) -> tuple[str, int]:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Static tokens, in kube-apiserver's CSV format.",
 )
+@click.option("--anonymous-auth", is_flag=True, help="Let requests without credentials in, as system:anonymous.")
 @click.option("--heartbeat-seconds", type=float, default=20.0, hidden=True)
 @click.option("--threshold-seconds", type=float, default=60.0, hidden=True)
 @click.option(
@@ -61,6 +62,7 @@ def up(
     branch: str,
     keys: Path | None,
     token_auth_file: Path | None,
+    anonymous_auth: bool,
     heartbeat_seconds: float,
     threshold_seconds: float,
     tolerance_seconds: float,
@@ -79,6 +81,7 @@ def up(
             branch=branch,
             keys_dir=keys.absolute() if keys else data_dir / "keys",
             token_auth_file=token_auth_file.absolute() if token_auth_file else None,
+            anonymous=anonymous_auth,
             sync_writes=not no_sync,
             heartbeat=heartbeat_seconds,
             threshold=threshold_seconds,

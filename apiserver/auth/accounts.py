@@ -28,6 +28,8 @@ from apiserver.registry.kindtable import KindTable
 from apiserver.storage.protocol import Store
 
 CLUSTER_CLAIM = "clusterName"
+TARGET_PREFIX = "target:"
+"""What comes before `<workspace path>:<name>` where an embedded sync target is meant instead of a logical cluster."""
 LEGACY_ISSUER = "kubernetes/serviceaccount"
 LEGACY_TYPE = "kubernetes.io/service-account-token"
 _LEGACY = "kubernetes.io/serviceaccount/"
@@ -231,6 +233,8 @@ def _legacy_account(claims: jwt.Claims) -> Account:
 
 def _holds(secret: dict[str, Any], digest: bytes) -> bool:
     """Whether the Secret still has the token of that digest: taking it out revokes it."""
+    if secret.get("type") != LEGACY_TYPE:
+        return False
     try:
         held = jwt.from_base64((secret.get("data") or {}).get("token", ""))
     except ValueError:

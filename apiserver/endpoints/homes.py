@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from apiserver.auth.accounts import Home, Homes
-from apiserver.endpoints.realms import TARGET_CLUSTER, TARGET_PREFIX, Kinds, Targets
+from apiserver.auth.accounts import TARGET_PREFIX, Home, Homes
+from apiserver.endpoints.realms import TARGET_CLUSTER, Kinds, Targets
 from apiserver.storage.protocol import Store
 
 

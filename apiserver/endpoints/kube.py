@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from apiserver.auth.accounts import Accounts
+from apiserver.auth.accounts import TARGET_PREFIX, Accounts
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
 from apiserver.auth.impersonation import impersonated
@@ -24,7 +24,6 @@ from apiserver.endpoints.inflight import InFlight, deadline, too_long
 from apiserver.endpoints.issuer import issuer
 from apiserver.endpoints.paths import Place, Route, Scope, parse
 from apiserver.endpoints.realms import (
-    TARGET_PREFIX,
     Judge,
     Kinds,
     Realm,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
+from apiserver.auth.accounts import TARGET_PREFIX
 from apiserver.auth.rbac import Rules
 from apiserver.auth.rules import Rule
 from apiserver.auth.user import Attributes, Decision, User
@@ -31,7 +32,6 @@ from apiserver.storage.protocol import Store
 
 TARGET_CLUSTER = "target"
 """The logical cluster of every key in an embedded target's store."""
-TARGET_PREFIX = "target:"
 
 
 class Kinds(Protocol):

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import orjson
 
+from apiserver.auth.accounts import TARGET_PREFIX
 from apiserver.auth.rbac import Authorizer
-from apiserver.endpoints.realms import TARGET_PREFIX, Kinds, Realm
+from apiserver.endpoints.realms import Kinds, Realm
 from apiserver.model.keys import Key
 from apiserver.registry.tree import workspace_key
 from apiserver.storage.protocol import Store

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import orjson
 
+from apiserver.auth.accounts import TARGET_PREFIX
+from apiserver.auth.keys import Keys
+from apiserver.auth.pki import Signer
 from apiserver.model import marks
 from apiserver.registry import tree
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Change, Store
 from apiserver.stores import MARKED
 from reconciler.commands.targets import is_embedded
+from reconciler.controllers.follower import Follower
 from reconciler.controllers.runtime import Informer
+from reconciler.controllers.tokensecrets import token_secrets
 from reconciler.standin import StandIn
 
 SYNC_TARGETS = "synctargets.workload.kcp.io"
@@ -21,11 +26,12 @@ SYNC_TARGETS = "synctargets.workload.kcp.io"
 class StandIns:
     """`directory` is `targets/` of the data directory. A target's store stays when its SyncTarget goes."""
 
-    def __init__(self, store: Store, directory: Path, *, sync: bool = True) -> None:
+    def __init__(self, store: Store, directory: Path, keys: Keys, *, sync: bool = True) -> None:
         self._store = store
+        self._signer, self._bundle = Signer(keys), keys.ca.read_text()
         self._directory = directory
         self._sync = sync
-        self._running: dict[str, tuple[StandIn, Store]] = {}
+        self._running: dict[str, tuple[StandIn, Follower, Store]] = {}
 
     def load(self, informer: Informer) -> None:
         """Start those there are, and follow changes."""
@@ -34,7 +40,8 @@ class StandIns:
             self._consider(record.value)
 
     def stop(self) -> None:
-        for standin, store in self._running.values():
+        for standin, tokens, store in self._running.values():
+            tokens.stop()
             standin.stop()
             store.close()
         self._running.clear()
@@ -53,13 +60,17 @@ class StandIns:
         store = open_store(self._directory / name, marked=MARKED, sync=self._sync)
         standin = StandIn(store)
         standin.start()
-        self._running[name] = (standin, store)
+        tokens = token_secrets(store, self._signer, self._bundle, lambda _: f"{TARGET_PREFIX}{name}")
+        tokens.start()
+        self._running[name] = (standin, tokens, store)
 
     def _leave(self, value: bytes) -> None:
         running = self._running.pop(self._name(orjson.loads(value)) or "", None)
         if running is not None:
-            running[0].stop()
-            running[1].close()
+            standin, tokens, store = running
+            tokens.stop()
+            standin.stop()
+            store.close()
 
     def _name(self, target: dict[str, object]) -> str | None:
         metadata = target["metadata"]

@@ -49,6 +49,7 @@ class UpSettings:
     branch: str
     keys_dir: Path
     token_auth_file: Path | None = None
+    anonymous: bool = False
     sync_writes: bool = True
     heartbeat: float = 20.0
     threshold: float = 60.0
@@ -71,6 +72,7 @@ def up(settings: UpSettings) -> None:
             host=settings.host,
             port=listener.getsockname()[1],
             token_auth_file=settings.token_auth_file,
+            anonymous=settings.anonymous,
             git_dir=source.hosted,
             branch=settings.branch,
             status_branch=STATUS_BRANCH,

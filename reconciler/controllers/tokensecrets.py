@@ -1,0 +1,120 @@
+"""Secrets of type kubernetes.io/service-account-token: filled with a token of the account that they name.
+
+One part of a follower for all workspaces of a store. A Secret whose account is gone goes with it, as in Kubernetes,
+unless git declares it; taking the token out makes a new one, which ends the old. Every other client asks for tokens
+that end (see apiserver/auth/accounts.py).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from apiserver.auth.accounts import LEGACY_TYPE, Account, legacy_token
+from apiserver.auth.pki import Signer
+from apiserver.model import marks
+from apiserver.model.keys import Key
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Change, Record, Store
+from reconciler.controllers.follower import Follower, Part
+
+Object = dict[str, Any]
+
+SECRETS, ACCOUNTS = "secrets", "serviceaccounts"
+ACCOUNT_NAME = "kubernetes.io/service-account.name"
+ACCOUNT_UID = "kubernetes.io/service-account.uid"
+_TYPE = LEGACY_TYPE.encode()
+
+
+class TokenSecrets(Part):
+    """`identity`: what tokens call the cluster of that name. `bundle`: the server's CA, PEM."""
+
+    def __init__(self, store: Store, signer: Signer, bundle: str, identity: Callable[[str], str]) -> None:
+        self._objects = Objects(store)
+        self._signer = signer
+        self._bundle = _encoded(bundle)
+        self._identity = identity
+        self._of_account: dict[Key, set[Key]] = {}
+
+    def begin(self) -> None:
+        self._of_account.clear()
+
+    def found(self, record: Record) -> None:
+        if record.key.resource == SECRETS and _TYPE in record.value:
+            self._note(record.key, record.value)
+
+    def changed(self, change: Change) -> None:
+        if change.key.resource == ACCOUNTS:
+            for key in self._of_account.get(change.key, ()):
+                self.desk.add(key)
+        elif change.key.resource == SECRETS:
+            if change.value is not None and _TYPE in change.value:
+                self._note(change.key, change.value)
+            elif change.previous is not None and _TYPE in change.previous:
+                self._forget(change.key, change.previous)
+
+    def handle(self, key: Key) -> None:
+        secret = self._objects.get(key)
+        if secret is None or secret.get("type") != LEGACY_TYPE:
+            return
+        name = _account_of(secret)
+        account = self._objects.get(Key(ACCOUNTS, key.cluster, key.namespace, name))
+        uid = account["metadata"]["uid"] if account else ""
+        if not uid or _annotations(secret).get(ACCOUNT_UID, uid) != uid:
+            if not _is_kept(secret):
+                self._objects.delete(key, int(secret["metadata"]["resourceVersion"]))
+            return
+        meant = Account(self._identity(key.cluster), key.namespace, name, uid)
+        self._objects.update(key, lambda found: self._filled(found, meant))
+
+    def _filled(self, secret: Object, account: Account) -> Object | None:
+        if secret.get("type") != LEGACY_TYPE or _account_of(secret) != account.name:
+            return None
+        data = dict(secret.get("data") or {})
+        data["ca.crt"] = self._bundle
+        data["namespace"] = data.get("namespace") or _encoded(account.namespace)
+        if not data.get("token"):
+            data["token"] = _encoded(legacy_token(self._signer, account, secret["metadata"]["name"]))
+        annotations = {**_annotations(secret), ACCOUNT_UID: account.uid}
+        return {**secret, "metadata": {**secret["metadata"], "annotations": annotations}, "data": data}
+
+    def _note(self, key: Key, value: bytes) -> None:
+        self._of_account.setdefault(_named(key, value), set()).add(key)
+        self.desk.add(key)
+
+    def _forget(self, key: Key, value: bytes) -> None:
+        account = _named(key, value)
+        keys = self._of_account.get(account, set())
+        keys.discard(key)
+        if not keys:
+            self._of_account.pop(account, None)
+
+
+def token_secrets(store: Store, signer: Signer, bundle: str, identity: Callable[[str], str]) -> Follower:
+    """The follower of a store, for its token Secrets alone."""
+    return Follower("tokensecrets", store, [TokenSecrets(store, signer, bundle, identity)])
+
+
+def _is_kept(secret: Object) -> bool:
+    """Whether it is not ours to delete: in a workspace, whatever did not come through the API."""
+    annotations = _annotations(secret)
+    return marks.CLUSTER in annotations and annotations.get(marks.ORIGIN) != marks.RUNTIME
+
+
+def _named(key: Key, value: bytes) -> Key:
+    return Key(ACCOUNTS, key.cluster, key.namespace, _account_of(orjson.loads(value)))
+
+
+def _account_of(secret: Object) -> str:
+    return str(_annotations(secret).get(ACCOUNT_NAME, ""))
+
+
+def _annotations(secret: Object) -> Object:
+    return secret["metadata"].get("annotations") or {}
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
