@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -59,9 +60,10 @@ def served(plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eve
     return running
 
 
-def test_store_and_mirror_are_caches(served: Plane, eventually: Any) -> None:
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["stopped", "killed"])
+def test_store_and_mirror_are_caches(served: Plane, eventually: Any, end: signal.Signals) -> None:
     before, clusters, status = world(served), targets(served), status_of(repository_of(served))
-    served.stop()
+    served.stop(end)
     shutil.rmtree(served.data / "store")
     shutil.rmtree(served.data / "mirror")
     served.start()
