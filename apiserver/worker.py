@@ -24,6 +24,9 @@ _KEEP_ALIVE_SECONDS = 90
 """Longer than clients keep idle connections (Go: 90 s from the last answer), so that they close first."""
 
 
+_LAST_WORD_SECONDS = 0.2
+
+
 class WorkerServer(uvicorn.Server):
     """uvicorn, but watches end before it waits for connections: they would never end by themselves."""
 
@@ -39,7 +42,21 @@ class WorkerServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._stop()
-        await super().shutdown(sockets)
+        cutting = asyncio.ensure_future(self._cut_silent())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            cutting.cancel()
+
+    async def _cut_silent(self) -> None:
+        """Ends connections that are closed but for the client's word. A client that keeps one for later without
+        listening (Python's do) does not say it, and would be waited for."""
+        while True:
+            await asyncio.sleep(_LAST_WORD_SECONDS)
+            for connection in list(self.server_state.connections):
+                transport = connection.transport
+                if transport.is_closing() and not transport.get_write_buffer_size():
+                    transport.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,16 @@ def test_a_watch_ends_cleanly_at_sigterm(settings: ServerSettings, worker: Any) 
         process.send_signal(signal.SIGTERM)
         answer.read()  # raises IncompleteRead if the stream is cut off
     assert process.wait(30) == 0
+
+
+def test_a_client_that_does_not_listen_holds_nobody_up(settings: ServerSettings, worker: Any) -> None:
+    process = worker()
+    with asked(settings, "/readyz") as answer:
+        answer.read()  # and the connection is kept for later
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert time.monotonic() - began < settings.shutdown_seconds - 1
 
 
 def test_two_workers_share_the_socket(settings: ServerSettings, worker: Any) -> None:
