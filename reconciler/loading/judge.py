@@ -14,22 +14,21 @@ import orjson
 from apiserver.model import clock, paths
 from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key, storage_name
-from apiserver.registry import strategy
 from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
-from apiserver.registry.kinds import KUBERNETES, builtins_of, workspace_builtins
+from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
 from apiserver.storage.protocol import Note, Put, Record, Store
-from reconciler.layout.manifest import Manifest
 from reconciler.loading.case import Case, Verdict
 from reconciler.loading.content import BINDINGS, CRDS, Content, Contents
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered, Gatherer
 from reconciler.loading.identities import Identities
-from reconciler.loading.moment import Moment, Moments
-from reconciler.loading.render import Declared, Renderer
+from reconciler.loading.moment import Moments
 from reconciler.loading.sources import Sources, shipped
+from reconciler.loading.statuses import restore, status_of
+from reconciler.loading.treeobjects import TreeObjects
 from reconciler.loading.trees import Trees
-from reconciler.loading.world import CONSUMERS, EXPORTS, PROVIDED, SCHEMAS, World
+from reconciler.loading.world import CONSUMERS, PROVIDED, SCHEMAS, World
 from reconciler.plan import apis, bootstrap, computed, types
 from reconciler.plan.problem import Problem
 from reconciler.plan.summary import Summary
@@ -58,6 +57,7 @@ class Judge:
         self._world = world
         self._fresh = fresh
         self._gatherer = Gatherer(site.sources)
+        self._tree_objects = TreeObjects(site.moments, world.record, self._stored)
         self._contents = Contents(world, site.catalog, site.sources, self._own_identity)
 
     def judge(self, case: Case) -> Verdict:
@@ -140,7 +140,7 @@ class Judge:
         known.bound = self._bound_still(record, case.path, content) if record.served else {}
         verdict = Verdict(held, problems=problems)
         effects = self._effects(case, known)
-        self._put_tree_objects(case, held, gathered, effects)
+        self._tree_objects.put(case, held, gathered, effects)
         verdict.ops = effects.ops
         if content.apis is not None:
             self._remember_providers(case, content.apis, verdict)
@@ -173,9 +173,9 @@ class Judge:
             self._keep_for_consumers(case.path, records.get(key), effects)
         for key, declared in content.declared.items():
             stored = records.get(key)
-            status = self._status(case, declared, stored, content, effects)
+            status = status_of(self._site.identities, case, declared, stored, content, effects)
             if case.recorded is not None and stored is None:
-                _restore(declared, case.recorded.status(key))
+                restore(declared, case.recorded.status(key))
             effects.put(declared, content.old.get(key), stored, status)
         own = effects.changed
         if own or not record.served:
@@ -187,7 +187,7 @@ class Judge:
             commit=known.commit,
             directory=case.directory.directory if case.directory else "",
         )
-        self._put_tree_objects(case, served, gathered, effects)
+        self._tree_objects.put(case, served, gathered, effects)
         verdict = Verdict(served, effects.ops, changed=own)
         verdict.provides = any(getattr(op, "key", None) and op.key.resource in PROVIDED for op in effects.ops)
         if effects.ops or served != case.record:
@@ -218,29 +218,6 @@ class Judge:
         found = self._site.store.get_many(keys)
         return {k: r for k, r in zip(keys, found, strict=True) if r is not None}
 
-    def _status(
-        self, case: Case, declared: Declared, stored: Record | None, content: Content, effects: Effects
-    ) -> Object | None:
-        """A status that follows from content, the recorded one at recovery, or None: what is stored stays.
-
-        One that follows from content is in no file: its times are the object's own creation, which recovery knows.
-        """
-        resource, name = declared.key.resource, declared.key.name
-        if resource == CRDS:
-            at = effects.time_of(declared, stored)
-            return _dated(strategy.crd_status(_with_status(declared.obj, stored), at), at)
-        if resource == BINDINGS and content.apis is not None:
-            return _dated(content.apis.bindings[name], effects.time_of(declared, stored))
-        if resource == EXPORTS:
-            identities, at = effects.summary.identities, effects.time_of(declared, stored)
-            identities[name] = self._site.identities.hash_of(case.path, name, identities.get(name, ""))
-            return _dated(apis.export_status({}, identities[name], at), at)
-        if case.recorded is not None and stored is None:
-            recorded_part = case.recorded.status(declared.key) or {}
-            found: Object | None = recorded_part.get("status") or declared.obj.get("status")
-            return found or _shipped_status(declared)
-        return _shipped_status(declared) if stored is None else None
-
     def _remember_providers(self, case: Case, found: apis.Apis, verdict: Verdict) -> None:
         for path, export in found.providers:
             key = Key(CONSUMERS, path, export, case.path)
@@ -263,38 +240,6 @@ class Judge:
         return Effects(
             self._site.fleet, case.path, case.moment, self._site.moments, known, recorded=case.recorded is not None
         )
-
-    def _put_tree_objects(self, case: Case, record: WorkspaceRecord, gathered: Gathered, effects: Effects) -> None:
-        """The Workspace object in the parent, and the LogicalCluster: that of a workspace without a good commit comes
-        with the first one, since lists over many workspaces leave it out until then."""
-        since = self._site.moments.at(effects.summary.held or case.moment.id, case.moment.time)
-        facts = _facts(record, since)
-        if record.served:
-            cluster = computed.logical_cluster(facts)
-            status = cluster.pop("status")
-            [manifest] = shipped([cluster])
-            computed_cluster = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
-            self._put_declared(computed_cluster, status, effects)
-        parent = self._world.record(record.parent) if record.parent else None
-        if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
-            return
-        # One that is held keeps its last good workspace.yaml too.
-        kept = gathered.old_workspace if record.errors and record.served else None
-        bare = shipped([_bare_workspace(case.path)])[0]
-        renderer = Renderer(workspace_builtins(), parent.cluster, _no_line)
-        declared = _render_workspace(kept or gathered.workspace or bare, record, renderer)
-        # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
-        declared = declared or renderer.trusted(bare)
-        before = _render_workspace(gathered.old_workspace, record, renderer) if gathered.old_workspace else None
-        above = replace(effects, path=record.parent, changed=False)
-        self._put_declared(declared, computed.workspace_status(facts), above, before)
-
-    def _put_declared(
-        self, declared: Declared, status: Object, effects: Effects, before: Declared | None = None
-    ) -> None:
-        stored = self._stored([declared.key]).get(declared.key)
-        old = (before or declared).obj if stored is not None else None
-        effects.put(declared, old, stored, status)
 
     def _seal(self, case: Case, verdict: Verdict, known: Summary) -> None:
         """The summary and, last, the record: what marks the transaction as this workspace's."""
@@ -319,12 +264,6 @@ def _brought(record: WorkspaceRecord, kind: types.ResolvedType) -> list[Object]:
     return found
 
 
-def _shipped_status(declared: Declared) -> Object | None:
-    """The status that an object of Treeplane's own making starts with. Manifests in files never have one."""
-    found: Object | None = None if declared.manifest.path else declared.manifest.value.get("status")
-    return found
-
-
 def _storages(key: Key, record: Record) -> set[str]:
     """The store's names of the resources that a CRD or an APIBinding serves."""
     if key.resource == CRDS:
@@ -342,56 +281,3 @@ def _bound(status: Object) -> Object:
         "identity": schemas[0]["identityHash"] if schemas else "",
         "schemas": [s["name"] for s in schemas],
     }
-
-
-def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:
-    """Whether a workspace's object in its parent says the same for both."""
-    return (one.errors, one.served, one.directory) == (other.errors, other.served, other.directory)
-
-
-def _render_workspace(manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> Declared | None:
-    """The Workspace object, with what the server knows; None where it does not pass its own rules."""
-    where, _, name = record.type.rpartition(":")
-    spec = {**(manifest.value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
-    value = {**manifest.value, "metadata": {**manifest.value["metadata"]}, "spec": spec}
-    return renderer.render(replace(manifest, value=value))[0]
-
-
-def _restore(declared: Declared, recorded: Object | None) -> None:
-    """What controllers had noted on the object: placement decisions are annotations."""
-    noted = ((recorded or {}).get("metadata") or {}).get("annotations")
-    if noted:
-        annotations = declared.obj["metadata"].get("annotations") or {}
-        declared.obj["metadata"]["annotations"] = {**annotations, **noted}
-
-
-def _no_line(manifest: Manifest, _: str) -> int:
-    return manifest.line
-
-
-def _dated(status: Object, at: str) -> Object:
-    """All conditions with one time."""
-    return {**status, "conditions": [{**c, "lastTransitionTime": at} for c in status.get("conditions") or ()]}
-
-
-def _facts(record: WorkspaceRecord, since: Moment) -> computed.WorkspaceFacts:
-    """`since`: when it was first held back, if it is."""
-    where, _, name = record.type.rpartition(":")
-    return computed.WorkspaceFacts(
-        path=record.path,
-        cluster=record.cluster,
-        type_name=name,
-        type_path=where,
-        origin_time=clock.rfc3339(record.origin_time),
-        commit_time=since.rfc3339,
-        problems=tuple(record.errors),
-        served=record.served,
-    )
-
-
-def _with_status(obj: Object, stored: Record | None) -> Object:
-    return obj if stored is None else {**obj, "status": orjson.loads(stored.value).get("status")}
-
-
-def _bare_workspace(path: str) -> Object:
-    return {"apiVersion": computed.TENANCY, "kind": "Workspace", "metadata": {"name": paths.base(path)}, "spec": {}}

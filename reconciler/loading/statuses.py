@@ -1,0 +1,69 @@
+"""The status that an object starts with or that follows from content; what recovery puts back.
+
+Called by judge for every declared object.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from apiserver.registry import strategy
+from apiserver.storage.protocol import Record
+from reconciler.loading.case import Case
+from reconciler.loading.content import BINDINGS, CRDS, Content
+from reconciler.loading.effects import Effects
+from reconciler.loading.identities import Identities
+from reconciler.loading.render import Declared
+from reconciler.loading.world import EXPORTS
+from reconciler.plan import apis
+
+Object = dict[str, Any]
+
+
+def status_of(
+    identities: Identities, case: Case, declared: Declared, stored: Record | None, content: Content, effects: Effects
+) -> Object | None:
+    """A status that follows from content, the recorded one at recovery, or None: what is stored stays.
+
+    One that follows from content is in no file: its times are the object's own creation, which recovery knows.
+    """
+    resource, name = declared.key.resource, declared.key.name
+    if resource == CRDS:
+        at = effects.time_of(declared, stored)
+        return _dated(strategy.crd_status(_with_status(declared.obj, stored), at), at)
+    if resource == BINDINGS and content.apis is not None:
+        return _dated(content.apis.bindings[name], effects.time_of(declared, stored))
+    if resource == EXPORTS:
+        hashes, at = effects.summary.identities, effects.time_of(declared, stored)
+        hashes[name] = identities.hash_of(case.path, name, hashes.get(name, ""))
+        return _dated(apis.export_status({}, hashes[name], at), at)
+    if case.recorded is not None and stored is None:
+        recorded_part = case.recorded.status(declared.key) or {}
+        found: Object | None = recorded_part.get("status") or declared.obj.get("status")
+        return found or _shipped_status(declared)
+    return _shipped_status(declared) if stored is None else None
+
+
+def restore(declared: Declared, recorded: Object | None) -> None:
+    """What controllers had noted on the object: placement decisions are annotations."""
+    noted = ((recorded or {}).get("metadata") or {}).get("annotations")
+    if noted:
+        annotations = declared.obj["metadata"].get("annotations") or {}
+        declared.obj["metadata"]["annotations"] = {**annotations, **noted}
+
+
+def _shipped_status(declared: Declared) -> Object | None:
+    """The status that an object of Treeplane's own making starts with. Manifests in files never have one."""
+    found: Object | None = None if declared.manifest.path else declared.manifest.value.get("status")
+    return found
+
+
+def _dated(status: Object, at: str) -> Object:
+    """All conditions with one time."""
+    return {**status, "conditions": [{**c, "lastTransitionTime": at} for c in status.get("conditions") or ()]}
+
+
+def _with_status(obj: Object, stored: Record | None) -> Object:
+    return obj if stored is None else {**obj, "status": orjson.loads(stored.value).get("status")}

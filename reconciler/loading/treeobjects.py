@@ -1,0 +1,108 @@
+"""The two objects that stand for a workspace: the Workspace in its parent, and its own LogicalCluster.
+
+Called by judge, for good workspaces and for held ones, whose conditions list every error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from apiserver.model import clock, paths
+from apiserver.model.keys import Key
+from apiserver.registry.kinds import workspace_builtins
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import Record
+from reconciler.layout.manifest import Manifest
+from reconciler.loading.case import Case
+from reconciler.loading.effects import Effects
+from reconciler.loading.gather import Gathered
+from reconciler.loading.moment import Moment, Moments
+from reconciler.loading.render import Declared, Renderer
+from reconciler.loading.sources import shipped
+from reconciler.plan import computed
+
+Object = dict[str, Any]
+
+
+class TreeObjects:
+    """`record` finds a workspace's record as the current step makes it, `stored` what the store holds of some keys."""
+
+    def __init__(
+        self,
+        moments: Moments,
+        record: Callable[[str], WorkspaceRecord | None],
+        stored: Callable[[list[Key]], dict[Key, Record]],
+    ) -> None:
+        self._moments = moments
+        self._record = record
+        self._stored = stored
+
+    def put(self, case: Case, record: WorkspaceRecord, gathered: Gathered, effects: Effects) -> None:
+        """The Workspace object in the parent, and the LogicalCluster: that of a workspace without a good commit comes
+        with the first one, since lists over many workspaces leave it out until then."""
+        since = self._moments.at(effects.summary.held or case.moment.id, case.moment.time)
+        facts = _facts(record, since)
+        if record.served:
+            cluster = computed.logical_cluster(facts)
+            status = cluster.pop("status")
+            [manifest] = shipped([cluster])
+            computed_cluster = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
+            self._put_declared(computed_cluster, status, effects)
+        parent = self._record(record.parent) if record.parent else None
+        if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
+            return
+        # One that is held keeps its last good workspace.yaml too.
+        kept = gathered.old_workspace if record.errors and record.served else None
+        bare = shipped([_bare_workspace(case.path)])[0]
+        renderer = Renderer(workspace_builtins(), parent.cluster, _no_line)
+        declared = _render_workspace(kept or gathered.workspace or bare, record, renderer)
+        # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
+        declared = declared or renderer.trusted(bare)
+        before = _render_workspace(gathered.old_workspace, record, renderer) if gathered.old_workspace else None
+        above = replace(effects, path=record.parent, changed=False)
+        self._put_declared(declared, computed.workspace_status(facts), above, before)
+
+    def _put_declared(
+        self, declared: Declared, status: Object, effects: Effects, before: Declared | None = None
+    ) -> None:
+        stored = self._stored([declared.key]).get(declared.key)
+        old = (before or declared).obj if stored is not None else None
+        effects.put(declared, old, stored, status)
+
+
+def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:
+    """Whether a workspace's object in its parent says the same for both."""
+    return (one.errors, one.served, one.directory) == (other.errors, other.served, other.directory)
+
+
+def _render_workspace(manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> Declared | None:
+    """The Workspace object, with what the server knows; None where it does not pass its own rules."""
+    where, _, name = record.type.rpartition(":")
+    spec = {**(manifest.value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
+    value = {**manifest.value, "metadata": {**manifest.value["metadata"]}, "spec": spec}
+    return renderer.render(replace(manifest, value=value))[0]
+
+
+def _no_line(manifest: Manifest, _: str) -> int:
+    return manifest.line
+
+
+def _facts(record: WorkspaceRecord, since: Moment) -> computed.WorkspaceFacts:
+    """`since`: when it was first held back, if it is."""
+    where, _, name = record.type.rpartition(":")
+    return computed.WorkspaceFacts(
+        path=record.path,
+        cluster=record.cluster,
+        type_name=name,
+        type_path=where,
+        origin_time=clock.rfc3339(record.origin_time),
+        commit_time=since.rfc3339,
+        problems=tuple(record.errors),
+        served=record.served,
+    )
+
+
+def _bare_workspace(path: str) -> Object:
+    return {"apiVersion": computed.TENANCY, "kind": "Workspace", "metadata": {"name": paths.base(path)}, "spec": {}}
