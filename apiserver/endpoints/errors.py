@@ -11,6 +11,7 @@ import orjson
 
 from apiserver.endpoints.exchange import JSON, TEXT, Exchange, Headers
 from apiserver.model.errors import StatusError, expired
+from apiserver.model.failures import described
 from apiserver.storage.protocol import Compacted, Conflict
 
 log = logging.getLogger(__name__)
@@ -21,7 +22,7 @@ class NoSuchPath(Exception):
 
 
 def as_status(error: Exception) -> StatusError:
-    """What `error` means to a client. Unknown ones are logged with their traceback and answered without."""
+    """What `error` means to a client. Unknown ones are logged by kind and place, and answered without either."""
     match error:
         case StatusError():
             return error
@@ -30,7 +31,7 @@ def as_status(error: Exception) -> StatusError:
         case Conflict():
             return StatusError(409, "Conflict", "the object was changed while it was written; please try again")
         case _:
-            log.error("request failed", exc_info=error)
+            log.error("request failed\n%s", described(error))
             return StatusError(500, "InternalError", "Internal error occurred: see the server's log")
 
 

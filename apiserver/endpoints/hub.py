@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable
 
 from apiserver.endpoints.watcher import Event, Watcher
+from apiserver.model.failures import described
 from apiserver.storage.protocol import Change, Compacted, Store
 
 log = logging.getLogger(__name__)
@@ -129,8 +130,8 @@ class Hub:
             for watcher in group or ():
                 try:
                     watcher.offer(event)
-                except Exception:  # one watch must not stop the others
-                    log.exception("a watch of %s failed", resource)
+                except Exception as error:  # one watch must not stop the others
+                    log.error("a watch of %s failed\n%s", resource, described(error))
                     watcher.close()
 
     def _deliver(self) -> None:

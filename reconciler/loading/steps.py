@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from apiserver.model import paths
+from apiserver.model.failures import described
 from apiserver.storage.protocol import Conflict, Op
 from reconciler.layout.compare import touched
 from reconciler.layout.manifest import Manifest
@@ -163,7 +164,7 @@ class Stepper:
             raise
         except Exception:
             # A fault of this program in one workspace's content stays that workspace's.
-            log.exception("workspace %s could not be judged at %s", case.path, case.moment.id)
+            log.error("workspace %s could not be judged at %s\n%s", case.path, case.moment.id, described(error))
             verdict = self._judge.refuse(case)
         self.done.judged += 1
         if verdict.problems:

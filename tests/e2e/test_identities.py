@@ -1,4 +1,4 @@
-"""Identities with real kubectl in a kube-compat workspace: ServiceAccount tokens, RBAC and its limits, impersonation."""
+"""Identities with real kubectl, in a kube-compat workspace: tokens, RBAC and its limits, acting as somebody else."""
 
 from __future__ import annotations
 
