@@ -302,6 +302,8 @@ def _identify(at: Collection, obj: Object) -> None:
         metadata["generation"] = 1
     if at.marks or at.origin:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **at.marks, **at.origin}
+    if at.kind.storage == at.kind.qualified:  # a bound one is completed where it runs
+        strategy.identified(at.kind, obj)
 
 
 def _admit(

@@ -24,6 +24,7 @@ from apiserver.schema.defaults import copy_json
 __all__ = [
     "check_crd",
     "crd_status",
+    "identified",
     "prepare",
     "prepare_create",
     "prepare_finalize",
@@ -121,6 +122,11 @@ def prepare_create(kind: ServedKind, obj: Object) -> list[Cause]:
                 annotations.pop(mark, None)
     reset_status_on_create(kind, obj)
     return prepare(kind, obj)
+
+
+def identified(kind: ServedKind, obj: Object) -> None:
+    """Completes a new object that has got its uid."""
+    behaviour_of(kind.qualified).identified(obj)
 
 
 def prepare_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:

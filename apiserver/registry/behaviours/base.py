@@ -32,13 +32,14 @@ class Behaviour:
 
     `default` fills in, in place, and doing it twice is doing it once; `check` gives the errors of an object by itself;
     `check_update(old, new)` those of a change. `carry(old, new)` comes between them and puts into an update, in place,
-    what clients need not send again.
+    what clients need not send again. `identified` completes a new object that has its uid.
     """
 
     default: Callable[[Object], None] = _nothing
     check: Callable[[Object], list[Cause]] = _no_errors
     check_update: Callable[[Object, Object], list[Cause]] = _no_errors
     carry: Callable[[Object, Object], None] = _carries_nothing
+    identified: Callable[[Object], None] = _nothing
 
 
 def fill(obj: Object, **values: Any) -> None:

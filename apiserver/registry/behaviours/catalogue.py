@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from apiserver.registry.behaviours import data, definitions, limits, networking, own, pods, rbac, services, workloads
+from apiserver.registry.behaviours import (
+    addresses,
+    apis,
+    data,
+    definitions,
+    flowcontrol,
+    limits,
+    networking,
+    own,
+    pods,
+    rbac,
+    services,
+    storage,
+    webhooks,
+    workloads,
+)
 from apiserver.registry.behaviours.base import Behaviour
 
 _BEHAVIOURS: dict[str, Behaviour] = {
+    **addresses.BEHAVIOURS,
+    **apis.BEHAVIOURS,
     **data.BEHAVIOURS,
     **definitions.BEHAVIOURS,
+    **flowcontrol.BEHAVIOURS,
     **limits.BEHAVIOURS,
     **networking.BEHAVIOURS,
     **own.BEHAVIOURS,
     **pods.BEHAVIOURS,
     **rbac.BEHAVIOURS,
     **services.BEHAVIOURS,
+    **storage.BEHAVIOURS,
+    **webhooks.BEHAVIOURS,
     **workloads.BEHAVIOURS,
 }
 _NONE = Behaviour()

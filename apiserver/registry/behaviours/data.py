@@ -47,6 +47,8 @@ def secret_check(obj: Object) -> list[Cause]:
             causes.append(messages.invalid(f"data[{key}]", "<redacted>", "must be base64"))
     if size > _LIMIT:
         causes.append(messages.too_long("data", _LIMIT))
+    if obj["type"] == "kubernetes.io/basic-auth" and not {"username", "password"} & data.keys():
+        causes += [messages.required("data[username]"), messages.required("data[password]")]
     for key in _REQUIRED_KEYS.get(obj["type"], ()):
         if key not in data:
             causes.append(messages.required(f"data[{key}]"))

@@ -1,10 +1,38 @@
-"""LimitRange, HorizontalPodAutoscaler, PodDisruptionBudget, PriorityClass, volumes and storage classes, Lease."""
+"""LimitRange, ResourceQuota, HorizontalPodAutoscaler, PodDisruptionBudget, PriorityClass, Lease."""
 
 from __future__ import annotations
 
 from apiserver.model.errors import Cause
-from apiserver.registry.behaviours.base import Behaviour, Object, at_least, fill, one_of
+from apiserver.registry.behaviours.base import Behaviour, Object, at_least, fill, immutable, one_of
+from apiserver.registry.quantities import parse
 from apiserver.schema import messages
+
+_HIGHEST = 1_000_000_000
+_SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_QUOTA_RESOURCES = frozenset(
+    {
+        "configmaps",
+        "cpu",
+        "ephemeral-storage",
+        "limits.cpu",
+        "limits.ephemeral-storage",
+        "limits.memory",
+        "memory",
+        "persistentvolumeclaims",
+        "pods",
+        "replicationcontrollers",
+        "requests.cpu",
+        "requests.ephemeral-storage",
+        "requests.memory",
+        "requests.storage",
+        "resourcequotas",
+        "secrets",
+        "services",
+        "services.loadbalancers",
+        "services.nodeports",
+    }
+)
+"""What a quota may count; others are named with their group."""
 
 
 def limit_range_default(obj: Object) -> None:
@@ -21,19 +49,35 @@ def limit_range_default(obj: Object) -> None:
 def autoscaler_default(obj: Object) -> None:
     spec = obj.setdefault("spec", {})
     spec.setdefault("minReplicas", 1)
-    if not spec.get("metrics") and obj["apiVersion"] == "autoscaling/v2":
+    if obj["apiVersion"] == "autoscaling/v1":
+        others = "autoscaling.alpha.kubernetes.io/metrics" in (obj["metadata"].get("annotations") or {})
+        if not others:
+            spec.setdefault("targetCPUUtilizationPercentage", 80)
+        return
+    if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": 80}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    behavior = spec.get("behavior")
+    if behavior is not None:
+        up, down = behavior.setdefault("scaleUp", {}), behavior.setdefault("scaleDown", {})
+        fill(up, stabilizationWindowSeconds=0, selectPolicy="Max")
+        up.setdefault("policies", [_policy("Pods", 4), _policy("Percent", 100)])
+        fill(down, selectPolicy="Max")
+        down.setdefault("policies", [_policy("Percent", 100)])
+
+
+def _policy(kind: str, value: int) -> Object:
+    return {"type": kind, "value": value, "periodSeconds": 15}
 
 
 def autoscaler_check(obj: Object) -> list[Cause]:
     spec = obj["spec"]
     causes = at_least("spec.minReplicas", spec["minReplicas"], 1)
-    if (spec.get("maxReplicas") or 0) < 1:
-        causes.append(messages.invalid("spec.maxReplicas", spec.get("maxReplicas") or 0, "must be greater than 0"))
-    elif spec["maxReplicas"] < spec["minReplicas"]:
-        text = "must be greater than or equal to `minReplicas`"
-        causes.append(messages.invalid("spec.maxReplicas", spec["maxReplicas"], text))
+    most = spec.get("maxReplicas") or 0
+    if most < 1:
+        causes.append(messages.required("spec.maxReplicas", "must be set and greater than 0"))
+    if most < spec["minReplicas"]:
+        causes.append(messages.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
     target = spec.get("scaleTargetRef") or {}
     causes += [messages.required(f"spec.scaleTargetRef.{f}") for f in ("kind", "name") if not target.get(f)]
     if "/" not in (target.get("apiVersion") or "") and target.get("kind") != "ReplicationController":
@@ -54,48 +98,61 @@ def priority_class_default(obj: Object) -> None:
     obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
-def claim_default(obj: Object) -> None:
-    obj.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
-    obj.setdefault("status", {}).setdefault("phase", "Pending")
+def priority_class_check(obj: Object) -> list[Cause]:
+    name, value, causes = obj["metadata"].get("name") or "", obj.get("value") or 0, []
+    if name.startswith("system-"):
+        if _SYSTEM_PRIORITIES.get(name) != value:
+            why = "is not a known system priority class" if name not in _SYSTEM_PRIORITIES else "has another value"
+            text = f"priority class names with 'system-' prefix are reserved for system use only. error: {name} {why}"
+            causes.append(messages.forbidden("metadata.name", text))
+    elif value > _HIGHEST:
+        text = f"maximum allowed value of a user defined priority is {_HIGHEST}"
+        causes.append(messages.forbidden("value", text))
+    policy = obj["preemptionPolicy"]
+    return causes + one_of("preemptionPolicy", policy, ("PreemptLowerPriority", "Never"))
 
 
-def claim_check(obj: Object) -> list[Cause]:
-    spec = obj["spec"]
+def priority_class_update(old: Object, new: Object) -> list[Cause]:
     causes = []
-    if not spec.get("accessModes"):
-        causes.append(messages.required("spec.accessModes", "at least 1 access mode is required"))
-    modes = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-    for mode in spec.get("accessModes") or ():
-        causes += one_of("spec.accessModes", mode, modes)
-    if not ((spec.get("resources") or {}).get("requests") or {}).get("storage"):
-        causes.append(messages.required("spec.resources[storage]"))
+    if (old.get("value") or 0) != (new.get("value") or 0):
+        causes.append(messages.forbidden("value", "may not be changed in an update."))
+    return causes + immutable("preemptionPolicy", old.get("preemptionPolicy"), new.get("preemptionPolicy"))
+
+
+def quota_check(obj: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    for name, value in ((obj.get("spec") or {}).get("hard") or {}).items():
+        path = f"spec.hard[{name}]"
+        if "/" not in name and name not in _QUOTA_RESOURCES:
+            for what in ("resource type or fully qualified", "resource for quota"):
+                causes.append(messages.invalid(path, name, f"must be a standard {what}"))
+        elif parse(value) < 0:
+            causes.append(messages.invalid(path, str(value), "must be greater than or equal to 0"))
     return causes
 
 
-def volume_default(obj: Object) -> None:
-    spec = obj.setdefault("spec", {})
-    fill(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
-    if spec.get("hostPath") is not None:
-        spec["hostPath"].setdefault("type", "")
-    obj.setdefault("status", {}).setdefault("phase", "Pending")
-
-
-def storage_class_default(obj: Object) -> None:
-    fill(obj, reclaimPolicy="Delete", volumeBindingMode="Immediate")
-
-
-def driver_default(obj: Object) -> None:
-    spec = obj.setdefault("spec", {})
-    fill(
-        spec,
-        attachRequired=True,
-        podInfoOnMount=False,
-        storageCapacity=False,
-        fsGroupPolicy="ReadWriteOnceWithFSType",
-        volumeLifecycleModes=["Persistent"],
-        requiresRepublish=False,
-        seLinuxMount=False,
-    )
+def limit_range_check(obj: Object) -> list[Cause]:
+    causes: list[Cause] = []
+    for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
+        path = f"spec.limits[{index}]"
+        if not item.get("type"):
+            causes.append(messages.required(f"{path}.type"))
+        least, most, given, asked = (item.get(f) or {} for f in ("min", "max", "default", "defaultRequest"))
+        for name in sorted({*least, *most, *given, *asked}):
+            for low, low_name, high, high_name, at in (
+                (least, "min", most, "max", "min"),
+                (least, "min", asked, "default request", "defaultRequest"),
+                (least, "min", given, "default", "default (min)"),
+                (asked, "default request", most, "max", "defaultRequest"),
+                (given, "default", most, "max", "default"),
+                (asked, "default request", given, "default", "defaultRequest"),
+            ):
+                if name in low and name in high and parse(low[name]) > parse(high[name]):
+                    shown = {"min": least, "default (min)": least, "defaultRequest": asked, "default": given}[at]
+                    text = f"{low_name} value {low[name]} is greater than {high_name} value {high[name]}"
+                    where = f"{path}.{at.partition(' ')[0]}[{name}]"
+                    causes.append(messages.invalid(where, str(shown[name]), text))
+    return causes
 
 
 def lease_check(obj: Object) -> list[Cause]:
@@ -108,13 +165,10 @@ def lease_check(obj: Object) -> list[Cause]:
 
 
 BEHAVIOURS = {
-    "csidrivers.storage.k8s.io": Behaviour(driver_default),
     "horizontalpodautoscalers.autoscaling": Behaviour(autoscaler_default, autoscaler_check),
     "leases.coordination.k8s.io": Behaviour(check=lease_check),
-    "limitranges": Behaviour(limit_range_default),
-    "persistentvolumeclaims": Behaviour(claim_default, claim_check),
-    "persistentvolumes": Behaviour(volume_default),
+    "limitranges": Behaviour(limit_range_default, limit_range_check),
     "poddisruptionbudgets.policy": Behaviour(check=budget_check),
-    "priorityclasses.scheduling.k8s.io": Behaviour(priority_class_default),
-    "storageclasses.storage.k8s.io": Behaviour(storage_class_default),
+    "priorityclasses.scheduling.k8s.io": Behaviour(priority_class_default, priority_class_check, priority_class_update),
+    "resourcequotas": Behaviour(check=quota_check),
 }

@@ -1,24 +1,13 @@
-"""Endpoints, EndpointSlice, Ingress, NetworkPolicy."""
+"""Ingress, IngressClass, NetworkPolicy."""
 
 from __future__ import annotations
 
 from apiserver.model.errors import Cause
 from apiserver.registry import names
-from apiserver.registry.behaviours.base import Behaviour, Object, fill, one_of, port_number
+from apiserver.registry.behaviours.base import Behaviour, Object, immutable, one_of, port_number
 from apiserver.schema import messages
 
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-
-
-def endpoints_default(obj: Object) -> None:
-    for subset in obj.get("subsets") or ():
-        for port in subset.get("ports") or ():
-            port["protocol"] = port.get("protocol") or "TCP"
-
-
-def endpoint_slice_default(obj: Object) -> None:
-    for port in obj.get("ports") or ():
-        fill(port, name="", protocol="TCP")
 
 
 def ingress_check(obj: Object) -> list[Cause]:
@@ -104,10 +93,13 @@ def ingress_class_default(obj: Object) -> None:
         parameters.setdefault("scope", "Cluster")
 
 
+def ingress_class_update(old: Object, new: Object) -> list[Cause]:
+    before, after = ((o.get("spec") or {}).get("controller") for o in (old, new))
+    return immutable("spec.controller", before, after)
+
+
 BEHAVIOURS = {
-    "endpoints": Behaviour(endpoints_default),
-    "endpointslices.discovery.k8s.io": Behaviour(endpoint_slice_default),
-    "ingressclasses.networking.k8s.io": Behaviour(ingress_class_default),
+    "ingressclasses.networking.k8s.io": Behaviour(ingress_class_default, check_update=ingress_class_update),
     "ingresses.networking.k8s.io": Behaviour(check=ingress_check),
     "networkpolicies.networking.k8s.io": Behaviour(network_policy_default, network_policy_check),
 }

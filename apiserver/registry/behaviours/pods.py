@@ -184,12 +184,33 @@ def pod_check(obj: Object) -> list[Cause]:
 
 
 def pod_update(old: Object, new: Object) -> list[Cause]:
-    """Containers keep their names and number; what else may not change is the kubelet's to notice."""
-    before = [c.get("name") for c in old["spec"].get("containers") or ()]
-    after = [c.get("name") for c in new["spec"].get("containers") or ()]
-    if before == after:
+    """Of a Pod's spec only images, a deadline and more tolerations change; a Node is given by binding, once."""
+    before, after = _fixed(old["spec"]), _fixed(new["spec"])
+    names = ["name" in c and c["name"] for c in before["containers"]]
+    if names != ["name" in c and c["name"] for c in after["containers"]]:
+        return [messages.forbidden("spec.containers", "pod updates may not add or remove containers")]
+    if not old["spec"].get("nodeName"):
+        before.pop("nodeName", None)
+        after.pop("nodeName", None)
+    kept = [t for t in old["spec"].get("tolerations") or () if t not in (new["spec"].get("tolerations") or ())]
+    if before == after and not kept:
         return []
-    return [messages.forbidden("spec.containers", "pod updates may not add or remove containers")]
+    return [messages.forbidden("spec", _MAY_CHANGE)]
+
+
+_MAY_CHANGE = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+
+
+def _fixed(spec: Object) -> Object:
+    """What of a Pod's spec stays. Scheduling gates may be lifted."""
+    found = {k: v for k, v in spec.items() if k not in ("activeDeadlineSeconds", "tolerations", "schedulingGates")}
+    for field in ("containers", "initContainers"):
+        found[field] = [{k: v for k, v in c.items() if k != "image"} for c in spec.get(field) or ()]
+    return found
 
 
 def template_default(template: Object) -> None:

@@ -107,7 +107,12 @@ def _node_ports(spec: Object) -> list[int]:
 
 
 def service_check(obj: Object) -> list[Cause]:
+    """Addresses are looked at first: with wrong ones nothing else is."""
     spec = obj["spec"]
+    return _cluster_ips(spec) or _rest(spec)
+
+
+def _rest(spec: Object) -> list[Cause]:
     causes = one_of("spec.type", spec["type"], _TYPES)
     causes += one_of("spec.sessionAffinity", spec["sessionAffinity"], ("ClientIP", "None"))
     ports = spec.get("ports") or []
@@ -128,7 +133,10 @@ def service_check(obj: Object) -> list[Cause]:
         if key in used:
             causes.append(messages.duplicate(path, {k: v for k, v in port.items() if k in ("port", "protocol")}))
         used.add(key)
-    return causes + _cluster_ips(spec) + _outside(spec) + _affinity(spec)
+    if spec.get("clusterIP") == "None" and spec["type"] in _EXTERNAL:
+        text = f"may not be set to 'None' for {spec['type']} services"
+        causes.append(messages.invalid("spec.clusterIPs[0]", "None", text))
+    return causes + _outside(spec) + _affinity(spec)
 
 
 def _service_port(path: str, port: Object, named: bool, seen: set[str]) -> list[Cause]:
@@ -157,10 +165,7 @@ def _cluster_ips(spec: Object) -> list[Cause]:
     if found[0] != given:
         return [messages.invalid("spec.clusterIPs", found, "first value must match `clusterIP`")]
     if given == "None":
-        if spec["type"] not in _EXTERNAL:
-            return []
-        text = f"may not be set to 'None' for {spec['type']} services"
-        return [messages.invalid("spec.clusterIPs[0]", given, text)]
+        return []
     return [messages.invalid(f"spec.clusterIPs[{i}]", ip, m) for i, ip in enumerate(found) for m in _address(ip)]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zoneinfo
+from functools import cache
+
 from apiserver.model import selectors
 from apiserver.model.errors import Cause
 from apiserver.registry.behaviours import pods
@@ -90,6 +93,18 @@ def job_default(obj: Object) -> None:
         obj["metadata"]["labels"] = dict(found)
 
 
+def job_identified(obj: Object) -> None:
+    """A Job selects the Pods that carry its own uid, unless it says otherwise."""
+    spec, metadata = obj["spec"], obj["metadata"]
+    if spec.get("manualSelector"):
+        return
+    labels = (spec["template"].setdefault("metadata", {})).setdefault("labels", {})
+    for prefix in ("", "batch.kubernetes.io/"):
+        labels[f"{prefix}controller-uid"] = metadata["uid"]
+        labels[f"{prefix}job-name"] = metadata["name"]
+    spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": metadata["uid"]}}
+
+
 def cron_job_default(obj: Object) -> None:
     spec = obj.setdefault("spec", {})
     fill(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
@@ -153,6 +168,12 @@ def _job_check(path: str, spec: Object) -> list[Cause]:
     return causes
 
 
+@cache
+def _zones() -> frozenset[str]:
+    """Names that the machine's time zone database knows."""
+    return frozenset(zoneinfo.available_timezones()) | {"UTC", "Etc/UTC"}
+
+
 def cron_job_check(obj: Object) -> list[Cause]:
     spec = obj["spec"]
     causes = [] if spec.get("schedule") else [messages.required("spec.schedule")]
@@ -160,6 +181,9 @@ def cron_job_check(obj: Object) -> list[Cause]:
         text = f"expected exactly 5 fields, found {len(spec['schedule'].split())}: [{spec['schedule']}]"
         causes.append(messages.invalid("spec.schedule", spec["schedule"], text))
     causes += one_of("spec.concurrencyPolicy", spec["concurrencyPolicy"], ("Allow", "Forbid", "Replace"))
+    zone = spec.get("timeZone")
+    if zone is not None and zone not in _zones():
+        causes.append(messages.invalid("spec.timeZone", zone, f"unknown time zone {zone}"))
     return causes + _job_check("spec.jobTemplate.spec", spec["jobTemplate"]["spec"])
 
 
@@ -187,12 +211,37 @@ def job_update(old: Object, new: Object) -> list[Cause]:
     return causes
 
 
+def controller_check(obj: Object) -> list[Cause]:
+    """Of a ReplicationController, whose template may be missing."""
+    spec = obj["spec"]
+    causes = at_least("spec.replicas", spec["replicas"])
+    wanted, found = spec.get("selector") or {}, (spec["template"].get("metadata") or {}).get("labels") or {}
+    if not wanted:
+        causes.append(messages.required("spec.selector"))
+    if not spec["template"]["spec"].get("containers"):
+        return [*causes, messages.required("spec.template")] if not found else causes
+    if wanted and not wanted.items() <= found.items():
+        text = "`selector` does not match template `labels`"
+        causes.append(messages.invalid("spec.template.metadata.labels", found, text))
+    return causes + template_check("spec.template", spec["template"], None, check=False)
+
+
+def revision_check(obj: Object) -> list[Cause]:
+    causes = [] if obj.get("data") is not None else [messages.required("data", "data is mandatory")]
+    return causes + at_least("revision", obj.get("revision"))
+
+
+def revision_update(old: Object, new: Object) -> list[Cause]:
+    return immutable("data", old.get("data"), new.get("data"))
+
+
 BEHAVIOURS = {
+    "controllerrevisions.apps": Behaviour(check=revision_check, check_update=revision_update),
     "cronjobs.batch": Behaviour(cron_job_default, cron_job_check),
     "daemonsets.apps": Behaviour(daemon_set_default, _replicated_check, _selector_update),
     "deployments.apps": Behaviour(deployment_default, deployment_check, _selector_update),
-    "jobs.batch": Behaviour(job_default, job_check, job_update),
+    "jobs.batch": Behaviour(job_default, job_check, job_update, identified=job_identified),
     "replicasets.apps": Behaviour(replica_set_default, _replicated_check, _selector_update),
-    "replicationcontrollers": Behaviour(controller_default),
+    "replicationcontrollers": Behaviour(controller_default, controller_check),
     "statefulsets.apps": Behaviour(stateful_set_default, _replicated_check, stateful_set_update),
 }
