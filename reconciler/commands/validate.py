@@ -15,9 +15,9 @@ import yaml
 from apiserver.storage.lmdb import open_store
 from apiserver.stores import MARKED
 from reconciler.commands.failure import Failure
+from reconciler.layout.errors import LayoutError
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
-from reconciler.plan.problem import Problem
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.repository.seed import seed
@@ -27,7 +27,7 @@ from reconciler.repository.seed import seed
 class Checked:
     """All problems, sorted by file and line, and how many workspaces were looked at."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[LayoutError, ...]
     workspaces: int
 
     def render(self, output: str) -> str:

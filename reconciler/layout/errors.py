@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class LayoutError:
     """`path` is the file's in the repository; `line` and `column` count from 1, 0 when the fault has no line."""
 

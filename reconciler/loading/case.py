@@ -9,10 +9,10 @@ from typing import Any
 from apiserver.model.keys import Key
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Op
+from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.moment import Moment
-from reconciler.plan.problem import Problem
 from reconciler.plan.summary import Summary
 
 Object = dict[str, Any]
@@ -39,7 +39,7 @@ class Case:
     directory: WorkspaceDir | None
     record: WorkspaceRecord | None
     forced: bool = False
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LayoutError, ...] = ()
     recorded: Recorded | None = None
     secrets: tuple[Manifest, ...] = ()
 
@@ -51,6 +51,6 @@ class Verdict:
 
     record: WorkspaceRecord
     ops: list[Op] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[LayoutError] = field(default_factory=list)
     provides: bool = False
     changed: bool = False

@@ -15,6 +15,7 @@ from apiserver.registry import codec, strategy
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import KindTable, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
+from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.case import Case
 from reconciler.loading.gather import Gathered
@@ -22,7 +23,6 @@ from reconciler.loading.render import Declared, Renderer, key_of
 from reconciler.loading.sources import Sources
 from reconciler.loading.world import EXPORTS, SCHEMAS, World
 from reconciler.plan import apis
-from reconciler.plan.problem import Problem
 
 Object = dict[str, Any]
 
@@ -48,7 +48,7 @@ class Content:
     declared: dict[Key, Declared] = field(default_factory=dict)
     removed: list[Key] = field(default_factory=list)
     old: dict[Key, Object] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[LayoutError] = field(default_factory=list)
     apis: apis.Apis | None = None
 
 
@@ -167,7 +167,7 @@ class Contents:
             if key.namespace and not self._has_namespace(key.namespace, cluster, gathered, out):
                 text = f"{declared.kind.kind} {key.name} is in the namespace {key.namespace}, which is not declared"
                 hint = f"add a manifest: {{apiVersion: v1, kind: Namespace, metadata: {{name: {key.namespace}}}}}"
-                out.problems.append(Problem(declared.manifest.path, declared.manifest.line, 0, text, hint))
+                out.problems.append(LayoutError(declared.manifest.path, declared.manifest.line, 0, text, hint))
         if gathered.complete or case.record is None:
             return
         for key, declared in out.declared.items():
@@ -178,8 +178,10 @@ class Contents:
             path = annotations.get(marks.SOURCE_PATH)
             if path is not None and path not in gathered.changed:
                 text = f"{declared.kind.kind} {key.name} is declared twice: also in {path}"
-                out.problems.append(Problem(declared.manifest.path, declared.manifest.line, 0, text))
-                out.problems.append(Problem(path, 0, 0, f"{text.partition(':')[0]}: also in {declared.manifest.path}"))
+                out.problems.append(LayoutError(declared.manifest.path, declared.manifest.line, 0, text))
+                out.problems.append(
+                    LayoutError(path, 0, 0, f"{text.partition(':')[0]}: also in {declared.manifest.path}")
+                )
 
     def _has_namespace(self, name: str, cluster: str, gathered: Gathered, out: Content) -> bool:
         key = Key(NAMESPACES, cluster, "", name)
@@ -188,19 +190,19 @@ class Contents:
         return self._world.store.get(key) is not None
 
 
-def _refused(manifest: Manifest) -> Problem | None:
+def _refused(manifest: Manifest) -> LayoutError | None:
     """What the layout declares by directories is no manifest."""
     kind = (manifest.gvk.group, manifest.gvk.kind)
     if not manifest.path or kind not in _BY_LAYOUT:
         return None
     text = f"{manifest.gvk.kind} {manifest.name} cannot be declared here"
-    return Problem(manifest.path, manifest.line, 0, text, _BY_LAYOUT[kind])
+    return LayoutError(manifest.path, manifest.line, 0, text, _BY_LAYOUT[kind])
 
 
-def _twice(declared: Declared, other: Manifest) -> list[Problem]:
+def _twice(declared: Declared, other: Manifest) -> list[LayoutError]:
     """An error of both files."""
     here, what = declared.manifest, f"{declared.kind.kind} {declared.key.name} is declared twice: also in "
     return [
-        Problem(here.path, here.line, 0, f"{what}{other.path}:{other.line}"),
-        Problem(other.path, other.line, 0, f"{what}{here.path}:{here.line}"),
+        LayoutError(here.path, here.line, 0, f"{what}{other.path}:{other.line}"),
+        LayoutError(other.path, other.line, 0, f"{what}{here.path}:{here.line}"),
     ]

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from apiserver.model import paths
 from reconciler.layout.compare import changes
+from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, problem
 from reconciler.loading.case import Case
-from reconciler.loading.sources import Sources, problems_of, shipped
+from reconciler.loading.sources import Sources, shipped
 from reconciler.plan import computed, system
-from reconciler.plan.problem import Problem
 from reconciler.repository.difference import FileChange
 from reconciler.repository.objects import Entry
 
@@ -32,7 +32,7 @@ class Gathered:
     complete: bool
     new: list[Manifest] = field(default_factory=list)
     old: list[Manifest] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[LayoutError] = field(default_factory=list)
     blobs: dict[str, str] = field(default_factory=dict)
     changed: set[str] = field(default_factory=set)
     workspace: Manifest | None = None
@@ -105,7 +105,7 @@ class Gatherer:
         refused = problem(path, entry)
         if refused is not None:
             if out is not None:
-                out.problems.extend(problems_of([refused]))
+                out.problems.append(refused)
             return ()
         parsed = self._sources.read(path, entry.id)
         if out is not None:

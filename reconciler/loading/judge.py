@@ -18,6 +18,7 @@ from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
 from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
 from apiserver.storage.protocol import Note, Put, Record, Store
+from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Case, Verdict
 from reconciler.loading.content import BINDINGS, CRDS, Content, Contents
 from reconciler.loading.effects import Effects
@@ -30,7 +31,6 @@ from reconciler.loading.treeobjects import TreeObjects
 from reconciler.loading.trees import Trees
 from reconciler.loading.world import CONSUMERS, PROVIDED, SCHEMAS, World
 from reconciler.plan import apis, bootstrap, computed, types
-from reconciler.plan.problem import Problem
 from reconciler.plan.summary import Summary
 
 Object = dict[str, Any]
@@ -107,19 +107,19 @@ class Judge:
         where, _, name = record.type.rpartition(":")
         return types.TypeRef(name, where)
 
-    def _type_problems(self, case: Case, gathered: Gathered, kind: types.ResolvedType) -> list[Problem]:
+    def _type_problems(self, case: Case, gathered: Gathered, kind: types.ResolvedType) -> list[LayoutError]:
         manifest = gathered.workspace
         path, line = (manifest.path, manifest.line) if manifest else (case.path, 0)
         if kind.error and case.path != paths.ROOT:
-            return [Problem(path, line, 0, kind.error, "correct spec.type, or declare the WorkspaceType")]
+            return [LayoutError(path, line, 0, kind.error, "correct spec.type, or declare the WorkspaceType")]
         if case.record is not None and case.record.served and case.record.type != str(kind.ref):
             text = f"spec.type is immutable: it is {case.record.type}, not {kind.ref}"
-            return [Problem(path, line, 0, text, "recreate the workspace in two commits")]
+            return [LayoutError(path, line, 0, text, "recreate the workspace in two commits")]
         return []
 
     def refuse(self, case: Case) -> Verdict:
         """The verdict where judging itself failed: the workspace stays as it is, and says so."""
-        problem = Problem(case.path, 0, 0, "could not be judged: an error inside Treeplane, see its log")
+        problem = LayoutError(case.path, 0, 0, "could not be judged: an error inside Treeplane, see its log")
         record = replace(self._identity(case), errors=[str(problem)])
         verdict = Verdict(record, problems=[problem])
         known = self._summary(case, record)

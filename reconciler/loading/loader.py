@@ -19,18 +19,17 @@ from apiserver.registry import codec, tree
 from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
 from apiserver.registry.tree import FLEET_KEY, FleetRecord
 from apiserver.storage.protocol import Note, Put, Store
-from reconciler.layout.errors import BadFile
+from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FleetConfig, read_fleet
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.case import Recorded
 from reconciler.loading.identities import Identities
 from reconciler.loading.judge import Site
 from reconciler.loading.moment import Moments
-from reconciler.loading.sources import Sources, problems_of
+from reconciler.loading.sources import Sources
 from reconciler.loading.steps import Secrets, Step, Stepper, Target, TooManyRemoved
 from reconciler.loading.trees import Trees
 from reconciler.plan import system
-from reconciler.plan.problem import Problem
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
@@ -45,7 +44,7 @@ class Loaded:
     """What a call of `load` did. `problems`: why the whole commit is held ([] if it is not); `step`: the last step."""
 
     head: str
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LayoutError, ...] = ()
     steps: tuple[Step, ...] = ()
 
 
@@ -87,7 +86,7 @@ class Loader:
                 return Loaded(head, begun)
             fleet, step = self._fill(begun, recorded, progress)
             steps.append(step)
-        problems: tuple[Problem, ...] = ()
+        problems: tuple[LayoutError, ...] = ()
         for commit in self._commits(fleet.commit, head):
             with self.stepping:
                 fleet, step_or_problems = self._advance(fleet, commit)
@@ -112,7 +111,7 @@ class Loader:
 
     def _begin(
         self, head: str, fleet: FleetRecord, recorded: RecordedFleet | None
-    ) -> FleetRecord | tuple[Problem, ...]:
+    ) -> FleetRecord | tuple[LayoutError, ...]:
         """Settle where a first load starts and what the fleet is called, before anything is written."""
         commit = fleet.commit or (recorded.source if recorded else head)
         facts = recorded.facts() if recorded else FleetFacts()
@@ -159,11 +158,11 @@ class Loader:
             return [head]
         return chain
 
-    def _advance(self, fleet: FleetRecord, commit: str) -> tuple[FleetRecord, Step | tuple[Problem, ...]]:
+    def _advance(self, fleet: FleetRecord, commit: str) -> tuple[FleetRecord, Step | tuple[LayoutError, ...]]:
         config, problems = self._config(commit)
         if config is not None and config.uid and config.uid != fleet.fleet:
             text = f"metadata.uid is {config.uid}, but this fleet is {fleet.fleet}"
-            problems = (Problem("treeplane.yaml", 0, 0, text, "restore it: all identities hang on it"),)
+            problems = (LayoutError("treeplane.yaml", 0, 0, text, "restore it: all identities hang on it"),)
         if config is None or problems:
             fleet = replace(fleet, error=_joined(problems))
             self._note(fleet)
@@ -174,7 +173,9 @@ class Loader:
         try:
             step = stepper.difference(self._trees.at(fleet.commit))
         except TooManyRemoved as error:
-            problem = Problem("treeplane.yaml", 0, 0, f"commit {commit:.10} {error}", "raise the limit, or split it")
+            problem = LayoutError(
+                "treeplane.yaml", 0, 0, f"commit {commit:.10} {error}", "raise the limit, or split it"
+            )
             fleet = replace(fleet, error=str(problem))
             self._note(fleet)
             return fleet, (problem,)
@@ -186,7 +187,7 @@ class Loader:
         self._note(fleet)
         return fleet, step
 
-    def _config(self, commit: str) -> tuple[FleetConfig | None, tuple[Problem, ...]]:
+    def _config(self, commit: str) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
         """treeplane.yaml and the workspace root of a commit, or why the commit is held as a whole."""
         here = self._trees.at(commit)
         fault = here.fault()
@@ -195,7 +196,7 @@ class Loader:
             config = read_fleet(self._repo, here.tree_id)
         except BadFile as bad:
             errors += bad.errors
-        return (None, problems_of(errors)) if errors else (config, ())
+        return (None, tuple(errors)) if errors else (config, ())
 
     def _stepper(
         self,
@@ -234,5 +235,5 @@ def _recorded_reader(recorded: RecordedFleet, here: WorkspaceTree) -> Callable[[
     return read
 
 
-def _joined(problems: Iterable[Problem]) -> str:
+def _joined(problems: Iterable[LayoutError]) -> str:
     return "; ".join(str(p) for p in problems)

@@ -16,9 +16,9 @@ from apiserver.model.keys import Key
 from apiserver.registry import strategy
 from apiserver.registry.conversion import stored
 from apiserver.registry.kinds import KindTable, ServedKind
+from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.plan import system
-from reconciler.plan.problem import Problem
 
 FindLine = Callable[[Manifest, str], int]
 
@@ -55,7 +55,7 @@ class Renderer:
         self.cluster = cluster
         self._line = line
 
-    def render(self, manifest: Manifest) -> tuple[Declared | None, list[Problem]]:
+    def render(self, manifest: Manifest) -> tuple[Declared | None, list[LayoutError]]:
         kind = self.kinds.by_kind(*manifest.gvk)
         key = key_of(manifest, self.kinds, self.cluster)
         if kind is None or key is None or not _declarable(kind, manifest):
@@ -82,7 +82,7 @@ class Renderer:
         assert kind is not None and key is not None
         return Declared(key, kind, manifest.value, manifest)
 
-    def _prepare(self, kind: ServedKind, obj: dict[str, Any], manifest: Manifest) -> list[Problem]:
+    def _prepare(self, kind: ServedKind, obj: dict[str, Any], manifest: Manifest) -> list[LayoutError]:
         problems = [
             self._problem(manifest, f, f'unknown field "{f}" in {kind.kind} {manifest.name}')
             for f in strategy.unknown_fields(kind, obj)
@@ -93,15 +93,15 @@ class Renderer:
             problems.append(self._problem(manifest, cause.field, text))
         return problems
 
-    def _problem(self, manifest: Manifest, field: str, text: str, hint: str = "") -> Problem:
+    def _problem(self, manifest: Manifest, field: str, text: str, hint: str = "") -> LayoutError:
         line = self._line(manifest, field) if field else manifest.line
-        return Problem(manifest.path, line, 0, text, hint)
+        return LayoutError(manifest.path, line, 0, text, hint)
 
-    def _unknown(self, manifest: Manifest) -> Problem:
+    def _unknown(self, manifest: Manifest) -> LayoutError:
         gvk = manifest.gvk
         if self.kinds.by_kind(*gvk) is not None:
             text = f"{gvk.kind} {manifest.name} is a question to the API server, which keeps no such object"
-            return Problem(manifest.path, manifest.line, 0, text, "remove it")
+            return LayoutError(manifest.path, manifest.line, 0, text, "remove it")
         text = f'no kind "{gvk.kind}" in apiVersion "{gvk.api_version}"'
         other = next((k for k in self.kinds.all() if k.kind == gvk.kind), None)
         if other is not None:
@@ -110,4 +110,4 @@ class Renderer:
             hint = f"bind the export {system.EXPORT} of {system.COMPUTE} with an APIBinding"
         else:
             hint = "declare its CustomResourceDefinition, or an APIBinding to an export that offers it"
-        return Problem(manifest.path, manifest.line, 0, text, hint)
+        return LayoutError(manifest.path, manifest.line, 0, text, hint)

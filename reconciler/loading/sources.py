@@ -15,7 +15,6 @@ from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.manifest import Manifest, read
 from reconciler.layout.workspace import parse_workspace
 from reconciler.layout.yamldoc import locate
-from reconciler.plan.problem import Problem
 from reconciler.repository.objects import Repository
 
 _KEPT_FILES = 4096
@@ -26,7 +25,7 @@ class Parsed:
     """One file: its manifests, and what is wrong with it (then there may be no manifests)."""
 
     manifests: tuple[Manifest, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[LayoutError, ...]
 
 
 class Sources:
@@ -50,12 +49,12 @@ class Sources:
         try:
             return Parsed((parse_workspace(self.repo.blob(blob), path, name),), ())
         except BadFile as bad:
-            return Parsed((), problems_of(bad.errors))
+            return Parsed((), tuple(bad.errors))
 
     @staticmethod
     def parse(path: str, data: bytes) -> Parsed:
         found = read(data, path)
-        return Parsed(tuple(found.objects), problems_of(found.errors))
+        return Parsed(tuple(found.objects), tuple(found.errors))
 
     def line_of(self, manifest: Manifest, blob: str, field: str) -> int:
         """The line of a field like `spec.replicas`, or of the document where it cannot be told."""
@@ -63,10 +62,6 @@ class Sources:
             return locate(self.repo.blob(blob), manifest.index, field, manifest.path) or manifest.line
         except (BadFile, KeyError, ValueError):
             return manifest.line
-
-
-def problems_of(errors: Iterable[LayoutError]) -> tuple[Problem, ...]:
-    return tuple(Problem(e.path, e.line, e.column, e.message, e.hint) for e in errors)
 
 
 def shipped(objects: Iterable[dict[str, Any]]) -> list[Manifest]:

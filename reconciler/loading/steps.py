@@ -15,16 +15,15 @@ from apiserver.model import paths
 from apiserver.model.failures import described
 from apiserver.storage.protocol import Conflict, Op
 from reconciler.layout.compare import touched
+from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.case import Case, Recorded, Verdict
 from reconciler.loading.judge import Judge, Site
 from reconciler.loading.moment import Moment
 from reconciler.loading.removal import remove
-from reconciler.loading.sources import problems_of
 from reconciler.loading.world import TYPES, World
 from reconciler.plan import system
-from reconciler.plan.problem import Problem
 from reconciler.repository.errors import RepositoryError
 
 log = logging.getLogger(__name__)
@@ -42,7 +41,7 @@ class Step:
 
     judged: int = 0
     moved: list[str] = field(default_factory=list)
-    held: dict[str, list[Problem]] = field(default_factory=dict)
+    held: dict[str, list[LayoutError]] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
 
 
@@ -144,7 +143,7 @@ class Stepper:
             moment = self._site.moments.at(recorded.summary.served, moment.time)
             tree = self._site.trees.at(moment.id)
             directory = tree.find(path)
-        problems = problems_of(tree.problems(directory)) if directory is not None else ()
+        problems = tuple(tree.problems(directory)) if directory is not None else ()
         return Case(
             path=path,
             moment=moment,
@@ -162,7 +161,7 @@ class Stepper:
             verdict = self._judge.judge(case)
         except (RepositoryError, MemoryError):
             raise
-        except Exception:
+        except Exception as error:
             # A fault of this program in one workspace's content stays that workspace's.
             log.error("workspace %s could not be judged at %s\n%s", case.path, case.moment.id, described(error))
             verdict = self._judge.refuse(case)

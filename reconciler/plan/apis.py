@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay
-
 from apiserver.model.conditions import Condition, condition, merged
+from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay
 
 Object = dict[str, Any]
 
