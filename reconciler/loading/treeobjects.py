@@ -43,14 +43,14 @@ class TreeObjects:
         """The Workspace object in the parent, and the LogicalCluster: that of a workspace without a good commit comes
         with the first one, since lists over many workspaces leave it out until then."""
         since = self._moments.at(effects.summary.held or case.moment.id, case.moment.time)
-        facts = _facts(record, since)
+        parent = self._record(record.parent) if record.parent else None
+        facts = _facts(record, parent, since)
         if record.served:
             cluster = computed.logical_cluster(facts)
             status = cluster.pop("status")
             [manifest] = shipped([cluster])
             computed_cluster = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
             self._put_declared(computed_cluster, status, effects)
-        parent = self._record(record.parent) if record.parent else None
         if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
             return
         # One that is held keeps its last good workspace.yaml too.
@@ -89,7 +89,7 @@ def _no_line(manifest: Manifest, _: str) -> int:
     return manifest.line
 
 
-def _facts(record: WorkspaceRecord, since: Moment) -> computed.WorkspaceFacts:
+def _facts(record: WorkspaceRecord, parent: WorkspaceRecord | None, since: Moment) -> computed.WorkspaceFacts:
     """`since`: when it was first held back, if it is."""
     where, _, name = record.type.rpartition(":")
     return computed.WorkspaceFacts(
@@ -101,6 +101,7 @@ def _facts(record: WorkspaceRecord, since: Moment) -> computed.WorkspaceFacts:
         commit_time=since.rfc3339,
         problems=tuple(record.errors),
         served=record.served,
+        parent_cluster=parent.cluster if parent else "",
     )
 
 

@@ -27,7 +27,8 @@ LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 class WorkspaceFacts:
     """What the objects of a workspace are computed from.
 
-    `type_path` name its WorkspaceType. `problems`: why the newest commit is held back ([] if it is not).
+    `origin_time` and `commit_time` are RFC 3339. `type_name` and `type_path` name its WorkspaceType. `problems`: why the
+    newest commit is held back ([] if it is not). `parent_cluster`: the parent's logical cluster name ("" for root).
     """
 
     path: str
@@ -38,6 +39,7 @@ class WorkspaceFacts:
     commit_time: str
     problems: tuple[str, ...] = ()
     served: bool = True
+    parent_cluster: str = ""
 
 
 def default_namespace() -> Object:
@@ -53,7 +55,7 @@ def logical_cluster(facts: WorkspaceFacts) -> Object:
             "apiVersion": TENANCY,
             "resource": "workspaces",
             "name": paths.base(facts.path),
-            "cluster": parent,
+            "cluster": facts.parent_cluster,
         }
     return {
         "apiVersion": CORE,
