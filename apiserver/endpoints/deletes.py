@@ -57,6 +57,7 @@ async def delete_options(exchange: Exchange) -> DeleteOptions:
         str(preconditions.get("resourceVersion") or ""),
         policy or "",
         grace,
+        orphan is False,
     )
 
 
@@ -79,7 +80,7 @@ def _wrong(field: str, what: str) -> StatusError:
     return bad_request(f'DeleteOptions in version "v1" cannot be handled as a DeleteOptions: {field} is not {what}')
 
 
-async def delete_answer(asking: Asking, outcome: Outcome) -> None:
+async def delete_answer(asking: Asking, outcome: Outcome, options: DeleteOptions) -> None:
     """A Status naming the object that went, or the object where it is still there or its kind answers so."""
     kind = asking.kind
     asking.exchange.warnings += outcome.warnings
@@ -89,7 +90,8 @@ async def delete_answer(asking: Asking, outcome: Outcome) -> None:
         and kind.qualified not in _ANSWERS_STATUS
     )
     if not outcome.removed or whole:
-        await asking.exchange.answer(200, orjson.dumps(outcome.obj))
+        code = 202 if options.cascading and not outcome.removed else 200
+        await asking.exchange.answer(code, orjson.dumps(outcome.obj))
         return
     metadata = outcome.obj["metadata"]
     details = {"name": metadata["name"], "kind": kind.resource, "uid": metadata.get("uid", "")}

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from apiserver.admission import unenforced
 from apiserver.admission.writes import POLICIES, check_status
 from apiserver.auth.escalation import guard
 from apiserver.endpoints import bodies, bulk, reviews, scale
@@ -131,7 +132,7 @@ class Writes:
         options = await delete_options(asking.exchange)
         at, namespace, name = collection(asking), namespace_of(asking), asking.place.name
         outcome = await self.run(lambda: deletion.delete(at, namespace, name, options))
-        await delete_answer(asking, outcome)
+        await delete_answer(asking, outcome, options)
 
     async def _deletecollection(self, asking: Asking) -> None:
         options = await delete_options(asking.exchange)
@@ -190,6 +191,7 @@ async def answer(asking: Asking, outcome: Outcome) -> None:
     """The written object, in the form that the client accepts."""
     exchange = asking.exchange
     exchange.warnings += outcome.warnings
+    exchange.warnings += unenforced.warnings(asking.kind)
     media = negotiate(exchange.header(b"accept"), many=False)
     status = 201 if outcome.created else 200
     body = orjson.dumps(outcome.obj)

@@ -48,13 +48,15 @@ class WriteOptions:
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
     """`uid`, `revision`: preconditions, "" for none. `policy`: what becomes of dependents, BACKGROUND, FOREGROUND,
-    ORPHAN or "" for the kind's own. `grace`: seconds, None for the object's own."""
+    ORPHAN or "" for the kind's own. `grace`: seconds, None for the object's own. `cascading`: the request said
+    orphanDependents: false, which is answered with 202 while the object is still there."""
 
     dry_run: bool = False
     uid: str = ""
     revision: str = ""
     policy: str = ""
     grace: int | None = None
+    cascading: bool = False
 
 
 @dataclass(frozen=True, slots=True)
