@@ -18,6 +18,10 @@ from apiserver.registry.rest_checks import check_identity
 Object = dict[str, Any]
 
 
+_DEEP = b"x-kcp-internal-deep-subjectaccessreview"
+"""A header with which system:masters ask what RBAC says, whether or not the user may enter the workspace."""
+
+
 async def review(asking: Asking) -> None:
     """201 with the review's status filled in. Raises StatusError 400, 404, 422."""
     body = await asking.exchange.body()
@@ -38,10 +42,14 @@ def _self_access(asking: Asking, spec: Object, _: Object) -> Object:
 
 
 def _access(asking: Asking, spec: Object, _: Object) -> Object:
-    return _judge(asking, _user(asking, spec), spec)
+    deep = asking.user.is_master and asking.exchange.header(_DEEP).lower() == "true"
+    return _judge(asking, _user(asking, spec), spec, deep=deep)
 
 
 def _local_access(asking: Asking, spec: Object, _: Object) -> Object:
+    if spec.get("nonResourceAttributes") is not None:
+        why = "Invalid value: null: disallowed on this kind of request"
+        raise _invalid(asking, why, "spec.nonResourceAttributes")
     namespace = (spec.get("resourceAttributes") or {}).get("namespace", "")
     if namespace != asking.place.namespace:
         why = f'Invalid value: "{namespace}": must match metadata.namespace'
@@ -49,9 +57,9 @@ def _local_access(asking: Asking, spec: Object, _: Object) -> Object:
     return _judge(asking, _user(asking, spec), spec)
 
 
-def _judge(asking: Asking, user: User, spec: Object) -> Object:
+def _judge(asking: Asking, user: User, spec: Object, *, deep: bool = False) -> Object:
     world = asking.world
-    decision = world.realm.authorizer.authorize(world.name, user, _attributes(asking, spec))
+    decision = world.realm.authorizer.authorize(world.name, user, _attributes(asking, spec), deep=deep)
     found: Object = {"allowed": decision.allowed}
     if decision.reason:
         found["reason"] = decision.reason
@@ -60,7 +68,10 @@ def _judge(asking: Asking, user: User, spec: Object) -> Object:
 
 def _attributes(asking: Asking, spec: Object) -> Attributes:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if (resource is None) == (path is None):
+    if resource is not None and path is not None:
+        why = "Invalid value: null: cannot be specified in combination with resourceAttributes"
+        raise _invalid(asking, why, "spec.nonResourceAttributes")
+    if resource is None and path is None:
         why = "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified"
         raise _invalid(asking, why, "spec.resourceAttributes")
     if path is not None:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.auth.impersonation import impersonated
-from apiserver.auth.scopes import SCOPES
+from apiserver.auth.impersonation import PRIVILEGED, impersonated
+from apiserver.auth.scopes import SCOPES, in_scope
 from apiserver.auth.user import AUTHENTICATED, MASTERS, Attributes, Decision, User
 from apiserver.model.errors import StatusError
 
@@ -72,3 +72,23 @@ def test_groups_without_user_are_a_bad_request() -> None:
     with pytest.raises(StatusError) as raised:
         impersonated(ADMIN, headers(("group", "g")), "ws", allow)
     assert raised.value.code == 400
+
+
+@pytest.mark.parametrize("group", sorted(PRIVILEGED))
+def test_groups_with_rights_everywhere_cannot_be_borrowed(group: str) -> None:
+    asked = headers(("user", "eve"), ("group", group))
+    with pytest.raises(StatusError, match="impersonation is not allowed for the requestor"):
+        impersonated(BOB, asked, "ws", allow)
+    # Whoever is in it lends nothing that was not theirs.
+    assert group in impersonated(User("bob", (group, AUTHENTICATED)), asked, "ws", allow).groups
+
+
+def test_nobody_can_be_impersonated_too() -> None:
+    user = impersonated(ADMIN, headers(("user", "system:anonymous")), "ws", allow)
+    assert user.groups == ("system:unauthenticated",)
+
+
+def test_an_account_of_the_workspace_is_no_account_elsewhere() -> None:
+    user = impersonated(ADMIN, headers(("user", "system:serviceaccount:ns:sa")), "ws", allow)
+    assert in_scope(user, "ws") is user
+    assert in_scope(user, "other").name == "system:anonymous"

@@ -52,3 +52,91 @@ def test_whose_token(api: Any, run: Any) -> None:
     unknown = run(api.call("POST", path, {"spec": {"token": "nobody"}})).json["status"]
     assert unknown["authenticated"] is False
     assert run(api.call("POST", path, {"spec": {}})).status == 422
+
+
+RBAC = "rbac.authorization.k8s.io"
+
+
+def test_reviews_that_make_no_sense(api: Any, run: Any) -> None:
+    local = f"{REVIEWS}/namespaces/default/localsubjectaccessreviews"
+    path, resource = {"verb": "get", "path": "/api"}, {"verb": "get", "resource": "pods", "namespace": "default"}
+    for where, spec, text in (
+        (local, {"user": "ann", "nonResourceAttributes": path}, "disallowed on this kind of request"),
+        (local, {"user": "ann", "resourceAttributes": {**resource, "namespace": "x"}}, "must match metadata.namespace"),
+        (f"{REVIEWS}/subjectaccessreviews", {"user": "ann"}, "exactly one of nonResourceAttributes or"),
+        (f"{REVIEWS}/subjectaccessreviews", {"resourceAttributes": resource}, "at least one of user or group"),
+        (
+            f"{REVIEWS}/subjectaccessreviews",
+            {"user": "ann", "resourceAttributes": resource, "nonResourceAttributes": path},
+            "cannot be specified in combination with resourceAttributes",
+        ),
+    ):
+        reply = run(api.call("POST", where, {"spec": spec}))
+        assert (reply.status, text in reply.message) == (422, True), reply.message
+
+
+def test_the_reason_names_binding_role_and_subject(api: Any, run: Any) -> None:
+    api.allow("ann", READ)
+    spec = {"user": "ann", "resourceAttributes": {"verb": "get", "resource": "configmaps"}}
+    status = run(api.call("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": spec})).json["status"]
+    assert status["reason"] == 'RBAC: allowed by ClusterRoleBinding "ann" of ClusterRole "ann" to User "ann"'
+
+
+def test_a_binding_to_no_role_is_said(api: Any, run: Any) -> None:
+    api.allow("ann")
+    reference = {"apiGroup": RBAC, "kind": "Role", "name": "gone"}
+    subjects = [{"kind": "User", "apiGroup": RBAC, "name": "ann"}]
+    binding = api.manifest(f"{RBAC}/v1 RoleBinding", "b", "default", roleRef=reference, subjects=subjects)
+    api.put(binding)
+    missing = 'role.rbac.authorization.k8s.io "gone" not found'
+    reply = run(api.call("GET", "/api/v1/namespaces/default/secrets", user="ann"))
+    assert reply.message.endswith(f'in the namespace "default": RBAC: {missing}')
+    spec = {"spec": {"namespace": "default"}}
+    status = run(api.call("POST", f"{REVIEWS}/selfsubjectrulesreviews", spec, user="ann")).json["status"]
+    assert (status["incomplete"], status["evaluationError"]) == (True, missing)
+    spec = {"spec": {"namespace": "other"}}
+    status = run(api.call("POST", f"{REVIEWS}/selfsubjectrulesreviews", spec, user="ann")).json["status"]
+    assert status["incomplete"] is False
+
+
+def test_a_plain_member_has_the_self_reviews_and_discovery(api: Any, run: Any) -> None:
+    api.allow("ann")
+    spec = {"spec": {"namespace": "default"}}
+    status = run(api.call("POST", f"{REVIEWS}/selfsubjectrulesreviews", spec, user="ann")).json["status"]
+    assert {r for rule in status["resourceRules"] for r in rule["resources"]} == {
+        "selfsubjectaccessreviews", "selfsubjectreviews", "selfsubjectrulesreviews",
+    }  # fmt: skip
+    assert any("/api/*" in rule["nonResourceURLs"] for rule in status["nonResourceRules"])
+
+
+def test_what_rbac_says_of_somebody_without_access(api: Any, run: Any) -> None:
+    api.allow("ann", READ)
+    role = api.manifest(f"{RBAC}/v1 ClusterRole", "reader", rules=[READ])
+    binding = api.manifest(
+        f"{RBAC}/v1 ClusterRoleBinding", "reader",
+        roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "reader"},
+        subjects=[{"kind": "User", "apiGroup": RBAC, "name": "bob"}],
+    )  # fmt: skip
+    api.put(role, binding)
+    spec = {"spec": {"user": "bob", "resourceAttributes": {"verb": "get", "resource": "configmaps"}}}
+    path = f"{REVIEWS}/subjectaccessreviews"
+    assert run(api.call("POST", path, spec)).json["status"] == {"allowed": False, "reason": "access denied"}
+    deep = {"x_kcp_internal_deep_subjectaccessreview": "true"}
+    assert run(api.call("POST", path, spec, **deep)).json["status"]["allowed"] is True
+
+
+def test_a_foreign_service_account_is_reviewed_as_nobody(api: Any, run: Any) -> None:
+    api.put(api.manifest("v1 ServiceAccount", "robot", "default"))
+    subjects = [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}]
+    role = api.manifest(f"{RBAC}/v1 ClusterRole", "reader", rules=[READ])
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "reader"}
+    api.put(role, api.manifest(f"{RBAC}/v1 ClusterRoleBinding", "r", roleRef=reference, subjects=subjects))
+    spec = {
+        "user": "system:serviceaccount:default:robot",
+        "groups": ["system:serviceaccounts"],
+        "resourceAttributes": {"verb": "get", "resource": "configmaps"},
+    }
+    for cluster, allowed in (("root", True), (api.SHOP, False)):
+        extra = {"extra": {"authentication.kcp.io/cluster-name": [cluster]}}
+        reply = run(api.call("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": {**spec, **extra}}))
+        assert reply.json["status"]["allowed"] is allowed
