@@ -110,6 +110,17 @@ def test_a_commit_without_workspaces_deletes_nothing(
     eventually(lambda: server.kubectl(*replicas, workspace=WEB) == "3", 10)
 
 
+def test_validate_tells_errors_from_wrong_usage(tmp_path: Path) -> None:
+    command = [str(COMMAND), "validate"]
+    for arguments, text in (
+        ([str(tmp_path / "nowhere")], "does not exist"),
+        ([str(tmp_path), "--rev", "HEAD"], "--rev needs a git repository"),
+    ):
+        done = subprocess.run([*command, *arguments], env=environment(), capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert text in done.stderr
+
+
 def validate(folder: Path, *arguments: str) -> tuple[int, str]:
     command = [str(COMMAND), "validate", str(folder), *arguments]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)

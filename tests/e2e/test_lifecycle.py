@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import pty
 import re
 import signal
+import struct
 import subprocess
+import termios
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,6 +67,39 @@ def test_no_process_outlives_a_crash(plane: Callable[..., Plane], example_fleet:
     processes = server.pids()
     assert server.stop(signal.SIGTERM) == 0
     assert not [pid for pid in processes if Path(f"/proc/{pid}").exists()]
+
+
+def test_in_a_terminal(example_fleet: Path, tmp_path: Path, eventually: Any) -> None:
+    """What is to be typed is not wrapped however narrow it is, and the key Ctrl-C ends everything."""
+    screen, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 40, 0, 0))
+    command = [str(COMMAND), "up", str(example_fleet), "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0"]
+    # A session's first process that opens a terminal gets it as its own.
+    opened = ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(terminal), *command]
+    process = subprocess.Popen(opened, env=environment(TERM="xterm"), start_new_session=True)
+    shown = bytearray()
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the terminal's end
+            while data := os.read(screen, 65536):
+                shown.extend(data)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        eventually(lambda: b" fleet\r\n" in shown, 30, "the line to clone with is shown")
+        [line] = [line for line in shown.decode().splitlines() if line.strip().startswith("git clone ")]
+        assert line.endswith("/git/fleet.git fleet")
+        os.write(screen, b"\x03")
+        assert process.wait(20) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(terminal)
+        reader.join()
+        os.close(screen)
+    assert "stopped; the next start continues where this one was" in shown.decode()
+    assert "Traceback" not in shown.decode()
 
 
 def test_what_is_taken_is_said(plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path) -> None:

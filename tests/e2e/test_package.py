@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import sysconfig
 import venv
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +31,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     run(*pip, "--python", str(home / "bin" / "python"), "install", "--no-deps", "--no-index", str(wheel))
     # A .pth in another's directory is not followed, so an editable installation there does not show here.
     packages = next(home.glob("lib/python*/site-packages"))
-    (packages / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
+    (packages / "dependencies.pth").write_text(
+        "\n".join(path for path in sys.path if path.endswith("-packages")) + "\n"
+    )
     yield home / "bin"
 
 
