@@ -212,7 +212,7 @@ class Loader:
         site = Site(
             fleet.fleet, self._store, self._sources, self._trees, self._moments, self._identities, self._catalog
         )
-        find = _recorded_reader(recorded, here) if recorded else None
+        find = _recorded_reader(recorded) if recorded else None
         target = Target(self._moments.at(commit), here, self._secrets, find, fresh, most_removed)
         return Stepper(site, target, progress)
 
@@ -225,12 +225,11 @@ class Loader:
         self._trees.claims = fleet.claims
 
 
-def _recorded_reader(recorded: RecordedFleet, here: WorkspaceTree) -> Callable[[str], Recorded | None]:
-    def read(path: str) -> Recorded | None:
-        found = here.find(path)
-        directory = format.directory_of(path, found.directory if found else "")
-        summary = recorded.summary(directory)
-        return Recorded(summary, recorded.status_reader(directory)) if summary is not None else None
+def _recorded_reader(recorded: RecordedFleet) -> Callable[[str, str], Recorded | None]:
+    def read(path: str, directory: str) -> Recorded | None:
+        place = format.directory_of(path, directory)
+        summary = recorded.summary(place)
+        return Recorded(summary, recorded.status_reader(place)) if summary is not None else None
 
     return read
 

@@ -48,12 +48,13 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a step goes: the commit, its tree, and what to do there. `recorded` gives, at recovery, what the status
-    branch knows of a workspace. `fresh`: the store holds nothing yet. `most_removed`: the fleet's safety limit."""
+    branch knows of a workspace (path, directory). `fresh`: the store holds nothing yet. `most_removed`: the fleet's
+    safety limit."""
 
     moment: Moment
     tree: WorkspaceTree
     secrets: Secrets
-    recorded: Callable[[str], Recorded | None] | None = None
+    recorded: Callable[[str, str], Recorded | None] | None = None
     fresh: bool = False
     most_removed: int | None = None
 
@@ -137,7 +138,7 @@ class Stepper:
 
     def _case(self, path: str, directory: WorkspaceDir | None) -> Case:
         target = self._target
-        recorded = target.recorded(path) if target.recorded else None
+        recorded = target.recorded(path, directory.directory if directory else "") if target.recorded else None
         moment, tree = target.moment, target.tree
         if recorded is not None and recorded.summary.served:
             moment = self._site.moments.at(recorded.summary.served, moment.time)

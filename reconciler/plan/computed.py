@@ -27,8 +27,8 @@ LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 class WorkspaceFacts:
     """What the objects of a workspace are computed from.
 
-    `origin_time` and `commit_time` are RFC 3339. `type_name` and `type_path` name its WorkspaceType. `problems`: why the
-    newest commit is held back ([] if it is not). `parent_cluster`: the parent's logical cluster name ("" for root).
+    `origin_time` and `commit_time` are RFC 3339. `type_name` and `type_path` name its WorkspaceType. `problems`: why
+    the newest commit is held back ([] if it is not). `parent_cluster`: the parent's logical cluster name ("" for root).
     """
 
     path: str

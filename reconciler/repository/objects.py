@@ -29,6 +29,8 @@ _KINDS: dict[bytes, tuple[Kind, bool]] = {
 }
 _FILE: tuple[Kind, bool] = ("blob", False)
 _TREE, _BLOB = 2, 3
+_WIDE, _TOO_WIDE, _KEPT = 4096, 4 * 1024 * 1024, 8
+"""Bytes of a tree from which on, and up to which, its names are remembered when it is asked for again; of how many."""
 
 
 class Entry(NamedTuple):
@@ -57,6 +59,8 @@ class Repository:
     def __init__(self, git_dir: Path | str) -> None:
         """Opens `git_dir`, a bare repository or a work tree's top. Never searches upwards."""
         self.path = Path(git_dir)
+        self._wide: dict[str, dict[str, Entry]] = {}
+        self._asked: tuple[str, ...] = ()
         self._git = _open(self.path)
 
     @property
@@ -163,7 +167,14 @@ class Repository:
 
     def pick(self, tree_id: str, names: Iterable[str]) -> dict[str, Entry]:
         """Some names of one tree, those that are there. Of a wide tree far cheaper than all its entries."""
+        known = self._wide.get(tree_id)
+        if known is not None:
+            return {name: known[name] for name in names if name in known}
         data = self.raw(tree_id, _TREE)
+        if _WIDE < len(data) < _TOO_WIDE and self._asked_before(tree_id):
+            known = {entry.name: entry for entry in self.entries(tree_id)}
+            self._keep(tree_id, known)
+            return {name: known[name] for name in names if name in known}
         coded = {name.encode("utf-8", "surrogateescape"): name for name in names}
         # These bytes may also lie inside an id (a submodule's is anybody's choice): they only rule names out.
         wanted = {raw: name for raw, name in coded.items() if b" " + raw + b"\0" in data}
@@ -176,6 +187,16 @@ class Repository:
                     if len(out) == len(wanted):
                         break
         return out
+
+    def _asked_before(self, tree_id: str) -> bool:
+        """Whether a wide tree is asked for again, as when each of its directories is looked up by its path."""
+        before, self._asked = tree_id in self._asked, (*self._asked[-_KEPT:], tree_id)
+        return before
+
+    def _keep(self, tree_id: str, known: dict[str, Entry]) -> None:
+        # A new dict each time: other threads may be reading the old one.
+        kept = list(self._wide.items())[-_KEPT + 1 :]
+        self._wide = dict([*kept, (tree_id, known)])
 
     def blob(self, blob_id: str) -> bytes:
         return self.raw(blob_id, _BLOB)

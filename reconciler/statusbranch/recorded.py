@@ -63,9 +63,5 @@ class RecordedFleet:
             yield path
 
     def _read(self, path: str) -> bytes | None:
-        folder, _, name = path.rpartition("/")
-        tree = self._repo.tree_at(self._info.tree, folder) if folder else self._info.tree
-        if tree is None:
-            return None
-        entry = next((e for e in self._repo.entries(tree) if e.name == name), None)
+        entry = self._repo.entry_at(self._info.tree, path)
         return self._repo.blob(entry.id) if entry is not None and entry.kind == "blob" else None
