@@ -6,7 +6,6 @@ error of every layer below becomes an answer here (errors.py).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from apiserver.auth.accounts import TARGET_PREFIX, Accounts
@@ -20,7 +19,7 @@ from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
-from apiserver.endpoints.inflight import InFlight, deadline, too_long
+from apiserver.endpoints.inflight import InFlight, deadline
 from apiserver.endpoints.issuer import issuer
 from apiserver.endpoints.paths import Place, Route, Scope, parse
 from apiserver.endpoints.realms import (
@@ -112,15 +111,8 @@ class KubernetesAPI:
         if _waits(exchange, place):
             await self._judged(exchange, place, user)
             return
-        limit = asyncio.timeout(deadline(exchange, self.settings.request_seconds))
-        with self._inflight.counted(user):
-            try:
-                async with limit:
-                    await self._judged(exchange, place, user)
-            except TimeoutError:
-                if limit.expired():
-                    raise too_long() from None
-                raise
+        with self._inflight.slot(user, deadline(exchange, self.settings.request_seconds)):
+            await self._judged(exchange, place, user)
 
     async def _judged(self, exchange: Exchange, place: Place, user: User) -> None:
         """Which world, may they, and the answer."""

@@ -8,8 +8,8 @@ import pytest
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.scopes import CLUSTER_NAME
 from apiserver.auth.user import MASTERS, User
-from apiserver.endpoints import reads
-from apiserver.endpoints.inflight import InFlight, seconds
+from apiserver.endpoints import inflight, reads
+from apiserver.endpoints.inflight import InFlight, Slot, seconds
 from apiserver.model.errors import StatusError
 
 READ = {"verbs": ["get", "list", "watch"], "apiGroups": [""], "resources": ["configmaps"]}
@@ -48,30 +48,69 @@ def test_a_bad_timeout_is_400(api: Any, run: Any) -> None:
     assert run(api.get(f"{PATH}?timeout=0")).status == 200
 
 
-def test_one_user_and_all_of_them_are_bounded() -> None:
+def test_one_user_and_all_of_them_are_bounded(run: Any) -> None:
     limits = InFlight(3, 2)
     ann, bob, eve = User("ann"), User("bob"), User("eve")
-    with limits.counted(ann), limits.counted(ann):
-        with pytest.raises(StatusError) as raised, limits.counted(ann):
-            pass
-        assert (raised.value.code, raised.value.as_status()["details"]) == (429, {"retryAfterSeconds": 1})
-        with limits.counted(bob):
-            with pytest.raises(StatusError), limits.counted(eve):
+
+    def slot(user: User) -> Slot:
+        return limits.slot(user, 60)
+
+    async def exercise() -> None:
+        with slot(ann), slot(ann):
+            with pytest.raises(StatusError) as raised, slot(ann):
                 pass
-            with limits.counted(User("admin", (MASTERS,))):
+            assert (raised.value.code, raised.value.as_status()["details"]) == (429, {"retryAfterSeconds": 1})
+            with slot(bob):
+                with pytest.raises(StatusError), slot(eve):
+                    pass
+                with slot(User("admin", (MASTERS,))):
+                    pass
+            with slot(eve):
                 pass
-        with limits.counted(eve):
+        with slot(ann), slot(ann):
             pass
-    with limits.counted(ann), limits.counted(ann):
-        pass
+
+    run(exercise())
+    assert (limits.all, limits.by_user) == (0, {})
 
 
-def test_accounts_of_one_name_in_two_workspaces_are_two_users() -> None:
+def test_accounts_of_one_name_in_two_workspaces_are_two_users(run: Any) -> None:
     limits = InFlight(9, 1)
     name = "system:serviceaccount:default:default"
     one, other = (User(name, extra={CLUSTER_NAME: (cluster,)}) for cluster in ("a", "b"))
-    with limits.counted(one), limits.counted(other), pytest.raises(StatusError), limits.counted(one):
-        pass
+
+    async def exercise() -> None:
+        with limits.slot(one, 60), limits.slot(other, 60), pytest.raises(StatusError), limits.slot(one, 60):
+            pass
+
+    run(exercise())
+
+
+@pytest.mark.parametrize("precise", [60.0, 0.0])
+def test_what_takes_too_long_ends_and_what_is_cancelled_is_cancelled(
+    run: Any, monkeypatch: pytest.MonkeyPatch, precise: float
+) -> None:
+    """With a timer of its own, and with the one for all."""
+    monkeypatch.setattr(inflight, "_PRECISE", precise)
+    monkeypatch.setattr(inflight, "_LOOK", 0.01)
+    limits = InFlight(9, 9)
+
+    async def work(seconds: float) -> None:
+        with limits.slot(User("ann"), seconds):
+            await asyncio.Event().wait()
+
+    async def exercise() -> None:
+        with pytest.raises(StatusError) as raised:
+            await work(0.01)
+        assert raised.value.code == 504
+        task = asyncio.ensure_future(work(60))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(exercise())
+    assert limits.all == 0
 
 
 def test_too_many_are_told_when_to_come_again(api: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
