@@ -1,0 +1,78 @@
+"""Workspaces whose writes go to the store: by their type, or by the fleet's treeplane.yaml."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+LAB = "labcluster000000"
+QUOTAS = "/clusters/root:lab/api/v1/namespaces/default/resourcequotas"
+MAPS = "/clusters/root:lab/api/v1/namespaces/default/configmaps"
+
+
+@pytest.fixture
+def lab(api: Any) -> Any:
+    api.put_workspace("root:lab", LAB, writes="Store", builtins="Kubernetes", directory="workspaces/root/lab")
+    api.put(
+        api.manifest("v1 Namespace", "default", cluster=LAB),
+        api.manifest("v1 ConfigMap", "declared", "default", LAB, data={"k": "1"},
+                     annotations={"treeplane.dev/source-path": "workspaces/root/lab/a.yaml"}),
+    )  # fmt: skip
+    return api
+
+
+def config_map(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}}
+
+
+def test_what_is_created_is_a_runtime_object(lab: Any, run: Any) -> None:
+    made = run(lab.call("POST", MAPS, config_map("mine")))
+    assert made.status == 201
+    assert made.json["metadata"]["annotations"] == {"kcp.io/cluster": LAB, "treeplane.dev/origin": "runtime"}
+    assert run(lab.call("DELETE", f"{MAPS}/mine")).status == 200
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
+def test_what_git_declares_is_refused_with_its_file(lab: Any, run: Any, method: str) -> None:
+    kind = "application/merge-patch+json" if method == "PATCH" else ""
+    body = b"" if method == "DELETE" else config_map("declared")
+    refused = run(lab.call(method, f"{MAPS}/declared", body, kind=kind))
+    assert refused.status == 403
+    assert "edit workspaces/root/lab/a.yaml" in refused.message
+
+
+def test_every_kind_of_kubernetes_is_there_and_only_there(lab: Any, run: Any) -> None:
+    assert run(lab.get("/clusters/root:lab/apis/node.k8s.io/v1/runtimeclasses")).status == 200
+    assert run(lab.get("/clusters/root:shop/apis/node.k8s.io/v1/runtimeclasses")).status == 404
+
+
+def test_what_is_not_enforced_is_answered_with_a_warning(lab: Any, run: Any) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}}
+    made = run(lab.call("POST", QUOTAS, quota))
+    assert made.status == 201
+    assert "ResourceQuota is stored but not enforced yet" in made.headers["warning"]
+    assert "warning" not in run(lab.call("POST", MAPS, config_map("plain"))).headers
+
+
+def test_the_fleet_may_say_so_for_all(lab: Any, run: Any) -> None:
+    maps = "/clusters/root:shop/api/v1/namespaces/default/configmaps"
+    assert run(lab.call("POST", maps, config_map("mine"))).status == 403
+    lab.put_fleet(loaded=True, writes="Store")
+    assert run(lab.call("POST", maps, config_map("mine"))).status == 201
+
+
+def test_an_autoscaler_is_one_object_in_two_versions(lab: Any, run: Any) -> None:
+    path = "/clusters/root:lab/apis/autoscaling/{}/namespaces/default/horizontalpodautoscalers"
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    memory = {"name": "memory", "target": {"type": "Utilization", "averageUtilization": 70}}
+    spec = {"maxReplicas": 3, "scaleTargetRef": target, "metrics": [{"type": "Resource", "resource": memory}]}
+    sent = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}, "spec": spec}
+    assert run(lab.call("POST", path.format("v2"), sent)).status == 201
+    old = run(lab.get(f"{path.format('v1')}/h")).json
+    assert "metrics" not in old["spec"]
+    old["spec"]["targetCPUUtilizationPercentage"] = 50
+    assert run(lab.call("PUT", f"{path.format('v1')}/h", old)).status == 200
+    new = run(lab.get(f"{path.format('v2')}/h")).json
+    assert [m["resource"]["name"] for m in new["spec"]["metrics"]] == ["cpu", "memory"]
+    assert not [a for a in new["metadata"]["annotations"] if a.startswith("autoscaling.alpha")]
