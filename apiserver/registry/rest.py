@@ -57,12 +57,20 @@ CREATE_ON_UPDATE = frozenset(
 
 REVISION_REQUIRED = frozenset(
     {
+        CRDS,
+        "apiservices.apiregistration.k8s.io",
         "leases.coordination.k8s.io",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
         "runtimeclasses.node.k8s.io",
         "poddisruptionbudgets.policy",
         "csidrivers.storage.k8s.io",
         "csinodes.storage.k8s.io",
         "csistoragecapacities.storage.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
         "volumeattachments.storage.k8s.io",
     }
 )
@@ -155,7 +163,8 @@ def update(
         raise not_found(kind.resource, kind.group, name)
     if not asked and (kind.custom or kind.qualified in REVISION_REQUIRED):
         why = "Invalid value: 0: must be specified for an update"
-        raise invalid(kind.kind, kind.group, name, [Cause("FieldValueInvalid", why, "metadata.resourceVersion")])
+        causes = [Cause("FieldValueInvalid", why, "metadata.resourceVersion")]
+        raise invalid(kind.resource, kind.group, name, causes)  # names the resource, as kube-apiserver does
     _admit(at, "update", name, live.value, live.revision, options, subresource)
     checks.check_types(kind, obj)
     warnings = checks.unknown_fields(at, obj, options, patch=False)

@@ -219,4 +219,6 @@ def _counts(kind: ServedKind, old: Object, new: Object) -> bool:
     """Whether the change is one of the spec. A status without a subresource is content like any other."""
     if spec_changed(old, new):
         return True
+    if kind.qualified == "endpointslices.discovery.k8s.io":  # whose labels say which Service it is of
+        return (old["metadata"].get("labels") or {}) != (new["metadata"].get("labels") or {})
     return kind.custom and "status" not in kind.subresources and old.get("status") != new.get("status")
