@@ -23,6 +23,8 @@ _FOREIGN = (
     "GIT_NAMESPACE",
     "GIT_PREFIX",
     "GIT_QUARANTINE_PATH",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
 )
 
 
@@ -39,11 +41,13 @@ def git(
 ) -> Answer:
     """Runs git on `git_dir`. `settings` reach it as configuration through the environment, so no argument list shows
     them. Raises RepositoryUnreadable when git is absent or takes longer than `timeout` seconds."""
-    env = {k: v for k, v in os.environ.items() if k not in _FOREIGN and not k.startswith("GIT_CONFIG_")}
+    env = {k: v for k, v in os.environ.items() if k not in _FOREIGN}
     env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     pairs = dict(settings or {})
-    env["GIT_CONFIG_COUNT"] = str(len(pairs))
-    for number, (key, value) in enumerate(pairs.items()):
+    # Behind the user's own, which may be what names his credentials.
+    before = int(env.get("GIT_CONFIG_COUNT") or 0)
+    env["GIT_CONFIG_COUNT"] = str(before + len(pairs))
+    for number, (key, value) in enumerate(pairs.items(), before):
         env[f"GIT_CONFIG_KEY_{number}"], env[f"GIT_CONFIG_VALUE_{number}"] = key, value
     try:
         done = subprocess.run(

@@ -255,6 +255,29 @@ def test_variables_of_another_repository_are_not_followed(
     assert opened(tmp_path, f"file://{clone}").refresh().desired == Repository(clone).resolve("main")
 
 
+def test_the_users_settings_count_wherever_they_stand(
+    tmp_path: Path, clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Credentials, proxies and other addresses are often given by environment, on CI machines above all."""
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.file://{clone}.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://one.invalid/fleet")
+    settings = tmp_path / "gitconfig"
+    settings.write_text(f'{settings.read_text()}[url "file://{clone}"]\n\tinsteadOf = https://two.invalid/fleet\n')
+    head = Repository(clone).resolve("main")
+    for source in ("https://one.invalid/fleet", "https://two.invalid/fleet"):
+        assert opened(tmp_path, source).refresh().desired == head
+
+
+def test_what_was_seen_before_a_url_went_away(tmp_path: Path, clone: Path) -> None:
+    url = f"file://{clone}"
+    assert opened(tmp_path, url).last_seen() == Heads(None, None)
+    seen = opened(tmp_path, url).refresh()
+    clone.rename(tmp_path / "away")
+    assert opened(tmp_path, url).last_seen() == seen
+    assert opened(tmp_path, tmp_path / "away", "other").last_seen() == Heads(None, None)
+
+
 def test_tidying_keeps_what_is_referenced(tmp_path: Path, clone: Path) -> None:
     mirror = opened(tmp_path, clone)
     one = status_commit(mirror, None, "one")
