@@ -48,6 +48,9 @@ def anything(value: bytes) -> bool:  # noqa: ARG001
 
 
 def declared_by(obj: Object) -> str:
+    """As `declared`. What is being deleted is declared no more: a commit took it away, and it waits for finalizers."""
+    if obj["metadata"].get("deletionTimestamp"):
+        return ""
     return str((obj["metadata"].get("annotations") or {}).get(marks.SOURCE_PATH) or "")
 
 

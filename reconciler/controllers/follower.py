@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 
 from apiserver.model.keys import Key
-from apiserver.storage.protocol import Change, Compacted, Record, Store
-from reconciler.controllers.runtime import Loop, WorkQueue
+from apiserver.storage.protocol import Change, Compacted, Conflict, Record, Store
+from reconciler.controllers.runtime import Loop, WorkQueue, log_failure
 
 _PAGE = 1000
+_TOGETHER = 256
+"""Writes that are waited for at once."""
 _BELL = (-1, Key("~bell", "", "", ""))
 
 Item = tuple[int, Key]
@@ -49,8 +52,12 @@ class Part:
     def changed(self, change: Change) -> None:
         """One entry of the log. The same change may be told twice."""
 
-    def handle(self, key: Key) -> None:
-        """Look at the key as it is now. Raises the store's Conflict where another writer came first."""
+    def handle(self, key: Key) -> Future[list[int]] | None:
+        """Look at the key as it is now. Raises the store's Conflict where another writer came first.
+
+        A write that nothing waits for may be returned: many of them are then synced together. The key is handled again
+        if it fails.
+        """
 
 
 class Follower:
@@ -62,6 +69,7 @@ class Follower:
         self._queue: WorkQueue[Item] = WorkQueue(longest=10.0)
         self._loop = Loop(name, self._queue, self._step)
         self._reached: int | None = None
+        self._written: list[tuple[Item, Future[list[int]]]] = []
         self._ending = threading.Event()
         self._leave: Callable[[], None] = lambda: None
         for number, part in enumerate(parts):
@@ -87,7 +95,22 @@ class Follower:
         self._catch_up()
         number, key = item
         if number >= 0 and not self._ending.is_set():
-            self._parts[number].handle(key)
+            written = self._parts[number].handle(key)
+            if written is not None:
+                self._written.append((item, written))
+        if len(self._written) >= _TOGETHER or len(self._queue) <= 1:  # this item is the last
+            self._await_writes()
+
+    def _await_writes(self) -> None:
+        written, self._written = self._written, []
+        for item, future in written:
+            try:
+                future.result()
+            except Conflict:
+                self._queue.retry(item)
+            except Exception as error:
+                log_failure("write", item[1], error)
+                self._queue.retry(item)
 
     def _catch_up(self) -> None:
         if self._reached is None:
@@ -102,9 +125,19 @@ class Follower:
                 return
             for change in changes:
                 if not change.key.resource.startswith("~"):
-                    for part in self._parts:
-                        part.changed(change)
+                    self._tell(change)
             self._reached = changes[-1].revision
+
+    def _tell(self, news: Change | Record) -> None:
+        """One object that a part cannot read must not keep it, or the others, from the rest."""
+        for part in self._parts:
+            try:
+                if isinstance(news, Change):
+                    part.changed(news)
+                else:
+                    part.found(news)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                log_failure(type(part).__name__, news.key, error)
 
     def _load(self) -> None:
         reached = self._store.revision()
@@ -121,8 +154,7 @@ class Follower:
         while not self._ending.is_set():
             page = self._store.scan(resource, after=after, limit=_PAGE)
             for record in page.records:
-                for part in self._parts:
-                    part.found(record)
+                self._tell(record)
             if page.more is None:
                 return
             after = page.more

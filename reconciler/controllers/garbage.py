@@ -11,6 +11,7 @@ who owns it, and only a commit takes it away. As an owner it is like any other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,10 +133,10 @@ class Garbage(Part):
 
     # -- what is done
 
-    def handle(self, key: Key) -> None:
+    def handle(self, key: Key) -> Future[list[int]] | None:
         record = self._store.get(key)
         if record is None:
-            return
+            return None
         obj = codec.decode(record.value, record.revision)
         metadata = obj["metadata"]
         finalizers = metadata.get("finalizers") or ()
@@ -144,23 +145,22 @@ class Garbage(Part):
                 self._orphan(key, obj)
             elif FOREGROUND_FINALIZER in finalizers:
                 self._await_dependents(key, obj)
-            return
+            return None
         references = references_of(obj)
         if not references or declared_by(obj):
-            return
+            return None
         try:
-            self._judge(record, obj, self._classify(key, references))
+            return self._judge(record, obj, self._classify(key, references))
         except _Undecided:
             self._undecided.setdefault(key.cluster, set()).add(key)
         except _Invalid:
-            return
+            pass
+        return None
 
-    def _judge(self, record: Record, obj: Object, owners: _Classes) -> None:
+    def _judge(self, record: Record, obj: Object, owners: _Classes) -> Future[list[int]] | None:
         if owners.solid:
             lost = owners.dangling | owners.waiting
-            if lost:
-                self._store.write(replaced(record, _disowned(obj, lost))).result()
-            return
+            return self._store.write(replaced(record, _disowned(obj, lost))) if lost else None
         dependents = self.owners.dependents(record.key.cluster, obj["metadata"].get("uid", ""))
         if owners.waiting and dependents:
             if any(dependent in self._foreground for dependent in dependents):
@@ -169,21 +169,19 @@ class Garbage(Part):
                 self._store.write(replaced(record, obj)).result()
                 again = self._store.get(record.key)
                 if again is None:
-                    return
+                    return None
                 record = again
-            self._delete(record, FOREGROUND)
-            return
+            return self._delete(record, FOREGROUND)
         finalizers = obj["metadata"].get("finalizers") or ()
         policy = FOREGROUND if FOREGROUND_FINALIZER in finalizers else BACKGROUND
-        self._delete(record, ORPHAN if ORPHAN_FINALIZER in finalizers else policy)
+        return self._delete(record, ORPHAN if ORPHAN_FINALIZER in finalizers else policy)
 
-    def _delete(self, record: Record, policy: str) -> None:
+    def _delete(self, record: Record, policy: str) -> Future[list[int]] | None:
         kind = self._kinds(record.key.cluster).of_storage(record.key.resource)
         if kind is None:
             raise _Undecided
         op = deletion.operation(kind, record, DeleteOptions(policy=policy))
-        if op is not None:
-            self._store.write(op).result()
+        return self._store.write(op) if op is not None else None
 
     def _classify(self, key: Key, references: Iterable[Reference]) -> _Classes:
         """Raises _Undecided, _Invalid."""
