@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ipaddress
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from apiserver.registry import servicenetwork as net
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.objects import complete
 from apiserver.schema import messages
-from apiserver.storage.protocol import NEVER, Op, Put, Store
+from apiserver.storage.protocol import NEVER, Op, Put, Record, Store
 
 SERVICES = "services"
 ADDRESSES = "ipaddresses.networking.k8s.io"
@@ -51,6 +51,34 @@ def settle(store: Store, key: Key, old: Object | None, new: Object) -> list[Op]:
     if wanted.causes:
         raise invalid("Service", "", key.name, wanted.causes)
     return wanted.ops
+
+
+def held_by(cluster: str, spec: Object) -> set[Key]:
+    """What a Service with this spec holds, or would."""
+    ports = {spec.get("healthCheckNodePort"), *(p.get("nodePort") for p in spec.get("ports") or ())}
+    addresses = {Key(ADDRESSES, cluster, "", ip) for ip in spec.get("clusterIPs") or () if ip != "None"}
+    return addresses | {Key(Internal.NODE_PORTS, cluster, "", str(port)) for port in ports if port}
+
+
+def abandoned(store: Store, record: Record) -> bool:
+    """Whether nobody claims an address or port any more. One that no Service held is never abandoned."""
+    holder = _holder(record)
+    if holder is None:
+        return False
+    found = store.get(Key(SERVICES, record.key.cluster, *holder))
+    spec = (orjson.loads(found.value).get("spec") or {}) if found is not None else {}
+    return record.key not in held_by(record.key.cluster, spec)
+
+
+def _holder(record: Record) -> tuple[str, str] | None:
+    """Namespace and name of the Service; None for an address that was made for something else."""
+    found = orjson.loads(record.value)
+    if record.key.resource == Internal.NODE_PORTS:
+        return found[0], found[1]
+    parent = (found.get("spec") or {}).get("parentRef") or {}
+    if parent.get("resource") != SERVICES or parent.get("group"):
+        return None
+    return parent.get("namespace") or "", parent.get("name") or ""
 
 
 @dataclass(slots=True)
@@ -104,7 +132,7 @@ class _Allocation:
         wrong = ""
         if not any(ipaddress.ip_address(address) in n for n in self._networks()):
             wrong = "the provided network does not match the current range"
-        elif not self._take(self._address_key(address), self._address(address), self._claims_address(address)):
+        elif not self._take(self._address_key(address), self._address(address)):
             wrong = "provided IP is already allocated"
         if wrong:
             text = f"failed to allocate IP {address}: {wrong}"
@@ -155,16 +183,6 @@ class _Allocation:
         }
         return codec.encode(complete(self._address_key(address), made, runtime=True))
 
-    def _claims_address(self, address: str) -> Callable[[bytes], bool]:
-        def claims(value: bytes) -> bool:
-            parent = (orjson.loads(value).get("spec") or {}).get("parentRef") or {}
-            if parent.get("resource") != SERVICES:
-                return True
-            holder = self._holder(str(parent.get("namespace", "")), str(parent.get("name", "")))
-            return address in ((holder or {}).get("clusterIPs") or ())
-
-        return claims
-
     # -- ports ----------------------------------------------------------------------------------------------------
 
     def ports(self) -> None:
@@ -196,7 +214,7 @@ class _Allocation:
         if not net.FIRST_NODE_PORT <= port <= net.LAST_NODE_PORT:
             text = f"provided port is not in the valid range. The range of valid ports is {net.NODE_PORTS}"
             self.causes.append(messages.invalid(path, port, text))
-        elif not self._take(self._port_key(port), orjson.dumps(self._me()), self._claims_port(port)):
+        elif not self._take(self._port_key(port), orjson.dumps(self._me())):
             self.causes.append(messages.invalid(path, port, "provided port is already allocated"))
 
     def _port_key(self, port: int) -> Key:
@@ -205,37 +223,17 @@ class _Allocation:
     def _me(self) -> list[str]:
         return [self.key.namespace, self.key.name]
 
-    def _claims_port(self, port: int) -> Callable[[bytes], bool]:
-        def claims(value: bytes) -> bool:
-            spec = self._holder(*orjson.loads(value)) or {}
-            return port in {spec.get("healthCheckNodePort"), *(p.get("nodePort") for p in spec.get("ports") or ())}
-
-        return claims
-
     # -- both -----------------------------------------------------------------------------------------------------
 
-    def _take(self, key: Key, value: bytes, claims: Callable[[bytes], bool]) -> bool:
+    def _take(self, key: Key, value: bytes) -> bool:
         """Whether the key can be had; then an operation takes it, unless this Service has it already."""
         record = self.store.get(key)
         if record is None:
             self.ops.append(Put(key, value, NEVER))
             return True
-        if self._is_mine(record.value):
+        if _holder(record) == tuple(self._me()):
             return True
-        if claims(record.value):
+        if not abandoned(self.store, record):
             return False
         self.ops.append(Put(key, value, record.revision))
         return True
-
-    def _is_mine(self, value: bytes) -> bool:
-        found = orjson.loads(value)
-        if isinstance(found, list):
-            return bool(found == self._me())
-        parent = (found.get("spec") or {}).get("parentRef") or {}
-        return parent.get("resource") == SERVICES and [parent.get("namespace"), parent.get("name")] == self._me()
-
-    def _holder(self, namespace: str, name: str) -> Object | None:
-        """The spec of another Service of the cluster."""
-        record = self.store.get(Key(SERVICES, self.key.cluster, namespace, name))
-        spec: Object | None = orjson.loads(record.value).get("spec") if record is not None else None
-        return spec

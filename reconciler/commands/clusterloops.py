@@ -13,6 +13,7 @@ from reconciler.controllers.rootcas import RootCAs
 from reconciler.controllers.runtime import Informer
 from reconciler.controllers.served import Serves
 from reconciler.controllers.serviceaccounts import ServiceAccounts
+from reconciler.controllers.serviceaddresses import ServiceAddresses
 
 
 class ClusterLoops:
@@ -25,6 +26,7 @@ class ClusterLoops:
             RootCAs(objects, informer, serves, bundle),
             Aggregation(objects, informer, serves),
             Definitions(objects, informer, serves),
+            ServiceAddresses(objects, informer, serves),
         )
 
     def start(self) -> None:

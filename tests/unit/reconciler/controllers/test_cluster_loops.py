@@ -180,6 +180,37 @@ def test_names_are_those_of_one_group() -> None:
     assert conditions.is_true(status["conditions"], "Established")
 
 
+def service(world: World, name: str, **spec: Any) -> Key:
+    key = Key("services", SHOP, "a", name)
+    made = {"type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}], **spec}
+    world.objects.create(key, {"apiVersion": "v1", "kind": "Service", "metadata": {}, "spec": made})
+    return key
+
+
+def test_a_service_from_git_gets_an_address_and_leaves_it_when_it_goes(world: World) -> None:
+    world.start()
+    key = service(world, "web", type="NodePort")
+    spec = world.until(lambda: world.objects.get(key)["spec"].get("clusterIP") and world.objects.get(key)["spec"])
+    address = Key("ipaddresses.networking.k8s.io", SHOP, "", spec["clusterIP"])
+    port = Key("~nodeports", SHOP, "", str(spec["ports"][0]["nodePort"]))
+    assert world.objects.get(address)["spec"]["parentRef"]["name"] == "web"
+    assert world.store.get(port) is not None
+    world.objects.delete(key)
+    world.until(lambda: world.store.get(address) is None and world.store.get(port) is None)
+
+
+def test_an_address_that_somebody_else_made_stays(world: World) -> None:
+    mine = Key("ipaddresses.networking.k8s.io", SHOP, "", "10.0.0.50")
+    parent = {"group": "example.io", "resource": "gateways", "name": "g"}
+    world.objects.create(mine, {"kind": "IPAddress", "metadata": {}, "spec": {"parentRef": parent}})
+    gone = Key("ipaddresses.networking.k8s.io", SHOP, "", "10.0.0.51")
+    parent = {"resource": "services", "namespace": "a", "name": "gone"}
+    world.objects.create(gone, {"kind": "IPAddress", "metadata": {}, "spec": {"parentRef": parent}})
+    world.start()
+    world.until(lambda: world.objects.get(gone) is None)
+    assert world.objects.get(mine) is not None
+
+
 def test_clusters_are_told_by_the_kinds_they_started_with(fleet: Any) -> None:
     fleet.workspace("root:lab", "lab0", builtins="Kubernetes")
     serves = started_with(fleet.store, "Kubernetes")
