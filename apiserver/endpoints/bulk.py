@@ -1,4 +1,4 @@
-"""DELETE of a collection: everything that the selectors match, one object after the other."""
+"""DELETE of a collection: what the selectors match, and the answer."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import orjson
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.reads import matches
 from apiserver.endpoints.selection import Selection
-from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
-from apiserver.registry import deletion
-from apiserver.registry.rest_options import Collection, DeleteOptions
 from apiserver.registry.served import ServedKind
 
 
@@ -22,18 +19,6 @@ def matching(asking: Asking) -> list[Key]:
     selection = Selection(asking.kind, exchange.parameter("labelSelector"), exchange.parameter("fieldSelector"))
     page = asking.world.realm.store.scan(asking.kind.storage, asking.world.cluster, asking.namespace)
     return [r.key for r in page.records if matches(selection, view, r)]
-
-
-def delete_all(at: Collection, keys: list[Key], options: DeleteOptions) -> list[dict[str, Any]]:
-    """What was deleted or marked; objects that went meanwhile are left out."""
-    found = []
-    for key in keys:
-        try:
-            found.append(deletion.delete(at, key.namespace, key.name, options).obj)
-        except StatusError as error:
-            if error.reason != "NotFound":
-                raise
-    return found
 
 
 def as_list(kind: ServedKind, objects: list[dict[str, Any]], revision: int) -> bytes:

@@ -138,8 +138,7 @@ class Writes:
         options = await delete_options(asking.exchange)
         at = collection(asking)
         namespace_of(asking)  # kube-apiserver knows no such path across namespaces
-        keys = bulk.matching(asking)
-        gone = await self.run(lambda: bulk.delete_all(at, keys, options))
+        gone = await self.run(lambda: deletion.delete_many(at, bulk.matching(asking), options))
         asking.exchange.warnings += deletion.warnings(asking.kind, options)
         await asking.exchange.answer(200, bulk.as_list(asking.kind, gone, at.store.revision()))
 

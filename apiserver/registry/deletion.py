@@ -8,6 +8,8 @@ definition's cleanup are their controllers'. Nothing here looks at any object bu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from concurrent.futures import Future
 from datetime import timedelta
 
 from apiserver.model import clock
@@ -65,6 +67,39 @@ def delete(at: Collection, namespace: str, name: str, options: DeleteOptions) ->
     raise conflict(kind.resource, kind.group, name)
 
 
+def delete_many(at: Collection, keys: Sequence[Key], options: DeleteOptions) -> list[Object]:
+    """Several at once, as each of them was answered; what went meanwhile is left out. Raises StatusError as `delete`
+    does: then some are deleted."""
+    pending: list[tuple[Key, Outcome, Future[list[int]] | None]] = []
+    for record in at.store.get_many(keys):
+        if record is None:
+            continue
+        live = codec.decode(record.value, record.revision)
+        if not options.dry_run:
+            at.admit("delete", record.key.name, live)
+        _check(at.kind, live, options)
+        outcome, op = _planned(at, record, live, options)
+        pending.append((record.key, outcome, at.store.write(op) if op is not None else None))
+    found = []
+    for key, outcome, future in pending:
+        try:
+            if future is not None:
+                _written(outcome, future.result())
+            found.append(outcome.obj)
+        except Conflict:
+            found += _again(at, key, options)
+    return found
+
+
+def _again(at: Collection, key: Key, options: DeleteOptions) -> list[Object]:
+    try:
+        return [delete(at, key.namespace, key.name, options).obj]
+    except StatusError as error:
+        if error.reason != "NotFound":
+            raise
+        return []
+
+
 def warnings(kind: ServedKind, options: DeleteOptions) -> tuple[str, ...]:
     """What whoever deletes objects of this kind is told."""
     return (_JOB_WARNING,) if kind.qualified == "jobs.batch" and not options.policy else ()
@@ -108,17 +143,28 @@ def decided(kind: ServedKind, live: Object, options: DeleteOptions) -> Object | 
 
 
 def _delete(at: Collection, record: Record, live: Object, options: DeleteOptions) -> Outcome:
-    """`live` is as it is stored: in whichever version, metadata are the same."""
+    outcome, op = _planned(at, record, live, options)
+    if op is not None:
+        _written(outcome, at.store.write(op).result())
+    return outcome
+
+
+def _planned(at: Collection, record: Record, live: Object, options: DeleteOptions) -> tuple[Outcome, Op | None]:
+    """What is answered and what is written. `live` is as it is stored: in whichever version, metadata are the same."""
     told = warnings(at.kind, options)
     marked = decided(at.kind, live, options)
+    op: Op | None = None
     if marked is None:
-        if not options.dry_run:
-            at.store.write(Delete(record.key, record.revision)).result()
-        return Outcome(convert(live, at.kind), removed=True, warnings=told)
-    if marked != live and not options.dry_run:
-        [revision] = at.store.write(Put(record.key, codec.encode(marked), record.revision, record.stamp)).result()
-        marked["metadata"]["resourceVersion"] = str(revision)
-    return Outcome(convert(marked, at.kind), warnings=told)
+        op = Delete(record.key, record.revision)
+    elif marked != live:
+        op = Put(record.key, codec.encode(marked), record.revision, record.stamp)
+    shown = convert(live if marked is None else marked, at.kind)
+    return Outcome(shown, removed=marked is None, warnings=told), None if options.dry_run else op
+
+
+def _written(outcome: Outcome, revisions: list[int]) -> None:
+    if not outcome.removed:
+        outcome.obj["metadata"]["resourceVersion"] = str(revisions[0])
 
 
 def _check(kind: ServedKind, live: Object, options: DeleteOptions) -> None:
@@ -267,4 +313,3 @@ def _shortened(pod: Object, standing: int, asked: int) -> Object:
         due, asked = now, min(asked, 1)
     made = {**metadata, "deletionTimestamp": clock.rfc3339(due), "deletionGracePeriodSeconds": asked}
     return {**pod, "metadata": made}
-
