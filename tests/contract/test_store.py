@@ -27,6 +27,14 @@ def test_a_new_store_is_empty(store: Store) -> None:
     assert store.marked() == 0
 
 
+def test_it_tells_which_resources_were_ever_written_to(store: Store) -> None:
+    assert store.resources() == []
+    key = Key("deployments.apps:abc", "root", "default", "a")
+    store.write(Put(key, b"{}"), Put(cm("a"), b"{}"), Put(Key("~own", "", "", ""), b"{}")).result()
+    store.write(Delete(key)).result()
+    assert store.resources() == ["configmaps", "deployments.apps:abc", "~own"]
+
+
 def test_revisions_start_at_the_time_and_never_go_back(opened: Callable[..., Store]) -> None:
     store = opened()
     assert abs(store.revision() / 1e6 - time.time()) < 60
