@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from apiserver.admission import unenforced
+from apiserver.admission import requester, serviceaccounts, unenforced
 from apiserver.admission.writes import POLICIES, check_status
 from apiserver.auth.escalation import guard
 from apiserver.endpoints import bodies, bulk, reviews, scale
@@ -38,8 +38,10 @@ from apiserver.registry.rest_options import (
     IGNORE,
     STRICT,
     Collection,
+    Complete,
     Outcome,
     WriteOptions,
+    complete_nothing,
 )
 from apiserver.registry.strategy import unknown_fields
 from apiserver.storage.protocol import Store
@@ -149,8 +151,11 @@ def collection(asking: Asking) -> Collection:
     cluster = world.cluster or ""
     kinds = world.realm.catalog.kinds(cluster)
     vet = guard(world.realm.authorizer, cluster, asking.user, asking.kind)
+    complete: Complete = complete_nothing
+    if asking.kind.storage == serviceaccounts.PODS:
+        complete = serviceaccounts.completed(world.realm.store, cluster, asking.place.namespace)
     if world.scope is Scope.TARGET or world.record is None:
-        return Collection(world.realm.store, asking.kind, kinds, cluster, vet=vet)
+        return Collection(world.realm.store, asking.kind, kinds, cluster, complete=complete, vet=vet)
     writes = world.record.writes or fleet(world.realm).writes
     if writes not in POLICIES:
         raise StatusError(501, "NotImplemented", f"writes are {writes} here, which is not supported yet")
@@ -162,6 +167,7 @@ def collection(asking: Asking) -> Collection:
         marks={marks.CLUSTER: cluster},
         origin={marks.ORIGIN: marks.RUNTIME},
         admit=POLICIES[writes](asking.kind, world.record),
+        complete=complete,
         vet=vet,
     )
 

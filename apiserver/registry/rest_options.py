@@ -25,6 +25,15 @@ def admit_all(verb: str, name: str, live: Object | None) -> None:
     """The Admit that refuses nothing."""
 
 
+Complete = Callable[[Object], None]
+"""Called with a new object before anything of it is checked; fills in, in place, what depends on other objects. Raises
+StatusError to refuse it."""
+
+
+def complete_nothing(new: Object) -> None:
+    """The Complete of kinds that need none."""
+
+
 Vet = Callable[[Object, Object | None], None]
 """Called with the object as it would be stored and the live one (None: it would be created), for dry runs too. Raises
 StatusError to refuse the write."""
@@ -84,6 +93,7 @@ class Collection:
     marks: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, str] = field(default_factory=dict)
     admit: Admit = admit_all
+    complete: Complete = complete_nothing
     vet: Vet = vet_nothing
 
     @property
