@@ -51,7 +51,7 @@ _ALWAYS = Decision(True, "health is everybody's")
 _LATER = ("/services/", "/commits/")
 """Views that clients of kcp and readers of the design may look for."""
 
-_READ_SUBRESOURCES = frozenset({"", "status"})
+_READ_SUBRESOURCES = frozenset({"", "approval", "status"})
 
 
 class KubernetesAPI:

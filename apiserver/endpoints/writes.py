@@ -79,7 +79,7 @@ class Writes:
             raise method_not_allowed()
         if subresource == "finalize" and verb != "update":
             raise method_not_allowed()
-        if subresource and subresource not in ("status", "scale", "finalize"):
+        if subresource and subresource not in ("approval", "finalize", "scale", "status"):
             raise StatusError(501, "NotImplemented", f"{kind.resource}/{subresource} is not supported")
         if subresource and verb not in ("update", "patch"):
             raise method_not_allowed()
@@ -95,6 +95,7 @@ class Writes:
     async def _create(self, asking: Asking) -> None:
         options = write_options(asking.exchange, "create")
         obj = await read(asking, options)
+        requester.stamp(asking.kind, obj, asking.user.as_json())
         at, namespace = collection(asking), namespace_of(asking)
         outcome = await self.run(lambda: rest.create(at, namespace, obj, options))
         await answer(asking, outcome)

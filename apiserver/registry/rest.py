@@ -76,7 +76,11 @@ REVISION_REQUIRED = frozenset(
 )
 """Kubernetes' own kinds whose PUT needs a resourceVersion, as that of every custom resource does."""
 
-_SETTLE = {"status": strategy.prepare_status_update, "finalize": strategy.prepare_finalize}
+_SETTLE = {
+    "approval": strategy.prepare_approval,
+    "finalize": strategy.prepare_finalize,
+    "status": strategy.prepare_status_update,
+}
 """What is done to the object that a subresource's write brings; to others strategy.prepare_update."""
 
 Change = Callable[[Object], Object]
@@ -113,7 +117,6 @@ def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, 
     key = _key(at, namespace, name)
     if kind.namespaced:
         obj["metadata"]["namespace"] = namespace
-    at.complete(obj)
     causes = strategy.prepare_create(kind, obj)
     if causes:
         raise invalid(kind.kind, kind.group, name, causes)
@@ -319,7 +322,7 @@ def _identify(at: Collection, obj: Object) -> None:
 def _admit(
     at: Collection, verb: str, name: str, value: bytes, revision: int, options: WriteOptions, subresource: str
 ) -> None:
-    if not options.dry_run and subresource != "status":
+    if not options.dry_run and subresource not in ("approval", "status"):
         at.admit(verb, name, codec.decode(value, revision))
 
 
@@ -345,7 +348,7 @@ def _at_revision(obj: Object, revision: int) -> Object:
 
 def _reset(kind: ServedKind, subresource: str) -> tuple[str, ...]:
     """Fields that an endpoint leaves to the status subresource."""
-    return ("status",) if "status" in kind.subresources and subresource != "status" else ()
+    return ("status",) if "status" in kind.subresources and subresource not in ("approval", "status") else ()
 
 
 def _content(obj: Object) -> Object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -60,6 +61,33 @@ def test_the_fleet_may_say_so_for_all(lab: Any, run: Any) -> None:
     assert run(lab.call("POST", maps, config_map("mine"))).status == 403
     lab.put_fleet(loaded=True, writes="Store")
     assert run(lab.call("POST", maps, config_map("mine"))).status == 201
+
+
+REQUESTS = "/clusters/root:lab/apis/certificates.k8s.io/v1/certificatesigningrequests"
+PEM = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nYQ==\n-----END CERTIFICATE REQUEST-----\n").decode()
+
+
+def verdict(kind: str) -> dict[str, Any]:
+    return {"status": {"conditions": [{"type": kind, "status": "True", "reason": "said"}], "certificate": "YQ=="}}
+
+
+def test_a_certificate_request_names_who_asked_and_is_approved(lab: Any, run: Any) -> None:
+    spec = {"request": PEM, "signerName": "example.com/some", "usages": ["client auth"], "username": "somebody"}
+    sent = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": "r"}}
+    made = run(lab.call("POST", REQUESTS, {**sent, "spec": spec}))
+    assert made.status == 201
+    assert (made.json["spec"]["username"], made.json["spec"]["groups"][0]) == ("admin", "system:masters")
+    patch = "application/merge-patch+json"
+    approved = run(lab.call("PATCH", f"{REQUESTS}/r/approval", verdict("Approved"), kind=patch)).json
+    [condition] = approved["status"]["conditions"]
+    assert condition["type"] == "Approved"
+    assert condition["lastUpdateTime"]
+    assert "certificate" not in approved["status"]
+    changed = {"metadata": {"labels": {"a": "b"}}, "spec": {"username": "else"}}
+    assert run(lab.call("PATCH", f"{REQUESTS}/r", changed, kind=patch)).json["spec"] == made.json["spec"]
+    refused = run(lab.call("PATCH", f"{REQUESTS}/r/approval", verdict("Denied"), kind=patch))
+    assert refused.status == 422
+    assert 'may not remove a condition of type "Approved"' in refused.message
 
 
 def test_an_autoscaler_is_one_object_in_two_versions(lab: Any, run: Any) -> None:
