@@ -117,6 +117,7 @@ def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, 
     key = _key(at, namespace, name)
     if kind.namespaced:
         obj["metadata"]["namespace"] = namespace
+    at.complete(obj)
     causes = strategy.prepare_create(kind, obj)
     if causes:
         raise invalid(kind.kind, kind.group, name, causes)
