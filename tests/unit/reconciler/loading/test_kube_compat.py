@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from support.loadedfleet import A, LoadedFleet, configmap
 
+from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.kinds import kubernetes_builtins
+from apiserver.storage.protocol import Put
 
 COMPAT = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: kube-compat, path: root}}\n"
 PLAIN = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\n"
@@ -81,3 +85,24 @@ def test_a_type_keeps_what_a_workspace_started_with(compat: LoadedFleet) -> None
     record = compat.record("root:a")
     assert record.errors
     assert record.builtins == "Kubernetes"
+
+
+def test_a_lost_store_comes_back_with_the_same_objects(
+    compat: LoadedFleet, another: Callable[..., LoadedFleet]
+) -> None:
+    compat.publish()
+    second = another(compat)
+    second.load(second.recorded())
+    before, after = compat.everything(), second.everything()
+    assert before.keys() == after.keys()
+    assert {k for k in before if before[k] != after[k]} == set()
+
+
+def test_a_workspace_that_goes_leaves_nothing(compat: LoadedFleet) -> None:
+    cluster = compat.record("root:a").cluster
+    port = Key("~nodeports", cluster, "", "30000")
+    compat.store.write(Put(port, b'["default","web"]')).result()
+    compat.commit({f"{A}/workspace.yaml": None, f"{A}/app.yaml": None})
+    assert "root:a" not in compat.paths()
+    assert [key for key in compat.everything() if key.cluster == cluster] == []
+    assert compat.store.get(port) is None
