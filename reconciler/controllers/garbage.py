@@ -10,15 +10,13 @@ who owns it, and only a commit takes it away. As an owner it is like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from apiserver.model.keys import Key
-from apiserver.model.kinds import split_api_version
 from apiserver.registry import codec, deletion
 from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.kindtable import KindTable
@@ -33,29 +31,13 @@ from apiserver.registry.rest_options import (
 from apiserver.storage.protocol import Change, Record, Store
 from reconciler.controllers.disposal import declared_by, release, replaced
 from reconciler.controllers.follower import Part
-from reconciler.controllers.owners import Owners, Reference, references_of
+from reconciler.controllers.owners import Owners, references_of
+from reconciler.controllers.standing import Classes, Invalid, Standing, Undecided
 
 Object = dict[str, Any]
 
 _DYING = b'"deletionTimestamp"'
 _WAITING = (b'"foregroundDeletion"', b'"orphan"')
-
-
-class _Undecided(Exception):
-    """A reference whose kind is not served: its owner cannot be known to be gone."""
-
-
-class _Invalid(Exception):
-    """A cluster-scoped object that names a namespaced owner: Kubernetes leaves it alone for good."""
-
-
-@dataclass(slots=True)
-class _Classes:
-    """UIDs of an object's owners. `solid`: they stand; `dangling`: nobody; `waiting`: in foreground deletion."""
-
-    solid: set[str] = field(default_factory=set)
-    dangling: set[str] = field(default_factory=set)
-    waiting: set[str] = field(default_factory=set)
 
 
 class Garbage(Part):
@@ -70,6 +52,7 @@ class Garbage(Part):
         self._by_uid: dict[tuple[str, str], Key] = {}
         self._undecided: dict[str, set[Key]] = {}
         """By cluster: dependents to look at again when its kinds change."""
+        self._standing = Standing(store, kinds)
 
     # -- what is heard
 
@@ -106,8 +89,11 @@ class Garbage(Part):
         uid = _uid(change.previous)
         if change.value is not None and _uid(change.value) == uid:
             return
-        for dependent in self.owners.dependents(change.key.cluster, uid):
+        dependents = self.owners.dependents(change.key.cluster, uid)
+        for dependent in dependents:
             self.desk.add(dependent)
+        if dependents:
+            self._standing.departed(change.key.cluster, uid)
 
     def _noted(self, key: Key, value: bytes) -> None:
         self.owners.seen(key, value)
@@ -150,14 +136,14 @@ class Garbage(Part):
         if not references or declared_by(obj):
             return None
         try:
-            return self._judge(record, obj, self._classify(key, references))
-        except _Undecided:
+            return self._judge(record, obj, self._standing.classify(key, obj, references))
+        except Undecided:
             self._undecided.setdefault(key.cluster, set()).add(key)
-        except _Invalid:
+        except Invalid:
             pass
         return None
 
-    def _judge(self, record: Record, obj: Object, owners: _Classes) -> Future[list[int]] | None:
+    def _judge(self, record: Record, obj: Object, owners: Classes) -> Future[list[int]] | None:
         if owners.solid:
             lost = owners.dangling | owners.waiting
             return self._store.write(replaced(record, _disowned(obj, lost))) if lost else None
@@ -179,40 +165,9 @@ class Garbage(Part):
     def _delete(self, record: Record, policy: str) -> Future[list[int]] | None:
         kind = self._kinds(record.key.cluster).of_storage(record.key.resource)
         if kind is None:
-            raise _Undecided
+            raise Undecided
         op = deletion.operation(kind, record, DeleteOptions(policy=policy))
         return self._store.write(op) if op is not None else None
-
-    def _classify(self, key: Key, references: Iterable[Reference]) -> _Classes:
-        """Raises _Undecided, _Invalid."""
-        found = _Classes()
-        for reference in references:
-            owner = self._owner(key, reference)
-            if owner is None:
-                found.dangling.add(reference.uid)
-            elif owner.get("deletionTimestamp") and FOREGROUND_FINALIZER in (owner.get("finalizers") or ()):
-                found.waiting.add(reference.uid)
-            else:
-                found.solid.add(reference.uid)
-        return found
-
-    def _owner(self, key: Key, reference: Reference) -> Object | None:
-        """The owner's metadata, if it stands."""
-        try:
-            group, version = split_api_version(reference.api_version)
-        except ValueError:
-            raise _Undecided from None
-        kind = self._kinds(key.cluster).by_kind(group, version, reference.kind)
-        if kind is None or not kind.storage:
-            raise _Undecided
-        if kind.namespaced and not key.namespace:
-            raise _Invalid
-        namespace = key.namespace if kind.namespaced else ""
-        record = self._store.get(Key(kind.storage, key.cluster, namespace, reference.name))
-        if record is None:
-            return None
-        metadata: Object = orjson.loads(record.value)["metadata"]
-        return metadata if metadata.get("uid") == reference.uid else None
 
     def _orphan(self, key: Key, obj: Object) -> None:
         uid = obj["metadata"].get("uid", "")

@@ -137,6 +137,28 @@ def test_an_owner_is_one_of_that_uid_kind_and_place(world: World) -> None:
     assert world.names() == ["of-wide", "a", "unknown-kind", "narrow-owner", "wide"]
 
 
+def test_an_owner_in_another_namespace_is_reported(world: World) -> None:
+    for name in ("n", "m"):
+        space = {"kind": "Namespace", "apiVersion": "v1", "metadata": {}}
+        world.objects.create(Key("namespaces", world.cluster, "", name), space)
+    a = world.put("a", namespace="n")
+    world.put("other-namespace", owner(a), namespace="m")
+    world.put("narrow-owner", owner(a), resource=ROLES)
+    world.put("gone", owner(a, uid="nobody"), namespace="m")
+    world.settle()
+    assert world.names() == ["a", "narrow-owner"]
+    told = {(e["metadata"]["namespace"], e["involvedObject"]["name"]): e for e in world.objects.list("events")}
+    assert told.keys() == {("m", "other-namespace"), ("default", "narrow-owner")}
+    event = told["m", "other-namespace"]
+    meant = f"[v1/ConfigMap, namespace: m, name: a, uid: {a['metadata']['uid']}]"
+    assert event["message"] == f'ownerRef {meant} does not exist in namespace "m"'
+    assert (event["type"], event["reason"]) == ("Warning", "OwnerRefInvalidNamespace")
+    before = world.store.revision()
+    world.begin()
+    world.settle()
+    assert world.store.revision() == before
+
+
 def test_a_reference_counts_once_its_kind_is_served(world: World) -> None:
     world.put("child", owner({"apiVersion": "x.io/v1", "kind": "Gadget", "metadata": {"name": "g", "uid": "u"}}))
     world.settle()
