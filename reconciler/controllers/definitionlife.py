@@ -17,8 +17,8 @@ from apiserver.registry import codec
 from apiserver.registry.builtin import target_builtins
 from apiserver.registry.catalog import CRDS
 from apiserver.registry.custom import kinds_of_crd
-from apiserver.registry.deletion import CLEANUP, terminating, with_terminating
 from apiserver.registry.kindtable import KindTable
+from apiserver.registry.marking import CLEANUP, terminating, with_terminating
 from apiserver.storage.protocol import Change, Delete, Record, Store
 from reconciler.controllers import disposal
 from reconciler.controllers.follower import Part

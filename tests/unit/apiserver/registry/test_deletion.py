@@ -8,7 +8,7 @@ import pytest
 
 from apiserver.model.errors import StatusError, forbidden
 from apiserver.model.keys import Key
-from apiserver.registry import deletion
+from apiserver.registry import deletion, marking
 from apiserver.registry.kinds import target_builtins
 from apiserver.registry.objects import Objects
 from apiserver.registry.rest_options import BACKGROUND, FOREGROUND, ORPHAN, Collection, DeleteOptions
@@ -40,27 +40,27 @@ def obj(version: str, of: str, **metadata: Any) -> Object:
 )
 def test_finalizers_follow_the_policy(finalizers: list[str], policy: str, left: list[str] | None) -> None:
     live = obj("apps/v1", "Deployment", finalizers=finalizers, generation=3)
-    marked = deletion.decided(kind("deployments", "apps"), live, DeleteOptions(policy=policy))
+    marked = marking.decided(kind("deployments", "apps"), live, DeleteOptions(policy=policy))
     if left is None:
         assert marked is None
         return
     assert marked is not None
     metadata = marked["metadata"]
     assert (metadata["finalizers"], metadata["generation"]) == (left, 4)
-    assert deletion.decided(kind("deployments", "apps"), marked, DeleteOptions()) == marked
+    assert marking.decided(kind("deployments", "apps"), marked, DeleteOptions()) == marked
 
 
 def test_events_have_no_dependents() -> None:
-    assert deletion.decided(kind("events"), obj("v1", "Event"), DeleteOptions(policy=FOREGROUND)) is None
+    assert marking.decided(kind("events"), obj("v1", "Event"), DeleteOptions(policy=FOREGROUND)) is None
 
 
 @pytest.mark.parametrize(("resource", "group"), [("replicationcontrollers", ""), ("jobs", "batch")])
 def test_some_kinds_leave_their_dependents(resource: str, group: str) -> None:
     served = kind(resource, group)
-    marked = deletion.decided(served, obj(served.api_version, served.kind), DeleteOptions())
+    marked = marking.decided(served, obj(served.api_version, served.kind), DeleteOptions())
     assert marked is not None
     assert marked["metadata"]["finalizers"] == ["orphan"]
-    assert deletion.decided(served, obj(served.api_version, served.kind), DeleteOptions(policy=BACKGROUND)) is None
+    assert marking.decided(served, obj(served.api_version, served.kind), DeleteOptions(policy=BACKGROUND)) is None
 
 
 def pod(**spec: Any) -> Object:
@@ -78,20 +78,20 @@ def pod(**spec: Any) -> Object:
     ],
 )
 def test_pods_that_run_get_time(spec: Object, grace: int | None, seconds: int | None) -> None:
-    marked = deletion.decided(kind("pods"), pod(**spec), DeleteOptions(grace=grace))
+    marked = marking.decided(kind("pods"), pod(**spec), DeleteOptions(grace=grace))
     assert (marked and marked["metadata"]["deletionGracePeriodSeconds"]) == seconds
     if marked is not None:
         assert marked["metadata"]["generation"] == 2
-        again = deletion.decided(kind("pods"), marked, DeleteOptions(policy=FOREGROUND))
+        again = marking.decided(kind("pods"), marked, DeleteOptions(policy=FOREGROUND))
         assert again is marked
-        assert deletion.decided(kind("pods"), marked, DeleteOptions(grace=0)) is None
+        assert marking.decided(kind("pods"), marked, DeleteOptions(grace=0)) is None
 
 
 def test_a_pod_that_ended_goes_at_once() -> None:
     ended = {**pod(nodeName="x"), "status": {"phase": "Succeeded"}}
-    assert deletion.decided(kind("pods"), ended, DeleteOptions()) is None
+    assert marking.decided(kind("pods"), ended, DeleteOptions()) is None
     held = {**ended, "metadata": {**ended["metadata"], "finalizers": ["x.io/a"]}}
-    marked = deletion.decided(kind("pods"), held, DeleteOptions())
+    marked = marking.decided(kind("pods"), held, DeleteOptions())
     assert marked is not None
     assert marked["metadata"]["deletionGracePeriodSeconds"] == 0
 
