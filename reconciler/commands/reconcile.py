@@ -202,19 +202,26 @@ class Reconciler:
             self._wake.clear()
             # Without a ring a URL is left to the watcher, which backs off.
             heads = self._look() if rang or not self._mirror.is_remote else None
-            if heads is not None and heads.desired is not None:
-                self._news = heads.desired != self._seen
-                self._seen = heads.desired
-                writer.loading.set()
-                try:
-                    self._tell_held(loader.load(heads.desired))
-                finally:
-                    writer.loading.clear()
-                if self._news:
-                    self._mirror.keep_served(heads.desired)
+            self._news = heads is not None and heads.desired not in (None, self._seen)
+            if self._news and heads is not None and heads.desired is not None:
+                self._take(heads.desired, loader, writer)
             changed = self._secrets.changed()
             if changed:
                 loader.recheck(changed)
+
+    def _take(self, head: str, loader: Loader, writer: StatusWriter) -> None:
+        """One head of the desired branch; one that cannot be read is tried again at the next look."""
+        writer.loading.set()
+        try:
+            loaded = loader.load(head)
+        except RepositoryError as error:
+            self._trouble(str(error))
+            return
+        finally:
+            writer.loading.clear()
+        self._seen = head
+        self._mirror.keep_served(head)
+        self._tell_held(loaded)
 
     def _ring(self) -> bool:
         self._wake.set()
@@ -250,6 +257,8 @@ class Reconciler:
         if loaded.problems:
             self._trouble(f"commit {loaded.head:.10} is held: {'; '.join(map(str, loaded.problems))}")
         for step in loaded.steps:
+            for path in step.mended:
+                self._report.say("mended", workspace=path)
             for path, problems in step.held.items():
                 self._report.say("held", workspace=path, problems=[str(p) for p in problems])
 

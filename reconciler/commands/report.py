@@ -11,7 +11,7 @@ _EVERY = 0.2
 
 
 class Report:
-    """Events: `progress` (done), `loaded` (workspaces, held, commit, seconds), `held` (problems), `trouble` (text)."""
+    """Events: `progress` (done), `loaded` (workspaces, held, commit, seconds), `held` (problems), `mended`, `trouble`."""
 
     def __init__(self) -> None:
         self._last = 0.0

@@ -163,6 +163,8 @@ class _Run:
                 self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), clone))
             case "held":
                 self._held(event["workspace"], event["problems"])
+            case "mended":
+                self._say(f"{event['workspace']} is at the newest commit again")
             case "trouble":
                 self._say(event["text"])
 

@@ -37,12 +37,14 @@ Secrets = Callable[[str], tuple[Manifest, ...]]
 
 @dataclass(slots=True)
 class Step:
-    """What a step did: workspaces judged, moved (something was written) and held, with their problems."""
+    """What a step did: workspaces judged, moved (something was written), held with their problems, removed, and mended
+    (held before and good now)."""
 
     judged: int = 0
     moved: list[str] = field(default_factory=list)
     held: dict[str, list[LayoutError]] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
+    mended: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +171,8 @@ class Stepper:
         self.done.judged += 1
         if verdict.problems:
             self.done.held[case.path] = verdict.problems
+        elif case.record is not None and case.record.errors:
+            self.done.mended.append(case.path)
         self._world.moved(verdict.record)
         if verdict.ops:
             self._write(case.path, verdict)

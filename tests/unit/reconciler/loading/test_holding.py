@@ -173,8 +173,9 @@ def test_a_good_commit_heals_it(fleet: LoadedFleet, broken: tuple[Files, list[st
     was = {path: fleet.repo.files(fleet.repo.head).get(path) for path in files}
     fleet.commit({**files, f"{A}/innocent.yaml": configmap("innocent")})
     assert "root:a" in fleet.held()
-    fleet.commit(was)
+    loaded = fleet.commit(was)
     assert fleet.held() == {}
+    assert "root:a" in loaded.steps[-1].mended
     assert fleet.data("root:a", "innocent") == {"a": "b"}
     assert fleet.find("root:a", "configmaps", "x") is None
     assert fleet.condition(fleet.workspace("root:a"), "CommitApplied")["status"] == "True"
