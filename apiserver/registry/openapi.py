@@ -21,7 +21,9 @@ Document = dict[str, Any]
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _SCALE = "io.k8s.api.autoscaling.v1.Scale"
-ROOTS = [*(f"{_META}{name}" for name in ("DeleteOptions", "ListMeta", "Status")), OBJECT_META, _SCALE]
+_OF_SUBRESOURCE = {"scale": _SCALE, "token": "io.k8s.api.authentication.v1.TokenRequest"}
+_EVERYWHERE = [*(f"{_META}{name}" for name in ("DeleteOptions", "ListMeta", "Status")), OBJECT_META]
+ROOTS = [*_EVERYWHERE, *_OF_SUBRESOURCE.values()]
 """Definitions that operations of any kind refer to."""
 _REFERENCES = re.compile(rb'"#/components/schemas/([^"]+)"')
 _JSON = "application/json"
@@ -95,7 +97,8 @@ def definition_name(kind: ServedKind) -> str:
 
 
 def _roots(served: list[ServedKind]) -> list[str]:
-    return ROOTS if any("scale" in k.subresources for k in served) else ROOTS[:-1]
+    there = {subresource for kind in served for subresource in kind.subresources}
+    return [*_EVERYWHERE, *(schema for subresource, schema in _OF_SUBRESOURCE.items() if subresource in there)]
 
 
 def add_referred(schemas: Document, roots: list[str]) -> None:
@@ -172,7 +175,7 @@ def _paths(kind: ServedKind, name: str) -> Document:
     for subresource in kind.subresources:
         group, version, answer = subresource_kind(kind, subresource)
         about = {"group": group, "version": version, "kind": answer}
-        schema = _SCALE if subresource == "scale" else name
+        schema = _OF_SUBRESOURCE.get(subresource, name)
         _add(found, f"{one}/{subresource}", kind, about, dict.fromkeys(subresource_verbs(subresource), schema))
     return found
 

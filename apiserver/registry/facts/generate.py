@@ -45,7 +45,8 @@ GROUPS = frozenset(
 LEFT_OUT = frozenset({("", "bindings")})
 """Not served: binding a Pod to a Node is a scheduler's business."""
 SUBRESOURCES = frozenset({"approval", "finalize", "scale", "status", "token"})
-ALSO = ("io.k8s.api.autoscaling.v1.Scale", "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
+ALSO = ("io.k8s.api.authentication.v1.TokenRequest", "io.k8s.api.autoscaling.v1.Scale",
+        "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
         "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
         "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta")  # fmt: skip
 _REF = re.compile(rb'"#/components/schemas/([^"]+)"')

@@ -204,3 +204,11 @@ def test_how_others_verify_it(accounts: Any, run: Any) -> None:
 def test_discovery_has_the_subresource(accounts: Any, run: Any) -> None:
     found = {r["name"]: r for r in run(accounts.get("/api/v1")).json["resources"]}["serviceaccounts/token"]
     assert (found["group"], found["kind"], found["verbs"]) == ("authentication.k8s.io", "TokenRequest", ["create"])
+
+
+def test_openapi_has_the_subresource(accounts: Any, run: Any) -> None:
+    document = run(accounts.get("/openapi/v3/api/v1")).json
+    operation = document["paths"]["/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"]["post"]
+    request = operation["requestBody"]["content"]["*/*"]["schema"]["$ref"].rpartition("/")[2]
+    assert request == "io.k8s.api.authentication.v1.TokenRequest"
+    assert "spec" in document["components"]["schemas"][request]["properties"]
