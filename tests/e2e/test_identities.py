@@ -176,3 +176,32 @@ def test_no_secret_is_in_what_the_server_writes(served: Plane) -> None:
     encoded = base64.b64encode(b"s3ntinel-value").decode()
     for secret in (token, token.split(".")[2], "ann-token", "s3ntinel-value", encoded, "PRIVATE KEY"):
         assert secret not in written
+
+
+def test_a_bound_token_ends_with_what_it_is_bound_to(served: Plane) -> None:
+    kubectl(served, "create", "secret", "generic", "lease-of-a-token")
+    bound = ("--bound-object-kind=Secret", "--bound-object-name=lease-of-a-token")
+    token = kubectl(served, "create", "token", "robot", *bound).strip()
+    assert "kube-root-ca.crt" in kubectl(served, "get", "configmaps", token=token)
+    kubectl(served, "delete", "secret", "lease-of-a-token")
+    with pytest.raises(PlaneError, match=r"(?i)unauthorized|logged in"):
+        kubectl(served, "get", "configmaps", token=token)
+
+
+def test_a_token_for_another_audience_is_not_for_this_server(served: Plane) -> None:
+    token = kubectl(served, "create", "token", "robot", "--audience=vault").strip()
+    with pytest.raises(PlaneError, match=r"(?i)unauthorized|logged in"):
+        kubectl(served, "get", "configmaps", token=token)
+
+
+def test_a_pod_gets_its_accounts_token(served: Plane) -> None:
+    kubectl(served, "run", "p", "--image=i")
+    get = (
+        "get",
+        "pod",
+        "p",
+        "-o",
+        "jsonpath={.spec.serviceAccountName} {.spec.containers[0].volumeMounts[0].mountPath}",
+    )
+    assert kubectl(served, *get) == "default /var/run/secrets/kubernetes.io/serviceaccount"
+    kubectl(served, "delete", "pod", "p", "--wait=false")
