@@ -1,5 +1,5 @@
 """docs/kubernetes-api.md is made here, from the registry and from what the server answers, so that it cannot promise
-what is not there. `pytest tests/unit/apiserver/endpoints/test_supported.py --update-golden` writes it anew: read the difference."""
+what is not there. Run this file with `--update-golden` to write it anew, and read the difference."""
 
 from __future__ import annotations
 
