@@ -106,6 +106,11 @@ class DefinitionLife(Part):
         """The condition Terminating after what could be deleted was; False once nothing is left."""
         if not conditions.is_true((definition.get("status") or {}).get("conditions"), "Established"):
             return terminating(False, "NeverEstablished", "resource was never established")
+        served = self._kinds(key.cluster).of_storage(key.name)
+        if served is not None and not served.custom:
+            return terminating(
+                False, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage"
+            )
         kind = kinds_of_crd(definition)[0]
         declared: list[str] = []
         for page in self._instances(key):

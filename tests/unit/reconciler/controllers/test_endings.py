@@ -287,6 +287,19 @@ def test_a_definition_that_was_never_established_goes_at_once(world: World) -> N
     assert world.objects.get(key) is None
 
 
+def test_a_definition_of_a_kind_that_is_built_in_takes_nothing_along(world: World) -> None:
+    names = {"plural": "deployments", "singular": "deployment", "kind": "Deployment", "listKind": "DeploymentList"}
+    spec: Any = GADGETS["spec"]
+    obj: Object = {**GADGETS, "metadata": {}, "spec": {**spec, "group": "apps", "names": names}}
+    obj["status"] = strategy.crd_status(obj, clock.now())
+    key = world.put(CRDS, "deployments.apps", obj, "")
+    world.namespace()
+    kept = world.put("deployments.apps", "web", {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {}}, "shop")
+    world.delete("apiextensions.k8s.io", "v1", "customresourcedefinitions", "deployments.apps")
+    world.settle()
+    assert (world.objects.get(key), bool(world.objects.get(kept))) == (None, True)
+
+
 def test_a_definition_names_instances_that_git_declares(world: World) -> None:
     key = world.definition()
     world.gadget("kept", **FILE)
