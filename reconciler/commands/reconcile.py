@@ -23,11 +23,12 @@ from apiserver.registry.kinds import KUBERNETES
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
 from apiserver.stores import MARKED
-from reconciler.commands.clusterloops import ClusterLoops
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.targets import Kubeconfigs
+from reconciler.controllers.clusterparts import cluster_loops
+from reconciler.controllers.follower import Follower
 from reconciler.controllers.housekeeping import housekeeping
 from reconciler.controllers.runtime import Informer
 from reconciler.controllers.served import started_with
@@ -109,7 +110,7 @@ class Reconciler:
         keys = ensure_keys(settings.keys_dir)
         standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
         standins.load(informer)
-        loops = self._cluster_loops(store, informer)
+        loops = self._cluster_loops(store)
         tokens = token_secrets(store, Signer(keys), keys.ca.read_text(), lambda cluster: cluster)
         keeping = housekeeping(store, Catalog(store).kinds)
         informer.start(store.revision())
@@ -135,9 +136,9 @@ class Reconciler:
             standins.stop()
             writer.stop()
 
-    def _cluster_loops(self, store: Store, informer: Informer) -> ClusterLoops:
+    def _cluster_loops(self, store: Store) -> Follower:
         bundle = ensure_keys(self._settings.keys_dir).ca.read_text()
-        return ClusterLoops(store, informer, started_with(store, KUBERNETES), bundle)
+        return cluster_loops(store, started_with(store, KUBERNETES), bundle)
 
     def _syncing(self, store: Store, writer: StatusWriter) -> Syncing:
         declarations = Declarations(store, self._mirror.repository)

@@ -15,6 +15,7 @@ from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Change, Store
 from apiserver.stores import MARKED
 from reconciler.commands.targets import is_embedded
+from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.follower import Follower
 from reconciler.controllers.runtime import Informer
 from reconciler.controllers.tokensecrets import token_secrets
@@ -31,7 +32,7 @@ class StandIns:
         self._signer, self._bundle = Signer(keys), keys.ca.read_text()
         self._directory = directory
         self._sync = sync
-        self._running: dict[str, tuple[StandIn, Follower, Store]] = {}
+        self._running: dict[str, tuple[StandIn, tuple[Follower, ...], Store]] = {}
 
     def load(self, informer: Informer) -> None:
         """Start those there are, and follow changes."""
@@ -40,10 +41,8 @@ class StandIns:
             self._consider(record.value)
 
     def stop(self) -> None:
-        for standin, tokens, store in self._running.values():
-            tokens.stop()
-            standin.stop()
-            store.close()
+        for running in self._running.values():
+            _end(*running)
         self._running.clear()
 
     def _changed(self, change: Change) -> None:
@@ -61,19 +60,25 @@ class StandIns:
         standin = StandIn(store)
         standin.start()
         tokens = token_secrets(store, self._signer, self._bundle, lambda _: f"{TARGET_PREFIX}{name}")
-        tokens.start()
-        self._running[name] = (standin, tokens, store)
+        loops = cluster_loops(store, lambda _: True, self._bundle)
+        for follower in (tokens, loops):
+            follower.start()
+        self._running[name] = (standin, (tokens, loops), store)
 
     def _leave(self, value: bytes) -> None:
         running = self._running.pop(self._name(orjson.loads(value)) or "", None)
         if running is not None:
-            standin, tokens, store = running
-            tokens.stop()
-            standin.stop()
-            store.close()
+            _end(*running)
 
     def _name(self, target: dict[str, object]) -> str | None:
         metadata = target["metadata"]
         assert isinstance(metadata, dict)
         record = tree.workspace_of(self._store, metadata["annotations"][marks.CLUSTER])
         return f"{record.path}:{metadata['name']}" if record else None
+
+
+def _end(standin: StandIn, followers: tuple[Follower, ...], store: Store) -> None:
+    for follower in followers:
+        follower.stop()
+    standin.stop()
+    store.close()

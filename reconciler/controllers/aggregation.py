@@ -7,52 +7,46 @@ rules down for clients that read them. One work item a cluster: its ClusterRoles
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Future
 from typing import Any
 
 from apiserver.model import selectors
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change
-from reconciler.controllers.runtime import Informer, Loop, WorkQueue
-from reconciler.controllers.served import Serves, records
+from apiserver.storage.protocol import Change, Record, Store
+from reconciler.controllers.follower import Part
+from reconciler.controllers.served import Serves
 
 ROLES = "clusterroles.rbac.authorization.k8s.io"
 
 Object = dict[str, Any]
 
 
-class Aggregation:
-    def __init__(self, objects: Objects, informer: Informer, serves: Serves) -> None:
-        self._objects, self._serves = objects, serves
-        self._queue: WorkQueue[str] = WorkQueue()
-        self._loop = Loop("aggregation", self._queue, self._reconcile)
-        informer.on(frozenset({ROLES}), self._role_changed)
-        informer.on_gap(self.load)
+class Aggregation(Part):
+    def __init__(self, store: Store, serves: Serves) -> None:
+        self._objects, self._serves = Objects(store), serves
 
-    def load(self) -> None:
-        for record in records(self._objects.store, ROLES, self._serves):
-            self._queue.add(record.key.cluster)
+    def found(self, record: Record) -> None:
+        self._look(record.key)
 
-    def start(self) -> None:
-        self._loop.start()
+    def changed(self, change: Change) -> None:
+        self._look(change.key)
 
-    def stop(self) -> None:
-        self._loop.stop()
+    def _look(self, key: Key) -> None:
+        if key.resource == ROLES and self._serves(key.cluster):
+            self.desk.add(Key(ROLES, key.cluster, "", ""))
 
-    def _role_changed(self, change: Change) -> None:
-        if self._serves(change.key.cluster):
-            self._queue.add(change.key.cluster)
-
-    def _reconcile(self, cluster: str) -> None:
+    def handle(self, key: Key) -> Future[list[int]] | None:
         """Roles may be parts of parts: what one write makes stale, the change that it is brings back here."""
-        roles = list(self._objects.list(ROLES, cluster))
+        roles = list(self._objects.list(ROLES, key.cluster))
         for role in roles:
             if role.get("aggregationRule") is None or role["metadata"].get("deletionTimestamp"):
                 continue
             rules = aggregated(role, roles)
             if rules != (role.get("rules") or []):
-                key = Key(ROLES, cluster, "", role["metadata"]["name"])
-                self._objects.update(key, lambda found, rules=rules: {**found, "rules": rules})  # type: ignore[misc]
+                whole = Key(ROLES, key.cluster, "", role["metadata"]["name"])
+                self._objects.update(whole, lambda found, rules=rules: {**found, "rules": rules})  # type: ignore[misc]
+        return None
 
 
 def aggregated(role: Object, roles: Iterable[Object]) -> list[Object]:

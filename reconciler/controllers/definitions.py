@@ -8,53 +8,48 @@ other is established. One work item a cluster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from typing import Any
 
 from apiserver.model import clock, conditions, marks
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change
-from reconciler.controllers.runtime import Informer, Loop, WorkQueue
-from reconciler.controllers.served import Serves, records
+from apiserver.storage.protocol import Change, Record, Store
+from reconciler.controllers.follower import Part
+from reconciler.controllers.served import Serves
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 Object = dict[str, Any]
 
 
-class Definitions:
-    def __init__(self, objects: Objects, informer: Informer, serves: Serves) -> None:
-        self._objects, self._serves = objects, serves
-        self._queue: WorkQueue[str] = WorkQueue()
-        self._loop = Loop("definitions", self._queue, self._reconcile)
-        informer.on(frozenset({DEFINITIONS}), self._definition_changed)
-        informer.on_gap(self.load)
+class Definitions(Part):
+    def __init__(self, store: Store, serves: Serves) -> None:
+        self._objects, self._serves = Objects(store), serves
 
-    def load(self) -> None:
-        for record in records(self._objects.store, DEFINITIONS, self._serves):
-            self._queue.add(record.key.cluster)
+    def found(self, record: Record) -> None:
+        self._look(record.key)
 
-    def start(self) -> None:
-        self._loop.start()
+    def changed(self, change: Change) -> None:
+        self._look(change.key)
 
-    def stop(self) -> None:
-        self._loop.stop()
+    def _look(self, key: Key) -> None:
+        if key.resource == DEFINITIONS and self._serves(key.cluster):
+            self.desk.add(Key(DEFINITIONS, key.cluster, "", ""))
 
-    def _definition_changed(self, change: Change) -> None:
-        if self._serves(change.key.cluster):
-            self._queue.add(change.key.cluster)
-
-    def _reconcile(self, cluster: str) -> None:
-        found = [d for d in self._objects.list(DEFINITIONS, cluster) if not d["metadata"].get("deletionTimestamp")]
+    def handle(self, key: Key) -> Future[list[int]] | None:
+        listed = self._objects.list(DEFINITIONS, key.cluster)
+        found = [d for d in listed if not d["metadata"].get("deletionTimestamp")]
         found.sort(key=lambda d: (d["metadata"].get("creationTimestamp", ""), int(d["metadata"]["resourceVersion"])))
         for definition in found:
             if marks.SOURCE_PATH in (definition["metadata"].get("annotations") or {}):
                 continue  # a commit's content is judged as a whole
             wanted = judged(definition, found, clock.now())
             if wanted != definition.get("status"):
-                key = Key(DEFINITIONS, cluster, "", definition["metadata"]["name"])
-                self._objects.update(key, lambda obj, wanted=wanted: {**obj, "status": wanted})  # type: ignore[misc]
+                one = Key(DEFINITIONS, key.cluster, "", definition["metadata"]["name"])
+                self._objects.update(one, lambda obj, wanted=wanted: {**obj, "status": wanted})  # type: ignore[misc]
+        return None
 
 
 def judged(definition: Object, all_of_them: Iterable[Object], at: str) -> Object:

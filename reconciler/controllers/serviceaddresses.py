@@ -7,65 +7,63 @@ loop; without it a deleted Service's address would only stand there for clients 
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import orjson
 
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import allocation, codec
-from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change, Delete, Put
-from reconciler.controllers.runtime import Expected, Informer, Loop, WorkQueue
+from apiserver.storage.protocol import Change, Delete, Put, Record, Store
+from reconciler.controllers.follower import Part
+from reconciler.controllers.runtime import Expected
 from reconciler.controllers.served import Serves, records
 
+_LOOKED_AT = frozenset({allocation.SERVICES, allocation.ADDRESSES})
 
-class ServiceAddresses:
+
+class ServiceAddresses(Part):
     """Work items are keys: of a Service that may lack something, or of an address or port that may be abandoned."""
 
-    def __init__(self, objects: Objects, informer: Informer, serves: Serves) -> None:
-        self._store, self._serves = objects.store, serves
-        self._queue: WorkQueue[Key] = WorkQueue()
-        self._loop = Loop("serviceaddresses", self._queue, self._reconcile)
-        informer.on(frozenset({allocation.SERVICES}), self._service_changed)
-        informer.on_gap(self.load)
+    def __init__(self, store: Store, serves: Serves) -> None:
+        self._store, self._serves = store, serves
 
-    def load(self) -> None:
-        for resource in (allocation.SERVICES, allocation.ADDRESSES, Internal.NODE_PORTS):
-            for record in records(self._store, resource, self._serves):
-                self._queue.add(record.key)
+    def begin(self) -> None:
+        for record in records(self._store, Internal.NODE_PORTS, self._serves):
+            self.desk.add(record.key)
 
-    def start(self) -> None:
-        self._loop.start()
+    def found(self, record: Record) -> None:
+        if record.key.resource in _LOOKED_AT and self._serves(record.key.cluster):
+            self.desk.add(record.key)
 
-    def stop(self) -> None:
-        self._loop.stop()
-
-    def _service_changed(self, change: Change) -> None:
-        if not self._serves(change.key.cluster):
+    def changed(self, change: Change) -> None:
+        if change.key.resource != allocation.SERVICES or not self._serves(change.key.cluster):
             return
         before, after = _spec(change.previous), _spec(change.value)
         cluster = change.key.cluster
         for key in allocation.held_by(cluster, before) - allocation.held_by(cluster, after):
-            self._queue.add(key)
+            self.desk.add(key)
         if change.value is not None and _lacks(after):
-            self._queue.add(change.key)
+            self.desk.add(change.key)
 
-    def _reconcile(self, key: Key) -> None:
+    def handle(self, key: Key) -> Future[list[int]] | None:
         record = self._store.get(key)
         if record is None:
-            return
+            return None
         if key.resource != allocation.SERVICES:
-            if allocation.abandoned(self._store, record):
-                self._store.write(Delete(key, record.revision)).result()
-            return
+            abandoned = allocation.abandoned(self._store, record)
+            return self._store.write(Delete(key, record.revision)) if abandoned else None
         service = codec.decode(record.value, record.revision)
         if not _lacks(service.get("spec") or {}) or service["metadata"].get("deletionTimestamp"):
-            return
+            return None
         made = codec.decode(record.value, record.revision)
         try:
             also = allocation.settle(self._store, key, service, made)
         except StatusError as error:
             raise Expected(error.message) from None
+        # Waited for, since the next Service's choice depends on it.
         self._store.write(Put(key, codec.encode(made), record.revision), *also).result()
+        return None
 
 
 def _spec(value: bytes | None) -> dict[str, object]:

@@ -28,7 +28,6 @@ Object = dict[str, Any]
 
 _CONTROLLERS: dict[str, Callable[[World, Object], None]] = {
     cluster.NAMESPACES: cluster.reconcile_namespace,
-    cluster.DEFINITIONS: cluster.reconcile_definition,
     cluster.CLAIMS: cluster.reconcile_claim,
     deployments.DEPLOYMENTS: deployments.reconcile,
     replicasets.REPLICA_SETS: replicasets.reconcile,

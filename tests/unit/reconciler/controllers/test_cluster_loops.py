@@ -12,10 +12,9 @@ from apiserver.model import conditions
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
-from reconciler.commands.clusterloops import ClusterLoops
 from reconciler.controllers.aggregation import ROLES, aggregated
+from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.definitions import DEFINITIONS, judged
-from reconciler.controllers.runtime import Informer
 from reconciler.controllers.served import started_with
 
 SHOP = "shop0"
@@ -25,15 +24,12 @@ BUNDLE = "-----BEGIN CERTIFICATE-----"
 class World:
     def __init__(self, store: Store) -> None:
         self.store, self.objects = store, Objects(store)
-        self._informer = Informer(store)
-        self._loops = ClusterLoops(store, self._informer, lambda cluster: cluster == SHOP, BUNDLE)
+        self._loops = cluster_loops(store, lambda cluster: cluster == SHOP, BUNDLE)
 
     def start(self) -> None:
-        self._informer.start(self.store.revision())
         self._loops.start()
 
     def stop(self) -> None:
-        self._informer.stop()
         self._loops.stop()
 
     def namespace(self, name: str, cluster: str = SHOP, **metadata: Any) -> Key:

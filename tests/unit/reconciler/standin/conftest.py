@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from apiserver.model import clock
 from apiserver.model.keys import Key
 from apiserver.registry import deletion, strategy
 from apiserver.registry.catalog import Catalog
@@ -42,6 +43,8 @@ class Cluster:
         if kind.namespaced:
             metadata["namespace"] = namespace
         assert strategy.prepare(kind, obj) == []
+        if obj["kind"] == "CustomResourceDefinition":
+            obj["status"] = strategy.crd_status(obj, clock.now())
         return self.objects.create(Key(kind.storage, "target", metadata.get("namespace", ""), metadata["name"]), obj)
 
     def get(self, resource: str, name: str, namespace: str = "default") -> Object | None:

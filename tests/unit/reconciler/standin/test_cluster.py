@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apiserver.model import conditions
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Put
 
@@ -29,9 +28,10 @@ def namespace(name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def test_a_fresh_target_has_the_first_namespaces(target: Any) -> None:
+def test_a_fresh_target_starts_as_any_cluster_does(target: Any) -> None:
     found = {n["metadata"]["name"]: n["status"]["phase"] for n in target.list("namespaces", None)}
-    assert found == {"default": "Active", "kube-system": "Active"}
+    assert found == dict.fromkeys(("default", "kube-node-lease", "kube-public", "kube-system"), "Active")
+    assert target.get("services", "kubernetes", "default")["spec"]["clusterIP"] == "10.0.0.1"
     settled = target.quiet()
     target.restart()
     assert target.quiet() == settled
@@ -65,10 +65,8 @@ def test_a_deleted_namespace_takes_its_content_along(
     eventually(lambda: target.status("pods", "p", "shop").get("phase") == "Running")
 
 
-def test_a_definition_is_established_and_its_objects_are_collected(target: Any, eventually: Any) -> None:
+def test_objects_of_a_definition_are_collected(target: Any, eventually: Any) -> None:
     target.create(GADGETS)
-    crd = "customresourcedefinitions.apiextensions.k8s.io"
-    eventually(lambda: conditions.is_true(target.status(crd, "gadgets.x.io", "").get("conditions"), "Established"))
     settled = target.quiet()
     target.restart()
     assert target.quiet() == settled
