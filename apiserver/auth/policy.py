@@ -55,7 +55,6 @@ class Policy:
 
     users: dict[str, list[Grant]] = field(default_factory=dict)
     groups: dict[str, list[Grant]] = field(default_factory=dict)
-    _access: dict[tuple[str, tuple[str, ...]], bool] = field(default_factory=dict)
 
     def grants(self, user: User) -> Iterator[Grant]:
         yield from self.users.get(user.name, ())
@@ -70,16 +69,6 @@ class Policy:
         """What is wrong with the bindings of `user` that count in `namespace`."""
         found = [g.missing for g in self.grants(user) if g.missing and g.namespace in ("", namespace)]
         return list(dict.fromkeys(found))
-
-    def has_access(self, user: User) -> bool:
-        """Whether `user` is let into the workspace at all; remembered, since every request asks."""
-        key = user.name, user.groups
-        found = self._access.get(key)
-        if found is None:
-            if len(self._access) >= _REMEMBERED:
-                self._access.clear()
-            found = self._access[key] = self.granted(user, ACCESS) is not None
-        return found
 
     def add(self, subject: Manifest, grant: Grant) -> None:
         kind, name = subject.get("kind"), subject.get("name")

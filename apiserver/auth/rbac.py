@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_BINDINGS
-from apiserver.auth.policy import Objects, Policy, compile_policy, role_rules
+from apiserver.auth.policy import ACCESS, Grant, Objects, Policy, compile_policy, role_rules
 from apiserver.auth.rules import Rule
 from apiserver.auth.scopes import identities, in_scope, is_own_service_account
 from apiserver.auth.user import Attributes, Decision, User
@@ -37,6 +37,8 @@ MARKED = frozenset(_RESOURCES)
 
 _KEPT = 20_000
 """Workspaces whose compiled policy is kept; an ordinary one takes a few kilobytes."""
+_REMEMBERED = 16_384
+"""Decisions kept; one takes half a kilobyte."""
 _FAR = 20_000
 """Behind by more revisions than this, forgetting every policy is cheaper than reading the log."""
 
@@ -66,6 +68,7 @@ class Authorizer:
         self._store = store
         self._home = home
         self._policies: dict[str, Policy] = {}
+        self._decided: dict[tuple[str, str, tuple[str, ...], Attributes], tuple[Policy, Grant | None]] = {}
         self._lock = threading.Lock()
         self._marked = -1
         self._read_up_to = 0
@@ -83,7 +86,7 @@ class Authorizer:
         if not deep and not self._has_access(policy, cluster, user):
             return _NO_ACCESS
         for identity in identities(user, home):
-            grant = policy.granted(identity, attributes)
+            grant = self._granted(cluster, policy, identity, attributes)
             if grant is not None:
                 return Decision(True, grant.origin)
         missing = self._missing(policy, user, home, attributes.namespace)
@@ -126,7 +129,19 @@ class Authorizer:
         home = self._home or cluster
         if cluster == TARGET or is_own_service_account(user, home):
             return True
-        return any(policy.has_access(identity) for identity in identities(user, home))
+        return any(self._granted(cluster, policy, identity, ACCESS) for identity in identities(user, home))
+
+    def _granted(self, cluster: str, policy: Policy, user: User, asked: Attributes) -> Grant | None:
+        """Remembered, since clients ask the same again and again. What another policy decided does not count."""
+        key = cluster, user.name, user.groups, asked
+        found = self._decided.get(key)
+        if found is not None and found[0] is policy:
+            return found[1]
+        grant = policy.granted(user, asked)
+        if len(self._decided) >= _REMEMBERED:
+            self._decided.clear()
+        self._decided[key] = policy, grant
+        return grant
 
     def _policy(self, cluster: str) -> Policy:
         marked = self._store.marked()

@@ -224,3 +224,20 @@ def test_a_star_never_covers_less(narrow: Rule, asked: Attributes) -> None:
     assert wide.covers(asked)
     if narrow.covers(asked):
         assert Rule(narrow.verbs, narrow.groups, narrow.resources | {"x"}).covers(asked)
+
+
+def test_what_is_remembered_ends_with_the_rules_it_came_from(store: Any, rbac: Any) -> None:
+    authorizer = Authorizer(store)
+    ws, other = rbac("ws"), rbac("other")
+    for workspace in (ws, other):
+        workspace.access(("User", "bob"))
+    ws.cluster_role("r", rule("get", "configmaps"))
+    ws.bind("r", ("User", "bob"))
+    for _ in range(2):
+        assert authorizer.authorize("ws", BOB, GET).allowed
+        assert not authorizer.authorize("other", BOB, GET).allowed
+    ws.cluster_role("r", rule("get", "secrets"))
+    assert not authorizer.authorize("ws", BOB, GET).allowed
+    other.bind("view", ("User", "bob"))
+    assert authorizer.authorize("other", BOB, GET).allowed
+    assert not authorizer.authorize("ws", BOB, GET).allowed
