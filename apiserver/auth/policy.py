@@ -20,7 +20,6 @@ Manifest = dict[str, Any]
 
 ACCESS = Attributes("access", path="/")
 """What lets a user into a workspace."""
-_REMEMBERED = 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from functools import partial
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
+import orjson
+
 from apiserver.model.errors import StatusError, bad_request
 
 ASGIScope = MutableMapping[str, Any]
@@ -26,6 +28,7 @@ GZIP_FROM = 128 * 1024
 
 JSON = b"application/json"
 TEXT = b"text/plain; charset=utf-8"
+_PEOPLE = ("Mozilla/", "Wget/", "curl/")
 
 
 class Direct(Protocol):
@@ -105,6 +108,12 @@ class Exchange:
             if not message.get("more_body"):
                 return b"".join(parts)
 
+    def _for_people(self) -> bool:
+        """What `pretty` says; without it, as kube-apiserver, whether a person's program asks."""
+        if b"pretty=" in self.scope["query_string"]:
+            return self.parameter("pretty") in ("1", "t", "true", "True")
+        return self.header(b"user-agent").startswith(_PEOPLE)
+
     async def start(self, status: int, headers: Headers) -> None:
         """The head of a streamed answer; `chunk` sends the rest."""
         self.answered = True
@@ -114,7 +123,9 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
     async def answer(self, status: int, body: bytes, kind: bytes = JSON, extra: Headers | None = None) -> None:
-        """A whole answer, compressed if it is large and the client accepts that."""
+        """A whole answer, compressed if it is large and the client accepts that, indented for people's eyes."""
+        if kind == JSON and self._for_people():
+            body = _indented(body)
         headers: Headers = [(b"content-type", kind)]
         if extra:
             headers += extra
@@ -141,6 +152,13 @@ class Exchange:
     def _direct(self) -> Direct | None:
         found: Direct | None = (self.scope.get("extensions") or {}).get("treeplane.direct")
         return found
+
+
+def _indented(body: bytes) -> bytes:
+    try:
+        return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    except (orjson.JSONDecodeError, TypeError):
+        return body  # a number that orjson cannot hold
 
 
 def compress(body: bytes) -> bytes:

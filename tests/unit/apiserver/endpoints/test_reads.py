@@ -255,3 +255,17 @@ def test_a_large_list_is_read_aside(api: Any, run: Any, monkeypatch: pytest.Monk
     assert names(run(api.get(f"{path}?labelSelector=odd%3D0"))) == expected[::2]
     token = run(api.get(f"{path}?limit=6")).json["metadata"]["continue"]
     assert names(run(api.get(f"{path}?limit=6&continue={token}"))) == expected[6:]
+
+
+def test_answers_are_indented_for_people(api: Any, run: Any) -> None:
+    path = "/api/v1/namespaces/default/configmaps/a"
+    plain = run(api.get(path))
+    assert b"\n" not in plain.body
+    for headers, query in (({"user_agent": "curl/8.5.0"}, ""), ({}, "?pretty=true"), ({}, "?pretty=1")):
+        reply = run(api.get(path + query, **headers))
+        assert reply.body.startswith(b'{\n  "kind": "ConfigMap",\n')
+        assert reply.json == plain.json
+        assert int(reply.headers["content-length"]) == len(reply.body)
+    assert run(api.get(f"{path}?pretty=false", user_agent="curl/8.5.0")).body == plain.body
+    missing = run(api.get(f"{path}x", user_agent="curl/8.5.0"))
+    assert b'"code": 404' in missing.body
