@@ -87,12 +87,11 @@ class ObjectForm:
 
     def many(self, records: Sequence[Record], revision: int, token: str, remaining: int | None) -> bytes:
         kind = self.view.kind
-        item = self.view.item
         return b'{"kind":"%b","apiVersion":"%b","metadata":%b,"items":[%b]}\n' % (
             kind.list_kind.encode(),
             kind.api_version.encode(),
             orjson.dumps(list_meta(revision, token, remaining)),
-            b",".join([item(r.key, r.value, r.revision) for r in records]),
+            b",".join(self.view.items(records)),
         )
 
     def event(self, kind: str, key: Key, value: bytes, revision: int, first: bool) -> bytes:  # noqa: ARG002

@@ -7,6 +7,7 @@ from one snapshot; a page names its revision in the continue token, and the next
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from apiserver.endpoints import continuation
@@ -24,6 +25,8 @@ from apiserver.storage.protocol import Compacted, Page, Record
 
 _LARGE = 2000
 """Lists of more objects are read in a thread."""
+_readers = ThreadPoolExecutor(2, thread_name_prefix="list")
+"""Two, so that one long list does not wait for another; more would only take the interpreter from each other."""
 _BATCH = 500
 """Records read at a time while a selector looks for matches."""
 
@@ -66,7 +69,7 @@ async def list_(asking: Asking) -> None:
 
     if _is_large(asking, options):
         # In a thread, so that other requests are answered meanwhile; for a small list the way there costs too much.
-        body = await asyncio.get_running_loop().run_in_executor(None, read)
+        body = await asyncio.get_running_loop().run_in_executor(_readers, read)
     else:
         body = read()
     await exchange.answer(200, body, YAML if media.yaml else JSON)

@@ -67,10 +67,14 @@ def _pair(large: int, unit: str, small: int, small_unit: str) -> str:
 
 def since(timestamp: object) -> str:
     """How long ago an RFC 3339 time was."""
-    if not isinstance(timestamp, str):
-        return "<unknown>"
+    return _since(timestamp, int(time.time())) if isinstance(timestamp, str) else "<unknown>"
+
+
+@lru_cache(4096)
+def _since(timestamp: str, now: int) -> str:
+    """Objects of a list were often created within the same second."""
     at = _seconds(timestamp)
-    return "<unknown>" if at is None else duration(time.time() - at)
+    return "<unknown>" if at is None else duration(now - at)
 
 
 def between(start: object, end: object) -> str:
@@ -83,7 +87,7 @@ def between(start: object, end: object) -> str:
 
 @lru_cache(4096)
 def _seconds(timestamp: str) -> float | None:
-    """Since 1970. The objects of a list were often created within the same second."""
+    """Since 1970."""
     try:
         return clock.parse(timestamp).timestamp()
     except ValueError:
