@@ -39,16 +39,23 @@ _LEEWAY = 10
 """Seconds by which the clocks of two servers may differ."""
 
 
+def _nothing() -> None:
+    return
+
+
 class Home(NamedTuple):
-    """Where a workspace's accounts are: `cluster` in keys of `store`, and the kinds that it serves."""
+    """Where a workspace's accounts are: `cluster` in keys of `store`, and the kinds that it serves. `absent` is called
+    where something is not there: it raises StatusError 503 as long as that means nothing."""
 
     store: Store
     cluster: str
     kinds: KindTable
+    absent: Callable[[], None] = _nothing
 
 
 Homes = Callable[[str], Home | None]
-"""Finds the home of a logical cluster, or of `target:<workspace path>:<name>`; None if there is none."""
+"""Finds the home of a logical cluster, or of `target:<workspace path>:<name>`; None if there is none. Raises
+StatusError 503 while that cannot be known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +142,9 @@ class Accounts:
         return jwt.encode(self.signer, claims), now + seconds
 
     def authenticate(self, token: str, audiences: Sequence[str] = ()) -> tuple[User, list[str]] | None:
-        """Whose token it is and for which of `audiences` (default: the server's own) it is good; None if it is not."""
+        """Whose token it is and for which of `audiences` (default: the server's own) it is good; None if it is not.
+
+        Raises StatusError 503 while the account may still be loaded."""
         found = self._verify(token)
         if found is None or not found.begins - _LEEWAY <= time.time() < found.ends:
             return None
@@ -181,11 +190,17 @@ class Accounts:
         if home is None:
             return False
         at = home.store.get(Key("serviceaccounts", home.cluster, account.namespace, account.name))
-        if at is None or orjson.loads(at.value)["metadata"].get("uid") != account.uid:
+        if at is None:
+            home.absent()
+            return False
+        if orjson.loads(at.value)["metadata"].get("uid") != account.uid:
             return False
         for bound in account.bound:
             obj = bound_object(home, bound.kind, account.namespace, bound.name)
-            if obj is None or (bound.uid and obj["metadata"].get("uid") != bound.uid):
+            if obj is None:
+                home.absent()
+                return False
+            if bound.uid and obj["metadata"].get("uid") != bound.uid:
                 return False
             if found.legacy and not _holds(obj, found.legacy):
                 return False

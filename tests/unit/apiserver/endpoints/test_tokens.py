@@ -212,3 +212,15 @@ def test_openapi_has_the_subresource(accounts: Any, run: Any) -> None:
     request = operation["requestBody"]["content"]["*/*"]["schema"]["$ref"].rpartition("/")[2]
     assert request == "io.k8s.api.authentication.v1.TokenRequest"
     assert "spec" in document["components"]["schemas"][request]["properties"]
+
+
+def test_while_the_fleet_is_loaded_nobody_is_told_that_the_account_is_gone(accounts: Any, run: Any) -> None:
+    gone, there = run(token(accounts)), run(token(accounts, SHOP))
+    robot = accounts.manifest("v1 ServiceAccount", "robot", "default")
+    accounts.delete(robot)
+    accounts.put_fleet(loaded=False)
+    reply = run(accounts.call("GET", "/api/v1/configmaps", user=gone))
+    assert (reply.status, reply.headers["retry-after"]) == (503, "1")
+    assert run(accounts.call("GET", "/api/v1/configmaps", user=there)).status == 200
+    accounts.put_fleet(loaded=True)
+    assert run(accounts.call("GET", "/api/v1/configmaps", user=gone)).status == 401
