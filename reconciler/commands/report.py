@@ -11,7 +11,7 @@ _EVERY = 0.2
 
 
 class Report:
-    """Events: `progress` (done), `loaded` (workspaces, held, commit, seconds), `held` (problems), `mended`, `trouble`."""
+    """Events: `progress` (done), `loaded` (workspaces, held, commit, seconds), `held`, `mended`, `trouble` (text)."""
 
     def __init__(self) -> None:
         self._last = 0.0
