@@ -25,6 +25,9 @@ RUNTIME_KINDS = frozenset({"events", "leases.coordination.k8s.io"})
 COMPUTED_STATUS = frozenset({"workspaces.tenancy.kcp.io", "apibindings.apis.kcp.io", "apiexports.apis.kcp.io"})
 """By store name: kinds whose status follows from commits alone. Nothing would put right what a client wrote there."""
 
+FROM_COMMITS = COMPUTED_STATUS | {"logicalclusters.core.kcp.io"}
+"""By store name: kinds that come into effect with a commit alone. One that was only stored would do nothing."""
+
 
 def is_runtime(kind: ServedKind) -> bool:
     return kind.storage in RUNTIME_KINDS
@@ -44,8 +47,9 @@ def stored(kind: ServedKind, record: WorkspaceRecord) -> Admit:
     """The Admit of a workspace whose writes are Store."""
 
     def admit(verb: str, name: str, live: Object | None) -> None:  # noqa: ARG001
-        if live is not None and _is_gits(live) and not is_runtime(kind):
-            raise refusal(kind, record, name, live)
+        gits = kind.storage in FROM_COMMITS or (live is not None and _is_gits(live))
+        if gits and not is_runtime(kind):
+            raise refusal(kind, record, name, live, "this object is")
 
     return admit
 
@@ -60,9 +64,10 @@ POLICIES: dict[str, Callable[[ServedKind, WorkspaceRecord], Admit]] = {"ReadOnly
 """By the mode of a workspace: its type's `spec.writes`, else that of treeplane.yaml."""
 
 
-def refusal(kind: ServedKind, record: WorkspaceRecord, name: str, live: Object | None) -> StatusError:
+def refusal(
+    kind: ServedKind, record: WorkspaceRecord, name: str, live: Object | None, what: str = "this fleet is"
+) -> StatusError:
     """403 that names the file to edit, or the directory for what does not exist yet."""
-    what = "this object is" if record.writes == "Store" else "this fleet is"
     why = f"{what} changed in git, not here: {_advice(record, live)}"
     return forbidden(kind.resource, kind.group, name, why)
 

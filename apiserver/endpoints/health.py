@@ -10,10 +10,33 @@ from apiserver.endpoints.realms import Realms, fleet
 _CHECKS = ("ping", "log", "etcd")
 """The names that kube-apiserver gives them: clients ask for single ones."""
 
+_HOOKS = (
+    "start-apiserver-admission-initializer",
+    "generic-apiserver-start-informers",
+    "start-apiextensions-informers",
+    "start-apiextensions-controllers",
+    "crd-informer-synced",
+    "start-system-namespaces-controller",
+    "start-cluster-authentication-info-controller",
+    "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles",
+    "scheduling/bootstrap-system-priority-classes",
+    "bootstrap-controller",
+    "start-kube-aggregator-informers",
+    "apiservice-status-local-available-controller",
+    "apiservice-status-remote-available-controller",
+    "apiservice-registration-controller",
+    "kube-apiserver-autoregistration",
+    "apiservice-openapi-controller",
+)
+_WHOLE = (*(f"poststarthook/{hook}" for hook in _HOOKS), "autoregister-completion")
+"""What a cluster with all of Kubernetes' kinds has besides; here it is done once the workspace is served."""
 
-async def health(exchange: Exchange, place: Place, realms: Realms) -> None:
-    """500 while the fleet is not loaded (readyz only). Raises NoSuchPath for a check that does not exist."""
-    checks = [*_CHECKS, *(["informer-sync"] if place.resource == "readyz" else [])]
+
+async def health(exchange: Exchange, place: Place, realms: Realms, *, whole: bool = False) -> None:
+    """500 while the fleet is not loaded (readyz only). Raises NoSuchPath for a check that does not exist. `whole`: of a
+    cluster with all of Kubernetes' kinds."""
+    checks = [*_CHECKS, *(["informer-sync"] if place.resource == "readyz" else []), *(_WHOLE if whole else ())]
     if place.name and place.name not in checks:
         raise NoSuchPath
     loaded = place.resource != "readyz" or fleet(realms.main).loaded

@@ -39,6 +39,7 @@ from apiserver.endpoints.version import server_version
 from apiserver.endpoints.watch import watch
 from apiserver.endpoints.writes import Writes
 from apiserver.model.errors import StatusError, method_not_allowed, no_such_resource
+from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.served import ServedKind
 from apiserver.settings import ServerSettings
 from apiserver.storage.protocol import Store
@@ -182,7 +183,8 @@ class KubernetesAPI:
             raise method_not_allowed()
         match place.route:
             case Route.HEALTH:
-                await health(exchange, place, self._realms)
+                whole = world.record is not None and world.record.builtins == KUBERNETES
+                await health(exchange, place, self._realms, whole=whole)
             case Route.SERVER_VERSION:
                 await server_version(exchange)
             case Route.ISSUER | Route.JWKS:

@@ -98,7 +98,7 @@ def parse(path: str) -> Place:
             return _resource(Place(scope, world, rest, Route.VERSION, group, version), below)
         case ["openapi", "v3", *key]:
             return Place(scope, world, rest, Route.OPENAPI_DOCUMENT, name="/".join(key))
-        case [check, *below] if check in HEALTH and len(below) < 2:
+        case [check, *below] if check in HEALTH:
             return Place(scope, world, rest, Route.HEALTH, resource=check, name="/".join(below))
     return Place(scope, world, rest, Route.NOWHERE)
 

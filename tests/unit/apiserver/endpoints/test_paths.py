@@ -61,7 +61,7 @@ def test_resources(path: str, expected: tuple[str, ...]) -> None:
         ("/readyz/ping", Route.HEALTH, "ping"),
         ("/metrics", Route.METRICS, ""),
         ("/nope", Route.NOWHERE, ""),
-        ("/readyz/a/b", Route.NOWHERE, ""),
+        ("/readyz/poststarthook/a/b", Route.HEALTH, "poststarthook/a/b"),
         ("/api/v1/namespaces//pods", Route.NOWHERE, ""),
         ("/clusters/a/clusters/b/api", Route.NOWHERE, ""),
     ],

@@ -104,3 +104,17 @@ def test_an_autoscaler_is_one_object_in_two_versions(lab: Any, run: Any) -> None
     new = run(lab.get(f"{path.format('v2')}/h")).json
     assert [m["resource"]["name"] for m in new["spec"]["metrics"]] == ["cpu", "memory"]
     assert not [a for a in new["metadata"]["annotations"] if a.startswith("autoscaling.alpha")]
+
+
+def test_what_comes_with_commits_alone_is_refused(lab: Any, run: Any) -> None:
+    sent = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"name": "mine"}}
+    refused = run(lab.call("POST", "/clusters/root:lab/apis/tenancy.kcp.io/v1alpha1/workspaces", sent))
+    assert refused.status == 403
+    assert "add a manifest to workspaces/root/lab" in refused.message
+
+
+def test_health_has_kube_apiservers_checks(lab: Any, run: Any) -> None:
+    hook = "poststarthook/scheduling/bootstrap-system-priority-classes"
+    assert f"[+]{hook} ok\n" in run(lab.get("/clusters/root:lab/readyz?verbose")).body.decode()
+    assert run(lab.get(f"/clusters/root:lab/readyz/{hook}")).body == b"ok"
+    assert run(lab.get(f"/clusters/root:shop/readyz/{hook}")).status == 404
