@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import json
 import re
+import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -205,3 +207,34 @@ def test_a_pod_gets_its_accounts_token(served: Plane) -> None:
     )
     assert kubectl(served, *get) == "default /var/run/secrets/kubernetes.io/serviceaccount"
     kubectl(served, "delete", "pod", "p", "--wait=false")
+
+
+def test_in_an_embedded_target_too(served: Plane) -> None:
+    url = "/targets/root:infra:locations:eu-west"
+    path = f"{url}/api/v1/namespaces/default/serviceaccounts"
+    served.request("POST", path, {"metadata": {"name": "robot"}})
+    token = served.request("POST", f"{path}/robot/token", {"spec": {}}).body["status"]["token"]
+    base = ("--server", f"https://127.0.0.1:{served.port}{url}")
+    user = json.loads(served.kubectl("auth", "whoami", "-o", "json", *base, token=token))["status"]["userInfo"]
+    assert user["username"] == "system:serviceaccount:default:robot"
+    elsewhere = f"/clusters/{LAB}/api/v1/namespaces/default/configmaps"
+    with pytest.raises(PlaneError, match="system:anonymous"):
+        served.kubectl("get", "--raw", elsewhere, *base[:1], f"https://127.0.0.1:{served.port}", token=token)
+
+
+def test_anonymous_requests_are_let_in_where_that_is_on(tmp_path: Path) -> None:
+    fleet = Path(copytree(EXAMPLE, tmp_path / "fleet"))
+    with Plane(fleet, tmp_path / "server" / "data", "--workers", "1", "--anonymous-auth") as server:
+        tls = ssl.create_default_context(cafile=server.data / "keys" / "ca.crt")
+
+        def ask(path: str) -> tuple[int, str]:
+            connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=tls, timeout=30)
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            found = answer.status, answer.read().decode()
+            connection.close()
+            return found
+
+        assert ask("/clusters/root/healthz") == (200, "ok")
+        status, text = ask("/clusters/root/api/v1/configmaps")
+        assert (status, 'User \\"system:anonymous\\" cannot list' in text) == (403, True)
