@@ -1,9 +1,10 @@
 """The watch hub: follows a store's log once per process and hands each change to the watchers it concerns.
 
-One per store. Watchers are indexed by (resource, cluster), so a change costs what its own watchers cost; an event is
-encoded once per form and shared, and what one turn of the event loop brings a watcher goes out in one write. A watcher
-buffers while its connection is busy and is dropped when it lags too far: it comes back with the last revision it saw
-and loses nothing. Everything here runs in the event loop's thread, except the store's bell.
+One per store. Watchers are indexed by (resource, cluster), so a change costs what its own watchers cost; those that ask
+for the same are a cohort, for which an event is judged and encoded once. What one turn of the event loop brings a
+watcher goes out in one write. A watcher buffers while its connection is busy and is dropped when it lags too far: it
+comes back with the last revision it saw and loses nothing. Everything here runs in the event loop's thread, except the
+store's bell.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Any
 
-from apiserver.endpoints.watcher import Event, Watcher
+from apiserver.endpoints.watcher import Cohort, Event, Watcher
 from apiserver.model.failures import described
 from apiserver.storage.protocol import Change, Compacted, Store
 
 log = logging.getLogger(__name__)
 
-CHUNK = 1000
+CHUNK = 250
 """Log entries dispatched in one go of the event loop."""
 BOOKMARK_SECONDS = 50.0
 
@@ -30,7 +32,8 @@ class Hub:
         self.store = store
         self.position = 0
         """Everything up to this revision has been handed out."""
-        self._watchers: dict[tuple[str, str | None], set[Watcher]] = {}
+        self._cohorts: dict[tuple[str, str | None], dict[tuple[Any, ...], Cohort]] = {}
+        self._news: list[Cohort] = []
         self._ready: list[Watcher] = []
         self._count = 0
         self._rung = False
@@ -54,26 +57,30 @@ class Hub:
             return False
         watcher.seen = seen
         watcher.join(self._ready)
-        self._watchers.setdefault((watcher.interest.resource, watcher.interest.cluster), set()).add(watcher)
+        cohorts = self._cohorts.setdefault((watcher.interest.resource, watcher.interest.cluster), {})
+        cohorts.setdefault(watcher.same, Cohort()).members.add(watcher)
         self._count += 1
         return True
 
     def leave(self, watcher: Watcher) -> None:
         """Removes a watcher; one that never joined is no error."""
         key = (watcher.interest.resource, watcher.interest.cluster)
-        group = self._watchers.get(key)
-        if group is None or watcher not in group:
+        cohorts = self._cohorts.get(key, {})
+        cohort = cohorts.get(watcher.same)
+        if cohort is None or watcher not in cohort.members:
             return
-        group.remove(watcher)
+        cohort.members.remove(watcher)
         self._count -= 1
-        if not group:
-            del self._watchers[key]
+        if not cohort.members:
+            del cohorts[watcher.same]
+            if not cohorts:
+                del self._cohorts[key]
         if self._count == 0:
             self._stop()
 
     def close(self) -> None:
         """Ends every watch, for a store that goes away."""
-        for watcher in [w for group in self._watchers.values() for w in group]:
+        for watcher in self._all():
             watcher.close()
             self.leave(watcher)
 
@@ -122,28 +129,38 @@ class Hub:
 
     def _dispatch(self, change: Change) -> None:
         resource, cluster = change.key.resource, change.key.cluster
-        here, everywhere = self._watchers.get((resource, cluster)), self._watchers.get((resource, None))
+        here, everywhere = self._cohorts.get((resource, cluster)), self._cohorts.get((resource, None))
         if here is None and everywhere is None:
             return
         event = Event(change)
-        for group in (here, everywhere):
-            for watcher in group or ():
+        for cohorts in (here, everywhere):
+            for cohort in (cohorts or {}).values():
                 try:
-                    watcher.offer(event)
+                    if cohort.offer(event):
+                        self._news.append(cohort)
                 except Exception as error:  # one watch must not stop the others
-                    log.error("a watch of %s failed\n%s", resource, described(error))
-                    watcher.close()
+                    log.error("watches of %s failed\n%s", resource, described(error))
+                    cohort.close()
 
     def _deliver(self) -> None:
         """One write for each watcher that got something."""
+        for cohort in self._news:
+            try:
+                cohort.deliver()
+            except Exception as error:
+                log.error("watches failed\n%s", described(error))
+                cohort.close()
+        self._news.clear()
         for watcher in self._ready:
             watcher.deliver()
         self._ready.clear()
 
+    def _all(self) -> list[Watcher]:
+        return [w for cohorts in self._cohorts.values() for cohort in cohorts.values() for w in cohort.members]
+
     def _bookmark(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(BOOKMARK_SECONDS, self._bookmark)
-        for group in self._watchers.values():
-            for watcher in group:
-                if watcher.bookmarks:
-                    watcher.bookmark(self.position)
+        for watcher in self._all():
+            if watcher.bookmarks:
+                watcher.bookmark(self.position)
         self._deliver()

@@ -45,7 +45,7 @@ async def watch(asking: Asking) -> None:
     if options.revision and options.revision > current:
         raise too_new(options.revision, current)
     interest = Interest(asking.kind.storage, asking.world.cluster, asking.namespace)
-    watcher = Watcher(interest, selection, form, options.bookmarks)
+    watcher = Watcher(interest, selection, form, options.bookmarks, (options.labels, options.fields))
     await exchange.start(200, _HEADERS)
     watcher.write = exchange.writer()
     if options.initial is False:

@@ -101,13 +101,19 @@ class Watcher:
         "interest",
         "joined",
         "on_drop",
+        "same",
         "seen",
         "selection",
         "write",
     )
 
-    def __init__(self, interest: Interest, selection: Selection, form: Form, bookmarks: bool) -> None:
+    def __init__(
+        self, interest: Interest, selection: Selection, form: Form, bookmarks: bool, same: tuple[Any, ...] = ()
+    ) -> None:
+        """`same`: what tells `selection` from others of the interest; () if nothing else is selected."""
         self.interest = interest
+        self.same = (interest.namespace, *same, *form.key)
+        """Watchers of one resource and cluster that agree in this are sent the same bytes."""
         self.selection = selection
         self.form = form
         self.bookmarks = bookmarks
@@ -126,7 +132,7 @@ class Watcher:
         self._waiter: asyncio.Future[None] | None = None
 
     def offer(self, event: Event) -> None:
-        """Takes the event if it concerns this watch and is news to it."""
+        """While it catches up: takes the event if it concerns this watch and is news to it."""
         if self.closed or event.change.revision <= self.seen:
             return
         namespace = self.interest.namespace
@@ -150,6 +156,14 @@ class Watcher:
                 self._ready.append(self)
         else:
             self._wake()
+
+    def send(self, data: bytes) -> None:
+        """`put`, at once where nothing is under way."""
+        if self.write is not None and not self._lines and self._waiter is not None and not self._waiter.done():
+            self.first = False
+            if self.write(data):
+                return
+        self.put(data)
 
     def join(self, ready: list[Watcher]) -> None:
         """From now on the hub feeds it. `ready`: where it puts itself to have `deliver` called."""
@@ -194,3 +208,46 @@ class Watcher:
         self._lines.clear()
         self._bytes = 0
         return data
+
+
+class Cohort:
+    """Joined watchers that are sent the same bytes: what a change is to them is decided and written out once."""
+
+    __slots__ = ("_news", "members")
+
+    def __init__(self) -> None:
+        self.members: set[Watcher] = set()
+        self._news: list[tuple[Event, str]] = []
+
+    def offer(self, event: Event) -> bool:
+        """Keeps the event for `deliver` if it concerns them; True if it is the first one kept."""
+        some = next(iter(self.members))
+        namespace = some.interest.namespace
+        if namespace is not None and event.change.key.namespace != namespace:
+            return False
+        kind = transition(event, some.selection, some.form)
+        if kind is None:
+            return False
+        self._news.append((event, kind))
+        return len(self._news) == 1
+
+    def deliver(self) -> None:
+        """Hands what was kept to each: as one piece, but to whoever has seen part of it, or nothing of a table yet."""
+        news, self._news = self._news, []
+        if not self.members:
+            return
+        form, begin = next(iter(self.members)).form, news[0][0].change.revision
+        piece = b"".join([event.encoded(kind, form, False) for event, kind in news])
+        for watcher in list(self.members):
+            if watcher.closed:
+                continue
+            if watcher.seen < begin and not (form.has_head and watcher.first):
+                watcher.send(piece)
+                continue
+            for event, kind in news:
+                if event.change.revision > watcher.seen and not watcher.closed:
+                    watcher.put(event.encoded(kind, form, watcher.first))
+
+    def close(self) -> None:
+        for watcher in self.members:
+            watcher.close()
