@@ -1,7 +1,8 @@
 """What a workspace with all of Kubernetes' kinds starts with, as a kube-apiserver makes it when it first starts.
 
-Rendered at load like other computed objects. From then on they are ordinary objects: clients may change them, and what
-is named here is put back when the workspace is next judged whole, as a kube-apiserver does when it restarts.
+Rendered at load like other computed objects. From then on they are runtime objects like those of clients, who may
+change them; what is named here is put back when the workspace is next judged whole, as a kube-apiserver does when it
+restarts.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from apiserver.auth import bootstrap as rbac
 from apiserver.model.conditions import condition
+from apiserver.model.marks import ORIGIN, RUNTIME
 from apiserver.registry import servicenetwork as net
 
 Object = dict[str, Any]
@@ -62,7 +64,9 @@ def _object(api_version: str, kind: str, name: str, namespace: str = "", **conte
     metadata: Object = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
-    metadata.update({f: content.pop(f) for f in ("labels", "annotations") if f in content})
+    if "labels" in content:
+        metadata["labels"] = content.pop("labels")
+    metadata["annotations"] = {ORIGIN: RUNTIME}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
 
 
@@ -155,7 +159,7 @@ def _services(groups: dict[str, list[str]], at: str) -> Iterator[Object]:
 def _rbac() -> Iterator[Object]:
     """The roles that are in force everywhere, as objects; rules of aggregated ones come from their parts."""
     for manifest in (*rbac.CLUSTER_ROLES.values(), *rbac.CLUSTER_ROLE_BINDINGS):
-        made = {**manifest, "metadata": {**manifest["metadata"], "annotations": dict(_AUTOUPDATE)}}
+        made = {**manifest, "metadata": {**manifest["metadata"], "annotations": {**_AUTOUPDATE, ORIGIN: RUNTIME}}}
         if "aggregationRule" in made:
             made.pop("rules", None)
         yield made

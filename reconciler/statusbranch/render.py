@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,6 +18,7 @@ from apiserver.storage.protocol import Change, Store
 from reconciler.plan.computed import WORKSPACES
 from reconciler.statusbranch import format
 
+Object = dict[str, Any]
 Files = dict[str, bytes | None]
 """Path → content, or None: remove."""
 
@@ -111,7 +112,8 @@ class Rendering:
         if directory is None:
             return
         obj = orjson.loads(value) if value is not None else None
-        files[format.status_path(directory, key)] = format.status_file(obj) if obj else None
+        recorded = obj is not None and not _is_runtime(obj)
+        files[format.status_path(directory, key)] = format.status_file(obj) if recorded else None
 
     def _directory(self, cluster: str) -> str | None:
         if cluster not in self._directories:
@@ -142,3 +144,9 @@ def _whole(value: bytes) -> bytes:
 @lru_cache(maxsize=4096)
 def _summary(value: bytes) -> bytes:
     return format.dump(orjson.loads(value))
+
+
+def _is_runtime(obj: Object) -> bool:
+    """What no commit knows of has nothing on the status branch either: nobody would read it back."""
+    annotations = obj["metadata"].get("annotations") or {}
+    return marks.SOURCE_PATH not in annotations and annotations.get(marks.ORIGIN) == marks.RUNTIME

@@ -56,6 +56,16 @@ def test_a_status_that_goes_takes_its_file_along(store: Store, served: Any) -> N
     assert statuses(store, begin) == {DEPLOYMENT: None}
 
 
+def test_objects_that_no_commit_knows_are_no_files(store: Store, served: Any) -> None:
+    begin = store.revision()
+    origin = {"treeplane.dev/origin": "runtime"}
+    served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1}, annotations=origin)
+    assert statuses(store, begin) == {DEPLOYMENT: None}
+    adopted = {**origin, "treeplane.dev/source-path": "workspaces/root/web/a.yaml"}
+    served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1}, annotations=adopted)
+    assert b"replicas: 1" in (statuses(store, begin)[DEPLOYMENT] or b"")
+
+
 def test_secrets_and_computed_statuses_are_no_files(store: Store, served: Any) -> None:
     begin = store.revision()
     for resource in ("secrets", "events", "namespaces", "apibindings.apis.kcp.io"):
