@@ -112,8 +112,9 @@ class Rendering:
         if directory is None:
             return
         obj = orjson.loads(value) if value is not None else None
-        recorded = obj is not None and not _is_runtime(obj)
-        files[format.status_path(directory, key)] = format.status_file(obj) if recorded else None
+        if obj is not None and _is_runtime(obj):
+            obj = None
+        files[format.status_path(directory, key)] = format.status_file(obj) if obj else None
 
     def _directory(self, cluster: str) -> str | None:
         if cluster not in self._directories:
