@@ -87,12 +87,15 @@ class ObjectForm:
 
     def many(self, records: Sequence[Record], revision: int, token: str, remaining: int | None) -> bytes:
         kind = self.view.kind
-        return b'{"kind":"%b","apiVersion":"%b","metadata":%b,"items":[%b]}\n' % (
+        head = b'{"kind":"%b","apiVersion":"%b","metadata":%b,"items":[' % (
             kind.list_kind.encode(),
             kind.api_version.encode(),
             orjson.dumps(list_meta(revision, token, remaining)),
-            b",".join(self.view.items(records)),
         )
+        items = self.view.items(records) or [b""]
+        items[0] = head + items[0]
+        items[-1] += b"]}\n"
+        return b",".join(items)  # the only copy of a long list
 
     def event(self, kind: str, key: Key, value: bytes, revision: int, first: bool) -> bytes:  # noqa: ARG002
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), self.view.whole(key, value, revision))
