@@ -16,4 +16,7 @@ CLUSTER = "kcp.io/cluster"
 """Logical cluster name, on every object served."""
 PATH = "kcp.io/path"
 
+TARGET_KEY = "internal.workload.kcp.io/key"
+"""Label on a SyncTarget: the key by which everything else names it."""
+
 FIELD_MANAGER = "treeplane"

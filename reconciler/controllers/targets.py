@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from apiserver.model import marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
@@ -19,7 +20,7 @@ from apiserver.storage.protocol import Change
 from reconciler.controllers.runtime import Informer
 
 SYNC_TARGETS = "synctargets.workload.kcp.io"
-KEY_LABEL = "internal.workload.kcp.io/key"
+KEY_LABEL = marks.TARGET_KEY
 
 Object = dict[str, Any]
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import orjson
 
+from apiserver.model import marks
+from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
 from apiserver.registry.conversion import stored
@@ -19,6 +21,8 @@ from apiserver.registry.kinds import KindTable, ServedKind
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.plan import system
+
+SYNC_TARGETS = "synctargets.workload.kcp.io"
 
 FindLine = Callable[[Manifest, str], int]
 
@@ -73,6 +77,10 @@ class Renderer:
         storage = self.kinds.preferred(kind.group, kind.resource)
         if storage is not None and storage.version != kind.version:
             obj = stored(obj, storage)
+        if kind.storage == SYNC_TARGETS:
+            # It follows from the name, so it is there from the first read on, also after a recovery.
+            labels = obj["metadata"].get("labels") or {}
+            obj["metadata"]["labels"] = {**labels, marks.TARGET_KEY: sync_target_key(key.cluster, key.name)}
         return Declared(key, kind, obj, manifest), []
 
     def trusted(self, manifest: Manifest) -> Declared:
