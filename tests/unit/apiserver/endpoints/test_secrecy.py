@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apiserver.endpoints import reads
-from apiserver.endpoints.hub import Watcher
+from apiserver.endpoints.hub import Cohort
 
 VALUE, BEARER = "s3ntinel-of-a-secret", "s3ntinel-of-a-token"
 ENCODED = base64.b64encode(VALUE.encode()).decode()
@@ -114,7 +114,7 @@ def test_a_watch_that_breaks(api: Any, run: Any, leaks: Any, monkeypatch: pytest
         watch = api.watch(f"{SECRETS}?watch=true&resourceVersion={api.target.revision()}")
         await api.call("POST", SECRETS, secret())
         first = await watch.next()
-        monkeypatch.setattr(Watcher, "offer", broken)
+        monkeypatch.setattr(Cohort, "offer", broken)
         await api.call("POST", SECRETS, secret(metadata={"name": "t"}))
         assert await watch.next() is None
         await watch.leave()
