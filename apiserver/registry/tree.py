@@ -6,7 +6,7 @@ rather than in a process, since a million of them would not fit and a point read
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -42,7 +42,7 @@ class WorkspaceRecord:
     builtins: str = ""
 
     def encode(self) -> bytes:
-        return bytes(memoryview(orjson.dumps(asdict(self))))
+        return bytes(memoryview(orjson.dumps(self)))
 
     @staticmethod
     def decode(value: bytes) -> WorkspaceRecord:
@@ -69,7 +69,7 @@ class FleetRecord:
     claims: dict[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        return orjson.dumps(asdict(self))
+        return orjson.dumps(self)
 
     @staticmethod
     def decode(value: bytes) -> FleetRecord:

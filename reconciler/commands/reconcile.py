@@ -30,7 +30,6 @@ from reconciler.commands.targets import Kubeconfigs
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.follower import Follower
 from reconciler.controllers.housekeeping import housekeeping
-from reconciler.controllers.runtime import Informer
 from reconciler.controllers.served import started_with
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.tokensecrets import token_secrets
@@ -106,18 +105,18 @@ class Reconciler:
         if not self._first_load(store, loader, heads, recorded):
             return
         writer.start()
-        informer = Informer(store)
         keys = ensure_keys(settings.keys_dir)
         standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
-        standins.load(informer)
         loops = self._cluster_loops(store)
         tokens = token_secrets(store, Signer(keys), keys.ca.read_text(), lambda cluster: cluster)
         keeping = housekeeping(store, Catalog(store).kinds)
-        informer.start(store.revision())
+        for follower in (keeping, loops, tokens):
+            follower.busy = writer.loading.is_set
         keeping.start()
         loops.start()
         tokens.start()
         syncing = self._syncing(store, writer)
+        standins.load(syncing.informer)
         syncing.start()
         watcher = HeadWatcher(settings.source, self._ring)
         stop_listening = listen_push(settings.data_dir, self._wake.set)
@@ -132,7 +131,6 @@ class Reconciler:
             tokens.stop()
             loops.stop()
             keeping.stop()
-            informer.stop()
             standins.stop()
             writer.stop()
 
@@ -277,6 +275,9 @@ def _sync_settings(settings: ReconcileSettings) -> SyncSettings:
 def main() -> None:
     """Settings come as JSON in the environment variable TREEPLANE_RECONCILE."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", filename=None)
+    # Many threads that wait, one that works: it lets go of the interpreter at every read of git and of the store, and
+    # would wait five milliseconds each time for a loop that is catching up with the log.
+    sys.setswitchinterval(0.0005)
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
     settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)

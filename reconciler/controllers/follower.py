@@ -10,6 +10,7 @@ its own writes included.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
@@ -18,6 +19,8 @@ from apiserver.storage.protocol import Change, Compacted, Conflict, Record, Stor
 from reconciler.controllers.runtime import Loop, WorkQueue, log_failure
 
 _PAGE = 1000
+_PATIENCE = 30.0
+"""Seconds for which housekeeping gives way to a commit that is being loaded."""
 _TOGETHER = 256
 """Writes that are waited for at once."""
 _BELL = (-1, Key("~bell", "", "", ""))
@@ -71,6 +74,8 @@ class Follower:
         self._reached: int | None = None
         self._written: list[tuple[Item, Future[list[int]]]] = []
         self._ending = threading.Event()
+        self.busy: Callable[[], bool] = lambda: False
+        """Whether something more urgent is at work; the log is then read a little later, all at once."""
         self._leave: Callable[[], None] = lambda: None
         for number, part in enumerate(parts):
             part.desk = Desk(self._queue, number)
@@ -113,6 +118,9 @@ class Follower:
                 self._queue.retry(item)
 
     def _catch_up(self) -> None:
+        until = time.monotonic() + _PATIENCE
+        while self.busy() and time.monotonic() < until and not self._ending.wait(0.05):
+            pass
         if self._reached is None:
             self._load()
         while self._reached is not None and not self._ending.is_set():
