@@ -16,32 +16,9 @@ from typing import Any
 import orjson
 import yaml
 
+from apiserver.registry.generation import BUILTIN_GROUPS
+
 HERE = Path(__file__).parent
-GROUPS = frozenset(
-    {
-        "",
-        "admissionregistration.k8s.io",
-        "apiextensions.k8s.io",
-        "apiregistration.k8s.io",
-        "apps",
-        "authentication.k8s.io",
-        "authorization.k8s.io",
-        "autoscaling",
-        "batch",
-        "certificates.k8s.io",
-        "coordination.k8s.io",
-        "discovery.k8s.io",
-        "events.k8s.io",
-        "flowcontrol.apiserver.k8s.io",
-        "networking.k8s.io",
-        "node.k8s.io",
-        "policy",
-        "rbac.authorization.k8s.io",
-        "resource.k8s.io",
-        "scheduling.k8s.io",
-        "storage.k8s.io",
-    }
-)
 LEFT_OUT = frozenset({("", "bindings")})
 """Not served: binding a Pod to a Node is a scheduler's business."""
 SUBRESOURCES = frozenset({"approval", "finalize", "scale", "status", "token"})
@@ -57,7 +34,7 @@ def resources(facts: list[dict[str, Any]], kinds: dict[tuple[str, str, str], str
     found = []
     for fact in facts:
         group = fact.get("group", "")
-        if group not in GROUPS or (group, fact["resource"]) in LEFT_OUT:
+        if group not in BUILTIN_GROUPS or (group, fact["resource"]) in LEFT_OUT:
             continue
         found.append(
             {
