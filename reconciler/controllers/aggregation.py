@@ -12,29 +12,15 @@ from typing import Any
 
 from apiserver.model import selectors
 from apiserver.model.keys import Key
-from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change, Record, Store
-from reconciler.controllers.follower import Part
-from reconciler.controllers.served import Serves
+from reconciler.controllers.bycluster import ByCluster
 
 ROLES = "clusterroles.rbac.authorization.k8s.io"
 
 Object = dict[str, Any]
 
 
-class Aggregation(Part):
-    def __init__(self, store: Store, serves: Serves) -> None:
-        self._objects, self._serves = Objects(store), serves
-
-    def found(self, record: Record) -> None:
-        self._look(record.key)
-
-    def changed(self, change: Change) -> None:
-        self._look(change.key)
-
-    def _look(self, key: Key) -> None:
-        if key.resource == ROLES and self._serves(key.cluster):
-            self.desk.add(Key(ROLES, key.cluster, "", ""))
+class Aggregation(ByCluster):
+    resource = ROLES
 
     def handle(self, key: Key) -> Future[list[int]] | None:
         """Roles may be parts of parts: what one write makes stale, the change that it is brings back here."""

@@ -14,29 +14,15 @@ from typing import Any
 from apiserver.model import clock, conditions, marks
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
-from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change, Record, Store
-from reconciler.controllers.follower import Part
-from reconciler.controllers.served import Serves
+from reconciler.controllers.bycluster import ByCluster
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 Object = dict[str, Any]
 
 
-class Definitions(Part):
-    def __init__(self, store: Store, serves: Serves) -> None:
-        self._objects, self._serves = Objects(store), serves
-
-    def found(self, record: Record) -> None:
-        self._look(record.key)
-
-    def changed(self, change: Change) -> None:
-        self._look(change.key)
-
-    def _look(self, key: Key) -> None:
-        if key.resource == DEFINITIONS and self._serves(key.cluster):
-            self.desk.add(Key(DEFINITIONS, key.cluster, "", ""))
+class Definitions(ByCluster):
+    resource = DEFINITIONS
 
     def handle(self, key: Key) -> Future[list[int]] | None:
         listed = self._objects.list(DEFINITIONS, key.cluster)
