@@ -2,8 +2,9 @@
 
 A workspace's objects are declared in git; with `writes: ReadOnly` a request may store runtime state only: Events,
 Leases and statuses. With `writes: Store` every write is done and makes runtime objects, but for the objects that git
-declares: those stay git's, since the next commit would put them back. Dry runs and reviews are no writes. Whoever may
-not write learns that from the authorizer, before this names a file.
+declares: those stay git's, since the next commit would put them back. With `writes: Commit` a write becomes a commit
+(committing.py). Dry runs and reviews are no writes. Whoever may not write learns that from the authorizer, before this
+names a file.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ COMPUTED_STATUS = frozenset({"workspaces.tenancy.kcp.io", "apibindings.apis.kcp.
 
 FROM_COMMITS = COMPUTED_STATUS | {"logicalclusters.core.kcp.io"}
 """By store name: kinds that come into effect with a commit alone. One that was only stored would do nothing."""
+
+
+BY_DIRECTORY = frozenset({"workspaces.tenancy.kcp.io", "logicalclusters.core.kcp.io"})
+"""By store name: kinds whose objects are directories of the repository, or follow from them."""
 
 
 def is_runtime(kind: ServedKind) -> bool:
@@ -54,13 +59,33 @@ def stored(kind: ServedKind, record: WorkspaceRecord) -> Admit:
     return admit
 
 
+def committed(kind: ServedKind, record: WorkspaceRecord) -> Admit:
+    """The Admit of a workspace whose writes are Commit: what no commit of one object can bring about is refused."""
+
+    def admit(verb: str, name: str, live: Object | None) -> None:  # noqa: ARG001
+        annotations = (live["metadata"].get("annotations") or {}) if live is not None else {}
+        if annotations.get(marks.ORIGIN) == marks.SYSTEM or kind.storage in BY_DIRECTORY:
+            raise refusal(kind, record, name, live, "this object is")
+        path = annotations.get(marks.SOURCE_PATH, "")
+        if kind.storage == "secrets" and path and not path.startswith("keys/"):
+            raise refusal(kind, record, name, live, "what a Secret in git says is")
+
+    return admit
+
+
 def _is_gits(live: Object) -> bool:
     """Whether a file declares it, or Treeplane ships it."""
     annotations = live["metadata"].get("annotations") or {}
     return marks.SOURCE_PATH in annotations or annotations.get(marks.ORIGIN) == marks.SYSTEM
 
 
-POLICIES: dict[str, Callable[[ServedKind, WorkspaceRecord], Admit]] = {"ReadOnly": read_only, "Store": stored}
+COMMIT = "Commit"
+
+POLICIES: dict[str, Callable[[ServedKind, WorkspaceRecord], Admit]] = {
+    "ReadOnly": read_only,
+    "Store": stored,
+    COMMIT: committed,
+}
 """By the mode of a workspace: its type's `spec.writes`, else that of treeplane.yaml."""
 
 

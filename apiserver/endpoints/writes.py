@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import orjson
 
 from apiserver.admission import requester, serviceaccounts, unenforced
-from apiserver.admission.writes import POLICIES, check_status
+from apiserver.admission.committing import KEPT_FROM_GIT, SECRETS, CommitSink
+from apiserver.admission.writes import COMMIT, POLICIES, check_status
 from apiserver.auth.escalation import guard
 from apiserver.endpoints import bodies, bulk, reviews, scale
 from apiserver.endpoints.asking import Asking
@@ -33,6 +34,7 @@ from apiserver.model.errors import (
 )
 from apiserver.model.keys import Key
 from apiserver.registry import codec, deletion, rest
+from apiserver.registry.commits import Commits
 from apiserver.registry.rest_checks import strict_error
 from apiserver.registry.rest_options import (
     IGNORE,
@@ -50,6 +52,8 @@ Object = dict[str, Any]
 T = TypeVar("T")
 
 _THREADS = 16
+_WAITING = 128
+"""Threads for writes that wait for a commit: the more there are, the more go into one."""
 
 
 class Writes:
@@ -58,9 +62,12 @@ class Writes:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="write")
+        self._waiting = ThreadPoolExecutor(_WAITING, thread_name_prefix="commit")
+        self._commits = Commits(store)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._waiting):
+            threads.shutdown(wait=False, cancel_futures=True)
 
     async def serve(self, asking: Asking, verb: str) -> None:
         """Raises StatusError."""
@@ -89,27 +96,28 @@ class Writes:
             check_status(kind, asking.place.name)
         await getattr(self, f"_{verb}")(asking)
 
-    async def run(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+    async def run(self, at: Collection, work: Callable[[], T]) -> T:
+        threads = self._threads if at.sink is None else self._waiting
+        return await asyncio.get_running_loop().run_in_executor(threads, work)
 
     async def _create(self, asking: Asking) -> None:
         options = write_options(asking.exchange, "create")
         obj = await read(asking, options)
         requester.stamp(asking.kind, obj, asking.user.as_json())
-        at, namespace = collection(asking), namespace_of(asking)
-        outcome = await self.run(lambda: rest.create(at, namespace, obj, options))
+        at, namespace = collection(asking, self._commits), namespace_of(asking)
+        outcome = await self.run(at, lambda: rest.create(at, namespace, obj, options))
         await answer(asking, outcome)
 
     async def _update(self, asking: Asking) -> None:
         options = write_options(asking.exchange, "update")
-        place, namespace, at = asking.place, namespace_of(asking), collection(asking)
+        place, namespace, at = asking.place, namespace_of(asking), collection(asking, self._commits)
         if place.subresource == "scale":
             body, _ = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
-            made = await self.run(lambda: scale.update(at, namespace, place.name, lambda _: body, options))
+            made = await self.run(at, lambda: scale.update(at, namespace, place.name, lambda _: body, options))
             await asking.exchange.answer(200, orjson.dumps(made))
             return
         obj = await read(asking, options)
-        outcome = await self.run(lambda: rest.update(at, namespace, place.name, obj, options, place.subresource))
+        outcome = await self.run(at, lambda: rest.update(at, namespace, place.name, obj, options, place.subresource))
         await answer(asking, outcome)
 
     async def _patch(self, asking: Asking) -> None:
@@ -117,51 +125,59 @@ class Writes:
         media = bodies.media_type(exchange.header(b"content-type"))
         options = write_options(exchange, "patch", applies=media == bodies.APPLY)
         body = await exchange.body()
-        at, namespace = collection(asking), namespace_of(asking)
+        at, namespace = collection(asking, self._commits), namespace_of(asking)
         if media == bodies.APPLY and place.subresource != "scale":
             applied = bodies.read_apply(body)
-            outcome = await self.run(lambda: rest.apply(at, namespace, place.name, applied, options, place.subresource))
+            outcome = await self.run(
+                at, lambda: rest.apply(at, namespace, place.name, applied, options, place.subresource)
+            )
             await answer(asking, outcome)
             return
         change = patcher(asking.kind, media, body)
         if place.subresource == "scale":
-            made = await self.run(lambda: scale.update(at, namespace, place.name, change, options))
+            made = await self.run(at, lambda: scale.update(at, namespace, place.name, change, options))
             await exchange.answer(200, orjson.dumps(made))
             return
-        outcome = await self.run(lambda: rest.patch(at, namespace, place.name, change, options, place.subresource))
+        outcome = await self.run(at, lambda: rest.patch(at, namespace, place.name, change, options, place.subresource))
         await answer(asking, outcome)
 
     async def _delete(self, asking: Asking) -> None:
         options = await delete_options(asking.exchange)
-        at, namespace, name = collection(asking), namespace_of(asking), asking.place.name
-        outcome = await self.run(lambda: deletion.delete(at, namespace, name, options))
+        at, namespace, name = collection(asking, self._commits), namespace_of(asking), asking.place.name
+        outcome = await self.run(at, lambda: deletion.delete(at, namespace, name, options))
         await delete_answer(asking, outcome, options)
 
     async def _deletecollection(self, asking: Asking) -> None:
         options = await delete_options(asking.exchange)
-        at = collection(asking)
+        at = collection(asking, self._commits)
         namespace_of(asking)  # kube-apiserver knows no such path across namespaces
-        gone = await self.run(lambda: deletion.delete_many(at, bulk.matching(asking), options))
+        gone = await self.run(at, lambda: deletion.delete_many(at, bulk.matching(asking), options))
         asking.exchange.warnings += deletion.warnings(asking.kind, options)
         await asking.exchange.answer(200, bulk.as_list(asking.kind, gone, at.store.revision()))
 
 
-def collection(asking: Asking) -> Collection:
+def writes_of(asking: Asking) -> str:
+    """The mode of writes of the request's workspace; "" in other worlds."""
+    record = asking.world.record
+    return (record.writes or fleet(asking.world.realm).writes) if record is not None else ""
+
+
+def collection(asking: Asking, commits: Commits) -> Collection:
     """What a write is done to, with the write policy of its world."""
-    world = asking.world
+    world, store = asking.world, asking.world.realm.store
     cluster = world.cluster or ""
     kinds = world.realm.catalog.kinds(cluster)
     vet = guard(world.realm.authorizer, cluster, asking.user, asking.kind)
     complete: Complete = complete_nothing
     if asking.kind.storage == serviceaccounts.PODS:
-        complete = serviceaccounts.completed(world.realm.store, cluster, asking.place.namespace)
+        complete = serviceaccounts.completed(store, cluster, asking.place.namespace)
     if world.scope is Scope.TARGET or world.record is None:
-        return Collection(world.realm.store, asking.kind, kinds, cluster, complete=complete, vet=vet)
-    writes = world.record.writes or fleet(world.realm).writes
+        return Collection(store, asking.kind, kinds, cluster, complete=complete, vet=vet)
+    writes = writes_of(asking)
     if writes not in POLICIES:
         raise StatusError(501, "NotImplemented", f"writes are {writes} here, which is not supported yet")
     return Collection(
-        world.realm.store,
+        store,
         asking.kind,
         kinds,
         cluster,
@@ -170,6 +186,7 @@ def collection(asking: Asking) -> Collection:
         admit=POLICIES[writes](asking.kind, world.record),
         complete=complete,
         vet=vet,
+        sink=CommitSink(store, commits, world.record, asking.user.name) if writes == COMMIT else None,
     )
 
 
@@ -198,6 +215,8 @@ async def answer(asking: Asking, outcome: Outcome) -> None:
     exchange = asking.exchange
     exchange.warnings += outcome.warnings
     exchange.warnings += unenforced.warnings(asking.kind)
+    if asking.kind.storage == SECRETS and writes_of(asking) == COMMIT:
+        exchange.warnings.append(KEPT_FROM_GIT)
     media = negotiate(exchange.header(b"accept"), many=False)
     status = 201 if outcome.created else 200
     body = orjson.dumps(outcome.obj)

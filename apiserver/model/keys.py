@@ -36,6 +36,13 @@ class Internal:
     FLEET = "~fleet"
     """Key(FLEET, "", "", ""): what is being loaded and served."""
 
+    INTENT = "~intents"
+    """Key(INTENT, <logical cluster>, "", <digest of the object's key>): a write that waits for its commit; while it is
+    there, nobody else's write of that object is taken. See registry/intents.py."""
+
+    ANSWER = "~answers"
+    """Key(ANSWER, "", "", <intent's id>): what became of an intent. Whoever asked takes it away."""
+
     NODE_PORTS = "~nodeports"
     """Key(NODE_PORTS, <logical cluster>, "", <port>): [namespace, name] of the Service that holds the port."""
 

@@ -8,8 +8,7 @@ definition's cleanup are their controllers'. Nothing here looks at any object bu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 
 from apiserver.model.errors import StatusError, conflict, forbidden, not_found
 from apiserver.model.keys import Key
@@ -19,7 +18,8 @@ from apiserver.registry.marking import decided, is_namespace
 from apiserver.registry.rest import CRDS
 from apiserver.registry.rest_options import Collection, DeleteOptions, Object, Outcome
 from apiserver.registry.served import ServedKind
-from apiserver.storage.protocol import Conflict, Delete, Op, Put, Record
+from apiserver.registry.sinks import Write, Written
+from apiserver.storage.protocol import Conflict, Op, Record
 
 _ATTEMPTS = 20
 _PROTECTED = frozenset({"default", "kube-system", "kube-public"})
@@ -51,7 +51,7 @@ def delete(at: Collection, namespace: str, name: str, options: DeleteOptions) ->
 def delete_many(at: Collection, keys: Sequence[Key], options: DeleteOptions) -> list[Object]:
     """Several at once, as each of them was answered; what went meanwhile is left out. Raises StatusError as `delete`
     does: then some are deleted."""
-    pending: list[tuple[Key, Outcome, Future[list[int]] | None]] = []
+    pending: list[tuple[Key, Outcome, Callable[[], Written] | None]] = []
     for record in at.store.get_many(keys):
         if record is None:
             continue
@@ -59,13 +59,13 @@ def delete_many(at: Collection, keys: Sequence[Key], options: DeleteOptions) -> 
         if not options.dry_run:
             at.admit("delete", record.key.name, live)
         _check(at.kind, live, options)
-        outcome, op = _planned(at, record, live, options)
-        pending.append((record.key, outcome, at.store.write(op) if op is not None else None))
+        outcome, write = _planned(at, record, live, options)
+        pending.append((record.key, outcome, at.begin(write) if write is not None else None))
     found = []
-    for key, outcome, future in pending:
+    for key, outcome, wait in pending:
         try:
-            if future is not None:
-                _written(outcome, future.result())
+            if wait is not None:
+                _told(outcome, wait())
             found.append(outcome.obj)
         except Conflict:
             found += _again(at, key, options)
@@ -93,37 +93,37 @@ def operation(kind: ServedKind, record: Record, options: DeleteOptions) -> Op | 
     version.
     """
     live = codec.decode(record.value, record.revision)
-    marked = decided(kind, live, options)
+    write = _marking(record, live, decided(kind, live, options))
+    return write.op() if write is not None else None
+
+
+def _marking(record: Record, live: Object, marked: Object | None) -> Write | None:
+    """The write of what `decided` said; None where the object waits already."""
     if marked is None:
-        return Delete(record.key, record.revision)
+        return Write(record.key, record, None)
     if marked == live:
         return None
-    return Put(record.key, codec.encode(marked), record.revision, record.stamp)
+    return Write(record.key, record, codec.encode(marked), aside=True, stamp=record.stamp)
 
 
 def _delete(at: Collection, record: Record, live: Object, options: DeleteOptions) -> Outcome:
-    outcome, op = _planned(at, record, live, options)
-    if op is not None:
-        _written(outcome, at.store.write(op).result())
+    outcome, write = _planned(at, record, live, options)
+    if write is not None:
+        _told(outcome, at.begin(write)())
     return outcome
 
 
-def _planned(at: Collection, record: Record, live: Object, options: DeleteOptions) -> tuple[Outcome, Op | None]:
+def _planned(at: Collection, record: Record, live: Object, options: DeleteOptions) -> tuple[Outcome, Write | None]:
     """What is answered and what is written. `live` is as it is stored: in whichever version, metadata are the same."""
-    told = warnings(at.kind, options)
     marked = decided(at.kind, live, options)
-    op: Op | None = None
-    if marked is None:
-        op = Delete(record.key, record.revision)
-    elif marked != live:
-        op = Put(record.key, codec.encode(marked), record.revision, record.stamp)
+    write = None if options.dry_run else _marking(record, live, marked)
     shown = convert(live if marked is None else marked, at.kind)
-    return Outcome(shown, removed=marked is None, warnings=told), None if options.dry_run else op
+    return Outcome(shown, removed=marked is None, warnings=warnings(at.kind, options)), write
 
 
-def _written(outcome: Outcome, revisions: list[int]) -> None:
+def _told(outcome: Outcome, written: Written) -> None:
     if not outcome.removed:
-        outcome.obj["metadata"]["resourceVersion"] = str(revisions[0])
+        outcome.obj["metadata"]["resourceVersion"] = str(written.revision)
 
 
 def _check(kind: ServedKind, live: Object, options: DeleteOptions) -> None:

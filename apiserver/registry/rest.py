@@ -28,9 +28,10 @@ from apiserver.registry import rest_checks as checks
 from apiserver.registry.conversion import completed, convert, stored
 from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOptions
 from apiserver.registry.served import ServedKind
+from apiserver.registry.sinks import Write, Written
 from apiserver.schema import ownership
 from apiserver.schema.defaults import copy_json
-from apiserver.storage.protocol import NEVER, Conflict, Delete, Op, Put
+from apiserver.storage.protocol import Conflict, Op
 
 _ATTEMPTS = 20
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
@@ -83,6 +84,9 @@ _SETTLE = {
 }
 """What is done to the object that a subresource's write brings; to others strategy.prepare_update."""
 
+_ASIDE = frozenset(_SETTLE)
+"""Subresources that change nothing which a manifest says."""
+
 Change = Callable[[Object], Object]
 """Makes the new object of a copy of the live one (with metadata.resourceVersion). Raises StatusError."""
 
@@ -99,14 +103,17 @@ def create(at: Collection, namespace: str, obj: Object, options: WriteOptions) -
         if generated:
             made["metadata"]["name"] = _generated(str(metadata["generateName"]))
         try:
-            return _create(at, namespace, made, options)
+            return _create(at, namespace, made, options, sent=obj)
         except StatusError as error:
             if not (generated and error.reason == "AlreadyExists") or attempt == 7:
                 raise
     raise AssertionError("unreachable")
 
 
-def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, *, applied: bool = False) -> Outcome:
+def _create(
+    at: Collection, namespace: str, obj: Object, options: WriteOptions, *, sent: Object, applied: bool = False
+) -> Outcome:
+    """`sent`: as the client sent it; `applied`: what an apply made of that, field ownership included."""
     kind = at.kind
     name = str(obj["metadata"].get("name") or "")
     if not options.dry_run:
@@ -137,10 +144,10 @@ def _create(at: Collection, namespace: str, obj: Object, options: WriteOptions, 
         if options.dry_run:
             return Outcome(made, created=True, warnings=warnings)
         try:
-            [revision, *_] = at.store.write(Put(key, _stored(at, made), NEVER), *also).result()
+            written = at.begin(Write(key, None, _stored(at, made), also, sent))()
         except Conflict:
             continue
-        return Outcome(_at_revision(made, revision), created=True, warnings=warnings)
+        return Outcome(_as_written(kind, made, written), created=True, warnings=warnings)
     raise already_exists(kind.resource, kind.group, name)
 
 
@@ -215,7 +222,7 @@ def apply(
                 raise not_found(kind.resource, kind.group, name)
             made = ownership.apply(None, applied, kind.schema, how)
             try:
-                return _create(at, namespace, made, options, applied=True)
+                return _create(at, namespace, made, options, sent=applied, applied=True)
             except StatusError as error:
                 if error.reason != "AlreadyExists":
                     raise
@@ -269,12 +276,12 @@ def _replace(at: Collection, key: Key, change: Change, how: _How) -> Outcome:
         gone = checks.finished(new)
         if how.options.dry_run:
             return Outcome(new, removed=gone, warnings=outcome.warnings)
-        op = Delete(key, record.revision) if gone else Put(key, _stored(at, new), record.revision)
+        value = None if gone else _stored(at, new)
         try:
-            [revision, *_] = at.store.write(op, *also).result()
+            written = at.begin(Write(key, record, value, also, aside=how.subresource in _ASIDE))()
         except Conflict:
             continue
-        return Outcome(_at_revision(new, revision), removed=gone, warnings=outcome.warnings)
+        return Outcome(_as_written(kind, new, written), removed=gone, warnings=outcome.warnings)
     raise conflict(kind.resource, kind.group, key.name)
 
 
@@ -342,8 +349,11 @@ def _stored(at: Collection, obj: Object) -> bytes:
     return codec.encode(stored(obj, at.storage_kind))
 
 
-def _at_revision(obj: Object, revision: int) -> Object:
-    obj["metadata"]["resourceVersion"] = str(revision)
+def _as_written(kind: ServedKind, obj: Object, written: Written) -> Object:
+    """The object as it is stored now. `obj`: as it was to be."""
+    if written.value is not None:
+        return _live(kind, written.value, written.revision)
+    obj["metadata"]["resourceVersion"] = str(written.revision)
     return obj
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.served import ServedKind
+from apiserver.registry.sinks import Sink, StoreSink, Write, Written
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
@@ -83,7 +84,8 @@ class Collection:
     """One kind in one logical cluster: what a write is done to.
 
     `kinds`: all that is served there (storage versions, contents of namespaces). `marks`: annotations that every object
-    carries and no client removes. `origin`: annotations of an object created through the API.
+    carries and no client removes. `origin`: annotations of an object created through the API. `sink`: where writes go,
+    None: to the store.
     """
 
     store: Store
@@ -95,6 +97,11 @@ class Collection:
     admit: Admit = admit_all
     complete: Complete = complete_nothing
     vet: Vet = vet_nothing
+    sink: Sink | None = None
+
+    def begin(self, write: Write) -> Callable[[], Written]:
+        """As Sink.begin."""
+        return (self.sink or StoreSink(self.store)).begin(write)
 
     @property
     def storage_kind(self) -> ServedKind:

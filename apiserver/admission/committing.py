@@ -1,0 +1,110 @@
+"""`writes: Commit`: which of a workspace's writes become commits, and how they are asked for.
+
+Called by the endpoints, which give the write path this Sink. What is runtime state goes to the store as ever: objects
+of runtime kinds, what controllers and ServiceAccounts create, what stands in a namespace that git does not know,
+statuses, marks of a deletion. Everything else is put down as an intent, and is done when the reconciler has committed
+it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from apiserver.admission.writes import RUNTIME_KINDS
+from apiserver.model import marks
+from apiserver.model.errors import StatusError
+from apiserver.model.keys import Key
+from apiserver.registry.commits import WAIT, Commits
+from apiserver.registry.intents import Intent
+from apiserver.registry.sinks import StoreSink, Write, Written
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import Store
+
+Object = dict[str, Any]
+
+SECRETS = "secrets"
+KEPT_FROM_GIT = (
+    "this Secret is kept in keys/secrets/ of the server and not in git: back that directory up, "
+    "since nothing else can restore it"
+)
+"""What whoever writes a Secret is told."""
+
+OWN_RUNTIME_KINDS = RUNTIME_KINDS | {
+    "pods",
+    "endpoints",
+    "endpointslices.discovery.k8s.io",
+    "certificatesigningrequests.certificates.k8s.io",
+    "ipaddresses.networking.k8s.io",
+}
+"""By store name: kinds whose objects never pass through git."""
+
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+_NOT_GITS = frozenset(
+    {"managedFields", "generation", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"}
+)
+
+
+class CommitSink:
+    """Of one request. `author` is the user's name."""
+
+    __slots__ = ("_author", "_commits", "_record", "_store")
+
+    def __init__(self, store: Store, commits: Commits, record: WorkspaceRecord, author: str) -> None:
+        self._store, self._commits, self._record, self._author = store, commits, record, author
+
+    def begin(self, write: Write) -> Callable[[], Written]:
+        """As Sink.begin. Raises StatusError 503 while the workspace is held back: its branch cannot be built on."""
+        if not self._is_gits(write):
+            return StoreSink(self._store).begin(write)
+        if self._record.errors:
+            raise _held(self._record)
+        base = write.live.revision if write.live is not None else 0
+        return self._commits.begin(
+            Intent(write.key, self._author, write.value, base, write.sent, write.also, time.time() + WAIT)
+        )
+
+    def _is_gits(self, write: Write) -> bool:
+        if write.key.resource in OWN_RUNTIME_KINDS:
+            return False
+        if write.live is None:
+            return not self._created_at_runtime(write)
+        live = orjson.loads(write.live.value)
+        annotations = live["metadata"].get("annotations") or {}
+        if annotations.get(marks.ORIGIN) == marks.RUNTIME:
+            return False
+        if write.value is None:
+            return marks.SOURCE_PATH in annotations
+        if write.aside or live["metadata"].get("deletionTimestamp"):
+            return False
+        return _said(live) != _said(orjson.loads(write.value))
+
+    def _created_at_runtime(self, write: Write) -> bool:
+        """Whether a new object is runtime state for who makes it, for what it belongs to, or for where it stands."""
+        if self._author.startswith(_SERVICE_ACCOUNT):
+            return True
+        owners = ((write.sent or {}).get("metadata") or {}).get("ownerReferences") or ()
+        if any(isinstance(o, dict) and o.get("controller") for o in owners):
+            return True
+        if not write.key.namespace:
+            return False
+        namespace = self._store.get(Key("namespaces", write.key.cluster, "", write.key.namespace))
+        if namespace is None:
+            return False
+        annotations = orjson.loads(namespace.value)["metadata"].get("annotations") or {}
+        return annotations.get(marks.ORIGIN) == marks.RUNTIME
+
+
+def _said(obj: Object) -> Object:
+    """What a manifest could say of the object."""
+    metadata = {k: v for k, v in obj["metadata"].items() if k not in _NOT_GITS}
+    return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": metadata}
+
+
+def _held(record: WorkspaceRecord) -> StatusError:
+    errors = "; ".join(record.errors)
+    message = f"workspace {record.path} is held back and takes no writes until a commit mends it: {errors}"
+    return StatusError(503, "ServiceUnavailable", message)

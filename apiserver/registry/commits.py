@@ -1,0 +1,122 @@
+"""Asks for commits and waits for what becomes of them. One per API worker; the reconciler answers (intents.py).
+
+A worker that waits costs a thread and no work: one look at the answers it waits for whenever the store changes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+
+import orjson
+
+from apiserver.model.errors import StatusError
+from apiserver.registry.intents import Intent, answer_key, intent_key
+from apiserver.registry.sinks import Written
+from apiserver.storage.protocol import Conflict, Delete, Record, Store
+
+WAIT = 30.0
+"""Seconds until a commit has to be made."""
+_GRACE = 10.0
+"""Seconds more for an intent that was being served when its time was over."""
+
+
+class Commits:
+    """Methods are safe from every thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+        self._waiting: dict[str, Future[Record]] = {}
+        self._changed = threading.Condition()
+        self._subscribed = False
+
+    def begin(self, intent: Intent) -> Callable[[], Written]:
+        """As Sink.begin."""
+        answer: Future[Record] = Future()
+        with self._lock:
+            if not self._subscribed:
+                self._subscribed = True
+                self._store.subscribe(self._ring)
+            self._waiting[intent.id] = answer
+        stored = self._store.write(*intent.ops())
+
+        def wait() -> Written:
+            try:
+                [revision, _] = stored.result()
+                return self._result(intent, self._answer(intent, revision, answer))
+            except Conflict as conflict:
+                if conflict.key == intent_key(intent.key):
+                    self._await_turn(intent)
+                raise
+            finally:
+                with self._lock:
+                    self._waiting.pop(intent.id, None)
+
+        return wait
+
+    # -- waiting
+
+    def _ring(self) -> None:
+        with self._lock:
+            ids = list(self._waiting)
+        if ids:
+            for intent, found in zip(ids, self._store.get_many([answer_key(i) for i in ids]), strict=True):
+                waiting = self._waiting.get(intent)
+                if found is not None and waiting is not None and not waiting.done():
+                    waiting.set_result(found)
+        with self._changed:
+            self._changed.notify_all()
+
+    def _answer(self, intent: Intent, revision: int, answer: Future[Record]) -> Record:
+        try:
+            return answer.result(max(0.0, intent.deadline - time.time()))
+        except TimeoutError:
+            pass
+        try:
+            self._store.write(Delete(intent_key(intent.key), revision)).result()
+        except Conflict:
+            try:
+                return answer.result(_GRACE)
+            except TimeoutError:
+                pass
+        raise _late()
+
+    def _await_turn(self, intent: Intent) -> None:
+        """Until whoever writes the object now is done."""
+        reserved = intent_key(intent.key)
+        with self._changed:
+            free = self._changed.wait_for(
+                lambda: self._store.get(reserved) is None, timeout=max(0.0, intent.deadline - time.time())
+            )
+        if not free:
+            raise _late()
+
+    # -- answers
+
+    def _result(self, intent: Intent, answer: Record) -> Written:
+        self._store.write(Delete(answer.key))
+        told = orjson.loads(answer.value)
+        if told.get("done"):
+            revision = answer.revision - 1
+            return Written(revision, None if intent.value is None else self._value_at(intent, revision))
+        record = self._store.get(intent.key)
+        if told.get("kept") and record is not None:
+            return Written(record.revision, record.value)
+        if "code" in told:
+            raise StatusError(told["code"], told["reason"], told["message"], told["details"])
+        raise Conflict(intent.key, intent.base, record.revision if record is not None else 0)
+
+    def _value_at(self, intent: Intent, revision: int) -> bytes | None:
+        record = self._store.get(intent.key)
+        if record is not None and record.revision == revision:
+            return record.value
+        changes = self._store.changes(revision - 1, limit=1)
+        return changes[0].value if changes and changes[0].revision == revision else None
+
+
+def _late() -> StatusError:
+    message = "Timeout: the write was not committed in time, and may still be: look before you try again"
+    return StatusError(504, "Timeout", message)

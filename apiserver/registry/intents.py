@@ -1,0 +1,125 @@
+"""Intents: writes that the API took and that are to be commits before they are done.
+
+Put into the store by the API worker (commits.py) and by controllers; served by the reconciler, git's only writer, which
+answers in the transaction that writes the object. The intent of an object is one key, so it reserves the object:
+whoever wants to change it meanwhile waits.
+
+    worker      write(Check(object, 7), Put(intent, NEVER))
+    reconciler  commit 5d3e…; write(Put(object, expect 7), Put(answer), Delete(intent))
+    worker      reads the answer at revision n: the object's is n - 1
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from apiserver.model.errors import StatusError
+from apiserver.model.keys import Internal, Key
+from apiserver.storage.protocol import NEVER, Check, Delete, Op, Put, Record
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What is to be committed of one object.
+
+    `author`: the user's name. `value`: the object as it shall be stored, None: it goes. `base`: the revision that it
+    was made from (NEVER: it is new). `sent`: a new object as the client sent it. `also`: operations that belong to the
+    object's transaction. `deadline`: seconds since 1970 after which nobody waits any more; 0: nobody waits at all, so
+    there is no answer. `revision`: the intent's own, once it is read from the store.
+    """
+
+    key: Key
+    author: str
+    value: bytes | None
+    base: int
+    sent: Object | None = None
+    also: Sequence[Op] = ()
+    deadline: float = 0.0
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    revision: int = 0
+
+    @property
+    def verb(self) -> str:
+        if self.value is None:
+            return "delete"
+        return "update" if self.base else "create"
+
+    def ops(self) -> tuple[Op, Op]:
+        """What puts the intent into the store: only if the object is as it was, and nobody else has one for it."""
+        return Put(intent_key(self.key), self.encode(), NEVER), Check(self.key, self.base)
+
+    def encode(self) -> bytes:
+        found = {
+            "key": self.key,
+            "author": self.author,
+            "value": None if self.value is None else self.value.decode(),
+            "base": self.base,
+            "sent": self.sent,
+            "also": [_op_json(op) for op in self.also],
+            "deadline": self.deadline,
+            "id": self.id,
+        }
+        return bytes(memoryview(orjson.dumps(found)))
+
+    @staticmethod
+    def decode(record: Record) -> Intent:
+        found = orjson.loads(record.value)
+        return Intent(
+            key=Key(*found["key"]),
+            author=found["author"],
+            value=None if found["value"] is None else found["value"].encode(),
+            base=found["base"],
+            sent=found["sent"],
+            also=[_op(each) for each in found["also"]],
+            deadline=found["deadline"],
+            id=found["id"],
+            revision=record.revision,
+        )
+
+    def answered(self, answer: Object) -> list[Op]:
+        """The operations that end the intent. An answer `done` stands right behind the operation on the object."""
+        ended: Op = Delete(intent_key(self.key), self.revision)
+        if not self.deadline:
+            return [ended]
+        return [Put(answer_key(self.id), bytes(memoryview(orjson.dumps(answer)))), ended]
+
+
+DONE: Object = {"done": True}
+"""The answer to an intent whose object was written by the operation before the answer's."""
+KEPT: Object = {"kept": True}
+"""The answer to an intent that left the object as it is."""
+AGAIN: Object = {"again": True}
+"""The answer to an intent whose object another writer changed first."""
+
+
+def refused(error: StatusError) -> Object:
+    """The answer to an intent that cannot be done."""
+    return {"code": error.code, "reason": error.reason, "message": error.message, "details": error.details}
+
+
+def intent_key(key: Key) -> Key:
+    """Where the intent of an object stands. A digest: keys of the store are short."""
+    name = hashlib.blake2b("\0".join((key.resource, key.namespace, key.name)).encode(), digest_size=16).hexdigest()
+    return Key(Internal.INTENT, key.cluster, "", name)
+
+
+def answer_key(intent: str) -> Key:
+    return Key(Internal.ANSWER, "", "", intent)
+
+
+def _op_json(op: Op) -> Object:
+    if not isinstance(op, Put):
+        raise TypeError(f"{type(op).__name__} cannot go with an intent")
+    return {"key": op.key, "value": op.value.decode(), "expect": op.expect}
+
+
+def _op(found: Object) -> Op:
+    return Put(Key(*found["key"]), found["value"].encode(), found["expect"])

@@ -1,0 +1,63 @@
+"""Where the write path puts an object once it is settled: into the store, or first into git.
+
+rest.py and deletion.py call a Sink with what shall be true of one object; admission chooses which one. StoreSink writes
+at once; that of `writes: Commit` (admission/committing.py) asks for a commit and waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from apiserver.model.keys import Key
+from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record, Store
+
+
+class Write(NamedTuple):
+    """One object as it shall be. `live`: as it is stored, None if it is to be created; `value`: its new bytes, None if
+    it goes. `also`: operations that belong to its transaction. `sent`: a new object as the client sent it. `aside`:
+    what changes is nothing that a manifest would say (status, marks of a deletion)."""
+
+    key: Key
+    live: Record | None
+    value: bytes | None
+    also: Sequence[Op] = ()
+    sent: dict[str, Any] | None = None
+    aside: bool = False
+    stamp: bytes = b""
+
+    def op(self) -> Op:
+        """The operation on the object itself, which holds only as long as nobody else writes it."""
+        expect = self.live.revision if self.live is not None else NEVER
+        if self.value is None:
+            return Delete(self.key, expect)
+        return Put(self.key, self.value, expect, self.stamp)
+
+
+class Written(NamedTuple):
+    """`value`: the object as it was stored; None where that is what the Write said, or nothing is left."""
+
+    revision: int
+    value: bytes | None = None
+
+
+class Sink(Protocol):
+    """See the module's head."""
+
+    def begin(self, write: Write) -> Callable[[], Written]:
+        """Starts a write; what is returned waits for its end. Waiting raises the store's Conflict where another writer
+        came first (settle the object anew), and StatusError where the write is refused. May be called many times before
+        any of them is waited for."""
+
+
+class StoreSink:
+    """Writes to the store and nowhere else."""
+
+    __slots__ = ("_store",)
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def begin(self, write: Write) -> Callable[[], Written]:
+        future = self._store.write(write.op(), *write.also)
+        return lambda: Written(future.result()[0])
