@@ -28,6 +28,11 @@ async def delete_options(exchange: Exchange) -> DeleteOptions:
         options, _ = bodies.read_object(body, exchange.header(b"content-type"))
     else:
         options = _queried(exchange)
+    return options_of(options)
+
+
+def options_of(options: dict[str, Any]) -> DeleteOptions:
+    """A DeleteOptions object, read. Raises StatusError 400, 422."""
     policy, orphan, dry = options.get("propagationPolicy"), options.get("orphanDependents"), options.get("dryRun") or []
     causes = []
     if policy is not None and orphan is not None:

@@ -14,7 +14,7 @@ from apiserver.auth.denial import denial
 from apiserver.auth.impersonation import impersonated
 from apiserver.auth.scopes import home_of, in_scope
 from apiserver.auth.user import Attributes, Decision, User
-from apiserver.endpoints import discovery, openapi, reads, writes
+from apiserver.endpoints import discovery, nodeless, openapi, reads, writes
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
@@ -41,6 +41,7 @@ from apiserver.endpoints.writes import Writes
 from apiserver.model.errors import StatusError, method_not_allowed, no_such_resource
 from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.served import ServedKind
+from apiserver.registry.subresources import CONNECTIONS
 from apiserver.settings import ServerSettings
 from apiserver.storage.protocol import Store
 
@@ -52,7 +53,7 @@ _ALWAYS = Decision(True, "health is everybody's")
 _LATER = ("/services/", "/commits/")
 """Views that clients of kcp and readers of the design may look for."""
 
-_READ_SUBRESOURCES = frozenset({"", "approval", "status"})
+_READ_SUBRESOURCES = frozenset({"", "approval", "ephemeralcontainers", "resize", "status"})
 
 
 class KubernetesAPI:
@@ -171,6 +172,9 @@ class KubernetesAPI:
         if kind.deprecated and kind.deprecation_warning:
             exchange.warnings.append(kind.deprecation_warning)
         asking = Asking(exchange, user, world, place, kind, self._authenticator.review, self._accounts)
+        if place.subresource in CONNECTIONS and place.subresource in kind.subresources:
+            await nodeless.connect(asking, verb)
+            return
         if verb in ("get", "list", "watch"):
             await _reader(asking, verb)(asking)
             return

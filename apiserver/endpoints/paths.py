@@ -124,10 +124,11 @@ def _resource(at: Place, parts: list[str]) -> Place:
     if parts[0] == "namespaces" and len(parts) > 2 and (len(parts) > 3 or parts[2] not in {"status", "finalize"}):
         namespace, parts = parts[1], parts[2:]
     name = parts[1] if len(parts) > 1 else ""
+    below = parts[2:3] if parts[2:3] == ["proxy"] else parts[2:]  # what follows a proxy is for whom it leads to
     return at._replace(
         route=Route.RESOURCE,
         resource=parts[0],
         namespace=namespace,
         name=name,
-        subresource="/".join(parts[2:]),
+        subresource="/".join(below),
     )

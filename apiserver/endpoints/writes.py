@@ -16,7 +16,7 @@ from apiserver.admission import requester, serviceaccounts, unenforced
 from apiserver.admission.committing import KEPT_FROM_GIT, SECRETS, CommitSink
 from apiserver.admission.writes import COMMIT, POLICIES, check_status
 from apiserver.auth.escalation import guard
-from apiserver.endpoints import bodies, bulk, reviews, scale
+from apiserver.endpoints import bodies, bulk, podactions, reviews, scale
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
 from apiserver.endpoints.forms import YAML, as_yaml, form_of
@@ -33,7 +33,7 @@ from apiserver.model.errors import (
     no_such_resource,
 )
 from apiserver.model.keys import Key
-from apiserver.registry import codec, deletion, rest
+from apiserver.registry import codec, deletion, eviction, podbinding, rest
 from apiserver.registry.commits import Commits
 from apiserver.registry.rest_checks import strict_error
 from apiserver.registry.rest_options import (
@@ -54,6 +54,8 @@ T = TypeVar("T")
 _THREADS = 16
 _WAITING = 128
 """Threads for writes that wait for a commit: the more there are, the more go into one."""
+_ACTIONS = podactions.ACTIONS | {"token"}
+"""Subresources that are created and leave nothing of their own behind."""
 
 
 class Writes:
@@ -77,17 +79,20 @@ class Writes:
         if not kind.storage:
             if verb != "create":
                 raise method_not_allowed()
+            if podactions.is_bindings(kind):
+                await self._bind(podactions.of_pods(asking))
+                return
             await reviews.review(asking)
             return
-        if subresource == "token" and verb == "create":
-            await request_token(asking)
+        if subresource in _ACTIONS:
+            if verb != "create" or not asking.place.name:
+                raise method_not_allowed()
+            await self._act(asking)
             return
         if verb not in kind.verbs and not subresource:
             raise method_not_allowed()
         if subresource == "finalize" and verb != "update":
             raise method_not_allowed()
-        if subresource and subresource not in ("approval", "finalize", "scale", "status"):
-            raise StatusError(501, "NotImplemented", f"{kind.resource}/{subresource} is not supported")
         if subresource and verb not in ("update", "patch"):
             raise method_not_allowed()
         if bool(asking.place.name) != (verb not in ("create", "deletecollection")):
@@ -99,6 +104,30 @@ class Writes:
     async def run(self, at: Collection, work: Callable[[], T]) -> T:
         threads = self._threads if at.sink is None else self._waiting
         return await asyncio.get_running_loop().run_in_executor(threads, work)
+
+    async def _act(self, asking: Asking) -> None:
+        match asking.place.subresource:
+            case "token":
+                await request_token(asking)
+            case "binding":
+                await self._bind(asking)
+            case _:
+                await self._evict(asking)
+
+    async def _bind(self, asking: Asking) -> None:
+        binding, dry = await podactions.read_binding(asking)
+        at, namespace = collection(asking, self._commits), namespace_of(asking)
+        name = asking.place.name or str((binding.get("metadata") or {}).get("name") or "")
+        await self.run(at, lambda: podbinding.bind(at, namespace, name, binding, dry_run=dry))
+        await asking.exchange.answer(201, podactions.DONE)
+
+    async def _evict(self, asking: Asking) -> None:
+        options = await podactions.read_eviction(asking)
+        at, namespace, name = collection(asking, self._commits), namespace_of(asking), asking.place.name
+        of_budgets = podactions.budgets_of(asking)
+        budgets = collection(of_budgets, self._commits) if of_budgets else None
+        await self.run(at, lambda: eviction.evict(at, budgets, namespace, name, options))
+        await asking.exchange.answer(201, podactions.DONE)
 
     async def _create(self, asking: Asking) -> None:
         options = write_options(asking.exchange, "create")

@@ -40,7 +40,7 @@ def delete(at: Collection, namespace: str, name: str, options: DeleteOptions) ->
         live = codec.decode(record.value, record.revision)
         if not options.dry_run:
             at.admit("delete", name, live)
-        _check(kind, live, options)
+        check_preconditions(kind, live, options)
         try:
             return _delete(at, record, live, options)
         except Conflict:
@@ -58,7 +58,7 @@ def delete_many(at: Collection, keys: Sequence[Key], options: DeleteOptions) -> 
         live = codec.decode(record.value, record.revision)
         if not options.dry_run:
             at.admit("delete", record.key.name, live)
-        _check(at.kind, live, options)
+        check_preconditions(at.kind, live, options)
         outcome, write = _planned(at, record, live, options)
         pending.append((record.key, outcome, at.begin(write) if write is not None else None))
     found = []
@@ -126,7 +126,8 @@ def _told(outcome: Outcome, written: Written) -> None:
         outcome.obj["metadata"]["resourceVersion"] = str(written.revision)
 
 
-def _check(kind: ServedKind, live: Object, options: DeleteOptions) -> None:
+def check_preconditions(kind: ServedKind, live: Object, options: DeleteOptions) -> None:
+    """Raises StatusError 403 for a protected namespace, 409."""
     metadata = live["metadata"]
     if is_namespace(kind) and metadata["name"] in _PROTECTED:
         raise forbidden(kind.resource, kind.group, metadata["name"], "this namespace may not be deleted")

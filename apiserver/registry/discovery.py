@@ -9,16 +9,10 @@ import base64
 import hashlib
 from typing import Any
 
+from apiserver.registry import subresources
 from apiserver.registry.kinds import KindTable, ServedKind
 
 Document = dict[str, Any]
-
-_SUBRESOURCE_KINDS = {
-    "scale": ("autoscaling", "v1", "Scale"),
-    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
-}
-_SUBRESOURCE_VERBS = ["get", "patch", "update"]
-_OTHER_VERBS = {"finalize": ["update"], "token": ["create"]}
 
 
 def api_versions() -> Document:
@@ -78,15 +72,6 @@ def aggregated(kinds: KindTable, *, core: bool) -> Document:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-def subresource_kind(kind: ServedKind, subresource: str) -> tuple[str, str, str]:
-    """Group, version and kind of what a subresource answers with."""
-    return _SUBRESOURCE_KINDS.get(subresource, (kind.group, kind.version, kind.kind))
-
-
-def subresource_verbs(subresource: str) -> list[str]:
-    return _OTHER_VERBS.get(subresource, _SUBRESOURCE_VERBS)
-
-
 def storage_version_hash(kind: ServedKind) -> str:
     """Tells clients that two kinds are stored as one."""
     digest = hashlib.sha256(f"{kind.group}/{kind.version}/{kind.kind}".encode()).digest()
@@ -118,11 +103,12 @@ def _resource(kind: ServedKind) -> Document:
 def _subresources(kind: ServedKind) -> list[Document]:
     found = []
     for name in sorted(kind.subresources):
-        group, version, answer = subresource_kind(kind, name)
+        about = subresources.of(kind, name)
+        group, version, answer = about.kind
         entry: Document = {"name": f"{kind.resource}/{name}", "singularName": "", "namespaced": kind.namespaced}
         if group != kind.group:
             entry |= {"group": group, "version": version}
-        found.append({**entry, "kind": answer, "verbs": subresource_verbs(name)})
+        found.append({**entry, "kind": answer, "verbs": list(about.verbs)})
     return found
 
 
@@ -144,9 +130,10 @@ def _aggregated(kind: ServedKind) -> Document:
 
 
 def _aggregated_subresource(kind: ServedKind, name: str) -> Document:
-    group, version, answer = subresource_kind(kind, name)
+    about = subresources.of(kind, name)
+    group, version, answer = about.kind
     return {
         "subresource": name,
         "responseKind": {"group": group, "version": version, "kind": answer},
-        "verbs": subresource_verbs(name),
+        "verbs": list(about.verbs),
     }

@@ -1,7 +1,8 @@
 """OpenAPI v3 documents of a table of kinds, one per group and version, as kubectl and its relatives read them.
 
 kubectl looks for the PATCH operation of a kind and its `fieldValidation` parameter before it leaves validation to the
-server, and `kubectl explain` goes from path to kind to schema. Pure; caching and HTTP are the endpoints'.
+server, and `kubectl explain` goes from path to kind to schema. Connections (logs, exec, …) are no documents and are
+left out. Pure; caching and HTTP are the endpoints'.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from apiserver.registry import descriptions
-from apiserver.registry.discovery import subresource_kind, subresource_verbs
+from apiserver.registry import descriptions, subresources
 from apiserver.registry.facts import load
 from apiserver.registry.kinds import KindTable, ServedKind
 from apiserver.registry.schemas import OBJECT_META, REFERENCE, definitions
@@ -20,10 +20,8 @@ from apiserver.registry.schemas import OBJECT_META, REFERENCE, definitions
 Document = dict[str, Any]
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
-_SCALE = "io.k8s.api.autoscaling.v1.Scale"
-_OF_SUBRESOURCE = {"scale": _SCALE, "token": "io.k8s.api.authentication.v1.TokenRequest"}
 _EVERYWHERE = [*(f"{_META}{name}" for name in ("DeleteOptions", "ListMeta", "Status")), OBJECT_META]
-ROOTS = [*_EVERYWHERE, *_OF_SUBRESOURCE.values()]
+ROOTS = [*_EVERYWHERE, *subresources.SCHEMAS.values()]
 """Definitions that operations of any kind refer to."""
 _REFERENCES = re.compile(rb'"#/components/schemas/([^"]+)"')
 _JSON = "application/json"
@@ -98,7 +96,7 @@ def definition_name(kind: ServedKind) -> str:
 
 def _roots(served: list[ServedKind]) -> list[str]:
     there = {subresource for kind in served for subresource in kind.subresources}
-    return [*_EVERYWHERE, *(schema for subresource, schema in _OF_SUBRESOURCE.items() if subresource in there)]
+    return [*_EVERYWHERE, *(schema for name, schema in subresources.SCHEMAS.items() if name in there)]
 
 
 def add_referred(schemas: Document, roots: list[str]) -> None:
@@ -172,11 +170,10 @@ def _paths(kind: ServedKind, name: str) -> Document:
     _add(found, one, kind, gvk, {v: a for v, a in single.items() if v in kind.verbs})
     if kind.namespaced and "list" in kind.verbs:
         _add(found, everywhere, kind, gvk, {"list": listed})
-    for subresource in kind.subresources:
-        group, version, answer = subresource_kind(kind, subresource)
-        about = {"group": group, "version": version, "kind": answer}
-        schema = _OF_SUBRESOURCE.get(subresource, name)
-        _add(found, f"{one}/{subresource}", kind, about, dict.fromkeys(subresource_verbs(subresource), schema))
+    for subresource in kind.subresources - subresources.CONNECTIONS:
+        taken = subresources.of(kind, subresource)
+        about = dict(zip(("group", "version", "kind"), taken.kind, strict=True))
+        _add(found, f"{one}/{subresource}", kind, about, dict.fromkeys(taken.verbs, taken.schema or name))
     return found
 
 

@@ -23,7 +23,7 @@ from apiserver.model.errors import (
     not_found,
 )
 from apiserver.model.keys import Key
-from apiserver.registry import allocation, codec, strategy
+from apiserver.registry import allocation, codec, podsubresources, strategy
 from apiserver.registry import rest_checks as checks
 from apiserver.registry.conversion import completed, convert, stored
 from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOptions
@@ -79,7 +79,9 @@ REVISION_REQUIRED = frozenset(
 
 _SETTLE = {
     "approval": strategy.prepare_approval,
+    "ephemeralcontainers": podsubresources.prepare_ephemeral,
     "finalize": strategy.prepare_finalize,
+    "resize": podsubresources.prepare_resize,
     "status": strategy.prepare_status_update,
 }
 """What is done to the object that a subresource's write brings; to others strategy.prepare_update."""

@@ -123,7 +123,7 @@ def prepare_create(kind: ServedKind, obj: Object) -> list[Cause]:
             for mark in _MARKS:
                 annotations.pop(mark, None)
     reset_status_on_create(kind, obj)
-    return prepare(kind, obj)
+    return prepare(kind, obj) or behaviour_of(kind.qualified).check_new(obj)
 
 
 def identified(kind: ServedKind, obj: Object) -> None:

@@ -31,8 +31,9 @@ class Behaviour:
     """Of one kind. All get objects whose JSON types are right.
 
     `default` fills in, in place, and doing it twice is doing it once; `check` gives the errors of an object by itself;
-    `check_update(old, new)` those of a change. `carry(old, new)` comes between them and puts into an update, in place,
-    what clients need not send again. `identified` completes a new object that has its uid.
+    `check_new` further ones of an object that is new, `check_update(old, new)` those of a change. `carry(old, new)`
+    comes between them and puts into an update, in place, what clients need not send again. `identified` completes a new
+    object that has its uid.
     """
 
     default: Callable[[Object], None] = _nothing
@@ -40,6 +41,7 @@ class Behaviour:
     check_update: Callable[[Object, Object], list[Cause]] = _no_errors
     carry: Callable[[Object, Object], None] = _carries_nothing
     identified: Callable[[Object], None] = _nothing
+    check_new: Callable[[Object], list[Cause]] = _no_errors
 
 
 def fill(obj: Object, **values: Any) -> None:

@@ -7,7 +7,9 @@ from typing import Any
 
 from apiserver.model.errors import Cause
 from apiserver.registry import names
+from apiserver.registry.behaviours import ephemeral
 from apiserver.registry.behaviours.base import Behaviour, Object, fill, not_found, one_of, port_number
+from apiserver.registry.behaviours.qos import qos_class
 from apiserver.schema import messages
 
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
@@ -30,7 +32,7 @@ def spec_default(spec: Object) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
     for volume in spec.get("volumes") or ():
         _volume_default(volume)
-    for _, container in _containers(spec):
+    for _, container in containers(spec):
         _container_default(container)
         if spec.get("hostNetwork"):
             for port in container.get("ports") or ():
@@ -38,7 +40,8 @@ def spec_default(spec: Object) -> None:
                     port["hostPort"] = port.get("containerPort")
 
 
-def _containers(spec: Object) -> Iterator[tuple[str, Object]]:
+def containers(spec: Object) -> Iterator[tuple[str, Object]]:
+    """Each with its place in the spec (`containers[0]`)."""
     for field in _CONTAINERS:
         for index, container in enumerate(spec.get(field) or ()):
             yield f"{field}[{index}]", container
@@ -109,12 +112,13 @@ def spec_check(path: str, spec: Object) -> list[Cause]:
     for index, volume in enumerate(spec.get("volumes") or ()):
         causes += _unique_name(f"{path}.volumes[{index}].name", volume.get("name") or "", volumes)
     seen: set[str] = set()
-    for field, container in _containers(spec):
+    for field, container in containers(spec):
         causes += _unique_name(f"{path}.{field}.name", container.get("name") or "", seen)
         causes += _container_check(f"{path}.{field}", container, volumes)
     causes += one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), ("Always", "OnFailure", "Never"))
     policies = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
     causes += one_of(f"{path}.dnsPolicy", spec.get("dnsPolicy"), policies)
+    causes += ephemeral.check(f"{path}.ephemeralContainers", spec)
     account = spec.get("serviceAccountName")
     if account:
         causes += [messages.invalid(f"{path}.serviceAccountName", account, m) for m in names.dns_subdomain(account)]
@@ -170,7 +174,7 @@ def _mount_check(path: str, mount: Object, volumes: set[str]) -> list[Cause]:
 
 def pod_default(obj: Object) -> None:
     spec: Object = obj["spec"] if isinstance(obj.get("spec"), dict) else obj.setdefault("spec", {})
-    for _, container in _containers(spec):
+    for _, container in containers(spec):
         resources: dict[str, Any] = container.setdefault("resources", {})
         for name, limit in (resources.get("limits") or {}).items():
             resources.setdefault("requests", {}).setdefault(name, limit)
@@ -183,15 +187,23 @@ def pod_check(obj: Object) -> list[Cause]:
     return spec_check("spec", obj["spec"])
 
 
+def pod_check_new(obj: Object) -> list[Cause]:
+    if obj["spec"].get("ephemeralContainers"):
+        return [messages.forbidden("spec.ephemeralContainers", "cannot be set on create")]
+    return []
+
+
+def pod_identified(obj: Object) -> None:
+    """Its class of service is settled for good when it is made."""
+    obj.setdefault("status", {})["qosClass"] = qos_class(obj["spec"])
+
+
 def pod_update(old: Object, new: Object) -> list[Cause]:
-    """Of a Pod's spec only images, a deadline and more tolerations change; a Node is given by binding, once."""
+    """Of a Pod's spec only images, a deadline and more tolerations change; other things have subresources."""
     before, after = _fixed(old["spec"]), _fixed(new["spec"])
     names = ["name" in c and c["name"] for c in before["containers"]]
     if names != ["name" in c and c["name"] for c in after["containers"]]:
         return [messages.forbidden("spec.containers", "pod updates may not add or remove containers")]
-    if not old["spec"].get("nodeName"):
-        before.pop("nodeName", None)
-        after.pop("nodeName", None)
     kept = [t for t in old["spec"].get("tolerations") or () if t not in (new["spec"].get("tolerations") or ())]
     if before == after and not kept:
         return []
@@ -218,6 +230,6 @@ def template_default(template: Object) -> None:
 
 
 BEHAVIOURS = {
-    "pods": Behaviour(pod_default, pod_check, pod_update),
+    "pods": Behaviour(pod_default, pod_check, pod_update, identified=pod_identified, check_new=pod_check_new),
     "podtemplates": Behaviour(lambda obj: template_default(obj.setdefault("template", {}))),
 }

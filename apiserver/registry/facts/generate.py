@@ -19,10 +19,8 @@ import yaml
 from apiserver.registry.generation import BUILTIN_GROUPS
 
 HERE = Path(__file__).parent
-LEFT_OUT = frozenset({("", "bindings")})
-"""Not served: binding a Pod to a Node is a scheduler's business."""
-SUBRESOURCES = frozenset({"approval", "finalize", "scale", "status", "token"})
 ALSO = ("io.k8s.api.authentication.v1.TokenRequest", "io.k8s.api.autoscaling.v1.Scale",
+        "io.k8s.api.policy.v1.Eviction",
         "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
         "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
         "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta")  # fmt: skip
@@ -34,7 +32,7 @@ def resources(facts: list[dict[str, Any]], kinds: dict[tuple[str, str, str], str
     found = []
     for fact in facts:
         group = fact.get("group", "")
-        if group not in BUILTIN_GROUPS or (group, fact["resource"]) in LEFT_OUT:
+        if group not in BUILTIN_GROUPS:
             continue
         found.append(
             {
@@ -47,7 +45,7 @@ def resources(facts: list[dict[str, Any]], kinds: dict[tuple[str, str, str], str
                 "verbs": fact["verbs"],
                 "short_names": fact.get("shortNames", []),
                 "categories": fact.get("categories", []),
-                "subresources": [s["name"] for s in fact.get("subresources", []) if s["name"] in SUBRESOURCES],
+                "subresources": [s["name"] for s in fact.get("subresources", [])],
                 "schema": kinds[group, fact["version"], fact["kind"]],
             }
         )

@@ -13,6 +13,7 @@ from apiserver.admission.unenforced import UNENFORCED
 from apiserver.registry.builtin import kubernetes_builtins, target_builtins, workspace_builtins
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.served import ALL_VERBS, ServedKind
+from apiserver.registry.subresources import CONNECTIONS
 
 PAGE = Path(__file__).parents[4] / "docs" / "kubernetes-api.md"
 HEAD = """# What is supported of the Kubernetes API
@@ -28,6 +29,7 @@ add kinds to each.
 """
 JSON, YAML, MERGE = "application/json", "application/yaml", "application/merge-patch+json"
 CM = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 META = "g=meta.k8s.io;v=v1"
 OPENAPI_V2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -54,7 +56,7 @@ def config_map(name: str, **data: str) -> Object:
 
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
-       "spec": {"containers": [{"name": "c", "image": "x"}]}}  # fmt: skip
+       "spec": {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}]}}  # fmt: skip
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": POD["spec"]}
 DEPLOYMENT = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
               "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}}  # fmt: skip
@@ -115,10 +117,18 @@ ASKS = [
     Ask("custom resources", "POST", CRDS, CRD, status=201, shows="Established"),
     Ask("delete: preconditions", "DELETE", f"{CM}/b", {"preconditions": {"uid": "other"}}, status=409),
     Ask("delete: collection", "DELETE", f"{CM}?fieldSelector=metadata.name%3Db"),
-    Ask("pods: logs, exec, attach, port-forward, proxy", "GET", "/api/v1/namespaces/default/pods/p/log"),
+    Ask("create: a Pod", "POST", PODS, POD, status=201, shows='"phase":"Pending"'),
+    Ask("pods: binding", "POST", f"{PODS}/p/binding", {"metadata": {"name": "p"}, "target": {"name": "n"}}, status=201),
+    Ask("pods: ephemeral containers", "PATCH", f"{PODS}/p/ephemeralcontainers",
+        {"spec": {"ephemeralContainers": [{"name": "e", "image": "x"}]}}, "application/strategic-merge-patch+json"),
+    Ask("pods: resize", "PATCH", f"{PODS}/p/resize",
+        {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}},
+        "application/strategic-merge-patch+json", shows='"cpu":"2"'),
+    Ask("pods: logs, exec, attach, port-forward, proxy", "GET", f"{PODS}/p/log"),
+    Ask("pods: eviction", "POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}}, status=201),
     Ask("CEL rules of CRDs are enforced", "POST", "/apis/z.io/v1/namespaces/default/bs",
         {"apiVersion": "z.io/v1", "kind": "B", "metadata": {"name": "b"}, "spec": {"size": 1}}, status=422),
-    Ask("quotas are enforced", "POST", "/api/v1/namespaces/default/pods", POD, status=403),
+    Ask("quotas are enforced", "POST", PODS, {**POD, "metadata": {"name": "q"}}, status=403),
 ]  # fmt: skip
 TESTED_ELSEWHERE = [
     ("create: Kubernetes protobuf", "test_protobuf.py"),
@@ -128,8 +138,8 @@ TESTED_ELSEWHERE = [
 ]
 NOT_THERE = """Not there yet, each refused, or stored and answered with a Warning: CEL validation rules, admission
 policies and webhooks, quota and limit ranges, OIDC, certificate signing, audit, priority and fairness (requests are
-bounded per user instead), aggregated API servers, and whatever needs a node (logs, exec, attach, port-forward, proxy,
-eviction)."""
+bounded per user instead), aggregated API servers, and whatever needs a node (logs, exec, attach, port-forward, proxy:
+these say what a kube-apiserver says of Pods that are placed nowhere, and 501 where it would turn to a node)."""
 
 
 @pytest.fixture
@@ -159,7 +169,7 @@ def page(call: Callable[..., Any]) -> str:
 
 
 KINDS = """*All* verbs are create, delete, deletecollection, get, list, patch, update and watch. A subresource in
-parentheses is listed in discovery and answers 501.
+parentheses is listed in discovery and leads nowhere.
 """
 
 
@@ -209,8 +219,8 @@ def subresources(call: Callable[..., Any], kind: ServedKind, places: list[str]) 
     """Asked for, where the kind is served at what `call` reaches."""
     found = []
     for name in sorted(kind.subresources):
-        supported = True
-        if "kube-compat" in places:
+        supported = name not in CONNECTIONS
+        if supported and "kube-compat" in places:
             root = f"/apis/{kind.api_version}" if kind.group else f"/api/{kind.version}"
             collection = f"{root}/namespaces/default/{kind.resource}" if kind.namespaced else f"{root}/{kind.resource}"
             replies = [call(method, f"{collection}/none/{name}", {}, kind=JSON) for method in ("PUT", "POST")]
