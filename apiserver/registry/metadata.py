@@ -8,10 +8,10 @@ from apiserver.model.errors import Cause
 from apiserver.registry import names
 from apiserver.registry.served import ServedKind
 from apiserver.schema import messages
+from apiserver.schema.last_applied import ANNOTATIONS_LIMIT
 
 Object = dict[str, Any]
 
-_ANNOTATIONS_LIMIT = 256 * 1024
 _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
@@ -54,8 +54,8 @@ def _annotations(annotations: dict[str, str]) -> list[Cause]:
     for key, value in annotations.items():
         found += [messages.invalid("metadata.annotations", key, m) for m in names.qualified_name(key.lower())]
         size += len(key.encode()) + len(value.encode())
-    if size > _ANNOTATIONS_LIMIT:
-        found.append(messages.too_long("metadata.annotations", _ANNOTATIONS_LIMIT))
+    if size > ANNOTATIONS_LIMIT:
+        found.append(messages.too_long("metadata.annotations", ANNOTATIONS_LIMIT))
     return found
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apiserver.model.errors import Cause, StatusError, bad_request
-from apiserver.schema import fieldset, managed, typed, typed_walk
+from apiserver.schema import fieldset, last_applied, managed, typed, typed_walk
 from apiserver.schema.fieldset import Fields
 from apiserver.schema.managed import APPLY, UPDATE, Entry, Managed, Owner
 from apiserver.schema.messages import quote
@@ -54,9 +54,13 @@ def apply(live: Json | None, applied: Json, node: Node, options: ApplyOptions) -
     merged = reset.restore(typed_walk.merge(before, applied, root), before)
     result = _pruned(merged, root, owners, last.fields if last else {}, mine)
     result = _with_identity(result, before)
-    owners = _settle(typed_walk.compare(before, result, root), owners, me, reset, options.force)
+    changes = typed_walk.compare(before, result, root)
+    conflicts = _conflicts(changes, owners, me, reset)
+    if conflicts and not options.force:
+        _refuse(conflicts, last_applied.yielded(before, root, options.manager, options.api_version))
+    owners = _settle(owners, me, conflicts, reset.filter(changes.removed))
     _stamp(owners, me, last, changed=result != before, now=options.now)
-    return with_managed(result, owners)
+    return with_managed(last_applied.renewed(result, applied, options.manager), owners)
 
 
 def _live_state(live: Json | None, root: Node, options: ApplyOptions) -> tuple[Json, Managed]:
@@ -126,17 +130,23 @@ def _fields_after(merged: Json, removed: Fields, root: Node) -> Fields:
 # --- conflicts --------------------------------------------------------------------------------------------------------
 
 
-def _settle(changes: typed_walk.Changes, owners: Managed, me: Owner, reset: Reset, force: bool) -> Managed:
-    """Owners after the change: others lose what changed (by force) or went. Raises 409 without force."""
+def _conflicts(changes: typed_walk.Changes, owners: Managed, me: Owner, reset: Reset) -> dict[Owner, Fields]:
+    """What would change of each other manager's."""
     touched = reset.filter(fieldset.union(changes.added, changes.modified))
-    removed = reset.filter(changes.removed)
-    conflicts = {
-        who: found
-        for who, entry in owners.items()
-        if who != me and (found := fieldset.intersection(entry.fields, touched))
-    }
-    if conflicts and not force:
-        raise _conflict(conflicts)
+    found = {who: fieldset.intersection(entry.fields, touched) for who, entry in owners.items() if who != me}
+    return {who: fields for who, fields in found.items() if fields}
+
+
+def _refuse(conflicts: dict[Owner, Fields], yielded: Fields) -> None:
+    """Raises 409, unless all of it is in `yielded`."""
+    left = {who: fieldset.difference(fields, yielded) for who, fields in conflicts.items()}
+    left = {who: fields for who, fields in left.items() if fields}
+    if left:
+        raise _conflict(left)
+
+
+def _settle(owners: Managed, me: Owner, conflicts: dict[Owner, Fields], removed: Fields) -> Managed:
+    """Owners after the change: others lose what changed and what went."""
     out: Managed = {}
     for who, entry in owners.items():
         fields = entry.fields
