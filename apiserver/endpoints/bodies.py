@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import yaml
 
-from apiserver.endpoints import protobuf
-from apiserver.model.errors import bad_request, unsupported_media_type
+from apiserver.endpoints import notjson, protobuf
+from apiserver.model.errors import StatusError, bad_request, unsupported_media_type
 
 Object = dict[str, Any]
 
@@ -29,34 +29,35 @@ def media_type(header: str) -> str:
     return header.partition(";")[0].strip().lower()
 
 
-def read_object(body: bytes, content_type: str) -> tuple[Object, list[str]]:
-    """The object of a POST or PUT, and the fields that stand twice in it (`data.x`). Raises StatusError 400, 415."""
+def read_object(body: bytes, content_type: str, kind: str = "") -> tuple[Object, list[str]]:
+    """The object of a POST or PUT, and the fields that stand twice in it (`data.x`). `kind`: which it should be of, for
+    errors. Raises StatusError 400, 415."""
     match media_type(content_type):
         case "application/vnd.kubernetes.protobuf":
             return protobuf.decode(body), []
         case "application/yaml":
-            return _of_object(_yaml(body)), []
+            return _of_object(_yaml(body), body, kind), []
         case "" | "application/json":
-            return read_json(body)
+            return read_json(body, kind)
     raise unsupported_media_type(
         f"the body of the request was in an unknown format - accepted media types include: {_ACCEPTED}"
     )
 
 
-def read_json(body: bytes) -> tuple[Object, list[str]]:
+def read_json(body: bytes, kind: str = "") -> tuple[Object, list[str]]:
     """Raises StatusError 400."""
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise bad_request(f"the object provided is unrecognized: {error}") from None
-    return _of_object(found), duplicates(body)
+        raise _unrecognized(notjson.reason(error), body, kind) from None
+    return _of_object(found, body, kind), duplicates(body)
 
 
 def read_apply(body: bytes) -> Object:
     """An apply patch is YAML by its media type and nearly always JSON. Raises StatusError 400."""
     if body.lstrip()[:1] == b"{":
         return read_json(body)[0]
-    return _of_object(_yaml(body))
+    return _of_object(_yaml(body), body)
 
 
 def read_patch(body: bytes) -> Any:
@@ -64,13 +65,19 @@ def read_patch(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise bad_request(f"error decoding patch: {error}") from None
+        raise bad_request(f"error decoding patch: {notjson.reason(error)}") from None
 
 
-def _of_object(found: Any) -> Object:
+def _of_object(found: Any, body: bytes, kind: str = "") -> Object:
     if not isinstance(found, dict):
-        raise bad_request("the object provided is unrecognized: not an object")
+        raise _unrecognized("not an object", body, kind)
     return found
+
+
+def _unrecognized(why: str, body: bytes, kind: str) -> StatusError:
+    wanted = f" (must be of type {kind})" if kind else ""
+    text = f"couldn't get version/kind; json parse error: {why} ({notjson.shown(body)})"
+    return bad_request(f"the object provided is unrecognized{wanted}: {text}")
 
 
 class _Twice(dict[str, Any]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from apiserver.endpoints import bodies
@@ -17,14 +18,23 @@ Object = dict[str, Any]
 _MAX_OPERATIONS = 10_000
 
 
-def patcher(kind: ServedKind, media: str, body: bytes) -> Callable[[Object], Object]:
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """`change` makes the new object of a live one. `strategic`: the patch itself, if it is a strategic merge patch:
+    what is wrong with the result is then said of the patch."""
+
+    change: Callable[[Object], Object]
+    strategic: Object | None = None
+
+
+def patcher(kind: ServedKind, media: str, body: bytes) -> Patch:
     """Raises StatusError 400, 413, 415."""
     match media:
         case bodies.MERGE:
             patch = bodies.read_patch(body)
             if not isinstance(patch, dict):
                 raise bad_request("error decoding patch: not an object")
-            return lambda live: patches.merge_patch(live, patch)
+            return Patch(lambda live: patches.merge_patch(live, patch))
         case bodies.JSON_PATCH:
             ops = bodies.read_patch(body)
             if not isinstance(ops, list):
@@ -35,12 +45,12 @@ def patcher(kind: ServedKind, media: str, body: bytes) -> Callable[[Object], Obj
                     "RequestEntityTooLarge",
                     f"The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(ops)}",
                 )
-            return lambda live: _json_patched(live, ops)
+            return Patch(lambda live: _json_patched(live, ops))
         case bodies.STRATEGIC if not kind.custom:
             patch = bodies.read_patch(body)
             if not isinstance(patch, dict):
                 raise bad_request("error decoding patch: not an object")
-            return lambda live: _strategic(kind, live, patch)
+            return Patch(lambda live: _strategic(kind, live, patch), patch)
     accepted = [bodies.JSON_PATCH, bodies.MERGE, bodies.APPLY, *([] if kind.custom else [bodies.STRATEGIC])]
     raise unsupported_media_type(
         f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"

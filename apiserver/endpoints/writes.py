@@ -162,12 +162,15 @@ class Writes:
             )
             await answer(asking, outcome)
             return
-        change = patcher(asking.kind, media, body)
+        patch = patcher(asking.kind, media, body)
         if place.subresource == "scale":
-            made = await self.run(at, lambda: scale.update(at, namespace, place.name, change, options))
+            made = await self.run(at, lambda: scale.update(at, namespace, place.name, patch.change, options))
             await exchange.answer(200, orjson.dumps(made))
             return
-        outcome = await self.run(at, lambda: rest.patch(at, namespace, place.name, change, options, place.subresource))
+        subresource, strategic = place.subresource, patch.strategic
+        outcome = await self.run(
+            at, lambda: rest.patch(at, namespace, place.name, patch.change, options, subresource, strategic)
+        )
         await answer(asking, outcome)
 
     async def _delete(self, asking: Asking) -> None:
@@ -228,14 +231,15 @@ def namespace_of(asking: Asking) -> str:
 
 async def read(asking: Asking, options: WriteOptions) -> Object:
     """The body of a POST or PUT. Fields that stand twice are an error or a warning, as unknown ones are."""
-    obj, twice = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
+    exchange = asking.exchange
+    obj, twice = bodies.read_object(await exchange.body(), exchange.header(b"content-type"), asking.kind.kind)
     if twice and options.validation != IGNORE:
         texts = [f'duplicate field "{field}"' for field in twice]
         if options.validation == STRICT:
             unknown = [f'unknown field "{field}"' for field in unknown_fields(asking.kind, obj)]
             texts = texts + unknown if asking.kind.custom else unknown + texts
             raise strict_error(asking.kind, ", ".join(texts))
-        asking.exchange.warnings += texts
+        exchange.warnings += texts
     return obj
 
 

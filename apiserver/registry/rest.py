@@ -122,7 +122,7 @@ def _create(
         at.admit("create", name, None)
     if not applied:
         checks.check_types(kind, obj)
-    warnings = () if applied else checks.unknown_fields(at, obj, options, patch=False)
+    warnings = () if applied else checks.unknown_fields(at, obj, options)
     key = _key(at, namespace, name)
     if kind.namespaced:
         obj["metadata"]["namespace"] = namespace
@@ -181,15 +181,21 @@ def update(
         raise invalid(kind.resource, kind.group, name, causes)  # names the resource, as kube-apiserver does
     _admit(at, "update", name, live.value, live.revision, options, subresource)
     checks.check_types(kind, obj)
-    warnings = checks.unknown_fields(at, obj, options, patch=False)
+    warnings = checks.unknown_fields(at, obj, options)
     return _replace(at, _key(at, namespace, name), lambda _: copy_json(obj), _How(options, subresource, warnings))
 
 
 def patch(
-    at: Collection, namespace: str, name: str, change: Change, options: WriteOptions, subresource: str = ""
+    at: Collection,
+    namespace: str,
+    name: str,
+    change: Change,
+    options: WriteOptions,
+    subresource: str = "",
+    strategic: Object | None = None,
 ) -> Outcome:
     """`change` applies a patch (merge, JSON, strategic) to a copy of the live object; it is called again when another
-    writer came first."""
+    writer came first. `strategic`: the patch, if it is a strategic one."""
     live = at.store.get(_key(at, namespace, name))
     if live is None:
         raise not_found(at.kind.resource, at.kind.group, name)
@@ -200,7 +206,7 @@ def patch(
         checks.check_identity(at.kind, new, namespace, name)
         return new
 
-    return _replace(at, _key(at, namespace, name), changed, _How(options, subresource, patch=True))
+    return _replace(at, _key(at, namespace, name), changed, _How(options, subresource, patch=checks.Patched(strategic)))
 
 
 def apply(
@@ -241,8 +247,8 @@ def apply(
 
 
 class _How:
-    """How a replacement is done. `applied`: field ownership is settled already; `patch`: unknown fields are looked for
-    in the result, and are then errors of the patch."""
+    """How a replacement is done. `applied`: field ownership is settled already; `patch`: types and unknown fields are
+    looked at in the result, and what is wrong is an error of the patch."""
 
     __slots__ = ("applied", "options", "patch", "subresource", "warnings")
 
@@ -253,7 +259,7 @@ class _How:
         warnings: tuple[str, ...] = (),
         *,
         applied: bool = False,
-        patch: bool = False,
+        patch: checks.Patched | None = None,
     ) -> None:
         self.options = options
         self.subresource = subresource
@@ -292,8 +298,8 @@ def _settle(at: Collection, live: Object, new: Object, how: _How) -> Outcome:
     kind = at.kind
     warnings = how.warnings
     if how.patch:
-        checks.check_types(kind, new, patch=True)
-        warnings = checks.unknown_fields(at, new, how.options, patch=True)
+        checks.check_types(kind, new, how.patch)
+        warnings = checks.unknown_fields(at, new, how.options, how.patch)
     settle = _SETTLE.get(how.subresource, strategy.prepare_update)
     causes = settle(kind, live, new)
     if causes:

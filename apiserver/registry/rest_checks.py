@@ -5,11 +5,14 @@ Called by rest.py, deletion.py and the endpoints. What is checked of the content
 
 from __future__ import annotations
 
-from apiserver.model.errors import Cause, StatusError, bad_request, conflict, forbidden, invalid, not_found
+from dataclasses import dataclass
+
+from apiserver.model.errors import StatusError, bad_request, conflict, forbidden, invalid, not_found
 from apiserver.model.keys import Key
 from apiserver.registry import codec, strategy
 from apiserver.registry.rest_options import IGNORE, STRICT, Collection, Object, WriteOptions
 from apiserver.registry.served import ServedKind
+from apiserver.schema import messages
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
@@ -22,10 +25,10 @@ def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> 
             f"the object provided is unrecognized (must be of type {kind.kind}): Object 'Kind' is missing in '{text}'"
         )
     if (found_kind and found_kind != kind.kind) or (version and version != kind.api_version):
-        given, wanted = f"{version}, Kind={found_kind}", f"{kind.api_version}, Kind={kind.kind}"
+        found = f"{found_kind or kind.kind}", f"{version or kind.api_version}"
         raise bad_request(
-            f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-            f"the object provided is {given}, not {wanted}"
+            f'{found[0]} in version "{found[1].rpartition("/")[2]}" cannot be handled as a {kind.kind}: '
+            f'it is {found[1]}, Kind={found[0]}, not {kind.api_version}, Kind={kind.kind}'
         )
     metadata = obj.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
@@ -79,11 +82,27 @@ def check_namespace(at: Collection, key: Key) -> None:
         raise error
 
 
-def check_types(kind: ServedKind, obj: Object, *, patch: bool = False) -> None:
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """That an object is the result of a patch; `strategic`: of this strategic merge patch, which Kubernetes applies to
+    Go's values, not to JSON, and which it shows in errors instead of the object."""
+
+    strategic: Object | None = None
+
+    def shown(self, obj: Object) -> str:
+        if self.strategic is not None:
+            return messages.go_printed(self.strategic)
+        return codec.dump(obj).decode()
+
+
+def check_types(kind: ServedKind, obj: Object, patched: Patched | None = None) -> None:
     """What Go could not read into Kubernetes' own types. Raises StatusError 400; for a patched object 422."""
-    wrong = None if kind.custom else next(iter(kind.schema.decode_errors(obj)), None)
+    if kind.custom:
+        return
+    converted = patched is not None and patched.strategic is not None
+    wrong = next(iter(kind.schema.decode_errors(obj, converted=converted)), None)
     if wrong is not None:
-        raise _unreadable(kind, wrong, codec.dump(obj).decode() if patch else None)
+        raise _unreadable(kind, wrong, patched.shown(obj) if patched else None)
 
 
 def check_definition(at: Collection, name: str) -> None:
@@ -98,25 +117,27 @@ def check_definition(at: Collection, name: str) -> None:
         raise forbidden(at.kind.resource, at.kind.group, name, why)
 
 
-def unknown_fields(at: Collection, obj: Object, options: WriteOptions, *, patch: bool) -> tuple[str, ...]:
+def unknown_fields(
+    at: Collection, obj: Object, options: WriteOptions, patched: Patched | None = None
+) -> tuple[str, ...]:
     """Warnings for fields that nobody knows; with STRICT they are an error."""
     if options.validation == IGNORE:
         return ()
     unknown = [f'unknown field "{f}"' for f in strategy.unknown_fields(at.kind, obj)]
     if not unknown or options.validation != STRICT:
         return tuple(unknown)
-    raise strict_error(at.kind, ", ".join(unknown), codec.dump(obj).decode() if patch else None)
+    raise strict_error(at.kind, ", ".join(unknown), patched.shown(obj) if patched else None)
 
 
 def strict_error(kind: ServedKind, what: str, patched: str | None = None) -> StatusError:
-    """For fields that are unknown or there twice. `patched`: the patched object, if a patch was sent."""
+    """For fields that are unknown or there twice. `patched`: what to show of a patch, if one was sent."""
     return _unreadable(kind, f"strict decoding error: {what}", patched)
 
 
 def _unreadable(kind: ServedKind, why: str, patched: str | None) -> StatusError:
     if patched is None:
         return bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}')
-    return invalid("", "", "", [Cause("FieldValueInvalid", f'Invalid value: "{patched}": {why}', "patch")])
+    return invalid("", "", "", [messages.invalid("patch", patched, why)])
 
 
 def finished(obj: Object) -> bool:

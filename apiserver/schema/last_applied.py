@@ -43,7 +43,7 @@ def yielded(live: Json, root: Node, manager: str, api_version: str) -> Fields:
 
 
 def renewed(result: Json, applied: Json, manager: str) -> Json:
-    """`result` with its annotation, if it has one, saying what `manager` applied now; without it, if it grew too long."""
+    """`result`, whose annotation, if it has one, says what `manager` applied now. One that is too long goes."""
     annotations = _annotations(result)
     if manager != MANAGER or not annotations.get(ANNOTATION):
         return result

@@ -74,6 +74,17 @@ def printed(value: Any) -> str:
     return quote(value) if isinstance(value, str) else as_json(value)
 
 
+def go_printed(value: Any) -> str:
+    """As Go's %+v prints decoded JSON."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_printed(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(map(go_printed, value))}]"
+    if value is None:
+        return NO_FIELD
+    return value if isinstance(value, str) else printed(value)
+
+
 def _with(text: str, detail: str) -> str:
     return f"{text}: {detail}" if detail else text
 

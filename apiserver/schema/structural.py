@@ -63,9 +63,10 @@ class Schema:
         self.root.check(obj, (None, path) if path else None, errors)
         return errors
 
-    def decode_errors(self, obj: Any) -> list[str]:
-        """Values of the wrong type, in the words of Go's decoder (built-in kinds; a 400, before any validation)."""
-        return decode.decode_errors(obj, self.root)
+    def decode_errors(self, obj: Any, *, converted: bool = False) -> list[str]:
+        """Values of the wrong type, in the words of Go's decoder (built-in kinds; a 400, before any validation), or of
+        its conversion from values without a type."""
+        return decode.decode_errors(obj, self.root, decode.CONVERTED if converted else decode.DECODED)
 
     def node(self, *steps: str | int) -> Node | None:
         """The node of a field: names for fields and map keys, any int for a list's items. None: nothing is known."""

@@ -7,6 +7,7 @@ import pytest
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 EVENTS = "/api/v1/namespaces/default/events"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
 
 
@@ -217,8 +218,11 @@ def test_wrong_types_are_told_in_the_words_of_kubernetes(api: Any, run: Any) -> 
     assert (put.status, put.message) == (400, reply.message)
     patch = run(api.call("PATCH", f"{CONFIGMAPS}/b?dryRun=All", {"data": {"a": True}}, kind=MERGE))
     assert patch.status == 422
-    assert patch.message.startswith(' "" is invalid: patch: Invalid value: "{')
+    assert patch.message.startswith(' "" is invalid: patch: Invalid value: "{\\"')
     assert patch.message.endswith(why)
+    strategic = run(api.call("PATCH", f"{CONFIGMAPS}/b?dryRun=All", {"data": {"a": 1}}, kind=STRATEGIC))
+    shown = 'patch: Invalid value: "map[data:map[a:1]]": cannot convert int64 to string'
+    assert (strategic.status, strategic.message) == (422, f' "" is invalid: {shown}')
 
 
 def test_methods_that_a_path_has_not(api: Any, run: Any) -> None:

@@ -96,3 +96,23 @@ def test_recursive_definitions(definitions: dict[str, Any]) -> None:
 def test_definitions_are_shared_between_kinds(deployment: Schema, configmap: Schema) -> None:
     assert deployment.node("metadata") is configmap.node("metadata")
     assert deployment.node("spec", "template", "metadata") is configmap.node("metadata")
+
+
+RESTORED = [
+    ({"spec": "x"}, "cannot restore struct from: string"),
+    ({"metadata": {"labels": "invalid"}}, "cannot restore map from string"),
+    ({"metadata": {"labels": {"a": 1}}}, "cannot convert int64 to string"),
+    ({"metadata": {"labels": {"a": {}}}}, "unrecognized type: string"),
+    ({"spec": {"template": {"spec": {"containers": {}}}}}, "cannot restore slice from map"),
+    ({"spec": {"replicas": 1.5}}, "cannot convert float64 to int32"),
+    ({"spec": {"replicas": "x"}}, "unrecognized type: int32"),
+    (
+        {"metadata": {"creationTimestamp": "soon"}},
+        'parsing time "soon" as "2006-01-02T15:04:05Z07:00": cannot parse "soon" as "2006"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("obj", "expected"), RESTORED)
+def test_wrong_types_in_the_words_of_the_converter(deployment: Schema, obj: dict[str, Any], expected: str) -> None:
+    assert deployment.decode_errors({"kind": "Deployment", **obj}, converted=True) == [expected]

@@ -47,7 +47,7 @@ def test_kubectl_takes_over_what_it_applied_client_side_and_says_so_in_the_annot
 
 def test_no_other_manager_may(gadget: Schema) -> None:
     live = client_side(gadget, {"a": "1"})
-    with pytest.raises(StatusError, match='conflict with "kubectl-client-side-apply" using z.io/v1'):
+    with pytest.raises(StatusError, match='conflict with "kubectl-client-side-apply"'):
         applied(live, gadget_of({"a": "2"}), gadget, "somebody")
 
 
