@@ -72,9 +72,20 @@ def aggregated(kinds: KindTable, *, core: bool) -> Document:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
+_STORED_AS = {
+    "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/v1beta1",
+    "events.events.k8s.io": "/v1",
+    "horizontalpodautoscalers.autoscaling": "autoscaling/v2",
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": "admissionregistration.k8s.io/v1beta1",
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": "admissionregistration.k8s.io/v1beta1",
+}
+"""Where Kubernetes 1.36 keeps objects in another version than the one that it serves."""
+
+
 def storage_version_hash(kind: ServedKind) -> str:
     """Tells clients that two kinds are stored as one."""
-    digest = hashlib.sha256(f"{kind.group}/{kind.version}/{kind.kind}".encode()).digest()
+    stored = _STORED_AS.get(kind.qualified, f"{kind.group}/{kind.version}")
+    digest = hashlib.sha256(f"{stored}/{kind.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 
 
@@ -95,7 +106,7 @@ def _resource(kind: ServedKind) -> Document:
         found["shortNames"] = list(kind.short_names)
     if kind.categories:
         found["categories"] = list(kind.categories)
-    if kind.storage:
+    if kind.storage and "create" in kind.verbs:
         found["storageVersionHash"] = storage_version_hash(kind)
     return found
 

@@ -153,6 +153,28 @@ def test_the_daily_round(kubectl: Kubectl) -> None:
     assert "brief" not in kubectl("get", "deployments")
 
 
+def test_a_node_is_drained(kubectl: Kubectl, tmp_path: Path) -> None:
+    node, binding = tmp_path / "node.json", tmp_path / "binding.json"
+    node.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}))
+    binding.write_text(json.dumps({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "placed"},
+                                   "target": {"kind": "Node", "name": "n1"}}))  # fmt: skip
+    kubectl("create", "-f", str(node))
+    for name in ("placed", "free"):
+        kubectl("run", name, "--image=x", "--overrides", '{"spec": {"terminationGracePeriodSeconds": 0}}')
+    path = f"/clusters/{LAB}/api/v1/namespaces/default/pods/placed/binding"
+    kubectl("create", "--raw", path, "-f", str(binding))
+    assert kubectl("logs", "free") == ""
+    with pytest.raises(PlaneError, match="no connection to node"):
+        kubectl("logs", "placed")
+    with pytest.raises(PlaneError, match="pod free does not have a host assigned"):
+        kubectl("get", "--raw", f"/clusters/{LAB}/api/v1/namespaces/default/pods/free/exec?command=ls")
+    kubectl("debug", "free", "--image=busybox", "--container=look", "--attach=false")
+    assert found(kubectl, "pod", "free")["spec"]["ephemeralContainers"][0]["name"] == "look"
+    assert "node/n1 drained" in kubectl("drain", "n1", "--force")
+    assert "placed" not in kubectl("get", "pods")
+    assert "free" in kubectl("get", "pods")
+
+
 def test_what_git_declares_stays_gits(kubectl: Kubectl) -> None:
     with pytest.raises(PlaneError, match=re.escape("edit workspaces/root/lab/declared.yaml, commit and push")):
         kubectl("annotate", "configmap", "declared", "a=b")

@@ -85,6 +85,20 @@ def resources(document: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
     return {r["name"]: r for r in document["resources"]}
 
 
+@pytest.mark.parametrize(
+    ("group", "version", "resource", "found"),
+    [
+        ("autoscaling", "v1", "horizontalpodautoscalers", "qwQve8ut294="),
+        ("autoscaling", "v2", "horizontalpodautoscalers", "qwQve8ut294="),
+        ("events.k8s.io", "v1", "events", "r2yiGXH7wu8="),
+        ("", "v1", "componentstatuses", None),
+    ],
+)
+def test_hashes_are_those_of_the_version_kept(group: str, version: str, resource: str, found: str | None) -> None:
+    entry = resources(discovery.api_resource_list(TARGET, group, version))[resource]
+    assert entry.get("storageVersionHash") == found
+
+
 def test_legacy_discovery() -> None:
     found = resources(discovery.api_resource_list(TARGET, "apps", "v1"))
     assert found["deployments"]["shortNames"] == ["deploy"] and found["deployments"]["categories"] == ["all"]
