@@ -25,7 +25,7 @@ async def delete_options(exchange: Exchange) -> DeleteOptions:
     """From the body, else from the query. Raises StatusError 400, 415, 422."""
     body = await exchange.body()
     if body:
-        options, _ = bodies.read_object(body, exchange.header(b"content-type"))
+        options = bodies.read_object(body, exchange.header(b"content-type"))
     else:
         options = _queried(exchange)
     return options_of(options)

@@ -16,6 +16,7 @@ from apiserver.schema.strategic import strategic_merge
 Object = dict[str, Any]
 
 _MAX_OPERATIONS = 10_000
+_OPERATION = frozenset({"op", "path", "from", "value"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,16 @@ def patcher(kind: ServedKind, media: str, body: bytes) -> Patch:
     raise unsupported_media_type(
         f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
     )
+
+
+def repeated_in_patch(media: str, body: bytes) -> list[str]:
+    """What stands twice in a patch that `patcher` has read, and what no JSON patch has, in words."""
+    texts = bodies.duplicates(body)
+    if media != bodies.JSON_PATCH:
+        return texts
+    ops = [(i, op) for i, op in enumerate(bodies.read_patch(body)) if isinstance(op, dict)]
+    texts += [f'unknown field "[{i}].{name}"' for i, op in ops for name in op if name not in _OPERATION]
+    return [f"json patch {text}" for text in texts]
 
 
 def _strategic(kind: ServedKind, live: Object, patch: Object) -> Object:

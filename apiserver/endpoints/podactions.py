@@ -56,7 +56,7 @@ async def read_eviction(asking: Asking) -> DeleteOptions:
 
 
 async def _read(asking: Asking, kind: str, versions: tuple[str, ...]) -> Object:
-    obj, _ = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
+    obj = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
     given, version = obj.get("kind") or kind, obj.get("apiVersion") or versions[0]
     if given != kind or version not in versions:
         short = str(version).rpartition("/")[2]

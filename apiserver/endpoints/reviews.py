@@ -25,7 +25,7 @@ _DEEP = b"x-kcp-internal-deep-subjectaccessreview"
 async def review(asking: Asking) -> None:
     """201 with the review's status filled in. Raises StatusError 400, 404, 422."""
     body = await asking.exchange.body()
-    obj, _ = bodies.read_object(body, asking.exchange.header(b"content-type"), asking.kind.kind)
+    obj = bodies.read_object(body, asking.exchange.header(b"content-type"), asking.kind.kind)
     check_identity(asking.kind, obj, asking.place.namespace, "")
     answer = _REVIEWS.get(asking.kind.kind)
     if answer is None:

@@ -25,7 +25,7 @@ async def request_token(asking: Asking) -> None:
     if asking.accounts is None:
         raise StatusError(501, "NotImplemented", "this server issues no ServiceAccount tokens: it has no key for them")
     place, world = asking.place, asking.world
-    obj, _ = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"), KIND)
+    obj = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"), KIND)
     _check_body(obj, place.name, place.namespace)
     spec = obj.get("spec") or {}
     seconds = _seconds(spec)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import orjson
@@ -21,7 +22,7 @@ from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
 from apiserver.endpoints.forms import YAML, as_yaml, form_of
 from apiserver.endpoints.negotiation import OBJECT, negotiate
-from apiserver.endpoints.patching import patcher
+from apiserver.endpoints.patching import patcher, repeated_in_patch
 from apiserver.endpoints.paths import Scope
 from apiserver.endpoints.realms import fleet
 from apiserver.endpoints.token_requests import request_token
@@ -29,13 +30,13 @@ from apiserver.endpoints.write_options import write_options
 from apiserver.model import marks
 from apiserver.model.errors import (
     StatusError,
+    bad_request,
     method_not_allowed,
     no_such_resource,
 )
 from apiserver.model.keys import Key
 from apiserver.registry import codec, deletion, eviction, podbinding, rest
 from apiserver.registry.commits import Commits
-from apiserver.registry.rest_checks import strict_error
 from apiserver.registry.rest_options import (
     IGNORE,
     STRICT,
@@ -45,7 +46,6 @@ from apiserver.registry.rest_options import (
     WriteOptions,
     complete_nothing,
 )
-from apiserver.registry.strategy import unknown_fields
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
@@ -131,7 +131,7 @@ class Writes:
 
     async def _create(self, asking: Asking) -> None:
         options = write_options(asking.exchange, "create")
-        obj = await read(asking, options)
+        obj, options = await read(asking, options)
         requester.stamp(asking.kind, obj, asking.user.as_json())
         at, namespace = collection(asking, self._commits), namespace_of(asking)
         outcome = await self.run(at, lambda: rest.create(at, namespace, obj, options))
@@ -141,11 +141,11 @@ class Writes:
         options = write_options(asking.exchange, "update")
         place, namespace, at = asking.place, namespace_of(asking), collection(asking, self._commits)
         if place.subresource == "scale":
-            body, _ = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
+            body = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
             made = await self.run(at, lambda: scale.update(at, namespace, place.name, lambda _: body, options))
             await asking.exchange.answer(200, orjson.dumps(made))
             return
-        obj = await read(asking, options)
+        obj, options = await read(asking, options)
         outcome = await self.run(at, lambda: rest.update(at, namespace, place.name, obj, options, place.subresource))
         await answer(asking, outcome)
 
@@ -156,13 +156,14 @@ class Writes:
         body = await exchange.body()
         at, namespace = collection(asking, self._commits), namespace_of(asking)
         if media == bodies.APPLY and place.subresource != "scale":
-            applied = bodies.read_apply(body)
+            applied = read_applied(asking, body, options)
             outcome = await self.run(
                 at, lambda: rest.apply(at, namespace, place.name, applied, options, place.subresource)
             )
             await answer(asking, outcome)
             return
         patch = patcher(asking.kind, media, body)
+        options = with_repeated(options, repeated_in_patch(media, body) if options.validation != IGNORE else [])
         if place.subresource == "scale":
             made = await self.run(at, lambda: scale.update(at, namespace, place.name, patch.change, options))
             await exchange.answer(200, orjson.dumps(made))
@@ -229,18 +230,27 @@ def namespace_of(asking: Asking) -> str:
     return asking.place.namespace if asking.kind.namespaced else ""
 
 
-async def read(asking: Asking, options: WriteOptions) -> Object:
-    """The body of a POST or PUT. Fields that stand twice are an error or a warning, as unknown ones are."""
-    exchange = asking.exchange
-    obj, twice = bodies.read_object(await exchange.body(), exchange.header(b"content-type"), asking.kind.kind)
-    if twice and options.validation != IGNORE:
-        texts = [f'duplicate field "{field}"' for field in twice]
-        if options.validation == STRICT:
-            unknown = [f'unknown field "{field}"' for field in unknown_fields(asking.kind, obj)]
-            texts = texts + unknown if asking.kind.custom else unknown + texts
-            raise strict_error(asking.kind, ", ".join(texts))
-        exchange.warnings += texts
-    return obj
+async def read(asking: Asking, options: WriteOptions) -> tuple[Object, WriteOptions]:
+    """The body of a POST or PUT, and the options with what stands twice in it."""
+    body, content_type = await asking.exchange.body(), asking.exchange.header(b"content-type")
+    obj = bodies.read_object(body, content_type, asking.kind.kind)
+    if options.validation == IGNORE:
+        return obj, options
+    return obj, with_repeated(options, bodies.repeated(body, content_type))
+
+
+def read_applied(asking: Asking, body: bytes, options: WriteOptions) -> Object:
+    """The body of an apply patch. What stands twice in it is an error or a warning of its own."""
+    applied = bodies.read_apply(body)
+    text = bodies.repeated_in_apply(body) if options.validation != IGNORE else ""
+    if text and options.validation == STRICT:
+        raise bad_request(f"error strict decoding YAML: {text}")
+    asking.exchange.warnings += [text] if text else []
+    return applied
+
+
+def with_repeated(options: WriteOptions, texts: list[str]) -> WriteOptions:
+    return replace(options, repeated=tuple(texts)) if texts else options
 
 
 async def answer(asking: Asking, outcome: Outcome) -> None:

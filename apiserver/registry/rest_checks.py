@@ -120,18 +120,16 @@ def check_definition(at: Collection, name: str) -> None:
 def unknown_fields(
     at: Collection, obj: Object, options: WriteOptions, patched: Patched | None = None
 ) -> tuple[str, ...]:
-    """Warnings for fields that nobody knows; with STRICT they are an error."""
+    """Warnings for fields that nobody knows and for those that stand twice; with STRICT they are an error."""
     if options.validation == IGNORE:
         return ()
-    unknown = [f'unknown field "{f}"' for f in strategy.unknown_fields(at.kind, obj)]
-    if not unknown or options.validation != STRICT:
-        return tuple(unknown)
-    raise strict_error(at.kind, ", ".join(unknown), patched.shown(obj) if patched else None)
-
-
-def strict_error(kind: ServedKind, what: str, patched: str | None = None) -> StatusError:
-    """For fields that are unknown or there twice. `patched`: what to show of a patch, if one was sent."""
-    return _unreadable(kind, f"strict decoding error: {what}", patched)
+    unknown = tuple(f'unknown field "{f}"' for f in strategy.unknown_fields(at.kind, obj))
+    repeated_first = patched is not None or at.kind.custom
+    texts = options.repeated + unknown if repeated_first else unknown + options.repeated
+    if not texts or options.validation != STRICT:
+        return texts
+    why = f"strict decoding error: {', '.join(texts)}"
+    raise _unreadable(at.kind, why, patched.shown(obj) if patched else None)
 
 
 def _unreadable(kind: ServedKind, why: str, patched: str | None) -> StatusError:

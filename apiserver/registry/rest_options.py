@@ -47,12 +47,14 @@ def vet_nothing(new: Object, live: Object | None) -> None:
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
     """`manager`: the field manager. `validation`: what unknown fields are: STRICT an error, WARN a warning, IGNORE
-    nothing. `force`: an apply takes fields from other managers."""
+    nothing. `force`: an apply takes fields from other managers. `repeated`: what stands twice in the body, in words; it
+    is treated as unknown fields are."""
 
     manager: str = "unknown"
     dry_run: bool = False
     validation: str = WARN
     force: bool = False
+    repeated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

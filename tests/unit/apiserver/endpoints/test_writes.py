@@ -244,6 +244,61 @@ def test_strict_names_unknown_and_duplicate_fields_at_once(api: Any, run: Any) -
     assert reply.message.endswith('strict decoding error: unknown field "dat", duplicate field "data.x"')
 
 
+APPLY = "application/apply-patch+yaml"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "said"),
+    [
+        (MERGE, b'{"data":{"k":"1","k":"2"}}', 'duplicate field "data.k"'),
+        (STRATEGIC, b'{"data":{"k":"1","k":"2"},"dat":{}}', 'duplicate field "data.k", unknown field "dat"'),
+        (
+            "application/json-patch+json",
+            b'[{"op":"add","path":"/data/k","value":"1","value":"2","why":"?"}]',
+            'json patch duplicate field "[0].value", json patch unknown field "[0].why"',
+        ),
+    ],
+)
+def test_fields_that_stand_twice_in_a_patch(api: Any, run: Any, media: str, body: bytes, said: str) -> None:
+    path = f"{CONFIGMAPS}/b?dryRun=All&fieldValidation="
+    strict = run(api.call("PATCH", f"{path}Strict", body, kind=media))
+    assert strict.status == 422
+    assert strict.message.endswith(f"strict decoding error: {said}")
+    warned = run(api.call("PATCH", f"{path}Warn", body, kind=media))
+    assert warned.status == 200
+    assert " field " in warned.headers["warning"]
+    assert "warning" not in run(api.call("PATCH", f"{path}Ignore", body, kind=media)).headers
+
+
+def test_keys_that_stand_twice_in_an_apply_patch(api: Any, run: Any) -> None:
+    path = f"{CONFIGMAPS}/b?dryRun=All&fieldManager=me&force=true&fieldValidation="
+    body = b"apiVersion: v1\nkind: ConfigMap\ndata:\n  k: a\n  k: b\n"
+    why = 'error converting YAML to JSON: yaml: unmarshal errors:\n  line 5: key "k" already set in map'
+    strict = run(api.call("PATCH", f"{path}Strict", body, kind=APPLY))
+    assert (strict.status, strict.message) == (400, f"error strict decoding YAML: {why}")
+    as_json = run(api.call("PATCH", f"{path}Strict", b'{"data":{"k":"a","k":"b"}}', kind=APPLY))
+    assert as_json.message == f"error strict decoding YAML: {why.replace('line 5', 'line 1')}"
+    warned = run(api.call("PATCH", f"{path}Warn", body, kind=APPLY))
+    assert (warned.status, warned.json["data"]["k"]) == (200, "b")
+    assert "already set in map" in warned.headers["warning"]
+
+
+def test_an_apply_patch_that_is_nearly_json_is_yaml(api: Any, run: Any) -> None:
+    body = b'{"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "y",},}'
+    path = f"{CONFIGMAPS}/b?dryRun=All&fieldManager=me&fieldValidation=Strict"
+    reply = run(api.call("PATCH", path, body, kind=APPLY))
+    assert (reply.status, reply.json["data"]["x"]) == (200, "y")
+
+
+def test_keys_that_stand_twice_in_a_yaml_body(api: Any, run: Any) -> None:
+    body = b"metadata: {name: new}\ndata:\n  k: a\n  k: b\n"
+    path = f"{CONFIGMAPS}?dryRun=All&fieldValidation=Strict"
+    reply = run(api.call("POST", path, body, kind="application/yaml"))
+    assert reply.status == 400
+    assert reply.message.endswith('decoding error: yaml: unmarshal errors:\n  line 4: key "k" already set in map')
+
+
 def test_a_status_that_follows_from_commits_is_not_a_clients(api: Any, run: Any) -> None:
     path = "/apis/tenancy.kcp.io/v1alpha1/workspaces/shop/status"
     reply = run(api.call("PATCH", path, {"status": {"phase": "Unavailable"}}, kind=MERGE))
