@@ -1,11 +1,12 @@
 # make up      set up .venv, serve the example fleet, print what to type next
 # make test    set up what the tests need and run them: unit and contract in parallel, then end to end
+# make kubectl-suite  kubectl's own shell suite, as far as it passes
 # make check   the import contract, ruff, mypy
 # make bench   the published figures
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check bench setup clusters clean
+.PHONY: help up test kubectl-suite check bench setup clusters clean
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
@@ -27,6 +28,9 @@ up: $(STAMP)
 test: $(STAMP) clusters
 	@$(BIN)/pytest $(FAST) -n $(WORKERS) $(PYTEST_ARGS)
 	@$(BIN)/pytest tests/e2e $(PYTEST_ARGS)
+
+kubectl-suite: $(STAMP) clusters
+	@cd tests && ../$(BIN)/python -m kubectl_suites
 
 check: $(STAMP)
 	@$(BIN)/lint-imports

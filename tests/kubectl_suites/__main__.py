@@ -1,0 +1,138 @@
+"""Run kubectl's own shell suite (test/cmd of Kubernetes) against Treeplane.
+
+    cd tests && python -m kubectl_suites                     what passing.txt lists; it fails if one of them does
+    python -m kubectl_suites --all                           every function, as a table of what passes
+    python -m kubectl_suites run_pod_tests run_wait_tests
+    python -m kubectl_suites --port 6443 …                   against a server at that port of 127.0.0.1 that knows the
+                                                             token `admin-token` as an administrator's
+
+The server is a `treeplane up` with one workspace of type kube-compat, served at the root of a port (front.py). Each
+function runs in a process of its own (driver.sh) and in the suite's order; its output is a file in --logs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kubectl_suites.front import Front
+from kubectl_suites.tree import lay_out
+from support.plane import Plane, environment
+
+HERE = Path(__file__).parent
+PASSING = HERE / "passing.txt"
+FUNCTION_SECONDS = 300
+FLEET = """\
+apiVersion: treeplane.dev/v1alpha1
+kind: Fleet
+metadata: {name: suite}
+spec: {}
+"""
+WORKSPACE = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: Workspace
+spec: {type: {name: kube-compat, path: root}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    function: str
+    code: int | None
+    """None where the time was over."""
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        return self.code == 0
+
+    def __str__(self) -> str:
+        word = "passed" if self.passed else "FAILED" if self.code is not None else "TIME OVER"
+        return f"{word:10}{self.seconds:6.1f} s  {self.function}"
+
+
+def main() -> int:
+    options = _options()
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kubectl-suites-")))
+        tree = scratch / "tree"
+        functions = lay_out(tree)
+        logs = options.logs or Path(tempfile.mkdtemp(prefix="kubectl-suites-logs-"))
+        logs.mkdir(parents=True, exist_ok=True)
+        wanted = options.functions or (functions if options.all else passing())
+        port = options.port or stack.enter_context(_serving(scratch))
+        bad = 0
+        for function in sorted(wanted, key=functions.index):
+            outcome = run(function, port, tree, logs / f"{function}.log")
+            bad += not outcome.passed
+            print(outcome, flush=True)  # noqa: T201
+    print(f"{len(wanted) - bad} passed, {bad} failed; logs in {logs}")  # noqa: T201
+    return 1 if bad else 0
+
+
+def run(function: str, port: int, tree: Path, log: Path) -> Outcome:
+    """One function, in a process group of its own that ends with it."""
+    start = time.monotonic()
+    command = ["bash", str(HERE / "driver.sh"), function, str(port)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=tree,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        code: int | None = None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            code = process.wait(FUNCTION_SECONDS)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return Outcome(function, code, time.monotonic() - start)
+
+
+def passing() -> list[str]:
+    lines = PASSING.read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@contextlib.contextmanager
+def _serving(folder: Path) -> Iterator[int]:
+    """A workspace of type kube-compat at the root of a port."""
+    fleet = folder / "fleet"
+    workspace = fleet / "workspaces" / "root" / "suite"
+    workspace.mkdir(parents=True)
+    (fleet / "treeplane.yaml").write_text(FLEET)
+    (workspace / "workspace.yaml").write_text(WORKSPACE)
+    tokens = folder / "tokens.csv"
+    tokens.write_text('admin-token,admin,,"system:masters"\n')
+    data = folder / "server" / "data"
+    with Plane(fleet, data, "--token-auth-file", str(tokens)) as plane:
+        certificate = data / "keys" / "server.crt"
+        front = Front(plane.port, "/clusters/root:suite", certificate, certificate.with_suffix(".key"))
+        with front.running() as port:
+            yield port
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="kubectl_suites", description="kubectl's own shell suite")
+    parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="which; otherwise those of passing.txt")
+    parser.add_argument("--all", action="store_true", help="every function of the suite")
+    parser.add_argument("--port", type=int, help="a server that runs already, instead of starting Treeplane")
+    parser.add_argument("--logs", type=Path, help="the folder for the functions' output")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
