@@ -21,6 +21,7 @@ from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
 from apiserver.endpoints.inflight import InFlight, deadline
 from apiserver.endpoints.issuer import issuer
+from apiserver.endpoints.metrics import metrics
 from apiserver.endpoints.paths import Place, Route, Scope, parse
 from apiserver.endpoints.realms import (
     Judge,
@@ -198,7 +199,7 @@ class KubernetesAPI:
             case Route.INDEX | Route.API | Route.APIS | Route.GROUP | Route.VERSION:
                 await discovery.serve(exchange, world, place)
             case Route.METRICS:
-                raise StatusError(501, "NotImplemented", "metrics are the server's, at /metrics: no workspace has any")
+                await metrics(exchange, world)
             case _:
                 if exchange.path.startswith(_LATER):
                     view = "/".join(exchange.path.split("/")[:3])

@@ -190,3 +190,13 @@ def test_views_that_are_not_there_yet_say_so(api: Any, run: Any) -> None:
     assert "/services/apiexport is not supported yet" in reply.message
     assert run(api.get("/services", user="ann")).status == 403
     assert run(api.get("/nope")).status == 404
+
+
+def test_a_workspace_counts_its_objects_for_who_may_ask(api: Any, run: Any) -> None:
+    reply = run(api.get("/clusters/root:shop/metrics"))
+    assert (reply.status, reply.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    held = len(run(api.get("/clusters/root:shop/api/v1/configmaps")).json["items"])
+    assert f'apiserver_resource_objects{{group="",resource="configmaps"}} {held}\n' in reply.body.decode()
+    assert run(api.get("/clusters/root:shop/metrics", user="ann")).status == 403
+    everywhere = run(api.get("/clusters/*/metrics"))
+    assert 'resource="configmaps"' in everywhere.body.decode()
