@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from typing import Any
 
 import orjson
 
 from apiserver.endpoints import notjson, protobuf, yamlbodies
+from apiserver.model import nesting
 from apiserver.model.errors import StatusError, bad_request, unsupported_media_type
 
 Object = dict[str, Any]
@@ -60,15 +62,18 @@ def read_json(body: bytes, kind: str = "") -> Object:
         found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _unrecognized(notjson.reason(error), body, kind) from None
+    _check_depth(body, found)
     return _of_object(found, body, kind)
 
 
 def read_apply(body: bytes) -> Object:
     """The object of an apply patch, which is YAML by its media type and nearly always JSON. Raises StatusError 400."""
     try:
-        return _of_object(orjson.loads(body), body)
+        found = orjson.loads(body)
     except orjson.JSONDecodeError:
         return _of_object(yamlbodies.load(body), body)
+    _check_depth(body, found)
+    return _of_object(found, body)
 
 
 def repeated_in_apply(body: bytes) -> str:
@@ -83,9 +88,16 @@ def repeated_in_apply(body: bytes) -> str:
 def read_patch(body: bytes) -> Any:
     """A merge, strategic or JSON patch. Raises StatusError 400."""
     try:
-        return orjson.loads(body)
+        found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise bad_request(f"error decoding patch: {notjson.reason(error)}") from None
+    _check_depth(body, found)
+    return found
+
+
+def _check_depth(body: bytes, found: Any) -> None:
+    if body.count(b"{") + body.count(b"[") > nesting.DEPTH and nesting.too_deep(found):
+        raise bad_request(f"the object provided is unrecognized: nested more than {nesting.DEPTH} levels deep")
 
 
 def _of_object(found: Any, body: bytes, kind: str = "") -> Object:
@@ -117,11 +129,11 @@ def duplicates(body: bytes) -> list[str]:
             return made
         some = True
         out = _Twice(made)
-        names = [name for name, _ in found]
-        out.twice = [name for name in made if names.count(name) > 1]
+        out.twice = [name for name, times in Counter(name for name, _ in found).items() if times > 1]
         return out
 
-    parsed = json.loads(body, object_pairs_hook=pairs)
+    # Numbers do not matter here, and Python refuses long ones.
+    parsed = json.loads(body, object_pairs_hook=pairs, parse_int=len, parse_float=len)
     return [f'duplicate field "{path}"' for path in sorted(_paths(parsed, ""))] if some else []
 
 

@@ -41,11 +41,13 @@ def decode(token: str, resource: str, cluster: str | None, namespace: str | None
     try:
         found = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
         version, revision, start = found["v"], int(found["rv"]), str(found["start"])
+        if not LATEST <= revision < 1 << 64:
+            raise ValueError("the revision is out of range")
     except (binascii.Error, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise bad_request(f"continue key is not valid: {error}") from None
     if version != _VERSION:
         raise bad_request(f"continue key is not valid: server does not recognize this encoded version {version}")
-    if revision < LATEST or revision == 0:
+    if revision == 0:
         raise bad_request("continue key is not valid: incorrect encoded start resourceVersion")
     *parts, name = start.rstrip("\0").split("/")
     at_cluster = cluster
@@ -54,6 +56,6 @@ def decode(token: str, resource: str, cluster: str | None, namespace: str | None
     at_namespace = namespace
     if namespace is None:
         at_namespace = parts.pop(0) if parts else ""
-    if parts or not name or at_cluster is None:
+    if parts or not name or at_cluster is None or "\0" in start.rstrip("\0"):
         raise bad_request("continue key is not valid: encoded key is not of this list")
     return Continuation(revision, Key(resource, at_cluster, at_namespace or "", name))

@@ -72,12 +72,7 @@ def _queried(exchange: Exchange) -> dict[str, Any]:
         found["propagationPolicy"] = exchange.parameter("propagationPolicy")
     if exchange.parameter("orphanDependents"):
         found["orphanDependents"] = exchange.flag("orphanDependents")
-    text = exchange.parameter("gracePeriodSeconds")
-    if text:
-        try:
-            found["gracePeriodSeconds"] = int(text)
-        except ValueError:
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    found["gracePeriodSeconds"] = exchange.number("gracePeriodSeconds")
     return found
 
 

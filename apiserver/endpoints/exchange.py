@@ -6,6 +6,7 @@ Used by every endpoint. Headers and query are read on demand, since most request
 from __future__ import annotations
 
 import asyncio
+import re
 import zlib
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
@@ -28,6 +29,9 @@ GZIP_FROM = 128 * 1024
 
 JSON = b"application/json"
 TEXT = b"text/plain; charset=utf-8"
+_NUMBER = re.compile(r"[-+]?[0-9]+")
+_DIGITS = 100
+"""Of a number that is worth reading; Python refuses very long ones."""
 _PEOPLE = ("Mozilla/", "Wget/", "curl/")
 
 
@@ -84,14 +88,15 @@ class Exchange:
         raise bad_request(f'strconv.ParseBool: parsing "{text}": invalid syntax')
 
     def number(self, name: str) -> int | None:
-        """An integer parameter; None if absent. Raises StatusError 400."""
+        """An integer parameter of 64 bits; None if absent. Raises StatusError 400."""
         text = self.parameter(name)
         if not text:
             return None
-        try:
-            return int(text)
-        except ValueError:
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+        if not _NUMBER.fullmatch(text):
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        if len(text) > _DIGITS or not -(1 << 63) <= int(text) < 1 << 63:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+        return int(text)
 
     async def body(self) -> bytes:
         """The whole request body. Raises StatusError 413 beyond 3 MiB."""

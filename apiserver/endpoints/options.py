@@ -16,6 +16,8 @@ from apiserver.endpoints.exchange import Exchange
 from apiserver.model.errors import Cause, StatusError, bad_request, invalid
 
 EXACT, NOT_OLDER = "Exact", "NotOlderThan"
+_DIGITS = 100
+"""Of a number that is worth reading; Python refuses very long ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ def revision(text: str) -> int | None:
         return None
     if not (text.isascii() and text.isdigit()):
         raise bad_request(f'invalid resource version: strconv.ParseUint: parsing "{text}": invalid syntax')
+    if len(text) > _DIGITS or int(text) >> 64:
+        raise bad_request(f'invalid resource version: strconv.ParseUint: parsing "{text}": value out of range')
     return int(text)
 
 

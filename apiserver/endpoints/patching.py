@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apiserver.endpoints import bodies
+from apiserver.model import nesting
 from apiserver.model.errors import StatusError, bad_request, unsupported_media_type
 from apiserver.registry.schemas import definitions
 from apiserver.registry.served import ServedKind
@@ -80,8 +81,8 @@ def _json_patched(live: Object, ops: list[Any]) -> Object:
     """Raises StatusError 422 for an operation that cannot be done, a failed test among them."""
     try:
         made = patches.json_patch(live, ops)
-    except ValueError:
+    except (ValueError, RecursionError):
         made = None
-    if not isinstance(made, dict):
+    if not isinstance(made, dict) or nesting.too_deep(made):
         raise StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
     return made

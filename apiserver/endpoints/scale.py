@@ -53,8 +53,8 @@ def update(
 
     def changed(obj: Object) -> Object:
         wanted = change(scale_of(kind, obj))
-        replicas = (wanted.get("spec") or {}).get("replicas", 0)
-        asked = (wanted.get("metadata") or {}).get("resourceVersion")
+        replicas = _part(wanted, "spec").get("replicas") or 0
+        asked = _part(wanted, "metadata").get("resourceVersion")
         if asked and asked != obj["metadata"]["resourceVersion"]:
             raise conflict(kind.resource, kind.group, name)
         if not isinstance(replicas, int) or isinstance(replicas, bool):
@@ -68,6 +68,13 @@ def update(
 
     outcome = rest.patch(at, namespace, name, changed, options, "scale")
     return scale_of(kind, outcome.obj)
+
+
+def _part(wanted: Object, name: str) -> Object:
+    found = wanted.get(name) or {}
+    if not isinstance(found, dict):
+        raise bad_request(f'Scale in version "v1" cannot be handled as a Scale: {name} is not an object')
+    return found
 
 
 def _paths(kind: ServedKind) -> Scale:

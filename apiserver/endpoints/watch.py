@@ -30,6 +30,8 @@ from apiserver.storage.protocol import Compacted, Store
 
 _HEADERS: Headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
 _PAGE = 500
+_LONGEST = 366 * 86400
+"""Seconds that a watch may ask for; timers end somewhere."""
 
 
 async def watch(asking: Asking) -> None:
@@ -73,7 +75,7 @@ async def _gone(exchange: Exchange) -> None:
 
 async def _serve(exchange: Exchange, watcher: Watcher, options: WatchOptions, hub: Hub) -> None:
     loop = asyncio.get_running_loop()
-    seconds = options.timeout or random.randint(1800, 3600)  # noqa: S311 (spreads reconnects; no secret)
+    seconds = min(options.timeout, _LONGEST) if options.timeout else random.randint(1800, 3600)  # noqa: S311 (spreads reconnects; no secret)
     timer = loop.call_later(seconds, _time_up, watcher, hub)
     try:
         await exchange.chunk(b"")

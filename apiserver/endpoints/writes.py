@@ -52,6 +52,8 @@ Object = dict[str, Any]
 T = TypeVar("T")
 
 _THREADS = 16
+_LARGE = 64 * 1024
+"""Bytes of a body that take too long to read for others to wait."""
 _WAITING = 128
 """Threads for writes that wait for a commit: the more there are, the more go into one."""
 _ACTIONS = podactions.ACTIONS | {"token"}
@@ -156,7 +158,7 @@ class Writes:
         body = await exchange.body()
         at, namespace = collection(asking, self._commits), namespace_of(asking)
         if media == bodies.APPLY and place.subresource != "scale":
-            applied = read_applied(asking, body, options)
+            applied = await parsed(body, lambda: read_applied(asking, body, options))
             outcome = await self.run(
                 at, lambda: rest.apply(at, namespace, place.name, applied, options, place.subresource)
             )
@@ -233,7 +235,7 @@ def namespace_of(asking: Asking) -> str:
 async def read(asking: Asking, options: WriteOptions) -> tuple[Object, WriteOptions]:
     """The body of a POST or PUT, and the options with what stands twice in it."""
     body, content_type = await asking.exchange.body(), asking.exchange.header(b"content-type")
-    obj = bodies.read_object(body, content_type, asking.kind.kind)
+    obj = await parsed(body, lambda: bodies.read_object(body, content_type, asking.kind.kind))
     if options.validation == IGNORE:
         return obj, options
     return obj, with_repeated(options, bodies.repeated(body, content_type))
@@ -251,6 +253,13 @@ def read_applied(asking: Asking, body: bytes, options: WriteOptions) -> Object:
 
 def with_repeated(options: WriteOptions, texts: list[str]) -> WriteOptions:
     return replace(options, repeated=tuple(texts)) if texts else options
+
+
+async def parsed(body: bytes, read: Callable[[], T]) -> T:
+    """What `read` makes of a body: in a thread if it is large, so that other requests are answered meanwhile."""
+    if len(body) < _LARGE:
+        return read()
+    return await asyncio.get_running_loop().run_in_executor(None, read)
 
 
 async def answer(asking: Asking, outcome: Outcome) -> None:

@@ -1,6 +1,6 @@
-"""YAML in request bodies: read as JSON's superset, as Kubernetes reads it, and searched for keys that stand twice.
+"""YAML in request bodies: read as Kubernetes reads it, and searched for keys that stand twice.
 
-Called by bodies.py only. Times stay text; aliases are refused, since a few lines of them may stand for gigabytes.
+Called by bodies.py only. How YAML is read, and what is refused for the process's sake, is apiserver/kubeyaml's matter.
 """
 
 from __future__ import annotations
@@ -10,40 +10,57 @@ from typing import Any
 
 import yaml
 
-from apiserver.model.errors import bad_request
+from apiserver.kubeyaml import scalars
+from apiserver.kubeyaml.construct import Construction
+from apiserver.kubeyaml.faults import Fault, Twice, syntax, too_deep
+from apiserver.kubeyaml.nodes import PLAIN, Node, nodes
+from apiserver.model.errors import StatusError, bad_request
 
-
-class _Loader(yaml.CSafeLoader):
-    """YAML as JSON's superset: times stay text."""
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}
+_ALIASES = 256 * 1024
+"""Characters that aliases may add to a document: they multiply."""
 
 
 def load(body: bytes) -> Any:
-    """Raises StatusError 400."""
+    """The first document. Of keys that stand twice the last counts. Raises StatusError 400."""
+    faults: list[Fault] = []
     try:
-        if b"&" in body and any(isinstance(e, yaml.AliasEvent) for e in yaml.parse(body, Loader=_Loader)):
-            raise bad_request("the object provided is unrecognized: YAML aliases are not supported")
-        return yaml.load(body, Loader=_Loader)  # noqa: S506 (a safe loader)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise bad_request(f"error converting YAML to JSON: {error}") from None
+        root = _root(body)
+        found = None if root is None else Construction(faults, 2 * len(body) + _ALIASES).value(root)
+    except Fault as fault:
+        raise _unreadable(fault) from None
+    except RecursionError:
+        raise _unreadable(too_deep(None)) from None
+    except yaml.YAMLError as error:
+        raise _unreadable(syntax(error, body)) from None
+    wrong = next((fault for fault in faults if not isinstance(fault, Twice)), None)
+    if wrong is not None:
+        raise _unreadable(wrong)
+    return found
+
+
+def _root(body: bytes) -> Node | None:
+    return next(iter(nodes(body, resolving=False)), None)
+
+
+def _unreadable(fault: Fault) -> StatusError:
+    place = f"line {fault.line}: " if fault.line else ""
+    return bad_request(f"error converting YAML to JSON: {place}{fault.message}")
 
 
 def repeated(body: bytes) -> str:
     """The keys that stand twice in one mapping, in the words of Go's YAML library, which names the line of the later
     value; "" if there are none. `body` is one that `load` has read."""
     found: list[tuple[int, str]] = []
-    nodes: list[yaml.Node | None] = [yaml.compose(body, Loader=_Loader)]
-    while nodes:
-        node = nodes.pop()
+    waiting, seen = [_root(body)], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:  # an alias
+            continue
+        seen.add(id(node))
         if isinstance(node, yaml.SequenceNode):
-            nodes += node.value
+            waiting += node.value
         elif isinstance(node, yaml.MappingNode):
-            nodes += [value for _, value in node.value]
+            waiting += [value for _, value in node.value]
             found += _twice(node)
     lines = "".join(f"\n  line {line}: key {key} already set in map" for line, key in sorted(found))
     return f"yaml: unmarshal errors:{lines}" if lines else ""
@@ -55,6 +72,6 @@ def _twice(node: yaml.MappingNode) -> Iterator[tuple[int, str]]:
         if not isinstance(key, yaml.ScalarNode):
             continue
         if key.value in seen:
-            text = f'"{key.value}"' if key.tag == "tag:yaml.org,2002:str" else key.value
-            yield value.start_mark.line + 1, text
+            text = key.tag != PLAIN or isinstance(scalars.plain(key.value), str)
+            yield value.start_mark.line + 1, f'"{key.value}"' if text else key.value
         seen.add(key.value)

@@ -117,7 +117,8 @@ def path_segment(name: str) -> list[str]:
     """Names that only have to fit into a URL, as RBAC's do."""
     if name in (".", ".."):
         return [f"may not be '{name}'"]
-    return [f"may not contain '{c}'" for c in ("/", "%") if c in name]
+    found = [f"may not contain '{c}'" for c in ("/", "%", "\0") if c in name]
+    return [*found, _too_long(253)] if len(name.encode()) > 253 else found  # kube-apiserver takes what etcd does
 
 
 def cron_job(name: str) -> list[str]:

@@ -34,6 +34,8 @@ def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> 
     if metadata is not None and not isinstance(metadata, dict):
         raise bad_request(f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
                           "metadata is not an object")  # fmt: skip
+    if metadata is None:
+        obj.pop("metadata", None)  # null is absent
     metadata = metadata or {}
     if kind.namespaced and metadata.get("namespace") not in (None, "", namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")

@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import orjson
+
 from apiserver.schema.defaults import copy_json
 
 Json = dict[str, Any]
+
+COPIED = 3 * 1024 * 1024
+"""Bytes that the copies of one JSON patch may add up to, as in kube-apiserver."""
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
@@ -28,17 +33,33 @@ def merge_patch(target: Any, patch: Any) -> Any:
 
 
 def json_patch(target: Any, operations: Sequence[Json]) -> Any:
-    """`target` after all operations. Raises ValueError, naming the operation that fails."""
+    """`target` after all operations. Raises ValueError, naming the operation that fails.
+
+    Copies may double a document again and again: together they are limited.
+    """
     document = copy_json(target)
     if not isinstance(operations, list | tuple):
         raise ValueError("a JSON patch is a list of operations")
+    copied = 0
     for index, operation in enumerate(operations):
         try:
+            if isinstance(operation, dict) and operation.get("op") == "copy":
+                copied += _weight(document, operation)
+                if copied > COPIED:
+                    raise ValueError(f"the copies of a patch add up to more than {COPIED} bytes")
             document = _step(document, operation)
         except (ValueError, KeyError) as error:
             why = f"missing field {error}" if isinstance(error, KeyError) else str(error)
             raise ValueError(f"operation {index}: {why}") from None
     return document
+
+
+def _weight(document: Any, operation: Json) -> int:
+    """Bytes of what an operation copies, as JSON."""
+    try:
+        return len(orjson.dumps(_get(document, _tokens(operation["from"]))))
+    except TypeError:
+        raise ValueError("what is copied is nested too deeply") from None
 
 
 def _step(document: Any, operation: Json) -> Any:

@@ -83,7 +83,11 @@ class LmdbStore:
         resource = self._env.resource_id(txn, key.resource)
         if resource is None:
             return None
-        raw = txn.get(layout.short(resource + layout.tail(key)))
+        try:
+            tail = layout.tail(key)
+        except ValueError:
+            return None  # what cannot be stored is not there
+        raw = txn.get(layout.short(resource + tail))
         return None if raw is None else layout.record(key, raw)
 
     def scan(

@@ -1,56 +1,16 @@
-"""Faults on the way from bytes to values: a mark of libyaml's and a message. Private to the reading of files."""
+"""Faults of files as people read them. Private to the reading of files."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import yaml
-
+from apiserver.kubeyaml.faults import Fault
 from reconciler.layout.errors import LayoutError
 
-DEPTH = 200
-"""Levels of nesting."""
 
-
-class Fault(Exception):
-    """`mark` is libyaml's (line and column from 0), None when the place is unknown."""
-
-    def __init__(self, mark: Any, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.mark, self.message, self.hint = mark, message, hint
-
-    def placed(self, path: str) -> LayoutError:
-        if self.mark is None:
-            return LayoutError(path, 0, 0, self.message, self.hint)
-        return LayoutError(path, self.mark.line + 1, self.mark.column + 1, self.message, self.hint)
-
-
-def too_deep(mark: Any) -> Fault:
-    return Fault(mark, f"nested more than {DEPTH} levels deep")
-
-
-def syntax(error: yaml.YAMLError, data: bytes) -> Fault:
-    """What libyaml says, with its place and advice for the usual slips."""
-    if isinstance(error, yaml.MarkedYAMLError):
-        message = str(error.problem)
-        if error.context and error.context_mark is not None:
-            message = f"{error.context} (begun in line {error.context_mark.line + 1}), {message}"
-        return Fault(error.problem_mark or error.context_mark, f"YAML: {message}", _advice(message))
-    position = getattr(error, "position", None)
-    reason = getattr(error, "reason", str(error))
-    if isinstance(position, int):
-        line = data.count(b"\n", 0, position)
-        column = position - data.rfind(b"\n", 0, position) - 1
-        return Fault(yaml.Mark("", position, line, column, None, 0), f"YAML: {reason}")
-    return Fault(None, f"YAML: {reason}")
-
-
-def _advice(message: str) -> str:
-    if "cannot start any token" in message:
-        return "YAML is indented with spaces, not tabs, and a text that begins with @ or ` is quoted"
-    if "mapping values are not allowed" in message:
-        return "check the indentation, or quote a text that contains ': '"
-    return ""
+def placed(fault: Fault, path: str) -> LayoutError:
+    """With its file, line and column."""
+    if fault.mark is None:
+        return LayoutError(path, 0, 0, fault.message, fault.hint)
+    return LayoutError(path, fault.line, fault.mark.column + 1, fault.message, fault.hint)
 
 
 def type_name(value: object) -> str:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reconciler.layout import scalars
+from apiserver.kubeyaml import scalars
+from apiserver.model.nesting import DEPTH, too_deep
 from reconciler.layout.errors import BadFile, LayoutError
-from reconciler.layout.faults import DEPTH, type_name
+from reconciler.layout.faults import type_name
 
 
 class NotOne(Exception):
@@ -32,7 +33,7 @@ def read_json(text: str, path: str) -> list[tuple[dict[str, Any], int]]:
             line = text.count("\n", 0, at) + 1
             value, at = decoder.raw_decode(text, at)
             if isinstance(value, dict):
-                if _depth(value) > DEPTH:
+                if too_deep(value):
                     raise RecursionError
                 out.append((value, line))
             elif value is not None:
@@ -74,16 +75,3 @@ def _blank(text: str, at: int) -> int:
     while at < len(text) and text[at] in " \t\r\n":
         at += 1
     return at
-
-
-def _depth(value: Any) -> int:
-    deepest, level = 0, [value]
-    while level:
-        deepest += 1
-        level = [
-            child
-            for item in level
-            for child in (item.values() if isinstance(item, dict) else item)
-            if isinstance(child, dict | list)
-        ]
-    return deepest

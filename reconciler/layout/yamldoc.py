@@ -1,7 +1,7 @@
 """Reads YAML and JSON files exactly as kubectl does, on libyaml's parser, and says where each fault is.
 
-Called by manifest and fleet. No library on the package index reads as kubectl does (see scalars); this does, and
-refuses what could hurt the process that reads it: aliases that multiply, nesting without end, size.
+Called by manifest and fleet. No library on the package index reads as kubectl does; apiserver/kubeyaml does, and
+refuses what could hurt the process that reads it: aliases that multiply, nesting without end. Size is bounded here.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, SequenceNode
 
-from reconciler.layout.construct import Construction, resolved
+from apiserver.kubeyaml.construct import Construction, resolved
+from apiserver.kubeyaml.faults import Fault, syntax, too_deep
+from apiserver.kubeyaml.nodes import Node, is_simple, nodes
 from reconciler.layout.errors import BadFile, LayoutError
-from reconciler.layout.faults import Fault, syntax, too_deep, type_name
+from reconciler.layout.faults import placed, type_name
 from reconciler.layout.jsondoc import NotOne, read_json
-from reconciler.layout.nodes import Node, is_simple, nodes
 
 LIMIT = 3 * 1024 * 1024
 """Bytes of a file, and characters of a document once its aliases are written out."""
@@ -122,7 +123,7 @@ def _read_yaml(data: bytes, path: str, positions: bool) -> list[Document]:
     except yaml.YAMLError as error:
         faults.append(syntax(error, data))
     if faults:
-        raise BadFile([f.placed(path) for f in faults])
+        raise BadFile([placed(f, path) for f in faults])
     return documents
 
 

@@ -42,6 +42,9 @@ def test_the_form_is_kubernetes() -> None:
         b'{"v":"meta.k8s.io/v1","rv":"x","start":"a"}',
         b'{"v":"meta.k8s.io/v1","rv":1,"start":"a/b/c/d"}',
         b'{"v":"meta.k8s.io/v1","rv":1,"start":""}',
+        b'{"v":"meta.k8s.io/v1","rv":1,"start":"a\\u0000b\\u0000"}',
+        b'{"v":"meta.k8s.io/v1","rv":1e300,"start":"a"}',
+        b'{"v":"meta.k8s.io/v1","rv":-2,"start":"a"}',
     ],
 )
 def test_others_are_400(content: bytes) -> None:

@@ -188,7 +188,7 @@ def test_bodies_that_do_not_fit_the_path(api: Any, run: Any) -> None:
 def test_media_types(api: Any, run: Any) -> None:
     assert run(api.call("POST", f"{CONFIGMAPS}?dryRun=All", configmap(), kind="text/html")).status == 415
     assert run(api.call("PATCH", f"{CONFIGMAPS}/a", {}, kind="application/json")).status == 415
-    yaml = b"metadata: {name: y}\ndata: {when: 2026-01-01, k: v}\n"
+    yaml = b"metadata: {name: yaml}\ndata: {when: 2026-01-01, k: v}\n"
     made = run(api.call("POST", f"{CONFIGMAPS}?dryRun=All", yaml, kind="application/yaml"))
     assert made.json["data"] == {"when": "2026-01-01", "k": "v"}
     bomb = b"a: &a [1]\nb: [*a, *a]\nmetadata: {name: y}\n"

@@ -106,3 +106,16 @@ def test_add_then_remove_is_nothing(target: Any, value: Any) -> None:
     added = json_patch(document, [{"op": "add", "path": "/new", "value": value}])
     assert added == {"keep": target, "new": value}
     assert json_patch(added, [{"op": "remove", "path": "/new"}]) == document
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        [{"op": "copy", "from": "", "path": f"/{i}"} for i in range(30)],  # doubles thirty times
+        [{"op": "copy", "from": "/a", "path": "/a/b"} for _ in range(10_000)],  # one level deeper each time
+        [{"op": "copy", "from": "/text", "path": f"/{i}"} for i in range(1_000)],
+    ],
+)
+def test_copies_are_limited(operations: list[Any]) -> None:
+    with pytest.raises(ValueError, match="copie"):
+        json_patch({"a": {}, "text": "x" * 10_000}, operations)

@@ -1,4 +1,4 @@
-"""Values of node trees, with every fault that leaves the rest readable collected. Called by yamldoc."""
+"""Values of node trees, with every fault that leaves the rest readable collected. Called by readers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from reconciler.layout import scalars
-from reconciler.layout.faults import DEPTH, Fault, too_deep
-from reconciler.layout.nodes import PLAIN, QUOTED, BadScalar, Node
+from apiserver.kubeyaml import scalars
+from apiserver.kubeyaml.faults import Fault, Twice, too_deep
+from apiserver.kubeyaml.nodes import PLAIN, QUOTED, BadScalar, Node
+from apiserver.model.nesting import DEPTH
 
 
 def resolved(node: Any, faults: list[Fault], depth: int = 0) -> Any:
@@ -28,7 +29,7 @@ def resolved(node: Any, faults: list[Fault], depth: int = 0) -> Any:
         if type(name) is not str or type(key_node) is not ScalarNode:
             name = _key(key_node, name, faults)
         if name in out:
-            faults.append(_twice(key_node, name))
+            faults.append(Twice(key_node.start_mark, name))
         out[name] = resolved(value_node, faults, depth + 1)
     return out
 
@@ -48,7 +49,7 @@ class Construction:
         kind = type(node)
         self._budget -= len(node.value) + 1 if kind is ScalarNode else 2
         if self._budget < 0:
-            raise Fault(node.start_mark, "aliases make this document larger than 3 MiB", "write it out")
+            raise Fault(node.start_mark, "aliases make this document too large", "write it out")
         if kind is ScalarNode:
             return self._scalar(node)
         if depth >= DEPTH:
@@ -67,7 +68,7 @@ class Construction:
             value = self._scalar(key_node) if type(key_node) is ScalarNode else None
             name = value if isinstance(value, str) else _key(key_node, value, self._faults)
             if name in out and name not in merged:
-                self._faults.append(_twice(key_node, name))
+                self._faults.append(Twice(key_node.start_mark, name))
             merged.discard(name)
             out[name] = self.value(value_node, depth + 1)
         return out
@@ -120,7 +121,3 @@ def _key(node: Any, value: Any, faults: list[Fault]) -> str:
         what = "null" if value is None else node.value
         faults.append(Fault(node.start_mark, f"a key must be text, not {what}", "write it in quotes"))
         return str(node.value)
-
-
-def _twice(node: Any, name: str) -> Fault:
-    return Fault(node.start_mark, f"the key {name!r} is given twice", "keep one of the two")

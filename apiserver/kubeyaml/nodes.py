@@ -1,4 +1,4 @@
-"""libyaml's node trees. Called by construct and yamldoc.
+"""libyaml's node trees. Called by construct.py and by readers.
 
 Most files have neither tags nor anchors. For those the parser resolves a scalar's type while it composes and leaves the
 value in the node's `tag`: one dictionary look-up a scalar, and half the time of the general way.
@@ -13,8 +13,9 @@ import yaml
 from yaml.cyaml import CParser  # type: ignore[attr-defined]
 from yaml.nodes import ScalarNode
 
-from reconciler.layout import scalars
-from reconciler.layout.faults import DEPTH, too_deep
+from apiserver.kubeyaml import scalars
+from apiserver.kubeyaml.faults import too_deep
+from apiserver.model.nesting import DEPTH
 
 Node = yaml.Node
 PLAIN, QUOTED = "?", "!"

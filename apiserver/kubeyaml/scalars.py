@@ -1,7 +1,7 @@
 """What a plain (unquoted) YAML scalar means to kubectl: null, boolean, number or text.
 
-Called by yamldoc. kubectl's rules are YAML 1.1's booleans, Go's integer literals, no dates, no base-60 numbers, and a
-trip through JSON, after which a whole number is an integer however it was written.
+Called by construct.py and nodes.py. kubectl's rules are YAML 1.1's booleans, Go's integer literals, no dates, no
+base-60 numbers, and a trip through JSON, after which a whole number is an integer however it was written.
 """
 
 from __future__ import annotations
