@@ -182,7 +182,7 @@ def _add(found: Document, path: str, kind: ServedKind, gvk: Document, answers: d
     if not answers:
         return
     places = [p for p in ("namespace", "name") if f"{{{p}}}" in path]
-    item: Document = {"parameters": [_parameter(p, "path") for p in places]}
+    item: Document = {"parameters": [_parameter(p, "path") for p in places]} if places else {}
     for verb, answer in answers.items():
         method = {"list": "get"}.get(verb, _ACTIONS.get(verb, verb))
         item[method] = _operation(verb, path, kind, gvk, answer)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver.model import clock, marks
+from apiserver.model import marks
 from apiserver.model.errors import Cause
 from apiserver.registry import metadata as rules
 from apiserver.registry import quantities
+from apiserver.registry.behaviours import certificates
 from apiserver.registry.behaviours.catalogue import behaviour_of
 from apiserver.registry.behaviours.definitions import crd_check, crd_status
 from apiserver.registry.generation import spec_changed
@@ -39,7 +40,6 @@ Object = dict[str, Any]
 
 _SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 _MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN)
-_VERDICTS = ("Approved", "Denied")
 _STATUS_ONLY = frozenset(
     {
         "apiservices.apiregistration.k8s.io",
@@ -151,6 +151,28 @@ def prepare_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
 def prepare_status_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
     """`prepare` for a write of the status subresource: `new` becomes `old` with the status that it brings. Kubernetes'
     own kinds take labels and annotations too."""
+    behaviour = behaviour_of(kind.qualified)
+    causes = _with_status(kind, old, new)
+    if causes:
+        return causes
+    behaviour.carry_status(old, new)
+    return behaviour.check_status(old, new)
+
+
+def prepare_approval(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
+    """`prepare` for a write of a CertificateSigningRequest's subresource approval: of the status that it brings the
+    conditions count."""
+    sent = new.get("status")
+    status = {**(old.get("status") or {}), "conditions": sent.get("conditions") if isinstance(sent, dict) else None}
+    new["status"] = {field: value for field, value in status.items() if value is not None}
+    causes = _with_status(kind, old, new)
+    if causes:
+        return causes
+    certificates.settle_approval(old, new)
+    return certificates.check_approval(old, new)
+
+
+def _with_status(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
     sent = dict(new)
     metadata = sent.get("metadata") if isinstance(sent.get("metadata"), dict) else {}
     kept = copy_json(old)
@@ -165,29 +187,6 @@ def prepare_status_update(kind: ServedKind, old: Object, new: Object) -> list[Ca
         _take(new["metadata"], metadata or {}, "annotations")
         _keep_marks(old, new)
     return prepare(kind, new)
-
-
-def prepare_approval(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
-    """`prepare` for a write of a CertificateSigningRequest's subresource approval: of the status that it brings, the
-    conditions that approve or deny count."""
-    status = new.get("status")
-    sent = status.get("conditions") if isinstance(status, dict) else None
-    verdicts = [c for c in sent if isinstance(c, dict) and c.get("type") in _VERDICTS] if isinstance(sent, list) else []
-    before = (old.get("status") or {}).get("conditions") or []
-    now = clock.now()
-    for verdict in verdicts:
-        verdict["lastUpdateTime"] = verdict.get("lastUpdateTime") or now
-        verdict["lastTransitionTime"] = verdict.get("lastTransitionTime") or now
-    others = [c for c in before if c.get("type") not in _VERDICTS]
-    new["status"] = {**(old.get("status") or {}), "conditions": [*others, *verdicts]}
-    causes = prepare_status_update(kind, old, new)
-    kinds = [c["type"] for c in verdicts]
-    gone = [c["type"] for c in before if c.get("type") in _VERDICTS and c["type"] not in kinds]
-    path = "status.conditions"
-    causes += [messages.forbidden(path, f'updates may not remove a condition of type "{each}"') for each in gone]
-    if len(set(kinds)) > 1:
-        causes.append(messages.invalid(path, "Denied", "Approved and Denied conditions are mutually exclusive"))
-    return causes
 
 
 def prepare_finalize(kind: ServedKind, old: Object, new: Object) -> list[Cause]:

@@ -32,8 +32,9 @@ class Behaviour:
 
     `default` fills in, in place, and doing it twice is doing it once; `check` gives the errors of an object by itself;
     `check_new` further ones of an object that is new, `check_update(old, new)` those of a change. `carry(old, new)`
-    comes between them and puts into an update, in place, what clients need not send again. `identified` completes a new
-    object that has its uid.
+    comes between them and puts into an update, in place, what clients need not send again. `carry_status` and
+    `check_status` are the same for a write of the status subresource. `identified` completes a new object that has its
+    uid.
     """
 
     default: Callable[[Object], None] = _nothing
@@ -42,6 +43,8 @@ class Behaviour:
     carry: Callable[[Object, Object], None] = _carries_nothing
     identified: Callable[[Object], None] = _nothing
     check_new: Callable[[Object], list[Cause]] = _no_errors
+    carry_status: Callable[[Object, Object], None] = _carries_nothing
+    check_status: Callable[[Object, Object], list[Cause]] = _no_errors
 
 
 def fill(obj: Object, **values: Any) -> None:

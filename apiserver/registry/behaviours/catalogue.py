@@ -5,6 +5,7 @@ from __future__ import annotations
 from apiserver.registry.behaviours import (
     addresses,
     apis,
+    certificates,
     data,
     definitions,
     flowcontrol,
@@ -23,6 +24,7 @@ from apiserver.registry.behaviours.base import Behaviour
 _BEHAVIOURS: dict[str, Behaviour] = {
     **addresses.BEHAVIOURS,
     **apis.BEHAVIOURS,
+    **certificates.BEHAVIOURS,
     **data.BEHAVIOURS,
     **definitions.BEHAVIOURS,
     **flowcontrol.BEHAVIOURS,

@@ -90,6 +90,57 @@ def test_a_certificate_request_names_who_asked_and_is_approved(lab: Any, run: An
     assert 'may not remove a condition of type "Approved"' in refused.message
 
 
+def request(lab: Any, run: Any, name: str, **spec: Any) -> Any:
+    sent = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name}}
+    whole = {"request": PEM, "signerName": "example.com/some", "usages": ["client auth"], **spec}
+    return run(lab.call("POST", REQUESTS, {**sent, "spec": whole}))
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"request": "YQ=="}, 'spec.request: Invalid value: "YQ==": PEM block type must be CERTIFICATE REQUEST'),
+        ({"usages": []}, "spec.usages: Required value"),
+        ({"usages": ["fun"]}, 'spec.usages[0]: Unsupported value: "fun": supported values: "any", "cert sign"'),
+        ({"usages": ["any", "any"]}, 'spec.usages[1]: Duplicate value: "any"'),
+        ({"signerName": "some"}, "must be a fully qualified domain and path of the form 'example.com/signer-name'"),
+        ({"signerName": "local/some"}, "should be a domain with at least two segments separated by dots"),
+        ({"signerName": "example.com/_"}, 'Invalid value: "_": validating label "_": a lowercase RFC 1123'),
+        ({"signerName": "kubernetes.io/legacy-unknown"}, "the legacy signerName is not allowed via this API version"),
+        ({"expirationSeconds": 599}, "may not specify a duration less than 600 seconds (10 minutes)"),
+    ],
+)
+def test_certificate_requests_that_nobody_could_sign(lab: Any, run: Any, spec: dict[str, Any], why: str) -> None:
+    refused = request(lab, run, "r", **spec)
+    assert refused.status == 422
+    assert why in refused.message
+
+
+def test_who_settles_what_of_a_certificate_request(lab: Any, run: Any) -> None:
+    request(lab, run, "r")
+    patch, one = "application/merge-patch+json", f"{REQUESTS}/r"
+    other = {"type": "Other", "status": "True"}
+    seen = run(lab.call("PATCH", f"{one}/approval", {"status": {"conditions": [other]}}, kind=patch)).json
+    assert [c["type"] for c in seen["status"]["conditions"]] == ["Other"]
+    [stood] = seen["status"]["conditions"]
+    refused = run(lab.call("PATCH", f"{one}/status", verdict("Approved"), kind=patch))
+    assert "must contain at least one CERTIFICATE PEM block" in refused.message
+    approved = {"status": {"conditions": verdict("Approved")["status"]["conditions"]}}
+    refused = run(lab.call("PATCH", f"{one}/status", approved, kind=patch))
+    assert 'updates may not add a condition of type "Approved"' in refused.message
+    certificate = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n").decode()
+    given = {"status": {"certificate": certificate, "conditions": [{**stood, "lastTransitionTime": None}]}}
+    signed = run(lab.call("PATCH", f"{one}/status", given, kind=patch))
+    assert signed.status == 200
+    assert signed.json["status"] == {"certificate": certificate, "conditions": [stood]}
+    again = base64.b64encode(base64.b64decode(certificate) + b"\n").decode()
+    refused = run(lab.call("PATCH", f"{one}/status", {"status": {"certificate": again}}, kind=patch))
+    assert "updates may not modify existing certificate content" in refused.message
+    both = [{"type": "Approved", "status": "True"}, {"type": "Denied", "status": "True"}]
+    refused = run(lab.call("PATCH", f"{one}/approval", {"status": {"conditions": both}}, kind=patch))
+    assert "Approved and Denied conditions are mutually exclusive" in refused.message
+
+
 def test_an_autoscaler_is_one_object_in_two_versions(lab: Any, run: Any) -> None:
     path = "/clusters/root:lab/apis/autoscaling/{}/namespaces/default/horizontalpodautoscalers"
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -115,6 +166,8 @@ def test_what_comes_with_commits_alone_is_refused(lab: Any, run: Any) -> None:
 
 def test_health_has_kube_apiservers_checks(lab: Any, run: Any) -> None:
     hook = "poststarthook/scheduling/bootstrap-system-priority-classes"
-    assert f"[+]{hook} ok\n" in run(lab.get("/clusters/root:lab/readyz?verbose")).body.decode()
+    said = run(lab.get("/clusters/root:lab/readyz?verbose")).body.decode()
+    assert f"[+]{hook} ok\n" in said
+    assert "[+]poststarthook/storage-readiness ok\n" in said
     assert run(lab.get(f"/clusters/root:lab/readyz/{hook}")).body == b"ok"
     assert run(lab.get(f"/clusters/root:shop/readyz/{hook}")).status == 404
