@@ -64,7 +64,8 @@ def unknown_fields(kind: ServedKind, obj: Object) -> list[str]:
 
 def prepare(kind: ServedKind, obj: Object, old: Object | None = None) -> list[Cause]:
     """Makes `obj` what would be stored, in place, and gives all its field errors; with errors it may be half done.
-    `old`: what a client updates, so that it need not send everything again.
+    `old`: what a client updates, so that it need not send everything again, and so that what was wrong with a custom
+    resource before does not stand in its way.
 
     Drops unknown fields, sets apiVersion, kind and defaults, normalises (Secret.stringData, quantities), validates
     name, metadata, schema and the kind's own rules. Doing it twice is doing it once.
@@ -76,7 +77,7 @@ def prepare(kind: ServedKind, obj: Object, old: Object | None = None) -> list[Ca
     kind.schema.default(obj)
     if bare:
         obj.pop("status", None)  # the schema's empty one would stand in the way of what is observed later
-    wrong = kind.schema.validate(obj)
+    wrong = kind.schema.validate(obj, old=old if kind.custom else None)
     if not kind.custom and not wrong:
         wrong = quantities.normalise(obj, kind.schema.root)
     if wrong or any(c.reason == "FieldValueTypeInvalid" for c in causes):
@@ -186,7 +187,7 @@ def _with_status(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
             _take(new["metadata"], metadata or {}, "labels")
         _take(new["metadata"], metadata or {}, "annotations")
         _keep_marks(old, new)
-    return prepare(kind, new)
+    return prepare(kind, new, old if kind.custom else None)
 
 
 def prepare_finalize(kind: ServedKind, old: Object, new: Object) -> list[Cause]:

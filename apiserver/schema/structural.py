@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 
 from apiserver.model.errors import Cause
-from apiserver.schema import decode, defaults
+from apiserver.schema import decode, defaults, ratchet
 from apiserver.schema import prune as pruning
 from apiserver.schema.compile import Compiler, digest
 from apiserver.schema.node import MISSING, Node
@@ -57,11 +57,13 @@ class Schema:
         """Fills in defaults and settles nulls, in place. Idempotent."""
         defaults.default(obj, self.root)
 
-    def validate(self, obj: Any, path: str = "") -> list[Cause]:
-        """All errors of a pruned and defaulted object; `path` is put before each field."""
+    def validate(self, obj: Any, path: str = "", old: Any = None) -> list[Cause]:
+        """All errors of a pruned and defaulted object; `path` is put before each field. `old`: what it takes the place
+        of; errors of what did not change do not count then."""
         errors: list[Cause] = []
-        self.root.check(obj, (None, path) if path else None, errors)
-        return errors
+        start = (None, path) if path else None
+        self.root.check(obj, start, errors)
+        return ratchet.new_errors(self.root, old, obj, start, errors) if errors and old is not None else errors
 
     def decode_errors(self, obj: Any, *, converted: bool = False) -> list[str]:
         """Values of the wrong type, in the words of Go's decoder (built-in kinds; a 400, before any validation), or of

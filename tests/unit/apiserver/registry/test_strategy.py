@@ -309,6 +309,21 @@ def test_status_update_of_a_custom_resource_takes_the_status_alone() -> None:
     assert new["status"] == {"phase": "Ready"} and new["spec"] == {"cluster": "abc"} and "labels" not in new["metadata"]
 
 
+def test_what_a_stricter_schema_refuses_does_not_stand_in_the_way_of_a_change() -> None:
+    schema = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"maxLength": 1}}}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    version["subresources"] = {"status": {}}
+    spec = {"group": "example.io", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"}}
+    [served] = kinds.kinds_of_crd({"spec": {**spec, "versions": [version]}})
+    old = named("w", spec={"a": "long"})
+    labelled = copy.deepcopy(old)
+    labelled["metadata"]["labels"] = {"a": "b"}
+    assert strategy.prepare_update(served, old, labelled) == []
+    assert strategy.prepare_status_update(served, old, copy.deepcopy(old)) == []
+    changed = named("w", spec={"a": "longer"})
+    assert [cause.field for cause in strategy.prepare_update(served, old, changed)] == ["spec.a"]
+
+
 def crd(**version: Any) -> dict[str, Any]:
     schema = {"type": "object", "properties": {"spec": {"type": "object"}}}
     return {

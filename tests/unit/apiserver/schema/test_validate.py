@@ -191,3 +191,33 @@ def test_a_pattern_takes_linear_time() -> None:
 def test_a_bad_pattern_is_an_error_of_the_value() -> None:
     (found,) = texts({**STRING, "pattern": "("}, "a")
     assert "but pattern is invalid" in found
+
+
+STRICT = {"type": "string", "enum": ["good"]}
+ENTRY = {"type": "object", "properties": {"key": STRING, "field": STRICT}, "required": ["key"]}
+RATCHETED: list[tuple[dict[str, Any], Any, Any, list[str]]] = [
+    (STRICT, "bad", "bad", []),
+    (STRICT, "worse", "bad", ["x"]),
+    ({"type": "object", "additionalProperties": STRICT}, {"a": "bad"}, {"a": "bad", "b": "bad"}, ["x.b"]),
+    (
+        {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"], "items": ENTRY},
+        [{"key": "1", "field": "bad"}, {"key": "2"}],
+        [{"key": "2", "field": "bad"}, {"key": "1", "field": "bad"}],
+        ["x[0].field"],
+    ),
+    ({"type": "array", "items": STRICT}, ["bad"], ["bad"], []),
+    ({"type": "array", "items": STRICT}, ["bad"], ["bad", "good"], ["x[0]"]),
+    ({"type": "array", "x-kubernetes-list-type": "set", "items": STRICT}, ["bad"], ["bad", "good"], ["x[0]"]),
+    ({**ENTRY, "required": ["key", "more"]}, {"key": "1"}, {"key": "1"}, []),
+    ({**ENTRY, "required": ["key", "more"]}, {"key": "1"}, {"key": "2"}, ["x.more"]),
+    ({"type": "number", "maximum": 1}, 2, 2.0, ["x"]),
+]
+
+
+@pytest.mark.parametrize(("schema", "old", "new", "fields"), RATCHETED)
+def test_what_was_wrong_before_and_did_not_change_is_no_error(
+    schema: dict[str, Any], old: Any, new: Any, fields: list[str]
+) -> None:
+    whole = {"type": "object", "properties": {"x": schema, "y": STRING}}
+    errors = compile_schema(whole).validate({"x": new, "y": "new"}, old={"x": old, "y": "old"})
+    assert [error.field for error in errors] == fields
