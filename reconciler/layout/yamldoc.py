@@ -37,18 +37,22 @@ def parse(data: bytes, path: str, *, positions: bool = False) -> list[Document]:
 
     Raises BadFile with every fault found. With `positions` a document can tell the lines of its fields (`line_of`).
     """
-    text = _checked(data, path)
-    if not path.endswith(".json") or positions:
-        documents = _read_yaml(data, path, positions)
-    else:
-        try:
-            documents = [Document(value, line) for value, line in read_json(text, path)]
-        except NotOne as error:
-            _read_yaml(data, path, False)  # YAML is a superset of JSON: this raises with the place
-            raise BadFile([LayoutError(path, 0, 0, f"JSON: {error}")]) from error
-    if any(_is_list(document.value) for document in documents):
+    documents = roots(data, path, positions=positions)
+    if any(is_list(document.value) for document in documents):
         return [item for document in documents for item in _expand(document, path)]
     return documents
+
+
+def roots(data: bytes, path: str, *, positions: bool = False) -> list[Document]:
+    """As `parse`, but a list is one document."""
+    text = _checked(data, path)
+    if not path.endswith(".json") or positions:
+        return _read_yaml(data, path, positions)
+    try:
+        return [Document(value, line) for value, line in read_json(text, path)]
+    except NotOne as error:
+        _read_yaml(data, path, False)  # YAML is a superset of JSON: this raises with the place
+        raise BadFile([LayoutError(path, 0, 0, f"JSON: {error}")]) from error
 
 
 def locate(data: bytes, index: int, field: str, path: str = "file.yaml") -> int:
@@ -112,7 +116,7 @@ def _read_yaml(data: bytes, path: str, positions: bool) -> list[Document]:
         for node in nodes(data, resolving=simple):
             value = resolved(node, faults) if simple else Construction(faults, LIMIT).value(node)
             if isinstance(value, dict):
-                kept = node if positions or _is_list(value) else None
+                kept = node if positions or is_list(value) else None
                 documents.append(Document(value, node.start_mark.line + 1, kept))
             elif value is not None:
                 raise Fault(node.start_mark, f"an object is a mapping, this is {type_name(value)}")
@@ -127,7 +131,8 @@ def _read_yaml(data: bytes, path: str, positions: bool) -> list[Document]:
     return documents
 
 
-def _is_list(value: dict[str, Any]) -> bool:
+def is_list(value: dict[str, Any]) -> bool:
+    """Whether an object stands for its items."""
     kind = value.get("kind")
     return isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)
 
@@ -135,7 +140,7 @@ def _is_list(value: dict[str, Any]) -> bool:
 def _expand(document: Document, path: str) -> list[Document]:
     """The items of a `kind: List` (or `ConfigMapList`, whose items may leave out what the list's kind says)."""
     value = document.value
-    if not _is_list(value):
+    if not is_list(value):
         return [document]
     places = _item_nodes(document.node)
     out: list[Document] = []
@@ -145,10 +150,15 @@ def _expand(document: Document, path: str) -> list[Document]:
         if not isinstance(item, dict):
             message = f"items[{number}] must be an object, not {type_name(item)}"
             raise BadFile([LayoutError(path, line, 0, message)])
-        if value["kind"] != "List":
-            item = {"apiVersion": value.get("apiVersion"), "kind": value["kind"].removesuffix("List"), **item}
-        out += _expand(Document(item, line, node), path)
+        out += _expand(Document(listed(value, item), line, node), path)
     return out
+
+
+def listed(value: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
+    """The object that an item of this list stands for."""
+    if value["kind"] == "List":
+        return item
+    return {"apiVersion": value.get("apiVersion"), "kind": value["kind"].removesuffix("List"), **item}
 
 
 def _item_nodes(node: Node | None) -> list[Node]:
