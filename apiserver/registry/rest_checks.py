@@ -126,7 +126,9 @@ def unknown_fields(
     if options.validation == IGNORE:
         return ()
     unknown = tuple(f'unknown field "{f}"' for f in strategy.unknown_fields(at.kind, obj))
-    repeated_first = patched is not None or at.kind.custom
+    # What YAML says twice is found while it is made into JSON, before anything else.
+    of_yaml = bool(options.repeated) and options.repeated[0].startswith("yaml: ")
+    repeated_first = of_yaml or patched is not None or at.kind.custom
     texts = options.repeated + unknown if repeated_first else unknown + options.repeated
     if not texts or options.validation != STRICT:
         return texts
