@@ -52,7 +52,7 @@ class App:
         counters = self.counters
         counters.requests += 1
         counters.active += 1
-        watching = b"watch=" in scope["query_string"]
+        watching = b"watch=" in scope["query_string"] or "/watch/" in path
         counters.watches += watching
         try:
             if path in _SHELL_PATHS:

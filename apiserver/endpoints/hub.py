@@ -16,6 +16,8 @@ from typing import Any
 
 from apiserver.endpoints.watcher import Cohort, Event, Watcher
 from apiserver.model.failures import described
+from apiserver.model.keys import Internal
+from apiserver.registry.catalog import MARKED, SCHEMAS
 from apiserver.storage.protocol import Change, Compacted, Store
 
 log = logging.getLogger(__name__)
@@ -122,10 +124,29 @@ class Hub:
         for change in changes:
             self._dispatch(change)
         self._deliver()
+        self._end(changes)
         if changes:
             self.position = changes[-1].revision
         if len(changes) >= CHUNK:
             self._ring()
+
+    def _end(self, changes: list[Change]) -> None:
+        """Ends the watches, after all their events, of workspaces that are gone and of kinds whose definition changed.
+
+        As in kube-apiserver any change of a definition's spec ends them: objects look otherwise from now on. Clients
+        come again, with what they saw last. Watches across workspaces stay: others may define the kind still.
+        """
+        gone = {c.key.cluster for c in changes if c.key.resource == Internal.WORKSPACE and c.value is None}
+        defined = {c.key.cluster for c in changes if c.key.resource in MARKED}
+        everywhere = any(c.key.resource == SCHEMAS for c in changes)  # whoever binds it is served with it
+        if not gone and not defined:
+            return
+        for (_, cluster), cohorts in self._cohorts.items():
+            if cluster is None:
+                continue
+            for cohort in cohorts.values():
+                if cluster in gone or ((everywhere or cluster in defined) and not cohort.stands()):
+                    cohort.close()
 
     def _dispatch(self, change: Change) -> None:
         resource, cluster = change.key.resource, change.key.cluster

@@ -211,7 +211,7 @@ def _waits(exchange: Exchange, place: Place) -> bool:
     """Whether it is a watch, which may wait for hours."""
     if place.route is not Route.RESOURCE or exchange.method != "GET":
         return False
-    return bool(exchange.scope["query_string"]) and exchange.flag("watch")
+    return place.watch or (bool(exchange.scope["query_string"]) and exchange.flag("watch"))
 
 
 def _at_home(path: str, place: Place, home: str) -> Place:
@@ -229,9 +229,11 @@ def _verb(exchange: Exchange, place: Place) -> str:
     if place.route is not Route.RESOURCE:
         return method.lower()
     if method in ("GET", "HEAD"):
-        if exchange.scope["query_string"] and exchange.flag("watch"):
+        if place.watch or (exchange.scope["query_string"] and exchange.flag("watch")):
             return "watch"
         return "get" if place.name else "list"
+    if place.watch:
+        raise method_not_allowed()
     if method == "DELETE":
         return "delete" if place.name else "deletecollection"
     verb = _VERBS.get(method)

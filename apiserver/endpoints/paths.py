@@ -4,6 +4,7 @@
     /clusters/*/apis/apps/v1/deployments                     → all workspaces
     /targets/root:infra:edge/version                         → the embedded sync target edge of root:infra
     /api/v1/namespaces                                       → the root workspace
+    /api/v1/watch/namespaces/web/configmaps                  → as with ?watch=1
 
 Trailing slashes mean nothing. Whether a world or a resource exists is for others to say.
 """
@@ -50,7 +51,8 @@ class Place(NamedTuple):
 
     `world`: a workspace path or logical cluster name, `*`, or `<workspace path>:<target name>`. `rest`: the path inside
     the world, without a trailing slash, as RBAC's nonResourceURLs name it. The remaining fields are "" where the route
-    has none; `name` also holds the health check asked for and the OpenAPI document's key.
+    has none; `name` also holds the health check asked for and the OpenAPI document's key. `watch`: the path itself says
+    so (`/api/v1/watch/configmaps`, the old form).
     """
 
     scope: Scope
@@ -63,6 +65,7 @@ class Place(NamedTuple):
     namespace: str = ""
     name: str = ""
     subresource: str = ""
+    watch: bool = False
 
 
 HEALTH = frozenset({"healthz", "livez", "readyz"})
@@ -121,6 +124,8 @@ def _resource(at: Place, parts: list[str]) -> Place:
         return at
     if "" in parts:
         return at._replace(route=Route.NOWHERE)
+    if parts[0] == "watch" and len(parts) > 1 and not at.watch:
+        return _resource(at._replace(watch=True), parts[1:])
     if parts[0] == "namespaces" and len(parts) > 2 and (len(parts) > 3 or parts[2] not in {"status", "finalize"}):
         namespace, parts = parts[1], parts[2:]
     name = parts[1] if len(parts) > 1 else ""

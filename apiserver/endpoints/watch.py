@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import suppress
+from functools import partial
 
 import orjson
 
@@ -26,6 +27,7 @@ from apiserver.endpoints.reads import matches
 from apiserver.endpoints.selection import Selection
 from apiserver.endpoints.watcher import ADDED, Event, Interest, Watcher
 from apiserver.model.errors import expired
+from apiserver.registry.tree import cluster_key
 from apiserver.storage.protocol import Compacted, Store
 
 _HEADERS: Headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
@@ -50,6 +52,8 @@ async def watch(asking: Asking) -> None:
     watcher = Watcher(interest, selection, form, options.bookmarks, (options.labels, options.fields))
     await exchange.start(200, _HEADERS)
     watcher.write = exchange.writer()
+    if asking.world.cluster is not None:
+        watcher.stands = partial(_stands, asking)
     if options.initial is False:
         watcher.seen = options.revision or current
     elif not options.initial:
@@ -65,6 +69,15 @@ async def watch(asking: Asking) -> None:
             task.cancel()
         with suppress(asyncio.CancelledError, ConnectionError):
             await serving
+
+
+def _stands(asking: Asking) -> bool:
+    """Whether the workspace is there and serves the kind just as it did when the request came."""
+    kind, world = asking.kind, asking.world
+    if world.record is not None and world.realm.store.get(cluster_key(world.record.cluster)) is None:
+        return False
+    found = asking.world.kinds().by_resource(kind.group, kind.version, kind.resource)
+    return found is not None and found.digest == kind.digest
 
 
 async def _gone(exchange: Exchange) -> None:
@@ -110,6 +123,8 @@ async def _catch_up(exchange: Exchange, watcher: Watcher, options: WatchOptions,
     except Compacted as error:
         await exchange.chunk(watcher.flush() + _error(error), more=False)
         return False
+    if not watcher.stands():  # since the request came; from now on the hub looks
+        watcher.close()
     return True
 
 

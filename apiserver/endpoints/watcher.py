@@ -86,6 +86,10 @@ def _matches(event: Event, new: bool, selection: Selection, form: Form) -> bool:
     return selection.may_match(value) and selection.object_matches(event.object(new, form))
 
 
+def _always() -> bool:
+    return True
+
+
 class Watcher:
     """One open watch. Made by watch.py; fed by the hub or, while it catches up, by watch.py itself."""
 
@@ -104,6 +108,7 @@ class Watcher:
         "same",
         "seen",
         "selection",
+        "stands",
         "write",
     )
 
@@ -123,6 +128,8 @@ class Watcher:
         self.seen = 0
         self.on_drop: Callable[[], object] | None = None
         """Called when the watcher is dropped, since its connection may never take another byte."""
+        self.stands: Callable[[], bool] = _always
+        """Whether its workspace is there and defines the kind as it did when the watch began."""
         self.write: Callable[[bytes], bool] | None = None
         """Sends bytes at once if it can (exchange.py, `writer`). Used while nothing else is under way."""
         self._lines: list[bytes] = []
@@ -247,6 +254,10 @@ class Cohort:
             for event, kind in news:
                 if event.change.revision > watcher.seen and not watcher.closed:
                     watcher.put(event.encoded(kind, form, watcher.first))
+
+    def stands(self) -> bool:
+        """Whether their kind is still defined as it was: a change of it ends all of them."""
+        return next(iter(self.members)).stands()
 
     def close(self) -> None:
         for watcher in self.members:

@@ -40,7 +40,21 @@ def test_worlds(path: str, scope: Scope, world: str, rest: str) -> None:
 def test_resources(path: str, expected: tuple[str, ...]) -> None:
     found = parse(path)
     assert found.route is Route.RESOURCE
-    assert found[4:] == expected
+    assert found[4:] == (*expected, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/api/v1/watch/configmaps", ("", "v1", "configmaps", "", "", "", True)),
+        ("/api/v1/watch/namespaces/x/configmaps/y", ("", "v1", "configmaps", "x", "y", "", True)),
+        ("/apis/a.io/v1/watch/namespaces/x/widgets", ("a.io", "v1", "widgets", "x", "", "", True)),
+        ("/apis/a.io/v1/watch", ("a.io", "v1", "watch", "", "", "", False)),
+        ("/apis/a.io/v1/watch/watch/x", ("a.io", "v1", "watch", "", "x", "", True)),
+    ],
+)
+def test_the_old_form_of_a_watch(path: str, expected: tuple[str, ...]) -> None:
+    assert parse(path)[4:] == expected
 
 
 @pytest.mark.parametrize(

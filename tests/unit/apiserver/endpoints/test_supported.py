@@ -100,6 +100,8 @@ ASKS = [
     Ask("watch: bookmarks and WatchList", "GET",
         f"{CM}?watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
         "&allowWatchBookmarks=true", shows="k8s.io/initial-events-end"),
+    Ask("watch: deprecated paths (`/api/v1/watch/…`)", "GET",
+        "/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1", shows='"type":"ADDED"'),
     Ask("watch: Tables", "GET", f"{CM}?watch=1&timeoutSeconds=1", accept=f"{JSON};as=Table;{META}", shows="Table"),
     Ask("update", "PUT", f"{CM}/a", config_map("a", k="2")),
     Ask("update: optimistic concurrency", "PUT", f"{CM}/a",
@@ -133,6 +135,7 @@ ASKS = [
 TESTED_ELSEWHERE = [
     ("create: Kubernetes protobuf", "test_protobuf.py"),
     ("watch: WebSocket", "serving/test_sockets.py"),
+    ("watch: ends when its kind's definition or its workspace goes or changes", "test_watch.py"),
     ("watch: resume from any retained revision, 410 after compaction", "test_watch_histories.py"),
     ("lists across workspaces (`/clusters/*`)", "test_worlds.py"),
 ]

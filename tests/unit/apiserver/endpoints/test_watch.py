@@ -7,6 +7,9 @@ import pytest
 
 from apiserver.endpoints import hub as hubs
 from apiserver.endpoints import watcher
+from apiserver.model.keys import Key
+from apiserver.registry.tree import cluster_key, workspace_key
+from apiserver.storage.protocol import Delete
 
 WATCH = "/api/v1/configmaps?watch=true"
 
@@ -269,5 +272,96 @@ def test_closing_the_server_ends_watches(api: Any, run: Any) -> None:
         api.hub.close()
         assert await watch.next() is None
         await watch.task
+
+    run(scenario())
+
+
+GADGETS = "/clusters/root/apis/z.io/v1/gadgets"
+
+
+def gadgets(api: Any, **spec: Any) -> Any:
+    """A definition as it is stored once it is served."""
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"}
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": schema}]
+    return api.manifest(
+        "apiextensions.k8s.io/v1 CustomResourceDefinition",
+        "gadgets.z.io",
+        spec={"group": "z.io", "scope": "Namespaced", "names": names, "versions": versions, **spec},
+        status={"acceptedNames": names, "conditions": [{"type": "Established", "status": "True"}]},
+    )
+
+
+@pytest.mark.parametrize("change", ["schema", "removed"])
+def test_a_changed_definition_ends_watches_after_their_events(api: Any, run: Any, change: str) -> None:
+    api.put(gadgets(api))
+    gadget = api.manifest("z.io/v1 Gadget", "g", "default")
+    api.put(gadget)
+
+    async def scenario() -> None:
+        watch, other = api.watch(f"{GADGETS}?watch=1"), api.watch("/clusters/root/api/v1/configmaps?watch=1")
+        assert await watch.seen(1) == [("ADDED", "g")]
+        await other.seen(3)
+        api.put({**gadgets(api), "status": {**gadgets(api)["status"], "storedVersions": ["v1"]}})
+        api.put({**gadget, "metadata": {**gadget["metadata"], "labels": {"a": "b"}}})
+        assert await watch.seen(1) == [("MODIFIED", "g")]  # a definition's status ends nothing
+        api.delete(gadget)
+        if change == "removed":
+            api.delete(gadgets(api))
+        else:
+            api.put(gadgets(api, conversion={"strategy": "None"}, preserveUnknownFields=False))
+        assert await watch.seen(1) == [("DELETED", "g")]
+        assert await watch.next() is None
+        api.put(api.manifest("v1 ConfigMap", "late", "default"))
+        assert await other.seen(1) == [("ADDED", "late")]
+        await watch.leave()
+        await other.leave()
+
+    run(scenario())
+
+
+def test_a_removed_workspace_ends_its_watches(api: Any, run: Any) -> None:
+    async def scenario() -> None:
+        watch = api.watch("/clusters/root:shop/api/v1/configmaps?watch=1&labelSelector=app")
+        others = api.watch("/clusters/*/api/v1/configmaps?watch=1&labelSelector=app")
+        assert await watch.seen(1) == [("ADDED", "s")]
+        await others.seen(4)
+        api.store.write(
+            Delete(Key("configmaps", api.SHOP, "default", "s")),
+            Delete(cluster_key(api.SHOP)), Delete(workspace_key("root:shop")),
+        ).result(10)  # fmt: skip
+        assert await watch.seen(1) == await others.seen(1) == [("DELETED", "s")]
+        assert await watch.next() is None
+        await watch.leave()
+        await others.leave()
+
+    run(scenario())
+
+
+def test_a_watch_that_catches_up_while_its_kind_goes(api: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.put(gadgets(api))
+    begin = api.store.revision()
+    api.put(*(api.manifest("v1 ConfigMap", f"m{i}", "default") for i in range(5)))
+    monkeypatch.setattr("apiserver.endpoints.watch.CHUNK", 2)
+
+    async def scenario() -> None:
+        watch = api.watch(f"{GADGETS}?watch=1&resourceVersion={begin}")
+        await asyncio.sleep(0)
+        api.delete(gadgets(api))
+        assert await watch.next() is None
+        await watch.leave()
+
+    run(scenario())
+
+
+def test_the_old_form_of_a_path(api: Any, run: Any) -> None:
+    async def scenario() -> None:
+        watch = api.watch("/api/v1/watch/namespaces/default/configmaps?watch=false")
+        one = api.watch("/api/v1/watch/namespaces/default/configmaps/a")
+        assert await watch.seen(2) == [("ADDED", "a"), ("ADDED", "b")]
+        assert await one.seen(1) == [("ADDED", "a")]
+        await watch.leave()
+        await one.leave()
+        assert (await api.call("POST", "/api/v1/watch/namespaces/default/configmaps", cm(api, "new"))).status == 405
 
     run(scenario())
