@@ -62,20 +62,21 @@ def unknown_fields(kind: ServedKind, obj: Object) -> list[str]:
     return sorted(found)
 
 
-def prepare(kind: ServedKind, obj: Object, old: Object | None = None) -> list[Cause]:
+def prepare(kind: ServedKind, obj: Object, old: Object | None = None, *, declared: bool = True) -> list[Cause]:
     """Makes `obj` what would be stored, in place, and gives all its field errors; with errors it may be half done.
     `old`: what a client updates, so that it need not send everything again, and so that what was wrong with a custom
-    resource before does not stand in its way.
+    resource before does not stand in its way. `declared`: in a manifest, which does not speak of the status. An object
+    written through the API has at least the status that its schema begins with.
 
     Drops unknown fields, sets apiVersion, kind and defaults, normalises (Secret.stringData, quantities), validates
     name, metadata, schema and the kind's own rules. Doing it twice is doing it once.
     """
     obj["apiVersion"], obj["kind"] = kind.api_version, kind.kind
     causes = _metadata(kind, obj)
-    bare = "status" not in obj
+    silent = declared and "status" not in obj
     kind.schema.prune(obj)
     kind.schema.default(obj)
-    if bare:
+    if silent:
         obj.pop("status", None)  # the schema's empty one would stand in the way of what is observed later
     wrong = kind.schema.validate(obj, old=old if kind.custom else None)
     if not kind.custom and not wrong:
@@ -124,7 +125,7 @@ def prepare_create(kind: ServedKind, obj: Object) -> list[Cause]:
             for mark in _MARKS:
                 annotations.pop(mark, None)
     reset_status_on_create(kind, obj)
-    return prepare(kind, obj) or behaviour_of(kind.qualified).check_new(obj)
+    return prepare(kind, obj, declared=False) or behaviour_of(kind.qualified).check_new(obj)
 
 
 def identified(kind: ServedKind, obj: Object) -> None:
@@ -140,7 +141,7 @@ def prepare_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
         _take(new, old, "status")
     if kind.qualified == "namespaces":
         _take(new, old, "spec")  # its finalizers, which have a subresource of their own
-    causes = prepare(kind, new, old)
+    causes = prepare(kind, new, old, declared=False)
     if causes:
         return causes
     causes = _finalizers(old, new) + behaviour_of(kind.qualified).check_update(old, new)
@@ -187,7 +188,7 @@ def _with_status(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
             _take(new["metadata"], metadata or {}, "labels")
         _take(new["metadata"], metadata or {}, "annotations")
         _keep_marks(old, new)
-    return prepare(kind, new, old if kind.custom else None)
+    return prepare(kind, new, old if kind.custom else None, declared=False)
 
 
 def prepare_finalize(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
@@ -195,7 +196,7 @@ def prepare_finalize(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
     _keep_identity(old, new)
     _take(new, old, "status")
     spec = new.get("spec")
-    causes = prepare(kind, new)
+    causes = prepare(kind, new, declared=False)
     new["spec"] = spec if isinstance(spec, dict) else {}  # without the default, or the last could not be taken away
     return causes or _finalizers(old, new)
 

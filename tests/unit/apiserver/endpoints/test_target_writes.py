@@ -38,7 +38,7 @@ def test_create_sets_defaults_and_identity(api: Any, run: Any, deployments: str)
     assert reply.status == 201
     assert made["spec"]["replicas"] == 1
     assert made["spec"]["strategy"]["type"] == "RollingUpdate"
-    assert "status" not in made
+    assert made["status"] == {}
     assert made["metadata"]["uid"] != "mine"
     assert made["metadata"]["generation"] == 1
     assert made["metadata"]["creationTimestamp"] > "2026"

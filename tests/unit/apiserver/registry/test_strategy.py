@@ -246,8 +246,18 @@ def test_create_drops_what_the_server_sets() -> None:
     annotations = {"treeplane.dev/source-path": "a", "kcp.io/cluster": "z", "mine": "1"}
     obj["metadata"] |= {"uid": "x", "resourceVersion": "1", "generation": 9, "annotations": annotations}
     assert strategy.prepare_create(kind("apps", "deployments"), obj) == []
-    assert "status" not in obj
+    assert obj["status"] == {}
     assert obj["metadata"] == {"name": "a", "namespace": "default", "annotations": {"mine": "1"}}
+
+
+def test_an_object_of_the_api_begins_with_the_status_of_its_schema_and_one_of_a_manifest_with_none() -> None:
+    service = {"metadata": {"name": "a", "namespace": "default"}, "spec": {"ports": [{"port": 80}]}}
+    served = kind("", "services")
+    declared, created = copy.deepcopy(service), copy.deepcopy(service)
+    assert strategy.prepare(served, declared) == []
+    assert "status" not in declared
+    assert strategy.prepare_create(served, created) == []
+    assert created["status"] == {"loadBalancer": {}}
 
 
 def stored(**more: Any) -> dict[str, Any]:
