@@ -131,6 +131,8 @@ class Exchange:
         """A whole answer, compressed if it is large and the client accepts that, indented for people's eyes."""
         if kind == JSON and self._for_people():
             body = _indented(body)
+        elif kind == JSON and len(body) < GZIP_FROM and not body.endswith(b"\n"):
+            body += b"\n"  # as Go's encoder ends a document; clients show errors as they come
         headers: Headers = [(b"content-type", kind)]
         if extra:
             headers += extra
@@ -161,7 +163,7 @@ class Exchange:
 
 def _indented(body: bytes) -> bytes:
     try:
-        return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
     except (orjson.JSONDecodeError, TypeError):
         return body  # a number that orjson cannot hold
 

@@ -260,7 +260,7 @@ def test_a_large_list_is_read_aside(api: Any, run: Any, monkeypatch: pytest.Monk
 def test_answers_are_indented_for_people(api: Any, run: Any) -> None:
     path = "/api/v1/namespaces/default/configmaps/a"
     plain = run(api.get(path))
-    assert b"\n" not in plain.body
+    assert plain.body.count(b"\n") == 1 and plain.body.endswith(b"}\n")
     for headers, query in (({"user_agent": "curl/8.5.0"}, ""), ({}, "?pretty=true"), ({}, "?pretty=1")):
         reply = run(api.get(path + query, **headers))
         assert reply.body.startswith(b'{\n  "kind": "ConfigMap",\n')
