@@ -131,7 +131,7 @@ class Exchange:
         """A whole answer, compressed if it is large and the client accepts that, indented for people's eyes."""
         if kind == JSON and self._for_people():
             body = _indented(body)
-        elif kind == JSON and len(body) < GZIP_FROM and not body.endswith(b"\n"):
+        elif kind == JSON and body[-1:] == b"}" and len(body) < GZIP_FROM:
             body += b"\n"  # as Go's encoder ends a document; clients show errors as they come
         headers: Headers = [(b"content-type", kind)]
         if extra:
