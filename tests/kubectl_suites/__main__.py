@@ -3,11 +3,13 @@
     cd tests && python -m kubectl_suites                     what passing.txt lists; it fails if one of them does
     python -m kubectl_suites --all                           every function, as a table of what passes
     python -m kubectl_suites run_pod_tests run_wait_tests
+    python -m kubectl_suites --inert …                       without the controllers that make Pods of workloads
     python -m kubectl_suites --port 6443 …                   against a server at that port of 127.0.0.1 that knows the
                                                              token `admin-token` as an administrator's
 
-The server is a `treeplane up` with one workspace of type kube-compat, served at the root of a port (front.py). Each
-function runs in a process of its own (driver.sh) and in the suite's order; its output is a file in --logs.
+The server is a `treeplane up` with one workspace of type kube-compat, served at the root of a port (front.py), and
+Kubernetes' own kube-controller-manager, as the suite has one. Each function runs in a process of its own (driver.sh)
+and in the suite's order; its output is a file in --logs.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from pathlib import Path
 
 from kubectl_suites.front import Front
 from kubectl_suites.tree import lay_out
+from realclusters import binaries
+from realclusters.processes import Process
 from support.plane import Plane, environment
 
 HERE = Path(__file__).parent
@@ -41,6 +45,15 @@ WORKSPACE = """\
 apiVersion: tenancy.kcp.io/v1alpha1
 kind: Workspace
 spec: {type: {name: kube-compat, path: root}}
+"""
+
+CONTROLLERS = """\
+apiVersion: v1
+kind: Config
+clusters: [{{name: it, cluster: {{server: "https://127.0.0.1:{port}", insecure-skip-tls-verify: true}}}}]
+users: [{{name: it, user: {{token: admin-token}}}}]
+contexts: [{{name: it, context: {{cluster: it, user: it}}}}]
+current-context: it
 """
 
 
@@ -70,6 +83,8 @@ def main() -> int:
         logs.mkdir(parents=True, exist_ok=True)
         wanted = options.functions or (functions if options.all else passing())
         port = options.port or stack.enter_context(_serving(scratch))
+        if not (options.port or options.inert):
+            stack.enter_context(_controlling(scratch, port))
         bad = 0
         for function in sorted(wanted, key=functions.index):
             outcome = run(function, port, tree, logs / f"{function}.log")
@@ -125,10 +140,26 @@ def _serving(folder: Path) -> Iterator[int]:
             yield port
 
 
+@contextlib.contextmanager
+def _controlling(folder: Path, port: int) -> Iterator[None]:
+    """kube-controller-manager, with the arguments that the suite gives it."""
+    config = folder / "controller-manager.kubeconfig"
+    config.write_text(CONTROLLERS.format(port=port))
+    authority = folder / "tree" / "hack" / "testdata" / "ca"
+    program = binaries.find().path("kube-controller-manager")
+    signing = [f"--cluster-signing-cert-file={authority}/ca.crt", f"--cluster-signing-key-file={authority}/ca.key"]
+    process = Process([program, f"--kubeconfig={config}", "--secure-port=0", "--leader-elect=false", *signing], folder)
+    try:
+        yield
+    finally:
+        process.end(signal.SIGTERM)
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="kubectl_suites", description="kubectl's own shell suite")
     parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="which; otherwise those of passing.txt")
     parser.add_argument("--all", action="store_true", help="every function of the suite")
+    parser.add_argument("--inert", action="store_true", help="without kube-controller-manager")
     parser.add_argument("--port", type=int, help="a server that runs already, instead of starting Treeplane")
     parser.add_argument("--logs", type=Path, help="the folder for the functions' output")
     return parser.parse_args()
