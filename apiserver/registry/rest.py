@@ -26,7 +26,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import allocation, codec, podsubresources, strategy
 from apiserver.registry import rest_checks as checks
 from apiserver.registry.conversion import completed, convert, stored
-from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOptions
+from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOptions, complete_nothing
 from apiserver.registry.served import ServedKind
 from apiserver.registry.sinks import Write, Written
 from apiserver.schema import ownership
@@ -126,6 +126,7 @@ def _create(
     key = _key(at, namespace, name)
     if kind.namespaced:
         obj["metadata"]["namespace"] = namespace
+    meant = obj if at.complete is complete_nothing else copy_json(obj)
     at.complete(obj)
     causes = strategy.prepare_create(kind, obj)
     if causes:
@@ -135,9 +136,7 @@ def _create(
     checks.check_definition(at, name)
     _establish(at, obj)
     if not applied:
-        ownership.record_update(
-            None, obj, kind.schema, options.manager, kind.api_version, clock.now(), reset=_reset(kind, "")
-        )
+        _own(kind, obj, meant, options.manager)
     _identify(at, obj)
     for _ in range(_ATTEMPTS):
         if at.store.get(key) is not None:
@@ -151,6 +150,17 @@ def _create(
             continue
         return Outcome(_as_written(kind, made, written), created=True, warnings=warnings)
     raise already_exists(kind.resource, kind.group, name)
+
+
+def _own(kind: ServedKind, obj: Object, meant: Object, manager: str) -> None:
+    """Sets the managedFields of a new object. `meant`: without what admission completed, which nobody owns, since
+    otherwise the first server-side apply by the same manager would take it away; the object itself if nothing was."""
+    if meant is not obj:
+        strategy.prepare_create(kind, meant)
+    ownership.record_update(None, meant, kind.schema, manager, kind.api_version, clock.now(), reset=_reset(kind, ""))
+    if meant is not obj:
+        obj["metadata"].pop("managedFields", None)
+        obj["metadata"].update({k: v for k, v in meant["metadata"].items() if k == "managedFields"})
 
 
 def _allocated(at: Collection, key: Key, live: Object | None, obj: Object) -> tuple[Object, list[Op]]:

@@ -90,3 +90,14 @@ def test_applied_pods_get_it_too_and_applying_again_changes_nothing(api: Any, ru
     first = run(api.call("PATCH", path, applied, kind=kind)).json
     assert mounts(first) == [[MOUNT], ["/v", MOUNT]]
     assert run(api.call("PATCH", path, applied, kind=kind)).json == first
+
+
+def test_nobody_owns_what_the_account_gives(api: Any, run: Any, account: Any) -> None:
+    """Else who applies the same manifest server-side later would take the token away."""
+    made = run(api.call("POST", f"{PODS}?fieldManager=me", pod())).json
+    (entry,) = made["metadata"]["managedFields"]
+    owned = entry["fieldsV1"]["f:spec"]
+    assert "f:serviceAccountName" not in owned
+    assert list(owned["f:volumes"]) == [".", 'k:{"name":"v"}']
+    assert "f:volumeMounts" not in owned["f:containers"]['k:{"name":"a"}']
+    assert "f:terminationMessagePath" in owned["f:containers"]['k:{"name":"a"}']  # defaults are whose the object is
