@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import orjson
 import yaml
 
-from apiserver.endpoints.exchange import Exchange
-from apiserver.endpoints.negotiation import PARTIAL, TABLE, Media
+from apiserver.endpoints.exchange import JSON, Exchange
+from apiserver.endpoints.negotiation import PARTIAL, TABLE, Media, negotiate
 from apiserver.endpoints.tables import TableForm
 from apiserver.endpoints.views import View
 from apiserver.model.keys import Key
@@ -55,6 +55,13 @@ def as_yaml(body: bytes) -> bytes:
     """A JSON answer as YAML."""
     text: str = yaml.dump(orjson.loads(body), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
     return text.encode()
+
+
+async def answer_unstored(exchange: Exchange, status: int, obj: dict[str, Any]) -> None:
+    """An object that is nowhere stored (a review, a token), which has no table. Raises StatusError 406."""
+    media = negotiate(exchange.header(b"accept"), many=False, tables=False)
+    body = orjson.dumps(obj)
+    await exchange.answer(status, as_yaml(body) if media.yaml else body, YAML if media.yaml else JSON)
 
 
 def list_meta(revision: int, token: str, remaining: int | None) -> dict[str, Any]:

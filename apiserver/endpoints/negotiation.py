@@ -58,12 +58,13 @@ def negotiate(accept: str, many: bool, tables: bool = True) -> Media:
     """`many`: the answer is a list. `tables`: the resource has a table. Raises StatusError 406."""
     if accept in ("", "*/*", "application/json"):
         return PLAIN
-    first = ""
+    first, known = "", False
     for media_type, parameters in choices(accept):
         first = first or media_type
         yaml = media_type == _YAML
         if not yaml and media_type not in _JSON:
             continue
+        known = True
         bare = first == _PROTOBUF
         shape = parameters.get("as", "")
         if not shape:
@@ -75,6 +76,5 @@ def negotiate(accept: str, many: bool, tables: bool = True) -> Media:
             return Media(TABLE, version, yaml)
         if shape == ("PartialObjectMetadataList" if many else "PartialObjectMetadata"):
             return Media(PARTIAL, version, yaml, bare)
-    raise StatusError(
-        406, "NotAcceptable", "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml"
-    )
+    why = "only the following media types are accepted" if known else "406: Not Acceptable\n\nAvailable representations"
+    raise StatusError(406, "NotAcceptable", f"{why}: application/json, application/yaml")

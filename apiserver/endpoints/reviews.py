@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-
 from apiserver.auth.scopes import in_scope
 from apiserver.auth.user import Attributes, User
 from apiserver.endpoints import bodies
 from apiserver.endpoints.asking import Asking
+from apiserver.endpoints.forms import answer_unstored
 from apiserver.model import clock
 from apiserver.model.errors import Cause, StatusError, invalid, method_not_allowed
 from apiserver.registry.rest_checks import check_identity
@@ -23,7 +22,7 @@ _DEEP = b"x-kcp-internal-deep-subjectaccessreview"
 
 
 async def review(asking: Asking) -> None:
-    """201 with the review's status filled in. Raises StatusError 400, 404, 422."""
+    """201 with the review's status filled in. Raises StatusError 400, 404, 406, 422."""
     body = await asking.exchange.body()
     obj = bodies.read_object(body, asking.exchange.header(b"content-type"), asking.kind.kind)
     check_identity(asking.kind, obj, asking.place.namespace, "")
@@ -34,7 +33,7 @@ async def review(asking: Asking) -> None:
     metadata.setdefault("creationTimestamp", None)
     obj["metadata"] = metadata
     obj["status"] = answer(asking, obj.get("spec") or {}, obj)
-    await asking.exchange.answer(201, orjson.dumps(obj))
+    await answer_unstored(asking.exchange, 201, obj)
 
 
 def _self_access(asking: Asking, spec: Object, _: Object) -> Object:

@@ -10,6 +10,7 @@ import orjson
 from apiserver.auth.accounts import Account, Bound, Home, bound_object
 from apiserver.endpoints import bodies
 from apiserver.endpoints.asking import Asking
+from apiserver.endpoints.forms import answer_unstored
 from apiserver.model import clock
 from apiserver.model.errors import Cause, StatusError, bad_request, conflict, invalid, not_found
 
@@ -46,7 +47,7 @@ async def request_token(asking: Asking) -> None:
         },
         "status": {"token": token, "expirationTimestamp": clock.rfc3339(ends)},
     }
-    await asking.exchange.answer(201, orjson.dumps(answer))
+    await answer_unstored(asking.exchange, 201, answer)
 
 
 def _check_body(obj: Object, name: str, namespace: str) -> None:

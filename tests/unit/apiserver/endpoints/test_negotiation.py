@@ -42,3 +42,10 @@ def test_what_does_not_exist_is_406(accept: str) -> None:
 
 def test_a_resource_without_a_table_is_given_whole() -> None:
     assert negotiate(KUBECTL, True, tables=False) == Media(OBJECT)
+
+
+def test_a_form_that_a_resource_has_not_is_told_from_an_unknown_media_type() -> None:
+    with pytest.raises(StatusError, match=r"^only the following media types are accepted: application/json"):
+        negotiate("application/json;as=Table;v=v1;g=meta.k8s.io", False, tables=False)
+    with pytest.raises(StatusError, match=r"^406: Not Acceptable"):
+        negotiate("text/html", False)

@@ -29,6 +29,17 @@ def test_may_they(api: Any, run: Any) -> None:
     assert run(api.call("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": spec}, user="ann")).status == 403
 
 
+def test_a_review_has_no_table(api: Any, run: Any) -> None:
+    path = f"{REVIEWS}/selfsubjectaccessreviews"
+    spec = {"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}}
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    refused = run(api.call("POST", path, spec, accept=table))
+    assert (refused.status, refused.json["reason"]) == (406, "NotAcceptable")
+    whole = run(api.call("POST", path, spec, accept=f"{table},application/json"))
+    assert (whole.status, whole.json["kind"]) == (201, "SelfSubjectAccessReview")
+    assert run(api.call("POST", path, spec, accept="application/yaml")).headers["content-type"] == "application/yaml"
+
+
 def test_what_may_i(api: Any, run: Any) -> None:
     api.allow("ann", READ)
     path = f"{REVIEWS}/selfsubjectrulesreviews"
