@@ -19,6 +19,8 @@ from apiserver.endpoints.kube import KubernetesAPI
 from apiserver.endpoints.targets import EmbeddedTargets
 from apiserver.registry.builtin import target_builtins
 from apiserver.registry.catalog import Catalog
+from apiserver.registry.outbound import Outbound
+from apiserver.registry.webhookconversion import Webhooks
 from apiserver.settings import ServerSettings
 from apiserver.stores import open_main_store, open_target_store
 from apiserver.worker import server
@@ -33,13 +35,14 @@ def serve(settings: ServerSettings, listener: socket.socket, parent: int | None)
     store = open_main_store(settings)
     authorizer = Authorizer(store)
     inert = target_builtins()
+    outbound = Outbound(settings.webhook_networks)
     targets = EmbeddedTargets(
         store,
         settings.targets_dir,
         lambda directory: open_target_store(settings, directory),
-        lambda target: Catalog(target, inert),
+        lambda target: Catalog(target, inert, Webhooks(target, outbound).bind),
     )
-    catalog = Catalog(store)
+    catalog = Catalog(store, bind=Webhooks(store, outbound).bind)
     issuer = Issuer(settings.service_account_issuer, (settings.service_account_issuer,))
     accounts = Accounts(signer, issuer, homes(store, catalog, targets))
     authenticator = Authenticator(settings.token_auth_file, accounts, anonymous=settings.anonymous)

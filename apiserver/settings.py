@@ -46,6 +46,9 @@ class ServerSettings:
     request_seconds: int = 60
     """How long a request other than a watch may take; then it gets 504."""
 
+    webhook_networks: tuple[str, ...] = ()
+    """Networks (10.0.0.0/8) in which webhooks that tenants name may be called, besides the public internet."""
+
     git_dir: Path | None = None
     """The bare repository that is served at /git/fleet.git; None: none is hosted."""
 
@@ -97,4 +100,5 @@ class ServerSettings:
         for name in ("data_dir", "keys_dir", "token_auth_file", "git_dir"):
             if found.get(name) is not None:
                 found[name] = Path(found[name])
+        found["webhook_networks"] = tuple(found.get("webhook_networks") or ())
         return ServerSettings(**found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import Path
 
 import click
@@ -25,6 +26,15 @@ def _address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
+def _networks(found: tuple[str, ...]) -> tuple[str, ...]:
+    for text in found:
+        try:
+            ip_network(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--webhook-network") from None
+    return found
+
+
 @main.command()
 @click.argument("repository", required=False, default="")
 @click.option(
@@ -42,6 +52,12 @@ def _address(text: str) -> tuple[str, int]:
     "--token-auth-file",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Static tokens, in kube-apiserver's CSV format.",
+)
+@click.option(
+    "--webhook-network",
+    "webhook_networks",
+    multiple=True,
+    help="A network (10.0.0.0/8) where webhooks of definitions may be called, besides the public internet. Repeatable.",
 )
 @click.option("--anonymous-auth", is_flag=True, help="Let requests without credentials in, as system:anonymous.")
 @click.option("--heartbeat-seconds", type=float, default=20.0, hidden=True)
@@ -62,6 +78,7 @@ def up(
     branch: str,
     keys: Path | None,
     token_auth_file: Path | None,
+    webhook_networks: tuple[str, ...],
     anonymous_auth: bool,
     heartbeat_seconds: float,
     threshold_seconds: float,
@@ -81,6 +98,7 @@ def up(
             branch=branch,
             keys_dir=keys.absolute() if keys else data_dir / "keys",
             token_auth_file=token_auth_file.absolute() if token_auth_file else None,
+            webhook_networks=_networks(webhook_networks),
             anonymous=anonymous_auth,
             sync_writes=not no_sync,
             heartbeat=heartbeat_seconds,

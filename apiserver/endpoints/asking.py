@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from apiserver.auth.accounts import Accounts
 from apiserver.auth.user import User
 from apiserver.endpoints.exchange import Exchange
+from apiserver.endpoints.lanes import lane_of, lanes
 from apiserver.endpoints.paths import Place
 from apiserver.endpoints.realms import World
 from apiserver.endpoints.views import View
 from apiserver.model.errors import StatusError, not_found
 from apiserver.model.keys import Key
 from apiserver.registry.served import ServedKind
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,10 @@ class Asking:
     def namespace(self) -> str | None:
         """To scan in: None for all, "" for cluster-scoped kinds is None too (they have but one)."""
         return self.place.namespace or None
+
+    async def convert(self, work: Callable[[], T]) -> T:
+        """Does what may need the kind's webhook, without holding up anybody else."""
+        return await lanes.run(lane_of(self.world.realm.store, self.world.cluster, self.kind), work)
 
     def key(self) -> Key:
         """Of the object that the path names. Across workspaces there is none."""

@@ -18,6 +18,7 @@ def matching(asking: Asking) -> list[Key]:
     exchange, view = asking.exchange, asking.view
     selection = Selection(asking.kind, exchange.parameter("labelSelector"), exchange.parameter("fieldSelector"))
     page = asking.world.realm.store.scan(asking.kind.storage, asking.world.cluster, asking.namespace)
+    view.prepare(record.value for record in page.records)
     return [r.key for r in page.records if matches(selection, view, r)]
 
 

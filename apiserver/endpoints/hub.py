@@ -37,6 +37,8 @@ class Hub:
         self._cohorts: dict[tuple[str, str | None], dict[tuple[Any, ...], Cohort]] = {}
         self._news: list[Cohort] = []
         self._ready: list[Watcher] = []
+        self._alone: set[Watcher] = set()
+        """Watchers that read the log themselves (following.py)."""
         self._count = 0
         self._rung = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -46,7 +48,7 @@ class Hub:
     @property
     def count(self) -> int:
         """Open watches."""
-        return self._count
+        return self._count + len(self._alone)
 
     def join(self, watcher: Watcher, seen: int) -> bool:
         """Adds a watcher that has seen everything up to `seen`; False if the log moved on: it reads that first."""
@@ -64,8 +66,13 @@ class Hub:
         self._count += 1
         return True
 
+    def join_alone(self, watcher: Watcher) -> None:
+        """Adds a watcher that reads the log itself: it is only told when the store goes away."""
+        self._alone.add(watcher)
+
     def leave(self, watcher: Watcher) -> None:
         """Removes a watcher; one that never joined is no error."""
+        self._alone.discard(watcher)
         key = (watcher.interest.resource, watcher.interest.cluster)
         cohorts = self._cohorts.get(key, {})
         cohort = cohorts.get(watcher.same)
@@ -82,7 +89,7 @@ class Hub:
 
     def close(self) -> None:
         """Ends every watch, for a store that goes away."""
-        for watcher in self._all():
+        for watcher in (*self._all(), *self._alone):
             watcher.close()
             self.leave(watcher)
 

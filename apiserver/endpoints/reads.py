@@ -51,7 +51,10 @@ async def get(asking: Asking) -> None:
         raise asking.absent()
     media = negotiate(exchange.header(b"accept"), many=False)
     form = form_of(asking.view, media, exchange)
-    body = form.one(record.key, record.value, record.revision)
+    if asking.kind.conversion is None:
+        body = form.one(record.key, record.value, record.revision)
+    else:
+        body = await asking.convert(lambda: form.one(record.key, record.value, record.revision))
     await exchange.answer(200, as_yaml(body) if media.yaml else body, YAML if media.yaml else JSON)
 
 
@@ -70,7 +73,9 @@ async def list_(asking: Asking) -> None:
         body = form.many(found.records, found.revision, found.token, found.remaining)
         return as_yaml(body) if media.yaml else body
 
-    if _is_large(asking, options):
+    if asking.kind.conversion is not None:
+        body = await asking.convert(read)
+    elif _is_large(asking, options):
         # In a thread, so that other requests are answered meanwhile; for a small list the way there costs too much.
         body = await asyncio.get_running_loop().run_in_executor(_readers, read)
     else:
@@ -148,8 +153,7 @@ class _From(NamedTuple):
 
 
 def _scan(asking: Asking, namespace: str | None, start: _From) -> Page:
-    store = asking.world.realm.store
-    return store.scan(
+    page = asking.world.realm.store.scan(
         asking.kind.storage,
         asking.world.cluster,
         namespace,
@@ -157,6 +161,9 @@ def _scan(asking: Asking, namespace: str | None, start: _From) -> Page:
         limit=start.limit,
         at=start.at,
     )
+    if asking.kind.conversion is not None:
+        asking.view.prepare(record.value for record in page.records)
+    return page
 
 
 def _next(asking: Asking, page: Page) -> str:

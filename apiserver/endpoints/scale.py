@@ -13,6 +13,7 @@ from apiserver.model.errors import Cause, bad_request, conflict, invalid, no_suc
 from apiserver.registry import rest
 from apiserver.registry.rest_options import Collection, WriteOptions
 from apiserver.registry.served import Scale, ServedKind
+from apiserver.storage.protocol import Record
 
 Object = dict[str, Any]
 
@@ -22,8 +23,14 @@ async def get_scale(asking: Asking) -> None:
     record = asking.world.realm.store.get(asking.key())
     if record is None:
         raise asking.absent()
-    obj = asking.view.decoded(record.key, record.value, record.revision)
+    obj = await _decoded(asking, record)
     await asking.exchange.answer(200, orjson.dumps(scale_of(asking.kind, obj)))
+
+
+async def _decoded(asking: Asking, record: Record) -> Object:
+    if asking.kind.conversion is None:
+        return asking.view.decoded(record.key, record.value, record.revision)
+    return await asking.convert(lambda: asking.view.decoded(record.key, record.value, record.revision))
 
 
 def scale_of(kind: ServedKind, obj: Object) -> Object:

@@ -7,7 +7,7 @@ lists of Kubernetes' own kinds, whose items carry neither kind nor apiVersion, c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -16,7 +16,7 @@ from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.model.paths import join
 from apiserver.registry import codec
-from apiserver.registry.conversion import completed, convert
+from apiserver.registry.conversion import completed, convert, prepare
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import cluster_key, fleet, workspace_at
 from apiserver.storage.protocol import Record, Store
@@ -42,6 +42,11 @@ class View:
         self._cut = len(self._prefix)
         self._store = store
         self._fills = kind.storage == _WORKSPACES
+
+    def prepare(self, values: Iterable[bytes]) -> None:
+        """Before values of a kind that has a webhook are looked at: converts them together. May take long."""
+        if self.kind.conversion is not None:
+            prepare((value for value in values if not value.startswith(self._prefix)), self.kind)
 
     def value(self, key: Key, value: bytes) -> bytes:
         """In the version asked for, still without resourceVersion."""

@@ -19,6 +19,7 @@ import orjson
 
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.exchange import Exchange, Headers
+from apiserver.endpoints.following import Following
 from apiserver.endpoints.forms import form_of
 from apiserver.endpoints.hub import CHUNK, Hub
 from apiserver.endpoints.negotiation import negotiate
@@ -58,9 +59,10 @@ async def watch(asking: Asking) -> None:
         watcher.seen = options.revision or current
     elif not options.initial:
         watcher.seen = options.revision or 0
-    serving = asyncio.ensure_future(_serve(exchange, watcher, options, asking.world.realm.hub))
+    serving = asyncio.ensure_future(_serve(asking, watcher, options))
     leaving = asyncio.ensure_future(_gone(exchange))
-    watcher.on_drop = serving.cancel
+    if asking.kind.conversion is None:  # else it is fed in another thread
+        watcher.on_drop = serving.cancel
     try:
         await asyncio.wait({serving, leaving}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -86,12 +88,16 @@ async def _gone(exchange: Exchange) -> None:
         pass
 
 
-async def _serve(exchange: Exchange, watcher: Watcher, options: WatchOptions, hub: Hub) -> None:
+async def _serve(asking: Asking, watcher: Watcher, options: WatchOptions) -> None:
+    exchange, hub = asking.exchange, asking.world.realm.hub
     loop = asyncio.get_running_loop()
     seconds = min(options.timeout, _LONGEST) if options.timeout else random.randint(1800, 3600)  # noqa: S311 (spreads reconnects; no secret)
     timer = loop.call_later(seconds, _time_up, watcher, hub)
     try:
         await exchange.chunk(b"")
+        if asking.kind.conversion is not None:
+            await Following(asking, watcher).serve(options)
+            return
         if not await _catch_up(exchange, watcher, options, hub):
             return
         while data := await watcher.take():

@@ -162,7 +162,7 @@ class Watcher:
             if len(self._lines) == 1:
                 self._ready.append(self)
         else:
-            self._wake()
+            self.wake()
 
     def send(self, data: bytes) -> None:
         """`put`, at once where nothing is under way."""
@@ -186,9 +186,9 @@ class Watcher:
                 self._lines.clear()
                 self._bytes = 0
                 return
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -199,7 +199,14 @@ class Watcher:
     def close(self) -> None:
         """Ends the watch; what is buffered is still taken."""
         self.closed = True
-        self._wake()
+        self.wake()
+
+    async def pause(self) -> None:
+        """Until it is closed or `wake` is called."""
+        if not self.closed:
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+            self._waiter = None
 
     async def take(self) -> bytes:
         """Everything buffered, waiting for something; b"" once closed and empty."""

@@ -21,6 +21,7 @@ from apiserver.endpoints import bodies, bulk, podactions, reviews, scale
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
 from apiserver.endpoints.forms import YAML, as_yaml, form_of
+from apiserver.endpoints.lanes import lane_of, lanes
 from apiserver.endpoints.negotiation import OBJECT, negotiate
 from apiserver.endpoints.patching import patcher, repeated_in_patch
 from apiserver.endpoints.paths import Scope
@@ -104,6 +105,8 @@ class Writes:
         await getattr(self, f"_{verb}")(asking)
 
     async def run(self, at: Collection, work: Callable[[], T]) -> T:
+        if at.kind.conversion is not None:
+            return await lanes.run(lane_of(at.store, at.cluster, at.kind), work)
         threads = self._threads if at.sink is None else self._waiting
         return await asyncio.get_running_loop().run_in_executor(threads, work)
 

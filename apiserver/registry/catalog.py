@@ -7,7 +7,7 @@ same ones give the same table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -35,6 +35,14 @@ _KEEP = 20_000
 Object = dict[str, Any]
 
 
+Bind = Callable[[ServedKind, str], ServedKind]
+"""A kind as the workspace with that logical cluster name serves it."""
+
+
+def _as_it_is(kind: ServedKind, cluster: str) -> ServedKind:  # noqa: ARG001
+    return kind
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """What was found when the store's marked revision was `marked`; `seen` are the revisions it was made of."""
@@ -47,11 +55,12 @@ class _Entry:
 class Catalog:
     """Of one store. Safe from every thread; one per process is enough."""
 
-    def __init__(self, store: Store, builtins: KindTable | None = None) -> None:
+    def __init__(self, store: Store, builtins: KindTable | None = None, bind: Bind = _as_it_is) -> None:
         """`builtins`: what is there without definitions, everywhere in the store (an embedded target's); None: what the
-        record of each workspace says."""
+        record of each workspace says. `bind`: gives kinds that webhooks convert their webhook."""
         self._store = store
         self._builtins = builtins
+        self._bind = bind
         self._entries: dict[str, _Entry] = {}
         self._lock = Lock()
 
@@ -69,7 +78,8 @@ class Catalog:
         if entry is not None and entry.seen == seen:
             table = entry.table
         else:
-            table = overlay(self.builtins(cluster), _kinds(definitions, schemas))
+            added = [self._bind(kind, cluster) for kind in _kinds(definitions, schemas)]
+            table = overlay(self.builtins(cluster), added)
         with self._lock:
             if len(self._entries) >= _KEEP:
                 self._entries.clear()

@@ -18,6 +18,7 @@ from apiserver.model.keys import storage_name
 from apiserver.registry.printers.base import AGE, NAME
 from apiserver.registry.schemas import custom_source
 from apiserver.registry.served import ALL_VERBS, Column, Scale, ServedKind
+from apiserver.registry.webhookspec import conversion_of
 
 Object = dict[str, Any]
 
@@ -47,7 +48,9 @@ def _kinds(spec: Object, identity: str) -> list[ServedKind]:
     with _lock:
         found = _made.get(digest)
     if found is None:
-        found = [_served(spec, v, identity, digest) for v in spec["versions"] if v.get("served")]
+        conversion = conversion_of(spec)
+        served = [_served(spec, v, identity, digest) for v in spec["versions"] if v.get("served")]
+        found = [replace(kind, conversion=conversion) for kind in served] if conversion else served
         with _lock:
             _made[digest] = found
             if len(_made) > _KEEP:

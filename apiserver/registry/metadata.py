@@ -24,10 +24,7 @@ def normalise(metadata: Object) -> None:
 def check(kind: ServedKind, metadata: Object) -> list[Cause]:
     """All errors of metadata whose fields have the right types."""
     found = _name(kind, metadata) + _namespace(kind, metadata)
-    for key, value in (metadata.get("labels") or {}).items():
-        found += [messages.invalid("metadata.labels", key, m) for m in names.qualified_name(key)]
-        found += [messages.invalid("metadata.labels", value, m) for m in names.label_value(value)]
-    found += _annotations(metadata.get("annotations") or {})
+    found += check_labels(metadata.get("labels") or {}) + check_annotations(metadata.get("annotations") or {})
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         found += _finalizer(f"metadata.finalizers[{index}]", finalizer)
     return found + _owners(metadata.get("ownerReferences") or [])
@@ -49,9 +46,17 @@ def _namespace(kind: ServedKind, metadata: Object) -> list[Cause]:
     return [messages.invalid("metadata.namespace", namespace, m) for m in names.dns_label(namespace)]
 
 
-def _annotations(annotations: dict[str, str]) -> list[Cause]:
+def check_labels(them: dict[str, str]) -> list[Cause]:
+    found = []
+    for key, value in them.items():
+        found += [messages.invalid("metadata.labels", key, m) for m in names.qualified_name(key)]
+        found += [messages.invalid("metadata.labels", value, m) for m in names.label_value(value)]
+    return found
+
+
+def check_annotations(them: dict[str, str]) -> list[Cause]:
     found, size = [], 0
-    for key, value in annotations.items():
+    for key, value in them.items():
         found += [messages.invalid("metadata.annotations", key, m) for m in names.qualified_name(key.lower())]
         size += len(key.encode()) + len(value.encode())
     if size > ANNOTATIONS_LIMIT:

@@ -145,10 +145,11 @@ def _create(
         if options.dry_run:
             return Outcome(made, created=True, warnings=warnings)
         try:
-            written = at.begin(Write(key, None, _stored(at, made), also, sent))()
+            value = _stored(at, made)
+            written = at.begin(Write(key, None, value, also, sent))()
         except Conflict:
             continue
-        return Outcome(_as_written(kind, made, written), created=True, warnings=warnings)
+        return Outcome(_as_written(kind, made, written, value), created=True, warnings=warnings)
     raise already_exists(kind.resource, kind.group, name)
 
 
@@ -299,7 +300,7 @@ def _replace(at: Collection, key: Key, change: Change, how: _How) -> Outcome:
             written = at.begin(Write(key, record, value, also, aside=how.subresource in _ASIDE))()
         except Conflict:
             continue
-        return Outcome(_as_written(kind, new, written), removed=gone, warnings=outcome.warnings)
+        return Outcome(_as_written(kind, new, written, value), removed=gone, warnings=outcome.warnings)
     raise conflict(kind.resource, kind.group, key.name)
 
 
@@ -367,10 +368,12 @@ def _stored(at: Collection, obj: Object) -> bytes:
     return codec.encode(stored(obj, at.storage_kind))
 
 
-def _as_written(kind: ServedKind, obj: Object, written: Written) -> Object:
-    """The object as it is stored now. `obj`: as it was to be."""
+def _as_written(kind: ServedKind, obj: Object, written: Written, value: bytes | None) -> Object:
+    """The object as it is stored now. `obj`: as it was to be; `value`: what it came to in its storage version."""
     if written.value is not None:
         return _live(kind, written.value, written.revision)
+    if value is not None and kind.conversion is not None and not kind.storage_version:
+        return _live(kind, value, written.revision)  # a webhook need not give back what it was given
     obj["metadata"]["resourceVersion"] = str(written.revision)
     return obj
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from apiserver.model.kinds import GroupResource, GroupVersionKind
 from apiserver.registry.schemas import SchemaSource
+from apiserver.registry.webhookspec import Conversion
 from apiserver.schema.structural import Schema
 
 READ = frozenset({"get", "list", "watch"})
@@ -44,6 +46,12 @@ class Scale:
     selector: str = ""
 
 
+class Converts(Protocol):
+    """A kind's webhook (webhookconversion.py)."""
+
+    def convert(self, objects: Sequence[dict[str, Any]], kind: ServedKind) -> list[dict[str, Any]]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ServedKind:
     """One version of one resource in one workspace.
@@ -52,7 +60,8 @@ class ServedKind:
     not stored. `custom`: a custom resource (items of lists carry apiVersion and kind, strategic merge is refused);
     False for Kubernetes' own, bound ones included. `generation`: metadata.generation is kept. `storage_version`:
     objects are stored in this version. `selectable`: fields besides metadata.name and metadata.namespace that field
-    selectors may name. `digest`: of everything here, for caches.
+    selectors may name. `digest`: of everything here, for caches. `conversion`: the webhook that converts between the
+    versions, None if none does; `converter` calls it, where the kind is served.
     """
 
     group: str
@@ -77,6 +86,8 @@ class ServedKind:
     scale: Scale | None = None
     selectable: tuple[str, ...] = ()
     digest: str = ""
+    conversion: Conversion | None = None
+    converter: Converts | None = field(default=None, compare=False, repr=False)
 
     @property
     def schema(self) -> Schema:

@@ -49,6 +49,7 @@ class UpSettings:
     branch: str
     keys_dir: Path
     token_auth_file: Path | None = None
+    webhook_networks: tuple[str, ...] = ()
     anonymous: bool = False
     sync_writes: bool = True
     heartbeat: float = 20.0
@@ -72,6 +73,7 @@ def up(settings: UpSettings) -> None:
             host=settings.host,
             port=listener.getsockname()[1],
             token_auth_file=settings.token_auth_file,
+            webhook_networks=settings.webhook_networks,
             anonymous=settings.anonymous,
             git_dir=source.hosted,
             branch=settings.branch,

@@ -75,6 +75,10 @@ class Renderer:
         if problems:
             return None, problems
         storage = self.kinds.preferred(kind.group, kind.resource)
+        if storage is not None and storage.version != kind.version and storage.conversion is not None:
+            text = f"{kind.kind} {manifest.name}: only a webhook turns {kind.api_version} into {storage.api_version}"
+            hint = f"write it in {storage.api_version}, the version in which it is stored: a commit asks no webhook"
+            return None, [self._problem(manifest, "apiVersion", text, hint)]
         if storage is not None and storage.version != kind.version:
             obj = stored(obj, storage)
         if kind.storage == SYNC_TARGETS:

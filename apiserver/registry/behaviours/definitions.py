@@ -5,6 +5,7 @@ from __future__ import annotations
 from apiserver.model import conditions
 from apiserver.model.errors import Cause
 from apiserver.registry import jsonpath, names
+from apiserver.registry.behaviours import conversions
 from apiserver.registry.behaviours.base import Behaviour, Object, immutable, one_of
 from apiserver.schema import messages
 from apiserver.schema.rules import check_structural
@@ -20,7 +21,7 @@ _APPROVAL_TEXT = (
 def crd_default(obj: Object) -> None:
     spec = obj.setdefault("spec", {})
     _names_default(spec)
-    spec.setdefault("conversion", {"strategy": "None"})
+    conversions.default(spec)
 
 
 def _names_default(spec: Object) -> None:
@@ -42,7 +43,7 @@ def crd_check(obj: Object) -> list[Cause]:
     if not spec.get("scope"):
         causes.append(messages.required("spec.scope"))
     causes += one_of("spec.scope", spec.get("scope"), ("Cluster", "Namespaced"))
-    causes += one_of("spec.conversion.strategy", (spec.get("conversion") or {}).get("strategy"), ("None",))
+    causes += conversions.check("spec.conversion", spec.get("conversion") or {})
     if spec.get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.append(messages.invalid("spec.preserveUnknownFields", True, text))

@@ -134,6 +134,7 @@ ASKS = [
 ]  # fmt: skip
 TESTED_ELSEWHERE = [
     ("create: Kubernetes protobuf", "test_protobuf.py"),
+    ("custom resources: conversion by [webhooks](webhooks.md)", "test_conversion_webhooks.py"),
     ("watch: WebSocket", "serving/test_sockets.py"),
     ("watch: ends when its kind's definition or its workspace goes or changes", "test_watch.py"),
     ("watch: resume from any retained revision, 410 after compaction", "test_watch_histories.py"),

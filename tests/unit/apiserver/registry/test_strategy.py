@@ -375,7 +375,7 @@ def test_crd_defaults_and_status() -> None:
 def test_crd_errors() -> None:
     obj = crd(storage=False, additionalPrinterColumns=[{"name": "A", "type": "text", "jsonPath": ".a["}])
     obj["metadata"]["name"] = "x"
-    obj["spec"]["conversion"] = {"strategy": "Webhook"}
+    obj["spec"]["conversion"] = {"strategy": "Magic"}
     found = errors(*CRDS, obj)
     column = "spec.versions[0].additionalPrinterColumns[0]"
     assert set(found) == {

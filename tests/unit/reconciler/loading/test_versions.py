@@ -29,3 +29,18 @@ def test_they_are_kept_in_the_storage_version_with_its_fields_and_defaults(empty
     assert (kept["apiVersion"], kept["size"], "old" in kept) == ("w.io/v1", 3, False)
     empty.commit({"workspaces/root/a/other.yaml": WIDGET.replace("name: w", "name: x")})
     assert empty.written() == ["+widgets.w.io/root:a/default/x"]
+
+
+HOOK = """  conversion:
+    strategy: Webhook
+    webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://hooks.example.com/"}}
+"""
+
+
+def test_a_commit_asks_no_webhook(empty: Any) -> None:
+    files = {"workspaces/root/a/crd.yaml": CRD + HOOK, "workspaces/root/a/w.yaml": WIDGET}
+    [problem] = empty.held(empty.begin(files))["root:a"]
+    assert problem.startswith("workspaces/root/a/w.yaml:1: Widget w: only a webhook turns w.io/v1beta1 into w.io/v1")
+    loaded = empty.commit({"workspaces/root/a/w.yaml": WIDGET.replace("v1beta1", "v1").replace("old: true\n", "")})
+    assert empty.held(loaded) == {}
+    assert empty.get("root:a", "widgets.w.io", "w")["apiVersion"] == "w.io/v1"

@@ -1,0 +1,91 @@
+"""Where requests to addresses that tenants name may go, and what is made of the answers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from apiserver.registry import outbound
+from apiserver.registry.outbound import Failed, Outbound, Target
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
+     "[::1]", "[fe80::1]", "[fd00::1]", "[::ffff:127.0.0.1]", "[64:ff9b::a9fe:a9fe]", "[2002:7f00:1::]"],
+)  # fmt: skip
+def test_what_is_inside_is_not_reached(address: str) -> None:
+    with pytest.raises(Failed, match="is not allowed: it is not of the public internet") as raised:
+        Outbound().post(Target(f"https://{address}/x"), b"{}")
+    assert not raised.value.remote
+
+
+def test_a_name_is_checked_by_what_it_stands_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def resolve(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        assert host == "harmless.example.com"
+        return [(0, 0, 0, "", ("169.254.169.254", port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with pytest.raises(Failed, match=r"address 169\.254\.169\.254 is not allowed"):
+        Outbound(["10.0.0.0/8"]).post(Target("https://harmless.example.com/"), b"{}")
+
+
+def test_given_addresses_are_checked_too() -> None:
+    target = Target("https://a.b.svc:443/", at=(("10.0.0.1", 1),))
+    with pytest.raises(Failed, match=r"10\.0\.0\.1 is not allowed"):
+        Outbound(["192.168.0.0/16"]).post(target, b"{}")
+
+
+def test_a_network_that_is_none() -> None:
+    with pytest.raises(ValueError, match="does not appear to be"):
+        Outbound(["nonsense"])
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """A port that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+def test_one_who_says_nothing_is_left_in_time(silent: int) -> None:
+    allowed = Outbound(["127.0.0.0/8"])
+    with pytest.raises(Failed, match=r'Post "https://127.0.0.1:\d+/x\?timeout=30s": deadline exceeded') as raised:
+        allowed.post(Target(f"https://127.0.0.1:{silent}/x"), b"{}", seconds=0.2)
+    assert raised.value.remote
+
+
+def test_nobody_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(Failed, match="connection refused"):
+        Outbound(["127.0.0.0/8"]).post(Target(f"https://127.0.0.1:{port}/"), b"{}")
+
+
+def test_certificates_that_are_none(silent: int) -> None:
+    with pytest.raises(Failed, match="caBundle cannot be used"):
+        Outbound(["127.0.0.0/8"]).post(Target(f"https://127.0.0.1:{silent}/", ca=b"nonsense"), b"{}")
+
+
+def test_plain_text_is_not_spoken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(Failed):
+            Outbound(["127.0.0.0/8"]).post(Target(f"https://127.0.0.1:{port}/"), b"{}", seconds=5)
+        thread.join()
+
+
+def test_the_deadline_is_kubernetes() -> None:
+    assert outbound.SECONDS == 30.0
