@@ -39,8 +39,8 @@ def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> 
     metadata = metadata or {}
     if kind.namespaced and metadata.get("namespace") not in (None, "", namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    if not kind.namespaced and metadata.get("namespace"):
-        raise bad_request("namespace may not be set on objects that are not namespaced")
+    if not kind.namespaced:
+        metadata.pop("namespace", None)  # tools set it on everything they apply
     if name and metadata.get("name") not in (None, "", name):
         raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
     obj.setdefault("kind", kind.kind)
