@@ -65,13 +65,13 @@ def test_apply_owns_conflicts_forces_and_removes(api: Any, run: Any, configmaps:
 
 
 def test_a_namespace_sent_with_what_has_none_does_not_count(api: Any, run: Any) -> None:
-    body = {"kind": "ClusterRole", "apiVersion": "rbac.authorization.k8s.io/v1",
+    body = {"kind": "RuntimeClass", "apiVersion": "node.k8s.io/v1", "handler": "h",
             "metadata": {"name": "r", "namespace": "default"}}  # fmt: skip
-    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-    applied = run(api.call("PATCH", f"{roles}/r?fieldManager=one", body, kind=APPLY))
+    classes = "/apis/node.k8s.io/v1/runtimeclasses"
+    applied = run(api.call("PATCH", f"{classes}/r?fieldManager=one", body, kind=APPLY))
     assert (applied.status, applied.json["metadata"].get("namespace")) == (201, None)
     body["metadata"] |= {"name": "s", "namespace": "elsewhere"}
-    created = run(api.call("POST", roles, body))
+    created = run(api.call("POST", classes, body))
     assert (created.status, created.json["metadata"].get("namespace")) == (201, None)
 
 
