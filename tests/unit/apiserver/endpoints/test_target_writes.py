@@ -65,9 +65,9 @@ def test_apply_owns_conflicts_forces_and_removes(api: Any, run: Any, configmaps:
 
 
 def test_a_namespace_sent_with_what_has_none_does_not_count(api: Any, run: Any) -> None:
-    body = {"kind": "RuntimeClass", "apiVersion": "node.k8s.io/v1", "handler": "h",
+    body = {"kind": "CSIDriver", "apiVersion": "storage.k8s.io/v1", "spec": {},
             "metadata": {"name": "r", "namespace": "default"}}  # fmt: skip
-    classes = "/apis/node.k8s.io/v1/runtimeclasses"
+    classes = f"{api.EDGE}/apis/storage.k8s.io/v1/csidrivers"
     applied = run(api.call("PATCH", f"{classes}/r?fieldManager=one", body, kind=APPLY))
     assert (applied.status, applied.json["metadata"].get("namespace")) == (201, None)
     body["metadata"] |= {"name": "s", "namespace": "elsewhere"}
