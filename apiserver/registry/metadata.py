@@ -13,6 +13,8 @@ from apiserver.schema.last_applied import ANNOTATIONS_LIMIT
 Object = dict[str, Any]
 
 _STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_SERVED_APART = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+"""Groups whose finalizers kube-apiserver takes as it takes those of custom resources: a bare name is no error."""
 
 
 def normalise(metadata: Object) -> None:
@@ -26,7 +28,7 @@ def check(kind: ServedKind, metadata: Object) -> list[Cause]:
     found = _name(kind, metadata) + _namespace(kind, metadata)
     found += check_labels(metadata.get("labels") or {}) + check_annotations(metadata.get("annotations") or {})
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
-        found += _finalizer(f"metadata.finalizers[{index}]", finalizer)
+        found += _finalizer(kind, f"metadata.finalizers[{index}]", finalizer)
     return found + _owners(metadata.get("ownerReferences") or [])
 
 
@@ -64,9 +66,24 @@ def check_annotations(them: dict[str, str]) -> list[Cause]:
     return found
 
 
-def _finalizer(path: str, finalizer: str) -> list[Cause]:
+def warnings(kind: ServedKind, old: Object, new: Object) -> list[str]:
+    """About the metadata of a custom resource: finalizers that it did not have before and that are bare names."""
+    added = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()) if kind.custom else ()
+    found = []
+    for name in sorted(filter(_is_bare, added)):
+        how = " including a path (/)" if "." in name else ""
+        why = "to avoid accidental conflicts with other finalizer writers"
+        found.append(f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name{how} {why}')
+    return found
+
+
+def _is_bare(finalizer: str) -> bool:
+    return "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+
+
+def _finalizer(kind: ServedKind, path: str, finalizer: str) -> list[Cause]:
     found = [messages.invalid(path, finalizer, m) for m in names.qualified_name(finalizer)]
-    if not found and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+    if not found and _is_bare(finalizer) and not kind.custom and kind.group not in _SERVED_APART:
         text = "name is neither a standard finalizer name nor is it fully qualified"
         found.append(messages.invalid(path, finalizer, text))
     return found

@@ -131,6 +131,7 @@ def _create(
     causes = strategy.prepare_create(kind, obj)
     if causes:
         raise invalid(kind.kind, kind.group, name, causes)
+    warnings += strategy.warnings(kind, None, obj)
     at.vet(obj, None)
     checks.check_namespace(at, key)
     checks.check_definition(at, name)
@@ -315,6 +316,7 @@ def _settle(at: Collection, live: Object, new: Object, how: _How) -> Outcome:
     causes = settle(kind, live, new)
     if causes:
         raise invalid(kind.kind, kind.group, live["metadata"]["name"], causes)
+    warnings += strategy.warnings(kind, live, new)
     at.vet(new, live)
     new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
     if not how.subresource:

@@ -34,6 +34,7 @@ __all__ = [
     "prepare_update",
     "reset_status_on_create",
     "unknown_fields",
+    "warnings",
 ]
 
 Object = dict[str, Any]
@@ -60,6 +61,11 @@ def unknown_fields(kind: ServedKind, obj: Object) -> list[str]:
     if kind.custom and isinstance(obj.get("metadata"), dict):
         found += [f"metadata.{field}" for field in metadata_schema().unknown(obj["metadata"])]
     return sorted(found)
+
+
+def warnings(kind: ServedKind, old: Object | None, new: Object) -> tuple[str, ...]:
+    """What is told to whoever writes `new`, prepared without errors, in place of `old`."""
+    return tuple(rules.warnings(kind, (old or {}).get("metadata") or {}, new["metadata"]))
 
 
 def prepare(kind: ServedKind, obj: Object, old: Object | None = None, *, declared: bool = True) -> list[Cause]:

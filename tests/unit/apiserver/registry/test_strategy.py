@@ -290,6 +290,24 @@ def test_immutable_fields() -> None:
     assert cause.field == "data" and "immutable" in cause.message
 
 
+def test_a_bare_finalizer_is_an_error_of_builtins_and_a_warning_of_custom_resources() -> None:
+    deployed = deployment()
+    deployed["metadata"]["finalizers"] = ["mine"]
+    [cause] = strategy.prepare_update(kind("apps", "deployments"), stored(), deployed)
+    assert cause.message.endswith("name is neither a standard finalizer name nor is it fully qualified")
+    served = kind("tenancy.kcp.io", "workspaces", "v1alpha1")
+    old = prepared("tenancy.kcp.io", "workspaces", named("w", ""), "v1alpha1")
+    new = named("w", "")
+    new["metadata"]["finalizers"] = ["orphan", "mine", "example.io", "example.io/path"]
+    assert strategy.prepare_update(served, old, new) == []
+    first, second = strategy.warnings(served, old, new)
+    assert first.startswith('metadata.finalizers: "example.io": prefer a domain-qualified finalizer name including a ')
+    assert second.startswith('metadata.finalizers: "mine": prefer a domain-qualified finalizer name to avoid')
+    assert strategy.warnings(served, new, new) == ()
+    definition = {**crd(), "metadata": {"name": "widgets.example.io", "finalizers": ["mine"]}}
+    assert strategy.prepare_create(kind(*CRDS), definition) == []
+
+
 def test_no_finalizer_is_added_to_what_is_being_deleted() -> None:
     old = stored()
     old["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.io/b"]}
