@@ -15,7 +15,7 @@ from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.faults import type_name
 from reconciler.layout.yamldoc import Document, line_of, parse
 
-_SERVERS = (
+SERVERS = (
     "uid",
     "resourceVersion",
     "creationTimestamp",
@@ -25,7 +25,9 @@ _SERVERS = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
-_OURS = (marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.CLUSTER)
+"""Metadata that only a server sets."""
+OURS = (marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.CLUSTER)
+"""Annotations that Treeplane sets."""
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -154,13 +156,13 @@ def _metadata_faults(metadata: dict[str, Any]) -> list[_Fault]:
 
 
 def _drop(metadata: dict[str, Any]) -> list[str]:
-    dropped = [f"metadata.{part}" for part in _SERVERS if metadata.pop(part, None) is not None]
+    dropped = [f"metadata.{part}" for part in SERVERS if metadata.pop(part, None) is not None]
     for part in ("labels", "annotations"):
         if part in metadata and metadata[part] is None:
             del metadata[part]
     annotations = metadata.get("annotations")
     if annotations:
-        for mark in _OURS:
+        for mark in OURS:
             if annotations.pop(mark, None) is not None:
                 dropped.append(f"metadata.annotations[{mark}]")
         if not annotations:

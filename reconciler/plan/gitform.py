@@ -10,8 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from apiserver.model import marks
 from reconciler.layout.alike import same
+from reconciler.layout.manifest import OURS, SERVERS
 from reconciler.plan.listitems import by_item
 from reconciler.plan.merge import merged
 
@@ -20,18 +20,8 @@ Render = Callable[[Object], Object]
 """What a manifest is with its defaults."""
 
 _FIRST = ("apiVersion", "kind", "metadata")
-_SERVERS = (
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "managedFields",
-    "selfLink",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-)
-_OURS = (marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.CLUSTER)
 _REPAIRS = 8
+"""Steps in which the result is completed; each writes down what one field decided of others."""
 _ABSENT = object()
 
 
@@ -125,12 +115,12 @@ def _cut(value: Object) -> Object:
     metadata = out.get("metadata")
     if not isinstance(metadata, dict):
         return out
-    kept = {key: part for key, part in metadata.items() if key not in _SERVERS}
+    kept = {key: part for key, part in metadata.items() if key not in SERVERS}
     if kept.get("name"):
         kept.pop("generateName", None)
     annotations = kept.get("annotations")
     if annotations:
-        kept["annotations"] = {key: text for key, text in annotations.items() if key not in _OURS}
+        kept["annotations"] = {key: text for key, text in annotations.items() if key not in OURS}
     for part in ("annotations", "labels"):
         if part in kept and not kept[part]:
             del kept[part]
