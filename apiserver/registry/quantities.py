@@ -1,9 +1,10 @@
-"""Quantities (`500m`, `1Gi`): numbers become strings, as Kubernetes stores them, and what is none is an error."""
+"""Quantities (`500m`, `1Gi`): each is stored in its canonical form, as in Kubernetes; what is none is an error."""
 
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import ROUND_UP, Decimal
+from functools import lru_cache
 from typing import Any
 
 from apiserver.model.errors import Cause
@@ -29,6 +30,9 @@ _SUFFIXES = {
     "Pi": Decimal(2**50),
     "Ei": Decimal(2**60),
 }
+_DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
+_EXPONENTS = ("e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18")
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?", re.ASCII)
 _TEXT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
@@ -44,18 +48,38 @@ def parse(text: str | float) -> Decimal:
     return Decimal(number) * (Decimal(10) ** int(exponent) if exponent else _SUFFIXES[suffix or ""])
 
 
-def text_of(value: float) -> str:
-    """A JSON number as a quantity: 2 → `2`, 0.5 → `500m`."""
-    number = Decimal(str(value))
-    for suffix in ("", "m", "u"):
-        scaled = number / _SUFFIXES[suffix]
-        if scaled == scaled.to_integral_value():
-            return f"{int(scaled)}{suffix}"
-    return f"{int((number / _SUFFIXES['n']).to_integral_value())}n"
+@lru_cache(8192)
+def canonical(text: str, *, milli: bool = False) -> str:
+    """As Kubernetes writes the same amount: `0.1` → `100m`, `1024Mi` → `1Gi`, `1000` → `1k`, `12e5` → `1200e3`.
+
+    In powers of 1024 only if it was given so, is 1024 at least and a whole number. What is below a thousandth of a
+    millionth, with `milli` below a thousandth, is rounded up. Raises ValueError.
+    """
+    number = parse(text)
+    match = _FORM.fullmatch(text)
+    assert match is not None
+    if (match[2] or "").endswith("i") and abs(number) >= 1024 and number == number.to_integral_value():
+        return _scaled(int(number), 1024, _BINARY)
+    suffixes = _EXPONENTS if match[3] else _DECIMAL
+    if milli:
+        return _scaled(int((number / _SUFFIXES["m"]).to_integral_value(ROUND_UP)), 1000, suffixes[2:])
+    return _scaled(int((number / _SUFFIXES["n"]).to_integral_value(ROUND_UP)), 1000, suffixes)
+
+
+def _scaled(number: int, base: int, suffixes: tuple[str, ...]) -> str:
+    """With the largest suffix that leaves a whole number."""
+    if not number:
+        return "0"
+    for suffix in suffixes[:-1]:
+        if number % base:
+            return f"{number}{suffix}"
+        number //= base
+    return f"{number}{suffixes[-1]}"
 
 
 def normalise(value: Any, node: Node, path: str = "") -> list[Cause]:
-    """Turns numbers below `value` (whose JSON types are right) into strings, in place; gives what is no quantity."""
+    """Writes the quantities below `value` (whose JSON types are right) as Kubernetes does, in place; gives what is
+    none. In maps of resources it keeps thousandths."""
     if not _holds(node):
         return []
     causes: list[Cause] = []
@@ -66,10 +90,10 @@ def normalise(value: Any, node: Node, path: str = "") -> list[Cause]:
             continue
         at = f"{path}[{key}]" if isinstance(value, list) or key not in node.properties else f"{path}.{key}".lstrip(".")
         if child.name == QUANTITY:
-            if isinstance(item, int | float) and not isinstance(item, bool):
-                value[key] = text_of(item)
-            elif not isinstance(item, str) or not _FORM.fullmatch(item):
-                causes.append(messages.invalid(at, item, _TEXT))
+            try:
+                value[key] = canonical("" if isinstance(item, bool) else str(item), milli=child is node.additional)
+            except ValueError as error:
+                causes.append(messages.invalid(at, item, str(error)))
         else:
             causes += normalise(item, child, at)
     return causes

@@ -95,6 +95,9 @@ class Compiler:
         properties: dict[str, Json] = raw.get("properties") or {}
         node.properties = {k: self._node(v) for k, v in properties.items()}
         node.defaulted = tuple(k for k, v in properties.items() if v.get("default") is not None)
+        if self.builtin:
+            required = [k for k in raw.get("required") or () if k in node.properties and k not in node.defaulted]
+            node.nulls = tuple(k for k in required if properties[k].get("type") in ("array", "object"))
         additional = raw.get("additionalProperties")
         if isinstance(additional, dict):
             node.additional = self._node(additional)

@@ -36,7 +36,8 @@ class Node:
     `types` is empty where any JSON type is allowed, `("integer", "string")` for int-or-string. `properties` are a
     struct's fields (`defaulted` names those with a default), `additional` the schema of a map's values (None: no other
     keys are known). `plain` is the Python class whose instances need no further check, None where `check` must be
-    called. `name` is the definition's, of built-in kinds only.
+    called. `name` is the definition's, of built-in kinds only, and `nulls` the lists and maps among the fields that Go
+    prints even where there are none.
     """
 
     __slots__ = (
@@ -56,6 +57,7 @@ class Node:
         "map_type",
         "name",
         "nullable",
+        "nulls",
         "plain",
         "preserve",
         "properties",
@@ -73,6 +75,7 @@ class Node:
         self.items: Node | None = None
         self.default: Any = MISSING
         self.defaulted: tuple[str, ...] = ()
+        self.nulls: tuple[str, ...] = ()
         self.int_or_string = False
         self.preserve = False
         self.embedded = False

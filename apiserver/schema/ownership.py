@@ -11,6 +11,7 @@ Applying the same again changes nothing: not the object, not an entry, not a tim
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from apiserver.schema import apply as applying
@@ -18,6 +19,7 @@ from apiserver.schema import fieldset, managed, typed, typed_walk
 from apiserver.schema.apply import ApplyOptions
 from apiserver.schema.defaults import copy_json
 from apiserver.schema.managed import UPDATE, Entry, Managed
+from apiserver.schema.node import Node
 from apiserver.schema.reset import Reset
 from apiserver.schema.structural import Schema
 
@@ -92,12 +94,22 @@ def _ground(old: Json | None, given: Any, subresource: str) -> Managed | None:
         return {}
 
 
+@lru_cache(1024)
 def _blank(schema: Schema) -> Json:
-    """What a create is compared with: of a built-in kind its empty structs, which Go prints in every object."""
-    empty: Json = {}
-    if schema.builtin:
-        schema.default(empty)
-    return empty
+    """What a create is compared with: of a built-in kind the empty structs, lists and maps that Go prints in every
+    object. Not to be changed."""
+    return _zero(schema.root) if schema.builtin else {}
+
+
+def _zero(node: Node) -> Json:
+    out: Json = dict.fromkeys(node.nulls)
+    for key in node.defaulted:
+        field = node.properties[key]
+        if field.default == {}:
+            out[key] = _zero(field)
+        elif not field.default:
+            out[key] = field.default
+    return out
 
 
 def _without(owners: Managed, touched: fieldset.Fields, removed: fieldset.Fields) -> Managed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from apiserver.model.errors import Cause
@@ -34,10 +34,6 @@ def spec_default(spec: Object) -> None:
         _volume_default(volume)
     for _, container in containers(spec):
         _container_default(container)
-        if spec.get("hostNetwork"):
-            for port in container.get("ports") or ():
-                if not port.get("hostPort"):
-                    port["hostPort"] = port.get("containerPort")
 
 
 def containers(spec: Object) -> Iterator[tuple[str, Object]]:
@@ -105,12 +101,13 @@ def _downward_default(source: Object | None) -> None:
             item["fieldRef"].setdefault("apiVersion", "v1")
 
 
-def spec_check(path: str, spec: Object) -> list[Cause]:
-    """Errors of a pod's spec at `path` (`spec.template.spec`)."""
+def spec_check(path: str, spec: Object, claims: Iterable[str] = ()) -> list[Cause]:
+    """Errors of a pod's spec at `path` (`spec.template.spec`). `claims`: volumes that it has without naming them."""
     causes = [] if spec.get("containers") else [messages.required(f"{path}.containers")]
     volumes: set[str] = set()
     for index, volume in enumerate(spec.get("volumes") or ()):
         causes += _unique_name(f"{path}.volumes[{index}].name", volume.get("name") or "", volumes)
+    volumes.update(claims)
     seen: set[str] = set()
     for field, container in containers(spec):
         causes += _unique_name(f"{path}.{field}.name", container.get("name") or "", seen)
@@ -178,6 +175,9 @@ def pod_default(obj: Object) -> None:
         resources: dict[str, Any] = container.setdefault("resources", {})
         for name, limit in (resources.get("limits") or {}).items():
             resources.setdefault("requests", {}).setdefault(name, limit)
+        if spec.get("hostNetwork"):  # of a Pod alone, not of what a template says
+            for port in container.get("ports") or ():
+                port["hostPort"] = port.get("hostPort") or port.get("containerPort")
     spec_default(spec)
     fill(spec, enableServiceLinks=True)
     obj.setdefault("status", {}).setdefault("phase", "Pending")

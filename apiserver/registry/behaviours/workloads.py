@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zoneinfo
+from collections.abc import Iterable
 from functools import cache
 
 from apiserver.model import selectors
@@ -57,9 +58,11 @@ def stateful_set_default(obj: Object) -> None:
     fill(spec, replicas=1, revisionHistoryLimit=10, podManagementPolicy="OrderedReady")
     spec["podManagementPolicy"] = spec["podManagementPolicy"] or "OrderedReady"
     strategy = spec.setdefault("updateStrategy", {})
-    strategy["type"] = strategy.get("type") or "RollingUpdate"
-    if strategy["type"] == "RollingUpdate":
-        strategy.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    if strategy["type"] == "RollingUpdate" and "rollingUpdate" in strategy:
+        strategy["rollingUpdate"].setdefault("partition", 0)
     fill(spec.setdefault("persistentVolumeClaimRetentionPolicy", {}), whenDeleted="Retain", whenScaled="Retain")
     for claim in spec.get("volumeClaimTemplates") or ():
         fill(claim, apiVersion="v1", kind="PersistentVolumeClaim")
@@ -85,6 +88,7 @@ def job_default(obj: Object) -> None:
         parallelism=1,
         backoffLimit=_NO_LIMIT if "backoffLimitPerIndex" in spec else 6,
         completionMode="NonIndexed",
+        manualSelector=False,
         suspend=False,
         podReplacementPolicy="Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed",
     )
@@ -103,6 +107,8 @@ def job_identified(obj: Object) -> None:
         labels[f"{prefix}controller-uid"] = metadata["uid"]
         labels[f"{prefix}job-name"] = metadata["name"]
     spec["selector"] = {"matchLabels": {"batch.kubernetes.io/controller-uid": metadata["uid"]}}
+    if not metadata.get("labels"):
+        metadata["labels"] = dict(labels)
 
 
 def cron_job_default(obj: Object) -> None:
@@ -113,9 +119,12 @@ def cron_job_default(obj: Object) -> None:
     pods.template_default(job.setdefault("template", {}))
 
 
-def template_check(path: str, template: Object, wanted: Object | None, check: bool = True) -> list[Cause]:
-    """A pod template that keeps running; `wanted` is the selector that has to match its labels (with `check`)."""
-    causes = pods.spec_check(f"{path}.spec", template["spec"])
+def template_check(
+    path: str, template: Object, wanted: Object | None, check: bool = True, claims: Iterable[str] = ()
+) -> list[Cause]:
+    """A pod template that keeps running; `wanted` is the selector that has to match its labels (with `check`).
+    `claims`: names of the volumes that its Pods get besides."""
+    causes = pods.spec_check(f"{path}.spec", template["spec"], claims)
     policy = template["spec"].get("restartPolicy")
     if policy != "Always" and policy in ("OnFailure", "Never"):
         causes.append(messages.unsupported(f"{path}.spec.restartPolicy", policy, ["Always"]))
@@ -138,7 +147,8 @@ def _replicated_check(obj: Object) -> list[Cause]:
         text = "empty selector is invalid for " + obj["kind"].lower()
         causes.append(messages.invalid("spec.selector", wanted, text))
     wrong = selector("spec.selector", wanted)
-    return causes + wrong + template_check("spec.template", spec["template"], wanted, not wrong)
+    claims = [(claim.get("metadata") or {}).get("name") or "" for claim in spec.get("volumeClaimTemplates") or ()]
+    return causes + wrong + template_check("spec.template", spec["template"], wanted, not wrong, claims)
 
 
 def deployment_check(obj: Object) -> list[Cause]:

@@ -431,3 +431,46 @@ def test_generated_names() -> None:
 ])  # fmt: skip
 def test_name_rules(check: names.Check, good: list[str], bad: list[str]) -> None:
     assert [g for g in good if check(g)] == [] and [b for b in bad if not check(b)] == []
+
+
+def stateful(**spec: Any) -> dict[str, Any]:
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    mounted = template()
+    mounted["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    chosen = {"matchLabels": {"app": "a"}}
+    return named(spec={"selector": chosen, "template": mounted, "volumeClaimTemplates": [claim], **spec})
+
+
+def test_a_stateful_set_mounts_its_claims() -> None:
+    prepared("apps", "statefulsets", stateful())
+    wrong = errors("apps", "statefulsets", stateful(volumeClaimTemplates=[]))
+    assert list(wrong) == ["spec.template.spec.containers[0].volumeMounts[0].name"]
+
+
+def test_a_stateful_set_that_names_its_strategy_gets_no_partition() -> None:
+    by_default = prepared("apps", "statefulsets", stateful())["spec"]["updateStrategy"]
+    assert by_default == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    told = stateful(updateStrategy={"type": "RollingUpdate"})
+    assert prepared("apps", "statefulsets", told)["spec"]["updateStrategy"] == {"type": "RollingUpdate"}
+
+
+def test_ports_of_the_host_are_named_in_pods_alone() -> None:
+    def spec() -> dict[str, Any]:
+        return {"containers": [{"name": "c", "image": "x", "ports": [{"containerPort": 80}]}], "hostNetwork": True}
+
+    def ports(found: dict[str, Any]) -> Any:
+        return found["containers"][0]["ports"]
+
+    pod = prepared("", "pods", named(spec=spec()))
+    assert ports(pod["spec"]) == [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]
+    made = prepared("apps", "deployments", deployment(template={**template(), "spec": spec()}))
+    assert ports(made["spec"]["template"]["spec"]) == [{"containerPort": 80, "protocol": "TCP"}]
+
+
+def test_a_job_without_labels_has_those_of_its_template() -> None:
+    job = prepared("batch", "jobs", named(spec={"template": {"spec": template(restartPolicy="Never")["spec"]}}))
+    assert job["spec"]["manualSelector"] is False
+    job["metadata"]["uid"] = "u"
+    strategy.identified(kind("batch", "jobs"), job)
+    assert job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"]
+    assert job["metadata"]["labels"]["batch.kubernetes.io/controller-uid"] == "u"

@@ -96,13 +96,13 @@ DEFINITIONS: dict[str, Any] = {
         ),
         "required": ["name"],
     },
-    f"{CORE}PodSpec": struct(
-        containers=keyed(f"{CORE}Container", "name"),
-        nodeSelector={
-            **TEXTS,
-            "x-kubernetes-map-type": "atomic",
-        },
-    ),
+    f"{CORE}PodSpec": {
+        **struct(
+            containers=keyed(f"{CORE}Container", "name"),
+            nodeSelector={**TEXTS, "x-kubernetes-map-type": "atomic"},
+        ),
+        "required": ["containers"],
+    },
     f"{CORE}PodTemplateSpec": struct(
         metadata=ref(f"{META}ObjectMeta", default={}), spec=ref(f"{CORE}PodSpec", default={})
     ),

@@ -42,6 +42,15 @@ def test_create_of_a_built_in_kind_does_not_own_its_structs(deployment: Schema) 
     }
 
 
+def test_create_does_not_own_a_list_that_go_always_prints(deployment: Schema) -> None:
+    container = {"name": "a", "env": [{"name": "E", "value": "1"}]}
+    made: Json = {"metadata": {"name": "d"}, "spec": {"template": {"spec": {"containers": [container]}}}}
+    record_update(None, made, deployment, "curl", "apps/v1", T1)
+    env = {".": {}, 'k:{"name":"E"}': {".": {}, "f:name": {}, "f:value": {}}}
+    owned = {'k:{"name":"a"}': {".": {}, "f:name": {}, "f:env": env}}
+    assert owners(made)["curl:Update"]["f:spec"]["f:template"]["f:spec"] == {"f:containers": owned}
+
+
 def test_no_change_changes_nothing(gadget: Schema) -> None:
     made = written(None, gadget_of(size=1), gadget, "curl", T1)
     assert written(made, made, gadget, "other", T2) == made
