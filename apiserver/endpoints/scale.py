@@ -11,6 +11,7 @@ import orjson
 from apiserver.endpoints.asking import Asking
 from apiserver.model.errors import Cause, bad_request, conflict, invalid, no_such_resource
 from apiserver.registry import rest
+from apiserver.registry.rest_checks import asked_revision
 from apiserver.registry.rest_options import Collection, WriteOptions
 from apiserver.registry.served import Scale, ServedKind
 from apiserver.storage.protocol import Record
@@ -61,7 +62,7 @@ def update(
     def changed(obj: Object) -> Object:
         wanted = change(scale_of(kind, obj))
         replicas = _part(wanted, "spec").get("replicas") or 0
-        asked = _part(wanted, "metadata").get("resourceVersion")
+        asked = asked_revision(_part(wanted, "metadata"))
         if asked and asked != obj["metadata"]["resourceVersion"]:
             raise conflict(kind.resource, kind.group, name)
         if not isinstance(replicas, int) or isinstance(replicas, bool):

@@ -97,7 +97,7 @@ def create(at: Collection, namespace: str, obj: Object, options: WriteOptions) -
     """Raises StatusError: 400 for an object that cannot be meant, 403, 404 (namespace), 409 (exists), 422."""
     checks.check_identity(at.kind, obj, namespace, "")
     metadata = obj.setdefault("metadata", {})
-    if metadata.get("resourceVersion"):
+    if checks.asked_revision(metadata):
         raise bad_request("resourceVersion should not be set on objects to be created")
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     for attempt in range(8):
@@ -181,7 +181,7 @@ def update(
     checks.check_identity(kind, obj, namespace, name)
     metadata = obj.setdefault("metadata", {})
     metadata.setdefault("name", name)
-    asked = str(metadata.get("resourceVersion") or "")
+    asked = checks.asked_revision(metadata)
     live = at.store.get(_key(at, namespace, name))
     if live is None and not subresource and not asked and kind.qualified in CREATE_ON_UPDATE:
         return create(at, namespace, obj, options)
@@ -231,7 +231,7 @@ def apply(
     metadata["name"] = name
     if kind.namespaced:
         metadata["namespace"] = namespace
-    asked = str(metadata.pop("resourceVersion", "") or "")
+    asked = checks.asked_revision({"resourceVersion": metadata.pop("resourceVersion", "")})
     how = ownership.ApplyOptions(
         options.manager, options.force, kind.api_version, clock.now(), subresource, reset=_reset(kind, subresource)
     )

@@ -56,9 +56,20 @@ def check_applied(kind: ServedKind, applied: Object, namespace: str, name: str) 
         raise bad_request("metadata.managedFields must be nil")
 
 
+def asked_revision(metadata: Object) -> str:
+    """The resourceVersion that a write is meant for; "" for any, which clients also say as `0`. Raises StatusError 400
+    for what is no number."""
+    asked = str(metadata.get("resourceVersion") or "")
+    if not asked:
+        return ""
+    if not (asked.isascii() and asked.isdigit()):
+        raise bad_request(f"strconv.ParseUint: parsing {messages.quote(asked)}: invalid syntax")
+    return asked.lstrip("0")
+
+
 def check_revision(kind: ServedKind, key: Key, live: Object, new: Object) -> None:
     metadata = new.get("metadata") or {}
-    asked = str(metadata.get("resourceVersion") or "")
+    asked = asked_revision(metadata)
     if asked and asked != live["metadata"]["resourceVersion"]:
         raise conflict(kind.resource, kind.group, key.name)
     uid = metadata.get("uid")

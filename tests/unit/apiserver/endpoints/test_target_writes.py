@@ -112,6 +112,18 @@ def test_generation_counts_the_spec_alone(api: Any, run: Any, deployments: str) 
     assert patch({"spec": {"replicas": 9}}, "/status")["spec"]["replicas"] == 2
 
 
+def test_resource_version_zero_means_any(api: Any, run: Any, configmaps: str) -> None:
+    wanted: Any = {"metadata": {"name": "a", "resourceVersion": "0"}, "data": {"x": "1"}}
+    run(api.call("POST", configmaps, wanted))
+    wanted["data"] = {"x": "2"}
+    assert run(api.call("PUT", f"{configmaps}/a", wanted)).json["data"] == {"x": "2"}
+    wanted["data"] = {"x": "3"}
+    assert run(api.call("PATCH", f"{configmaps}/a", wanted, kind=MERGE)).json["data"] == {"x": "3"}
+    wanted["metadata"]["resourceVersion"] = "soon"
+    wrong = run(api.call("PUT", f"{configmaps}/a", wanted))
+    assert (wrong.status, wrong.message) == (400, 'strconv.ParseUint: parsing "soon": invalid syntax')
+
+
 def test_stale_writes_are_409(api: Any, run: Any, configmaps: str) -> None:
     first = run(api.call("POST", configmaps, configmap("a", x="1"))).json
     assert run(api.call("PUT", f"{configmaps}/a", configmap("a", x="2"))).status == 200
