@@ -61,21 +61,41 @@ def update(
 
     def changed(obj: Object) -> Object:
         wanted = change(scale_of(kind, obj))
-        replicas = _part(wanted, "spec").get("replicas") or 0
         asked = asked_revision(_part(wanted, "metadata"))
         if asked and asked != obj["metadata"]["resourceVersion"]:
             raise conflict(kind.resource, kind.group, name)
-        if not isinstance(replicas, int) or isinstance(replicas, bool):
-            raise bad_request("spec.replicas is not a number")
-        if replicas < 0:
-            why = f"Invalid value: {replicas}: must be greater than or equal to 0"
-            raise invalid("Scale", "autoscaling", name, [Cause("FieldValueInvalid", why, "spec.replicas")])
         new = copy.deepcopy(obj)
-        _write(new, _paths(kind).spec_replicas, replicas)
+        _write(new, _paths(kind).spec_replicas, _checked(_part(wanted, "spec").get("replicas") or 0, name))
         return new
 
     outcome = rest.patch(at, namespace, name, changed, options, "scale")
     return scale_of(kind, outcome.obj)
+
+
+def apply(at: Collection, namespace: str, name: str, applied: Object, options: WriteOptions) -> Object:
+    """Server-side apply of a Scale: `options.manager` owns the replicas of the object itself. Returns the new Scale.
+    Raises StatusError."""
+    kind, metadata = at.kind, _part(applied, "metadata")
+    for field, value in (("apiVersion", "autoscaling/v1"), ("kind", "Scale")):
+        if applied.get(field) != value:
+            raise bad_request(f"the applied object is no Scale of autoscaling/v1: its {field} is not {value}")
+    if metadata.get("managedFields"):
+        raise bad_request("metadata.managedFields must be nil")
+    whole: Object = {"apiVersion": kind.api_version, "kind": kind.kind}
+    whole["metadata"] = {k: metadata[k] for k in ("name", "namespace", "resourceVersion") if k in metadata}
+    replicas = _part(applied, "spec").get("replicas")
+    if replicas is not None:
+        _write(whole, _paths(kind).spec_replicas, _checked(replicas, name))
+    return scale_of(kind, rest.apply(at, namespace, name, whole, options, "scale").obj)
+
+
+def _checked(replicas: Any, name: str) -> int:
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        raise bad_request("spec.replicas is not a number")
+    if replicas < 0:
+        why = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        raise invalid("Scale", "autoscaling", name, [Cause("FieldValueInvalid", why, "spec.replicas")])
+    return replicas
 
 
 def _part(wanted: Object, name: str) -> Object:

@@ -160,8 +160,12 @@ class Writes:
         options = write_options(exchange, "patch", applies=media == bodies.APPLY)
         body = await exchange.body()
         at, namespace = collection(asking, self._commits), namespace_of(asking)
-        if media == bodies.APPLY and place.subresource != "scale":
+        if media == bodies.APPLY:
             applied = await parsed(body, lambda: read_applied(asking, body, options))
+            if place.subresource == "scale":
+                made = await self.run(at, lambda: scale.apply(at, namespace, place.name, applied, options))
+                await exchange.answer(200, orjson.dumps(made))
+                return
             outcome = await self.run(
                 at, lambda: rest.apply(at, namespace, place.name, applied, options, place.subresource)
             )

@@ -97,8 +97,6 @@ def create(at: Collection, namespace: str, obj: Object, options: WriteOptions) -
     """Raises StatusError: 400 for an object that cannot be meant, 403, 404 (namespace), 409 (exists), 422."""
     checks.check_identity(at.kind, obj, namespace, "")
     metadata = obj.setdefault("metadata", {})
-    if checks.asked_revision(metadata):
-        raise bad_request("resourceVersion should not be set on objects to be created")
     generated = not metadata.get("name") and bool(metadata.get("generateName"))
     for attempt in range(8):
         made = copy_json(obj)
@@ -145,6 +143,8 @@ def _create(
         made, also = _allocated(at, key, None, obj)
         if options.dry_run:
             return Outcome(made, created=True, warnings=warnings)
+        if checks.asked_revision(sent["metadata"]):  # where kube-apiserver looks: it says nothing in a dry run
+            raise bad_request("resourceVersion should not be set on objects to be created")
         try:
             value = _stored(at, made)
             written = at.begin(Write(key, None, value, also, sent))()

@@ -75,6 +75,15 @@ def test_a_namespace_sent_with_what_has_none_does_not_count(api: Any, run: Any) 
     assert (created.status, created.json["metadata"].get("namespace")) == (201, None)
 
 
+def test_a_new_object_brings_no_resource_version_but_to_a_dry_run(api: Any, run: Any, configmaps: str) -> None:
+    body = configmap("a", x="1")
+    body["metadata"]["resourceVersion"] = "5"
+    dry = run(api.call("POST", f"{configmaps}?dryRun=All", body))
+    assert (dry.status, dry.json["data"]) == (201, {"x": "1"})
+    wet = run(api.call("POST", configmaps, body))
+    assert (wet.status, wet.message) == (400, "resourceVersion should not be set on objects to be created")
+
+
 def test_apply_that_cannot_be_meant(api: Any, run: Any, configmaps: str) -> None:
     for body, status in (
         ({"metadata": {"name": "a"}}, 400),
@@ -232,6 +241,29 @@ def test_scale(api: Any, run: Any, deployments: str) -> None:
     assert run(api.get(f"{deployments}/web")).json["spec"]["replicas"] == 5
     bad = run(api.call("PATCH", f"{deployments}/web/scale", {"spec": {"replicas": -1}}, kind=MERGE))
     assert bad.status == 422
+
+
+def test_apply_of_a_scale_owns_the_replicas(api: Any, run: Any, deployments: str) -> None:
+    async def scenario() -> None:
+        async def apply(manager: str, replicas: int, more: str = "", **other: Any) -> Any:
+            body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": replicas}, **other}
+            path = f"{deployments}/web/scale?fieldManager={manager}{more}"
+            return await api.call("PATCH", path, body, kind=APPLY)
+
+        await api.call("POST", f"{deployments}?fieldManager=maker", deployment(replicas=2))
+        refused = await apply("one", 3)
+        assert (refused.status, refused.json["details"]["causes"][0]["field"]) == (409, ".spec.replicas")
+        scaled = await apply("one", 3, "&force=true")
+        assert (scaled.status, scaled.json["kind"], scaled.json["spec"]) == (200, "Scale", {"replicas": 3})
+        found = (await api.get(f"{deployments}/web")).json
+        [entry] = [m for m in found["metadata"]["managedFields"] if m["manager"] == "one"]
+        assert (entry["operation"], entry["subresource"], entry["apiVersion"]) == ("Apply", "scale", "apps/v1")
+        assert entry["fieldsV1"] == {"f:spec": {"f:replicas": {}}}
+        assert (found["spec"]["replicas"], found["metadata"]["generation"]) == (3, 2)
+        assert (await apply("one", -1)).status == 422
+        assert (await apply("one", 3, kind="Deployment")).status == 400
+
+    run(scenario())
 
 
 def test_a_namespace_is_terminating_until_it_is_finalized(api: Any, run: Any) -> None:
