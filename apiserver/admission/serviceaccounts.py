@@ -1,17 +1,17 @@
 """What a new Pod gets of its ServiceAccount: the name, pull secrets, and the token's volume in every container.
 
 As Kubernetes does it when a Pod is created through the API. Called by the write path before the Pod is checked, so
-nothing is sure about its shape. Pods that are bound from an export go to clusters, which do this themselves.
+nothing is sure about its shape.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import orjson
 
+from apiserver.admission.place import Place
 from apiserver.model.errors import forbidden
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Store
@@ -27,29 +27,26 @@ _MIRROR = "kubernetes.io/config.mirror"
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def completed(store: Store, cluster: str, namespace: str) -> Callable[[Object], None]:
-    """Completes a Pod of that namespace in place. Raises StatusError 403 for an account that does not exist."""
-
-    def complete(pod: Object) -> None:
-        spec, metadata = pod.get("spec"), pod.get("metadata")
-        if not isinstance(spec, dict) or not isinstance(metadata, dict) or _is_mirror(metadata):
-            return
-        name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT
-        if not isinstance(name, str):
-            return
-        account = _account(store, Key("serviceaccounts", cluster, namespace, name))
-        if account is None:
-            if name == DEFAULT:
-                return  # a controller makes it in a moment; without it there is nothing to give
-            why = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
+def complete(place: Place, pod: Object) -> None:
+    """Completes a new Pod in place. Raises StatusError 403 for an account that does not exist."""
+    spec, metadata = pod.get("spec"), pod.get("metadata")
+    if not isinstance(spec, dict) or not isinstance(metadata, dict) or _is_mirror(metadata):
+        return
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT
+    if not isinstance(name, str):
+        return
+    account = _account(place.store, Key("serviceaccounts", place.cluster, place.namespace, name))
+    if account is None:
+        if name != DEFAULT:
+            where = f"{place.namespace}/{name}"
+            why = f'error looking up service account {where}: serviceaccount "{name}" not found'
             raise forbidden(PODS, "", str(metadata.get("name") or ""), why)
-        spec["serviceAccountName"] = name
-        if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
-            spec["imagePullSecrets"] = account["imagePullSecrets"]
-        if _mounts(spec, account):
-            _add_token(spec)
-
-    return complete
+        account = {}  # a controller makes it in a moment, as it will be
+    spec["serviceAccountName"] = name
+    if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+        spec["imagePullSecrets"] = account["imagePullSecrets"]
+    if _mounts(spec, account):
+        _add_token(spec)
 
 
 def _is_mirror(metadata: Object) -> bool:

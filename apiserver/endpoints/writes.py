@@ -13,8 +13,10 @@ from typing import Any, TypeVar
 
 import orjson
 
-from apiserver.admission import requester, serviceaccounts, unenforced
+from apiserver.admission import requester, unenforced
 from apiserver.admission.committing import KEPT_FROM_GIT, SECRETS, CommitSink
+from apiserver.admission.completion import completing, vetting
+from apiserver.admission.place import Place
 from apiserver.admission.writes import COMMIT, POLICIES, check_status
 from apiserver.auth.escalation import guard
 from apiserver.endpoints import bodies, bulk, podactions, reviews, scale
@@ -42,10 +44,8 @@ from apiserver.registry.rest_options import (
     IGNORE,
     STRICT,
     Collection,
-    Complete,
     Outcome,
     WriteOptions,
-    complete_nothing,
 )
 from apiserver.storage.protocol import Store
 
@@ -209,10 +209,9 @@ def collection(asking: Asking, commits: Commits) -> Collection:
     world, store = asking.world, asking.world.realm.store
     cluster = world.cluster or ""
     kinds = world.realm.catalog.kinds(cluster)
-    vet = guard(world.realm.authorizer, cluster, asking.user, asking.kind)
-    complete: Complete = complete_nothing
-    if asking.kind.storage == serviceaccounts.PODS:
-        complete = serviceaccounts.completed(store, cluster, asking.place.namespace)
+    place = Place(store, cluster, asking.place.namespace)
+    vet = vetting(asking.kind, place, guard(world.realm.authorizer, cluster, asking.user, asking.kind))
+    complete = completing(asking.kind, place)
     if world.scope is Scope.TARGET or world.record is None:
         return Collection(store, asking.kind, kinds, cluster, complete=complete, vet=vet)
     writes = writes_of(asking)

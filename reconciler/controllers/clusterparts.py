@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from apiserver.storage.protocol import Store
 from reconciler.controllers.aggregation import Aggregation
+from reconciler.controllers.apiservices import APIServices
 from reconciler.controllers.definitions import Definitions
 from reconciler.controllers.follower import Follower
+from reconciler.controllers.protection import Protection
 from reconciler.controllers.rootcas import RootCAs
 from reconciler.controllers.served import Serves
 from reconciler.controllers.serviceaccounts import ServiceAccounts
@@ -23,6 +25,8 @@ def cluster_loops(store: Store, serves: Serves, bundle: str) -> Follower:
         RootCAs(store, serves, bundle),
         Aggregation(store, serves),
         Definitions(store, serves),
+        APIServices(store, serves),
         ServiceAddresses(store, serves),
+        Protection(store, serves),
     )
     return Follower("clusters", store, parts)

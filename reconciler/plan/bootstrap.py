@@ -13,6 +13,7 @@ from typing import Any
 from apiserver.auth import bootstrap as rbac
 from apiserver.model.conditions import condition
 from apiserver.model.marks import ORIGIN, RUNTIME
+from apiserver.registry import apiservices, priorities
 from apiserver.registry import servicenetwork as net
 
 Object = dict[str, Any]
@@ -20,10 +21,6 @@ Object = dict[str, Any]
 _NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
 _COMPONENTS = ("controller-manager", "etcd-0", "scheduler")
 _AUTOUPDATE = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
-_PRIORITIES = {
-    "system-cluster-critical": (2000000000, "For Pods that a cluster cannot do without, on whichever node."),
-    "system-node-critical": (2000001000, "For Pods that their node cannot do without."),
-}
 _GROUP_PRIORITIES = {
     "": 18000,
     "admissionregistration.k8s.io": 16700,
@@ -126,7 +123,7 @@ def _network(at: str) -> Iterator[Object]:
 
 
 def _priorities() -> Iterator[Object]:
-    for name, (value, description) in _PRIORITIES.items():
+    for name, (value, description) in priorities.SYSTEM.items():
         yield _object("scheduling.k8s.io/v1", "PriorityClass", name, value=value, description=description)
 
 
@@ -140,19 +137,18 @@ def _services(groups: dict[str, list[str]], at: str) -> Iterator[Object]:
     """An APIService for every version of Kubernetes' own groups."""
     for group, versions in groups.items():
         for version in versions if group in _GROUP_PRIORITIES else ():
-            available = condition("Available", True, "Local", "it is served by this server itself", at=at)
             yield _object(
                 "apiregistration.k8s.io/v1",
                 "APIService",
                 f"{version}.{group}",
-                labels={"kube-aggregator.kubernetes.io/automanaged": "onstart"},
+                labels={apiservices.LABEL: apiservices.STARTED},
                 spec={
                     **({"group": group} if group else {}),
                     "version": version,
                     "groupPriorityMinimum": _GROUP_PRIORITIES[group],
                     "versionPriority": _VERSION_PRIORITIES.get((group, version), 15),
                 },
-                status={"conditions": [dict(available)]},
+                status={"conditions": [apiservices.available(at)]},
             )
 
 

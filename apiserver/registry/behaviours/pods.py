@@ -7,7 +7,7 @@ from typing import Any
 
 from apiserver.model.errors import Cause
 from apiserver.registry import names
-from apiserver.registry.behaviours import ephemeral
+from apiserver.registry.behaviours import ephemeral, tolerations
 from apiserver.registry.behaviours.base import Behaviour, Object, fill, not_found, one_of, port_number
 from apiserver.registry.behaviours.qos import qos_class
 from apiserver.schema import messages
@@ -225,11 +225,20 @@ def _fixed(spec: Object) -> Object:
     return found
 
 
+def pod_carry(old: Object, new: Object) -> None:
+    """What a Pod was given when it was made, a client that updates it need not know of."""
+    for field in ("priority", "preemptionPolicy"):
+        if old["spec"].get(field) is not None:
+            new["spec"].setdefault(field, old["spec"][field])
+    if old["spec"].get("tolerations"):
+        tolerations.default(new["spec"])
+
+
 def template_default(template: Object) -> None:
     spec_default(template.setdefault("spec", {}))
 
 
 BEHAVIOURS = {
-    "pods": Behaviour(pod_default, pod_check, pod_update, identified=pod_identified, check_new=pod_check_new),
+    "pods": Behaviour(pod_default, pod_check, pod_update, pod_carry, pod_identified, pod_check_new),
     "podtemplates": Behaviour(lambda obj: template_default(obj.setdefault("template", {}))),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apiserver.model import clock
 from apiserver.model.errors import Cause
 from apiserver.registry import names
 from apiserver.registry.behaviours.base import Behaviour, Object, fill, immutable, one_of
@@ -47,6 +48,10 @@ def volume_default(obj: Object) -> None:
     if spec.get("hostPath") is not None:
         spec["hostPath"].setdefault("type", "")
     obj.setdefault("status", {}).setdefault("phase", "Pending")
+
+
+def volume_identified(obj: Object) -> None:
+    obj.setdefault("status", {})["lastPhaseTransitionTime"] = clock.now()
 
 
 def volume_check(obj: Object) -> list[Cause]:
@@ -220,7 +225,7 @@ BEHAVIOURS = {
     f"csinodes.{_GROUP}": Behaviour(check=node_check, check_update=node_update),
     f"csistoragecapacities.{_GROUP}": Behaviour(check=capacity_check, check_update=capacity_update),
     "persistentvolumeclaims": Behaviour(claim_default, claim_check, claim_update),
-    "persistentvolumes": Behaviour(volume_default, volume_check, volume_update),
+    "persistentvolumes": Behaviour(volume_default, volume_check, volume_update, identified=volume_identified),
     f"storageclasses.{_GROUP}": Behaviour(class_default, class_check, class_update),
     f"volumeattachments.{_GROUP}": Behaviour(check=attachment_check, check_update=attachment_update),
     f"volumeattributesclasses.{_GROUP}": Behaviour(check=attributes_check, check_update=attributes_update),
