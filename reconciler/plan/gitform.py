@@ -7,20 +7,26 @@ goes into git as it was sent, and of a changed one only the change does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from reconciler.layout.alike import same
 from reconciler.layout.manifest import OURS, SERVERS
-from reconciler.plan.listitems import by_item
+from reconciler.plan.listitems import by_item, names
 from reconciler.plan.merge import merged
 
 Object = dict[str, Any]
-Render = Callable[[Object], Object]
-"""What a manifest is with its defaults."""
+Render = Callable[[Object], Object | None]
+"""What a manifest is with its defaults, also where a field is missing that its kind demands; None where that fails."""
+Take = Literal["new", "least", "parts", "whole"]
+"""What is taken of a thing that the manifest does not have: nothing but its being there, since defaults may fill it
+(with "new", and of what was not there before either), what changed of it, or all."""
 
 _FIRST = ("apiVersion", "kind", "metadata")
-_REPAIRS = 8
+_SPARING = ("new", "least")
+_TAKES: tuple[Take, ...] = ("least", "parts", "whole")
+_REPAIRS = 10
 """Steps in which the result is completed; each writes down what one field decided of others."""
 _ABSENT = object()
 
@@ -41,72 +47,114 @@ def declared_form(manifest: Object, live: Object, final: Object, render: Render 
     """`manifest` with the difference from `live` to `final` made to it.
 
     `manifest` is what git says now, as written; `live` and `final` are the complete object before and after the write.
-    What the write did not change stays as it is written, or unwritten. With `render` the result is tried: whatever it
-    takes for a commit of it to move `live` to `final` is added to it, which is little (a default that another field
-    decided). Without, whole maps are taken where only a part may not be enough.
+    What the write did not change stays as it is written, or unwritten. With `render` the result is tried: in it is
+    whatever a commit of it takes to move `live` to `final`, and no default that comes of itself. Without, whole maps
+    are taken where only a part may not be enough.
 
         manifest {a: 1}   live {a: 1, b: default}   final {a: 2, b: default}   →   {a: 2}
+
+    A manifest in another version than `live` and `final` becomes all of `final`.
 
     What git never named and the write took away cannot be said in git; the result is silent about it.
     """
     manifest, live, final = _cut(manifest), _cut(live), _cut(final)
-    if render is None:
-        return _changed(manifest, live, final, whole=True)
-    before = render(manifest)
-    for whole in (False, True):
-        found = _changed(manifest, live, final, whole=whole)
+    if "apiVersion" in manifest and manifest["apiVersion"] != final.get("apiVersion"):
+        return sent_form(final, final)
+    if render is not None:
+        before = render(manifest)
+        tried = [_Try(before, live, final, render, take) for take in _TAKES]
+        found = next((form for t in tried if (form := t.completed(manifest)) is not None), None)
+        nearly = next((t.nearly for t in tried if t.nearly is not None), None)
+        if found is not None or nearly is not None:
+            return found or nearly or {}
+    return _changed(manifest, live, final, "whole")
+
+
+@dataclass(slots=True)
+class _Try:
+    """`nearly` is a form of which a commit leaves nothing amiss but what git never named and so cannot take away."""
+
+    before: Object | None
+    live: Object
+    final: Object
+    render: Render
+    take: Take
+    nearly: Object | None = None
+
+    def completed(self, manifest: Object) -> Object | None:
+        """The form with whatever a commit of it takes to move `live` to `final`; None where that does not come out."""
+        found = _changed(manifest, self.live, self.final, self.take)
         for _ in range(_REPAIRS):
-            result = _cut(merged(before, render(found), live))
-            if same(result, final):
+            after = self.render(found)
+            if after is None:
+                return None
+            result = _cut(merged(self.before, after, self.live))
+            if same(result, self.final):
                 return found
-            previous, found = found, _changed(found, result, final, whole=whole)
-            if same(found, previous):
-                break
-    return _changed(manifest, live, final, whole=True)
+            further = self._further(found, result)
+            if further is None:
+                self.nearly = found if _covers(result, self.final) else None
+                return None
+            found = further
+        return None
+
+    def _further(self, found: Object, result: Object) -> Object | None:
+        ways: tuple[Take, ...] = ("new", "least") if self.take == "least" else (self.take,)
+        forms = (_changed(found, result, self.final, way) for way in ways)
+        return next((form for form in forms if not same(form, found)), None)
 
 
-def _changed(manifest: Object, live: Object, final: Object, *, whole: bool) -> Object:
-    """`whole`: of a map that the manifest does not have all is taken, and not only what changed.
+def _covers(result: Any, final: Any) -> bool:
+    """Whether two objects differ only in keys that the second does not have."""
+    if isinstance(result, dict) and isinstance(final, dict):
+        return all(key in result and _covers(result[key], value) for key, value in final.items())
+    return same(result, final)
 
-    Never so in the metadata, of which nothing is a default, and much may be others'.
-    """
-    out = _map(manifest, live, final, whole)
-    if "metadata" in out:
+
+def _changed(manifest: Object, live: Object, final: Object, take: Take) -> Object:
+    out = _map(manifest, live, final, take)
+    if "metadata" in out:  # nothing of it is a default, and much may be others'
         written, before, after = (side.get("metadata") or {} for side in (manifest, live, final))
-        out["metadata"] = _map(written, before, after, whole=False)
+        out["metadata"] = _map(written, before, after, "parts")
     return out
 
 
-def _map(manifest: Object, live: Object, final: Object, whole: bool) -> Object:
+def _map(manifest: Object, live: Object, final: Object, take: Take) -> Object:
     out: Object = {}
     for key, value in manifest.items():
         before, after = live.get(key, _ABSENT), final.get(key, _ABSENT)
         if same(before, after):
             out[key] = value
         elif after is not _ABSENT:
-            out[key] = _value(value, before, after, whole)
+            out[key] = _value(value, before, after, take)
     for key, after in final.items():
         before = live.get(key, _ABSENT)
         if key not in manifest and not same(before, after):
-            taken = _new(before, after, whole)
+            if take == "new" and before is not _ABSENT and not isinstance(after, dict):
+                continue  # a default, which may yet change with what is added beside it
+            taken = _new(before, after, take)
             if taken is not _ABSENT:
                 out[key] = taken
     return out
 
 
-def _value(manifest: Any, live: Any, final: Any, whole: bool) -> Any:
+def _value(manifest: Any, live: Any, final: Any, take: Take) -> Any:
     if isinstance(manifest, dict) and isinstance(live, dict) and isinstance(final, dict):
-        return _map(manifest, live, final, whole)
+        return _map(manifest, live, final, take)
     if isinstance(manifest, list) and isinstance(live, list) and isinstance(final, list):
-        return by_item(manifest, live, final, partial(_value, whole=whole))
+        return by_item(manifest, live, final, partial(_value, take=take), least=take in _SPARING)
     return final
 
 
-def _new(live: Any, final: Any, whole: bool) -> Any:
+def _new(live: Any, final: Any, take: Take) -> Any:
     """What enters the manifest of something that it does not have; _ABSENT for nothing."""
-    if whole or not (isinstance(live, dict) and isinstance(final, dict)):
-        return final
-    return _map({}, live, final, whole) or _ABSENT
+    if take != "whole" and isinstance(live, dict) and isinstance(final, dict):
+        return _map({}, live, final, take) or _ABSENT
+    if take in _SPARING and isinstance(final, dict):
+        return {}
+    if take in _SPARING and isinstance(final, list):
+        return names(final)
+    return final
 
 
 def _cut(value: Object) -> Object:

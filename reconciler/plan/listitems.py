@@ -16,12 +16,14 @@ _KEYS: tuple[Key, ...] = (
     ("type",),
     ("mountPath",),
     ("devicePath",),
+    ("containerPort",),
     ("containerPort", "protocol"),
+    ("port",),
     ("port", "protocol"),
     ("ip",),
     ("uid",),
-    ("topologyKey", "whenUnsatisfiable"),
     ("topologyKey",),
+    ("topologyKey", "whenUnsatisfiable"),
     ("resourceName",),
     ("host",),
     ("path",),
@@ -30,11 +32,11 @@ _KEYS: tuple[Key, ...] = (
 
 
 def by_item(
-    manifest: list[Any], live: list[Any], final: list[Any], change: Callable[[Any, Any, Any], Any]
+    manifest: list[Any], live: list[Any], final: list[Any], change: Callable[[Any, Any, Any], Any], *, least: bool
 ) -> list[Any]:
     """The manifest's list after the change from `live` to `final`; `change` makes that of one item to another.
 
-    All of `final` where its items cannot be told apart.
+    All of `final` where its items cannot be told apart. With `least` only the names of items that are new.
     """
     if not all(isinstance(item, dict) for items in (manifest, live, final) for item in items):
         return final
@@ -47,16 +49,25 @@ def by_item(
     else:
         return final
     written = _written(manifest, live, key)
+    new = names(final) if least else final
     out: list[Any] = []
-    for item, number in zip(final, pairs, strict=True):
+    for at, (item, number) in enumerate(zip(final, pairs, strict=True)):
         declared = written.get(number) if number is not None else None
         if number is None or declared is None:
-            out.append(item)
+            out.append(new[at])
         elif same(live[number], item):
             out.append(declared)
         else:
             out.append(change(declared, live[number], item))
     return out
+
+
+def names(items: list[Any]) -> list[Any]:
+    """Items with nothing but what tells them apart; as they are where nothing does."""
+    if not all(isinstance(item, dict) for item in items):
+        return items
+    key = next((key for key in _KEYS if _tells(key, items)), None)
+    return items if key is None else [{part: item[part] for part in key} for item in items]
 
 
 def _written(manifest: list[Item], live: list[Item], key: Key | None) -> dict[int, Item]:

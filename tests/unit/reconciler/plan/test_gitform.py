@@ -237,3 +237,34 @@ def test_a_part_of_a_map_is_enough_where_its_defaults_fill_the_rest() -> None:
     final["spec"]["whole"]["b"] = 3
     expected = {"spec": {"strategy": {"rolling": {"surge": 2}}, "whole": {"a": 1, "b": 3}}}
     assert declared_form({"spec": {}}, live, final, render) == expected
+
+
+def test_of_what_is_new_no_default_is_written_down() -> None:
+    manifest = {"spec": {"items": [{"name": "a"}]}}
+    live = render(manifest)
+    added = {"name": "b", "image": "y", "ports": [{"containerPort": 1}, {"containerPort": 2, "protocol": "UDP"}]}
+    final = render({"spec": {"items": [{"name": "a"}, added]}})
+    assert declared_form(manifest, live, final, render) == {"spec": {"items": [{"name": "a"}, added]}}
+
+
+def test_where_defaults_cannot_be_had_all_that_is_new_is_written_down() -> None:
+    manifest = {"spec": {"items": [{"name": "a"}]}}
+    live, final = render(manifest), render({"spec": {"items": [{"name": "a"}, {"name": "b"}]}})
+    expected = {"spec": {"items": [{"name": "a"}, final["spec"]["items"][1]]}}
+    assert declared_form(manifest, live, final, lambda _: None) == declared_form(manifest, live, final) == expected
+
+
+def test_another_version_is_taken_whole() -> None:
+    final = {"kind": "A", "apiVersion": "a/v2", "metadata": {"name": "a", "uid": "x"}, "spec": {"new": 1}}
+    expected = {"apiVersion": "a/v2", "kind": "A", "metadata": {"name": "a"}, "spec": {"new": 1}}
+    assert declared_form({"apiVersion": "a/v1", "spec": {"old": 1}}, {}, final, render) == expected
+
+
+def test_what_git_cannot_take_away_does_not_make_it_say_more() -> None:
+    manifest = {"metadata": {"name": "a"}, "spec": {"items": [{"name": "a"}]}}
+    live = render(manifest)
+    final = render({"metadata": {"name": "a"}, "spec": {"replicas": 2, "items": [{"name": "a"}, {"name": "b"}]}})
+    live["metadata"]["labels"] = {"other": "x", "more": "x"}
+    final["metadata"]["labels"] = {"other": "x"}
+    expected = {"metadata": {"name": "a"}, "spec": {"items": [{"name": "a"}, {"name": "b"}], "replicas": 2}}
+    assert declared_form(manifest, live, final, render) == expected
