@@ -37,6 +37,9 @@ class ServerSettings:
     anonymous: bool = False
     """Whether requests without credentials are let in, as user system:anonymous in group system:unauthenticated."""
 
+    disabled_admission: tuple[str, ...] = ()
+    """Names of admission plugins to do without."""
+
     max_requests: int = 600
     """How many requests one worker answers at a time; more get 429. Watches and system:masters do not count."""
 
@@ -100,5 +103,6 @@ class ServerSettings:
         for name in ("data_dir", "keys_dir", "token_auth_file", "git_dir"):
             if found.get(name) is not None:
                 found[name] = Path(found[name])
-        found["webhook_networks"] = tuple(found.get("webhook_networks") or ())
+        for name in ("disabled_admission", "webhook_networks"):
+            found[name] = tuple(found.get(name) or ())
         return ServerSettings(**found)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from apiserver.admission.completion import PLUGINS
 from reconciler.commands.initialize import initialize
 from reconciler.commands.up import UpSettings, default_workers
 from reconciler.commands.up import up as up_command
@@ -35,6 +36,14 @@ def _networks(found: tuple[str, ...]) -> tuple[str, ...]:
     return found
 
 
+def _plugins(text: str) -> tuple[str, ...]:
+    names = tuple(filter(None, text.split(",")))
+    unknown = [name for name in names if name not in PLUGINS]
+    if unknown:
+        raise click.BadParameter(f"no such plugin: {', '.join(unknown)}", param_hint="--disable-admission-plugins")
+    return names
+
+
 @main.command()
 @click.argument("repository", required=False, default="")
 @click.option(
@@ -60,6 +69,14 @@ def _networks(found: tuple[str, ...]) -> tuple[str, ...]:
     help="A network (10.0.0.0/8) where webhooks of definitions may be called, besides the public internet. Repeatable.",
 )
 @click.option("--anonymous-auth", is_flag=True, help="Let requests without credentials in, as system:anonymous.")
+@click.option(
+    "--disable-admission-plugins",
+    "disabled_admission",
+    metavar="NAMES",
+    default="",
+    callback=lambda _context, _option, text: _plugins(text),
+    help=f"Admission plugins to do without, by kube-apiserver's names: {', '.join(sorted(PLUGINS))}.",
+)
 @click.option("--heartbeat-seconds", type=float, default=20.0, hidden=True)
 @click.option("--threshold-seconds", type=float, default=60.0, hidden=True)
 @click.option(
@@ -80,6 +97,7 @@ def up(
     token_auth_file: Path | None,
     webhook_networks: tuple[str, ...],
     anonymous_auth: bool,
+    disabled_admission: tuple[str, ...],
     heartbeat_seconds: float,
     threshold_seconds: float,
     tolerance_seconds: float,
@@ -100,6 +118,7 @@ def up(
             token_auth_file=token_auth_file.absolute() if token_auth_file else None,
             webhook_networks=_networks(webhook_networks),
             anonymous=anonymous_auth,
+            disabled_admission=disabled_admission,
             sync_writes=not no_sync,
             heartbeat=heartbeat_seconds,
             threshold=threshold_seconds,

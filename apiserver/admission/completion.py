@@ -1,5 +1,6 @@
 """What a new object gets of its cluster before it is checked, and what else of the cluster a write depends on: the
-admission plugins that a kube-apiserver has on by default, in its order.
+admission plugins that a kube-apiserver has on by default, in its order and by its names. A server may do without some,
+as a kube-apiserver may.
 
 By store name: objects of kinds that are bound from an export go to clusters, which do this themselves. What is set here
 nobody owns.
@@ -46,30 +47,37 @@ def _protect(finalizer: str) -> Callable[[Place, Object], None]:
     return complete
 
 
-_NEW: dict[str, tuple[Callable[[Place, Object], None], ...]] = {
-    "pods": (serviceaccounts.complete, priority.complete, _tolerate, runtimeclasses.complete),
-    "nodes": (_taint,),
-    "persistentvolumeclaims": (
-        classes.complete_claim,
-        _protect(protection.FINALIZERS["persistentvolumeclaims"]),
-    ),
-    "ingresses.networking.k8s.io": (classes.complete_ingress,),
+_PRIORITY, _IN_USE = "Priority", "StorageObjectInUseProtection"
+_NEW: dict[str, dict[str, Callable[[Place, Object], None]]] = {
+    "pods": {
+        "ServiceAccount": serviceaccounts.complete,
+        _PRIORITY: priority.complete,
+        "DefaultTolerationSeconds": _tolerate,
+        "RuntimeClass": runtimeclasses.complete,
+    },
+    "nodes": {"TaintNodesByCondition": _taint},
+    "persistentvolumeclaims": {
+        "DefaultStorageClass": classes.complete_claim,
+        _IN_USE: _protect(protection.FINALIZERS["persistentvolumeclaims"]),
+    },
+    "ingresses.networking.k8s.io": {"DefaultIngressClass": classes.complete_ingress},
     **{
-        resource: (_protect(finalizer),)
+        resource: {_IN_USE: _protect(finalizer)}
         for resource, finalizer in protection.FINALIZERS.items()
         if resource != "persistentvolumeclaims"
     },
 }
-_VETTED: dict[str, Callable[[Place, Object, Object | None], None]] = {
-    priority.CLASSES: priority.vet,
-    "persistentvolumeclaims": classes.vet_claim,
+_VETTED: dict[str, tuple[str, Callable[[Place, Object, Object | None], None]]] = {
+    priority.CLASSES: (_PRIORITY, priority.vet),
+    "persistentvolumeclaims": ("PersistentVolumeClaimResize", classes.vet_claim),
 }
+PLUGINS = frozenset({name for plugins in _NEW.values() for name in plugins} | {name for name, _ in _VETTED.values()})
 
 
-def completing(kind: ServedKind, place: Place) -> Complete:
-    """Of new objects of the kind."""
-    plugins = _NEW.get(kind.storage)
-    if plugins is None:
+def completing(kind: ServedKind, place: Place, disabled: frozenset[str] = frozenset()) -> Complete:
+    """Of new objects of the kind. `disabled`: names of plugins to do without."""
+    plugins = [plugin for name, plugin in _NEW.get(kind.storage, {}).items() if name not in disabled]
+    if not plugins:
         return complete_nothing
 
     def complete(obj: Object) -> None:
@@ -79,10 +87,10 @@ def completing(kind: ServedKind, place: Place) -> Complete:
     return complete
 
 
-def vetting(kind: ServedKind, place: Place, others: Vet) -> Vet:
+def vetting(kind: ServedKind, place: Place, others: Vet, disabled: frozenset[str] = frozenset()) -> Vet:
     """`others` and what of the cluster a write of the kind depends on."""
-    plugin = _VETTED.get(kind.storage)
-    if plugin is None:
+    name, plugin = _VETTED.get(kind.storage, ("", None))
+    if plugin is None or name in disabled:
         return others
 
     def vet(new: Object, live: Object | None) -> None:

@@ -76,7 +76,7 @@ class KubernetesAPI:
         self._accounts = accounts
         self._inflight = InFlight(settings.max_requests, settings.max_requests_per_user)
         self._realms = Realms(Realm(store, catalog, authorizer), targets)
-        self._writes = Writes(self._realms.main.store)
+        self._writes = Writes(self._realms.main.store, settings.disabled_admission)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         """`scope["path"]` is the whole path from the server's root; other scopes than http and websocket end."""

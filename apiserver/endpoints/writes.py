@@ -6,7 +6,7 @@ The registry's write path waits for the disk, so it runs in a few threads; concu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -64,8 +64,10 @@ _ACTIONS = podactions.ACTIONS | {"token"}
 class Writes:
     """Answers writes. One per process."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, disabled: Iterable[str] = ()) -> None:
+        """`disabled`: admission plugins to do without (admission/completion.py)."""
         self._store = store
+        self._disabled = frozenset(disabled)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="write")
         self._waiting = ThreadPoolExecutor(_WAITING, thread_name_prefix="commit")
         self._commits = Commits(store)
@@ -121,16 +123,16 @@ class Writes:
 
     async def _bind(self, asking: Asking) -> None:
         binding, dry = await podactions.read_binding(asking)
-        at, namespace = collection(asking, self._commits), namespace_of(asking)
+        at, namespace = self._collection(asking), namespace_of(asking)
         name = asking.place.name or str((binding.get("metadata") or {}).get("name") or "")
         await self.run(at, lambda: podbinding.bind(at, namespace, name, binding, dry_run=dry))
         await asking.exchange.answer(201, podactions.DONE)
 
     async def _evict(self, asking: Asking) -> None:
         options = await podactions.read_eviction(asking)
-        at, namespace, name = collection(asking, self._commits), namespace_of(asking), asking.place.name
+        at, namespace, name = self._collection(asking), namespace_of(asking), asking.place.name
         of_budgets = podactions.budgets_of(asking)
-        budgets = collection(of_budgets, self._commits) if of_budgets else None
+        budgets = self._collection(of_budgets) if of_budgets else None
         await self.run(at, lambda: eviction.evict(at, budgets, namespace, name, options))
         await asking.exchange.answer(201, podactions.DONE)
 
@@ -138,13 +140,13 @@ class Writes:
         options = write_options(asking.exchange, "create")
         obj, options = await read(asking, options)
         requester.stamp(asking.kind, obj, asking.user.as_json())
-        at, namespace = collection(asking, self._commits), namespace_of(asking)
+        at, namespace = self._collection(asking), namespace_of(asking)
         outcome = await self.run(at, lambda: rest.create(at, namespace, obj, options))
         await answer(asking, outcome)
 
     async def _update(self, asking: Asking) -> None:
         options = write_options(asking.exchange, "update")
-        place, namespace, at = asking.place, namespace_of(asking), collection(asking, self._commits)
+        place, namespace, at = asking.place, namespace_of(asking), self._collection(asking)
         if place.subresource == "scale":
             body = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
             made = await self.run(at, lambda: scale.update(at, namespace, place.name, lambda _: body, options))
@@ -159,7 +161,7 @@ class Writes:
         media = bodies.media_type(exchange.header(b"content-type"))
         options = write_options(exchange, "patch", applies=media == bodies.APPLY)
         body = await exchange.body()
-        at, namespace = collection(asking, self._commits), namespace_of(asking)
+        at, namespace = self._collection(asking), namespace_of(asking)
         if media == bodies.APPLY:
             applied = await parsed(body, lambda: read_applied(asking, body, options))
             if place.subresource == "scale":
@@ -185,50 +187,51 @@ class Writes:
 
     async def _delete(self, asking: Asking) -> None:
         options = await delete_options(asking.exchange)
-        at, namespace, name = collection(asking, self._commits), namespace_of(asking), asking.place.name
+        at, namespace, name = self._collection(asking), namespace_of(asking), asking.place.name
         outcome = await self.run(at, lambda: deletion.delete(at, namespace, name, options))
         await delete_answer(asking, outcome, options)
 
     async def _deletecollection(self, asking: Asking) -> None:
         options = await delete_options(asking.exchange)
-        at = collection(asking, self._commits)
+        at = self._collection(asking)
         namespace_of(asking)  # kube-apiserver knows no such path across namespaces
         gone = await self.run(at, lambda: deletion.delete_many(at, bulk.matching(asking), options))
         asking.exchange.warnings += deletion.warnings(asking.kind, options)
         await asking.exchange.answer(200, bulk.as_list(asking.kind, gone, at.store.revision()))
+
+    def _collection(self, asking: Asking) -> Collection:
+        """What a write is done to, with the write policy of its world."""
+        world, store = asking.world, asking.world.realm.store
+        cluster = world.cluster or ""
+        kinds = world.realm.catalog.kinds(cluster)
+        place = Place(store, cluster, asking.place.namespace)
+        granted = guard(world.realm.authorizer, cluster, asking.user, asking.kind)
+        vet = vetting(asking.kind, place, granted, self._disabled)
+        complete = completing(asking.kind, place, self._disabled)
+        if world.scope is Scope.TARGET or world.record is None:
+            return Collection(store, asking.kind, kinds, cluster, complete=complete, vet=vet)
+        writes = writes_of(asking)
+        if writes not in POLICIES:
+            raise StatusError(501, "NotImplemented", f"writes are {writes} here, which is not supported yet")
+        return Collection(
+            store,
+            asking.kind,
+            kinds,
+            cluster,
+            marks={marks.CLUSTER: cluster},
+            origin={marks.ORIGIN: marks.RUNTIME},
+            admit=POLICIES[writes](asking.kind, world.record),
+            complete=complete,
+            vet=vet,
+            sink=CommitSink(store, self._commits, world.record, asking.user.name) if writes == COMMIT else None,
+        )
+
 
 
 def writes_of(asking: Asking) -> str:
     """The mode of writes of the request's workspace; "" in other worlds."""
     record = asking.world.record
     return (record.writes or fleet(asking.world.realm).writes) if record is not None else ""
-
-
-def collection(asking: Asking, commits: Commits) -> Collection:
-    """What a write is done to, with the write policy of its world."""
-    world, store = asking.world, asking.world.realm.store
-    cluster = world.cluster or ""
-    kinds = world.realm.catalog.kinds(cluster)
-    place = Place(store, cluster, asking.place.namespace)
-    vet = vetting(asking.kind, place, guard(world.realm.authorizer, cluster, asking.user, asking.kind))
-    complete = completing(asking.kind, place)
-    if world.scope is Scope.TARGET or world.record is None:
-        return Collection(store, asking.kind, kinds, cluster, complete=complete, vet=vet)
-    writes = writes_of(asking)
-    if writes not in POLICIES:
-        raise StatusError(501, "NotImplemented", f"writes are {writes} here, which is not supported yet")
-    return Collection(
-        store,
-        asking.kind,
-        kinds,
-        cluster,
-        marks={marks.CLUSTER: cluster},
-        origin={marks.ORIGIN: marks.RUNTIME},
-        admit=POLICIES[writes](asking.kind, world.record),
-        complete=complete,
-        vet=vet,
-        sink=CommitSink(store, commits, world.record, asking.user.name) if writes == COMMIT else None,
-    )
 
 
 def namespace_of(asking: Asking) -> str:

@@ -51,6 +51,7 @@ class UpSettings:
     token_auth_file: Path | None = None
     webhook_networks: tuple[str, ...] = ()
     anonymous: bool = False
+    disabled_admission: tuple[str, ...] = ()
     sync_writes: bool = True
     heartbeat: float = 20.0
     threshold: float = 60.0
@@ -75,6 +76,7 @@ def up(settings: UpSettings) -> None:
             token_auth_file=settings.token_auth_file,
             webhook_networks=settings.webhook_networks,
             anonymous=settings.anonymous,
+            disabled_admission=settings.disabled_admission,
             git_dir=source.hosted,
             branch=settings.branch,
             status_branch=STATUS_BRANCH,
