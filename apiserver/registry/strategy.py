@@ -115,8 +115,9 @@ def check_crd(crd: Object) -> list[Cause]:
 
 
 def reset_status_on_create(kind: ServedKind, obj: Object) -> None:
-    """A status that a client sends with a new object does not count where there is a status subresource."""
-    if "status" in kind.subresources:
+    """A status that a client sends with a new object does not count where there is a status subresource. But a Node's
+    does: its kubelet creates it."""
+    if "status" in kind.subresources and kind.qualified != "nodes":
         obj.pop("status", None)
 
 

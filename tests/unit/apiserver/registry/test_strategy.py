@@ -474,3 +474,12 @@ def test_a_job_without_labels_has_those_of_its_template() -> None:
     strategy.identified(kind("batch", "jobs"), job)
     assert job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"]
     assert job["metadata"]["labels"]["batch.kubernetes.io/controller-uid"] == "u"
+
+
+def test_a_node_is_created_with_its_status_and_nothing_else_is() -> None:
+    node = named(namespace="", status={"capacity": {"memory": "1024Mi"}})
+    assert strategy.prepare_create(kind("", "nodes"), node) == []
+    assert node["status"]["capacity"] == {"memory": "1Gi"}
+    made = {**deployment(), "status": {"readyReplicas": 1}}
+    assert strategy.prepare_create(kind("apps", "deployments"), made) == []
+    assert "readyReplicas" not in made["status"]
