@@ -103,8 +103,8 @@ class Commits:
             revision = answer.revision - 1
             return Written(revision, None if intent.value is None else self._value_at(intent, revision))
         record = self._store.get(intent.key)
-        if told.get("kept") and record is not None:
-            return Written(record.revision, record.value)
+        if told.get("kept") and (record is not None or intent.value is None):
+            return Written(record.revision, record.value) if record is not None else Written(0)
         if "code" in told:
             raise StatusError(told["code"], told["reason"], told["message"], told["details"])
         raise Conflict(intent.key, intent.base, record.revision if record is not None else 0)

@@ -21,7 +21,7 @@ import orjson
 
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Internal, Key
-from apiserver.storage.protocol import NEVER, Check, Delete, Op, Put, Record
+from apiserver.storage.protocol import NEVER, Check, Delete, Op, Put, Record, Store
 
 Object = dict[str, Any]
 
@@ -58,7 +58,7 @@ class Intent:
 
     def encode(self) -> bytes:
         found = {
-            "key": self.key,
+            "key": list(self.key),
             "author": self.author,
             "value": None if self.value is None else self.value.decode(),
             "base": self.base,
@@ -105,6 +105,11 @@ def refused(error: StatusError) -> Object:
     return {"code": error.code, "reason": error.reason, "message": error.message, "details": error.details}
 
 
+def waiting(store: Store, limit: int = 1000) -> list[Intent]:
+    """Intents that are to be served, the first ones by key."""
+    return [Intent.decode(record) for record in store.scan(Internal.INTENT, limit=limit).records]
+
+
 def intent_key(key: Key) -> Key:
     """Where the intent of an object stands. A digest: keys of the store are short."""
     name = hashlib.blake2b("\0".join((key.resource, key.namespace, key.name)).encode(), digest_size=16).hexdigest()
@@ -118,7 +123,7 @@ def answer_key(intent: str) -> Key:
 def _op_json(op: Op) -> Object:
     if not isinstance(op, Put):
         raise TypeError(f"{type(op).__name__} cannot go with an intent")
-    return {"key": op.key, "value": op.value.decode(), "expect": op.expect}
+    return {"key": list(op.key), "value": op.value.decode(), "expect": op.expect}
 
 
 def _op(found: Object) -> Op:

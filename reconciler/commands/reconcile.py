@@ -35,10 +35,13 @@ from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.tokensecrets import token_secrets
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import STATUS_BRANCH, read_fleet
+from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.declared import Declarations
 from reconciler.loading.identities import Identities
+from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.secrets import SecretFiles
+from reconciler.repository.desired import Desired
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.objects import set_fsync
@@ -68,6 +71,7 @@ class Reconciler:
         self._told = ""
         self._seen = ""
         self._news = False
+        self._due = False
 
     def stop(self) -> None:
         self._stop.set()
@@ -75,6 +79,7 @@ class Reconciler:
 
     def run(self) -> None:
         set_fsync(self._settings.sync_writes)
+        self._mirror.clear_locks()
         heads = self._first_heads()
         if heads is None:
             return
@@ -118,13 +123,16 @@ class Reconciler:
         syncing = self._syncing(store, writer)
         standins.load(syncing.informer)
         syncing.start()
+        committer = self._committer(store, loader, writer)
         watcher = HeadWatcher(settings.source, self._ring)
-        stop_listening = listen_push(settings.data_dir, self._wake.set)
+        stop_listening = listen_push(settings.data_dir, self._pushed)
+        stop_hearing = store.subscribe(lambda: self._written(committer))
         watcher.start()
-        self._wake.set()  # what came between the first look and the first watch
+        self._pushed()  # what came between the first look and the first watch
         try:
-            self._follow(loader, writer)
+            self._follow(loader, writer, committer)
         finally:
+            stop_hearing()
             stop_listening()
             watcher.stop()
             syncing.stop()
@@ -133,6 +141,19 @@ class Reconciler:
             keeping.stop()
             standins.stop()
             writer.stop()
+
+    def _committer(self, store: Store, loader: Loader, writer: StatusWriter) -> Committer:
+        def catch_up() -> None:
+            heads = self._look()
+            if heads is not None and heads.desired is not None:
+                self._take(heads.desired, loader, writer)
+
+        def moved(commit: str) -> None:
+            self._seen = commit
+            self._mirror.keep_served(commit)
+
+        branch = Branch(Desired(self._mirror), self._mirror.repository, catch_up, moved)
+        return Committer(store, loader, branch, KeptSecrets(store, self._settings.keys_dir, self._secrets))
 
     def _cluster_loops(self, store: Store) -> Follower:
         bundle = ensure_keys(self._settings.keys_dir).ca.read_text()
@@ -195,18 +216,29 @@ class Reconciler:
             heads = self._look() or heads
         return False
 
-    def _follow(self, loader: Loader, writer: StatusWriter) -> None:
+    def _follow(self, loader: Loader, writer: StatusWriter, committer: Committer) -> None:
         while not self._stop.is_set():
-            rang = self._wake.wait(_LOOK)
+            self._wake.wait(_LOOK)
             self._wake.clear()
-            # Without a ring a URL is left to the watcher, which backs off.
-            heads = self._look() if rang or not self._mirror.is_remote else None
+            # Without a push a URL is left to the watcher, which backs off.
+            due, self._due = self._due or not self._mirror.is_remote, False
+            heads = self._look() if due else None
             self._news = heads is not None and heads.desired not in (None, self._seen)
             if self._news and heads is not None and heads.desired is not None:
                 self._take(heads.desired, loader, writer)
             changed = self._secrets.changed()
             if changed:
                 loader.recheck(changed)
+            if committer.waiting():
+                self._commit(committer, writer)
+
+    @staticmethod
+    def _commit(committer: Committer, writer: StatusWriter) -> None:
+        writer.loading.set()
+        try:
+            committer.serve()
+        finally:
+            writer.loading.clear()
 
     def _take(self, head: str, loader: Loader, writer: StatusWriter) -> None:
         """One head of the desired branch; one that cannot be read is tried again at the next look."""
@@ -223,8 +255,17 @@ class Reconciler:
         self._tell_held(loaded)
 
     def _ring(self) -> bool:
-        self._wake.set()
+        self._pushed()
         return self._news
+
+    def _pushed(self) -> None:
+        self._due = True
+        self._wake.set()
+
+    def _written(self, committer: Committer) -> None:
+        """The store changed: perhaps a write waits for its commit."""
+        if committer.waiting():
+            self._wake.set()
 
     def _look(self) -> Heads | None:
         try:

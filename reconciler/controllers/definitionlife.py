@@ -100,7 +100,7 @@ class DefinitionLife(Part):
         if done:
             made = disposal.without_finalizer(made, CLEANUP)
         if made != definition:
-            self._store.write(disposal.replaced(record, made)).result()
+            disposal.write(self._store, disposal.replaced(record, made)).result()
 
     def _told(self, key: Key, definition: Object) -> Object:
         """The condition Terminating after what could be deleted was; False once nothing is left."""
@@ -118,7 +118,7 @@ class DefinitionLife(Part):
         left = 0
         for page in self._instances(key):
             left += len(page)
-            paths = ((r.key.name, disposal.declared(r.value)) for r in page)
+            paths = ((r.key.name, disposal.declared(self._store, r.value)) for r in page)
             declared += [f'{key.name} "{name}" is declared in {path}' for name, path in paths if path]
         if declared:
             text = f"could not issue all deletes: {', '.join(declared)}; remove it there"

@@ -1,20 +1,23 @@
-"""How the loops delete: as the API does, except that what git declares is left alone.
+"""How the loops delete: as the API does, and never behind git's back.
 
 Called by garbage, namespacelife, definitions and expiry. What a commit declared goes as the difference of two commits,
 never because an owner, a namespace or a definition went: that would be absence taken for deletion, and the next commit
-would bring it back.
+would bring it back. So it is left alone, or, where the workspace's writes are commits, its end is asked for as one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import Future
 from typing import Any
 
 import orjson
 
+from apiserver.admission.writes import COMMIT
 from apiserver.model import marks
 from apiserver.model.keys import Key
-from apiserver.registry import codec, deletion
+from apiserver.registry import codec, deletion, tree
+from apiserver.registry.intents import Intent
 from apiserver.registry.rest_checks import finished
 from apiserver.registry.rest_options import BACKGROUND, DeleteOptions
 from apiserver.registry.served import ServedKind
@@ -27,11 +30,14 @@ _RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
 IN_BACKGROUND = DeleteOptions(policy=BACKGROUND)
 
 
-def declared(value: bytes) -> str:
-    """The file that declares the object with this value; "" for none."""
+_AUTHOR = "treeplane"
+
+
+def declared(store: Store, value: bytes) -> str:
+    """The file for whose sake the object with this value stays; "" for none."""
     if _MENTION not in value:
         return ""
-    return declared_by(orjson.loads(value))
+    return declared_by(store, orjson.loads(value))
 
 
 def leftover(value: bytes) -> bool:
@@ -47,11 +53,33 @@ def anything(value: bytes) -> bool:  # noqa: ARG001
     return True
 
 
-def declared_by(obj: Object) -> str:
+def declared_by(store: Store, obj: Object) -> str:
     """As `declared`. What is being deleted is declared no more: a commit took it away, and it waits for finalizers."""
     if obj["metadata"].get("deletionTimestamp"):
         return ""
-    return str((obj["metadata"].get("annotations") or {}).get(marks.SOURCE_PATH) or "")
+    annotations = obj["metadata"].get("annotations") or {}
+    path = str(annotations.get(marks.SOURCE_PATH) or "")
+    return "" if path and committing(store, annotations.get(marks.CLUSTER, "")) else path
+
+
+def committing(store: Store, cluster: str) -> bool:
+    """Whether writes of this workspace are commits."""
+    workspace = tree.workspace_of(store, cluster)
+    return workspace is not None and (workspace.writes or tree.fleet(store).writes) == COMMIT
+
+
+def write(store: Store, op: Op) -> Future[list[int]]:
+    """Writes an operation of a loop; the end of an object that stands in git is asked for instead."""
+    return store.write(*_settled(store, op))
+
+
+def _settled(store: Store, op: Op) -> tuple[Op, ...]:
+    if not isinstance(op, Delete) or op.expect is None:
+        return (op,)
+    record = store.get(op.key)
+    if record is None or _MENTION not in record.value or not committing(store, op.key.cluster):
+        return (op,)
+    return Intent(op.key, _AUTHOR, None, op.expect).ops()
 
 
 def delete_all(store: Store, kind: ServedKind, records: Iterable[Record]) -> int:
@@ -60,7 +88,7 @@ def delete_all(store: Store, kind: ServedKind, records: Iterable[Record]) -> int
     In one transaction; where another writer comes between, one by one, and what changed meanwhile is left for the next
     look.
     """
-    ops = [deletion.operation(kind, r, IN_BACKGROUND) for r in records if not declared(r.value)]
+    ops = [deletion.operation(kind, r, IN_BACKGROUND) for r in records if not declared(store, r.value)]
     return write_all(store, [op for op in ops if op is not None])
 
 
@@ -69,7 +97,7 @@ def write_all(store: Store, ops: list[Op]) -> int:
     if not ops:
         return 0
     try:
-        store.write(*ops).result()
+        store.write(*(each for op in ops for each in _settled(store, op))).result()
     except Conflict:
         return sum(_written(store, op) for op in ops)
     return len(ops)
@@ -77,7 +105,7 @@ def write_all(store: Store, ops: list[Op]) -> int:
 
 def _written(store: Store, op: Op) -> bool:
     try:
-        store.write(op).result()
+        write(store, op).result()
     except Conflict:
         return False
     return True
@@ -99,7 +127,7 @@ def release(store: Store, key: Key, finalizer: str) -> None:
     found = obj["metadata"].get("finalizers") or []
     if finalizer not in found:
         return
-    store.write(replaced(record, without_finalizer(obj, finalizer))).result()
+    write(store, replaced(record, without_finalizer(obj, finalizer))).result()
 
 
 def without_finalizer(obj: Object, finalizer: str) -> Object:

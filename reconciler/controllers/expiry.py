@@ -68,7 +68,7 @@ class EventExpiry(Part):
             if end > now or len(due) >= _BATCH:
                 break
             due.append(event)
-        records = [r for r in self._store.get_many(due) if r is not None and not declared(r.value)]
+        records = [r for r in self._store.get_many(due) if r is not None and not declared(self._store, r.value)]
         write_all(self._store, [Delete(r.key, r.revision) for r in records])
         for event in due:
             del self._ends[event]

@@ -29,7 +29,7 @@ from apiserver.registry.rest_options import (
     DeleteOptions,
 )
 from apiserver.storage.protocol import Change, Record, Store
-from reconciler.controllers.disposal import declared_by, release, replaced
+from reconciler.controllers.disposal import declared_by, release, replaced, write
 from reconciler.controllers.follower import Part
 from reconciler.controllers.owners import Owners, references_of
 from reconciler.controllers.standing import Classes, Invalid, Standing, Undecided
@@ -133,7 +133,7 @@ class Garbage(Part):
                 self._await_dependents(key, obj)
             return None
         references = references_of(obj)
-        if not references or declared_by(obj):
+        if not references or declared_by(self._store, obj):
             return None
         try:
             return self._judge(record, obj, self._standing.classify(key, obj, references))
@@ -146,13 +146,13 @@ class Garbage(Part):
     def _judge(self, record: Record, obj: Object, owners: Classes) -> Future[list[int]] | None:
         if owners.solid:
             lost = owners.dangling | owners.waiting
-            return self._store.write(replaced(record, _disowned(obj, lost))) if lost else None
+            return write(self._store, replaced(record, _disowned(obj, lost))) if lost else None
         dependents = self.owners.dependents(record.key.cluster, obj["metadata"].get("uid", ""))
         if owners.waiting and dependents:
             if any(dependent in self._foreground for dependent in dependents):
                 # A circle: one of those that the object would wait for waits for it.
                 obj = _unblocked(obj)
-                self._store.write(replaced(record, obj)).result()
+                write(self._store, replaced(record, obj)).result()
                 again = self._store.get(record.key)
                 if again is None:
                     return None
@@ -167,7 +167,7 @@ class Garbage(Part):
         if kind is None:
             raise Undecided
         op = deletion.operation(kind, record, DeleteOptions(policy=policy))
-        return self._store.write(op) if op is not None else None
+        return write(self._store, op) if op is not None else None
 
     def _orphan(self, key: Key, obj: Object) -> None:
         uid = obj["metadata"].get("uid", "")
@@ -176,8 +176,8 @@ class Garbage(Part):
             if record is None:
                 continue
             found = codec.decode(record.value, record.revision)
-            if not declared_by(found) and any(r.uid == uid for r in references_of(found)):
-                self._store.write(replaced(record, _disowned(found, {uid}))).result()
+            if not declared_by(self._store, found) and any(r.uid == uid for r in references_of(found)):
+                write(self._store, replaced(record, _disowned(found, {uid}))).result()
         release(self._store, key, ORPHAN_FINALIZER)
 
     def _await_dependents(self, key: Key, obj: Object) -> None:
@@ -191,7 +191,7 @@ class Garbage(Part):
                 self.desk.add(dependent)
             if any(r.uid == uid and r.blocks for r in self.owners.references(dependent)):
                 record = self._store.get(dependent)
-                blocked |= record is not None and not declared_by(orjson.loads(record.value))
+                blocked |= record is not None and not declared_by(self._store, orjson.loads(record.value))
         if not blocked:
             release(self._store, key, FOREGROUND_FINALIZER)
 

@@ -146,13 +146,13 @@ class NamespaceLife(Part):
     def _end(self, record: Record, namespace: Object) -> None:
         if (namespace.get("status") or {}).get("phase") != "Terminating":
             namespace = {**namespace, "status": {**(namespace.get("status") or {}), "phase": "Terminating"}}
-            self._store.write(disposal.replaced(record, namespace)).result()
+            disposal.write(self._store, disposal.replaced(record, namespace)).result()
             return  # its change brings us back
         finalizers = (namespace.get("spec") or {}).get("finalizers") or []
         if FINALIZER not in finalizers:
             op = disposal.replaced(record, namespace)
             if not finalizers and not namespace["metadata"].get("finalizers"):
-                self._store.write(op).result()
+                disposal.write(self._store, op).result()
             return
         content = self._delete_content(record.key)
         if content.more:
@@ -162,7 +162,7 @@ class NamespaceLife(Part):
         if not content.remaining:
             told = {**told, "spec": {**told["spec"], "finalizers": [f for f in finalizers if f != FINALIZER]}}
         if told != namespace:
-            self._store.write(disposal.replaced(record, told)).result()
+            disposal.write(self._store, disposal.replaced(record, told)).result()
 
     def _delete_content(self, key: Key) -> _Content:
         """Pods first: while any is left, nothing else goes, since others may be what they need to end."""
@@ -189,7 +189,7 @@ class NamespaceLife(Part):
                 metadata = codec.decode(record.value, record.revision)["metadata"]
                 for finalizer in metadata.get("finalizers") or ():
                     found.finalizers[finalizer] = found.finalizers.get(finalizer, 0) + len(names)
-                path = disposal.declared(record.value)
+                path = disposal.declared(self._store, record.value)
                 if path:
                     found.declared.append(f'{kind.qualified} "{record.key.name}" is declared in {path}')
 

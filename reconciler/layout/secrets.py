@@ -24,11 +24,11 @@ class KeptSecrets:
     errors: list[LayoutError] = field(default_factory=list)
 
 
-def read_secrets(keys_dir: Path) -> KeptSecrets:
-    """All of them. Never raises: what cannot be read is in `errors`."""
+def read_secrets(keys_dir: Path, only: str = "") -> KeptSecrets:
+    """All of them, or those of the workspace path `only`. Never raises: what cannot be read is in `errors`."""
     out = KeptSecrets()
     top = keys_dir / "secrets"
-    for directory in sorted(p for p in top.glob("*") if p.is_dir()) if top.is_dir() else []:
+    for directory in sorted(p for p in top.glob(only or "*") if p.is_dir()) if top.is_dir() else []:
         if not paths.is_path(directory.name):
             hint = "the directory is named as the workspace, e.g. root:team"
             out.errors.append(LayoutError(str(directory), 0, 0, "is not a workspace path", hint))

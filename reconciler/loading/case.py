@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from apiserver.model.keys import Key
+from apiserver.registry.intents import Intent
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Op
 from reconciler.layout.errors import LayoutError
@@ -31,7 +32,8 @@ class Recorded:
 class Case:
     """`directory` None: a workspace that ships with Treeplane and has no directory. `record`: as it is served now, None
     if it is new. `forced`: judge all of its content (a provider changed, or its secrets). `problems`: what is wrong
-    already (found by layout). `recorded`: given at recovery."""
+    already (found by layout). `recorded`: given at recovery. `intents`: writes through the API that wait; `proposed`:
+    the commit was made of them."""
 
     path: str
     moment: Moment
@@ -42,6 +44,8 @@ class Case:
     problems: tuple[LayoutError, ...] = ()
     recorded: Recorded | None = None
     secrets: tuple[Manifest, ...] = ()
+    intents: Mapping[Key, Intent] = field(default_factory=dict)
+    proposed: bool = False
 
 
 @dataclass(slots=True)

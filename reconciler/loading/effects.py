@@ -5,6 +5,7 @@ The same content twice yields no operation. Called by judge once a workspace's c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from apiserver.model import clock, conditions, marks
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.registry import codec
+from apiserver.registry.intents import DONE, KEPT, Intent
 from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record
 from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.render import Declared
@@ -25,7 +27,13 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class Effects:
-    """Operations of one workspace, collected; `changed` tells whether its own content changed."""
+    """Operations of one workspace, collected; `changed` tells whether its own content changed.
+
+    An object with an intent becomes what was asked for, field owners included, instead of what git and the stored
+    object merge to; its operation is followed by the answer (see intents). `proposed`: the commit was made of these
+    intents. Otherwise a crash may have come between their commit and its answer, so an intent counts where the commit
+    says the same.
+    """
 
     fleet: str
     path: str
@@ -33,6 +41,8 @@ class Effects:
     moments: Moments
     summary: Summary
     recorded: bool = False
+    intents: Mapping[Key, Intent] = field(default_factory=dict)
+    proposed: bool = False
     ops: list[Op] = field(default_factory=list)
     changed: bool = False
 
@@ -47,26 +57,45 @@ class Effects:
     def delete(self, key: Key, record: Record | None) -> None:
         """Remove what git no longer declares; with finalizers it is marked, and goes when the last one does."""
         self.summary.forget(entry_name(key))
+        intent = self.intents.get(key)
         if record is None:
+            self.ops += intent.answered(KEPT) if intent else ()
             return
         self.changed = True
         obj: Object = orjson.loads(record.value)
-        if not obj["metadata"].get("finalizers"):
+        if (intent and intent.base == record.revision) or not obj["metadata"].get("finalizers"):
             self.ops.append(Delete(key, record.revision))
+            self.ops += intent.answered(DONE) if intent else ()
         elif "deletionTimestamp" not in obj["metadata"]:
             obj["metadata"]["deletionTimestamp"] = self.moment.rfc3339
             obj["metadata"]["deletionGracePeriodSeconds"] = 0
             self.ops.append(Put(key, codec.encode(obj), record.revision, record.stamp))
 
     def _create(self, declared: Declared, status: Object | None) -> None:
+        intent = self._intent(declared, None, declared.obj)
         entry = self._entry_of_new(declared)
-        obj = {**declared.obj}
+        obj = {**(_asked(intent) or declared.obj)}
         if status is not None:
             obj["status"] = status
         obj["metadata"] = self._metadata(declared, dict(obj["metadata"]), entry)
         self.summary.set(entry_name(declared.key), entry)
         self.ops.append(Put(declared.key, codec.encode(obj), None if self.recorded else NEVER))
+        self._answer(intent, DONE)
         self.changed = True
+
+    def _intent(self, declared: Declared, record: Record | None, said: Object) -> Intent | None:
+        """The intent that this commit fulfils, if there is one. `said`: the object that git makes without it."""
+        intent = self.intents.get(declared.key)
+        if intent is None or self.proposed:
+            return intent
+        asked = _asked(intent)
+        if asked is None or intent.base != (record.revision if record is not None else NEVER):
+            return None
+        return intent if same_declared(_named_by_git(asked), _named_by_git(said)) else None
+
+    def _answer(self, intent: Intent | None, answer: Object) -> None:
+        if intent is not None:
+            self.ops += [*intent.answered(answer), *intent.also]
 
     def _entry_of_new(self, declared: Declared) -> Entry:
         if self.recorded:
@@ -83,7 +112,7 @@ class Effects:
         metadata["creationTimestamp"] = self._created(entry)
         if declared.kind.generation:
             metadata["generation"] = entry.generation
-        metadata["annotations"] = self._marks(declared, metadata.get("annotations") or {}, entry.commit)
+        metadata["annotations"] = self._marks(declared, _ours(metadata, declared), entry.commit)
         return metadata
 
     def _created(self, entry: Entry) -> str:
@@ -108,6 +137,8 @@ class Effects:
         annotations = stored["metadata"].get("annotations") or {}
         bare = {**stored, "metadata": {**stored["metadata"], "annotations": _unmarked(annotations)}}
         new = merged(_named_by_git(old), _named_by_git(declared.obj), bare)
+        intent = self._intent(declared, record, new)
+        new = (_asked(intent) if intent is not None and intent.base == record.revision else None) or new
         if status is not None:
             new = {**new, "status": _steady(status, stored.get("status") or {})}
         name = entry_name(declared.key)
@@ -126,6 +157,7 @@ class Effects:
         new = {**new, "metadata": metadata}
         if new != stored:
             self.ops.append(Put(declared.key, codec.encode(new), record.revision, record.stamp))
+        self._answer(intent, DONE if new != stored else KEPT)
 
     def _known(self, declared: Declared, stored: Object, name: str) -> Entry:
         annotations = stored["metadata"].get("annotations") or {}
@@ -140,6 +172,16 @@ class Effects:
             metadata.get("uid", ""),
             metadata.get("creationTimestamp", ""),
         )
+
+
+def _asked(intent: Intent | None) -> Object | None:
+    """The object that a write through the API shall leave, less the marks that follow from its commit."""
+    if intent is None or intent.value is None:
+        return None
+    obj: Object = orjson.loads(intent.value)
+    annotations = _unmarked(obj["metadata"].get("annotations") or {})
+    annotations.pop(marks.ORIGIN, None)
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
 
 _MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT)

@@ -238,7 +238,14 @@ class Judge:
 
     def _effects(self, case: Case, known: Summary) -> Effects:
         return Effects(
-            self._site.fleet, case.path, case.moment, self._site.moments, known, recorded=case.recorded is not None
+            self._site.fleet,
+            case.path,
+            case.moment,
+            self._site.moments,
+            known,
+            recorded=case.recorded is not None,
+            intents=case.intents,
+            proposed=case.proposed,
         )
 
     def _seal(self, case: Case, verdict: Verdict, known: Summary) -> None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
+from apiserver.registry.intents import Intent, waiting
 from apiserver.registry.tree import FLEET_KEY, FleetRecord
 from apiserver.storage.protocol import Note, Put, Store
 from reconciler.layout.errors import BadFile, LayoutError
@@ -46,6 +47,15 @@ class Loaded:
     head: str
     problems: tuple[LayoutError, ...] = ()
     steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A commit on top of the served one that is judged and not written: `held` says who would not take it. `take`
+    writes it, once it is the branch's."""
+
+    held: Mapping[str, list[LayoutError]]
+    take: Callable[[], None]
 
 
 class Loader:
@@ -106,6 +116,21 @@ class Loader:
         self._trees.claims = fleet.claims
         here = self._trees.at(fleet.commit)
         return self._stepper(fleet, fleet.commit, here).difference(here, {"root", *system.shipped_workspaces(), *paths})
+
+    def propose(self, commit: str, intents: Mapping[Key, Intent]) -> Proposal:
+        """Judge a commit that was made of `intents`, whose parent is the served one."""
+        fleet = tree.fleet(self._store)
+        self._trees.claims = fleet.claims
+        here = self._trees.at(commit)
+        stepper = self._stepper(fleet, commit, here, intents=intents, proposed=True)
+        step = stepper.difference(self._trees.at(fleet.commit))
+
+        def take() -> None:
+            with self.stepping:
+                stepper.release()
+                self._note(replace(fleet, commit=commit, claims=here.claims))
+
+        return Proposal(step.held, take)
 
     # -- the first load ----------------------------------------------------------------------------------------------
 
@@ -169,7 +194,9 @@ class Loader:
             return fleet, problems
         began = time.perf_counter()
         here = self._trees.at(commit)
-        stepper = self._stepper(fleet, commit, here, most_removed=config.max_deleted_workspaces)
+        # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
+        intents = {i.key: i for i in waiting(self._store)}
+        stepper = self._stepper(fleet, commit, here, most_removed=config.max_deleted_workspaces, intents=intents)
         try:
             step = stepper.difference(self._trees.at(fleet.commit))
         except TooManyRemoved as error:
@@ -207,13 +234,24 @@ class Loader:
         recorded: RecordedFleet | None = None,
         fresh: bool = False,
         most_removed: int | None = None,
+        intents: Mapping[Key, Intent] | None = None,
+        proposed: bool = False,
         progress: Progress = lambda _: None,
     ) -> Stepper:
         site = Site(
             fleet.fleet, self._store, self._sources, self._trees, self._moments, self._identities, self._catalog
         )
         find = _recorded_reader(recorded) if recorded else None
-        target = Target(self._moments.at(commit), here, self._secrets, find, fresh, most_removed)
+        target = Target(
+            self._moments.at(commit),
+            here,
+            self._secrets,
+            find,
+            fresh,
+            most_removed,
+            intents or {},
+            proposed,
+        )
         return Stepper(site, target, progress)
 
     def _note(self, fleet: FleetRecord) -> None:

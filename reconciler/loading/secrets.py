@@ -5,6 +5,8 @@ Called by the reconciler's process. Reading the files is layout's; a file that c
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,19 +38,26 @@ class SecretFiles:
         self._signature = signature
         self._kept = read_secrets(self._keys_dir)
         before = self._found
-        self._found = {
-            path: tuple(replace(m, path=f"keys/{Path(m.path).relative_to(self._keys_dir)}") for m in found)
-            for path, found in self._kept.by_workspace.items()
-        }
+        self._found = {path: self._placed(found) for path, found in self._kept.by_workspace.items()}
         return {p for p in before.keys() | self._found.keys() if before.get(p) != self._found.get(p)}
+
+    def wrote(self, path: str) -> None:
+        """The server itself wrote to a workspace's Secrets, which are in the store already or will be at once."""
+        place = str(self._keys_dir / "secrets" / path) + os.sep
+        kept = {file: seen for file, seen in self._signature.items() if not file.startswith(place)}
+        self._signature = kept | self._look(path)
+        self._found[path] = self._placed(read_secrets(self._keys_dir, path).by_workspace.get(path, []))
 
     def errors(self) -> list[str]:
         """Files that are left out, and why."""
         return [str(e) for e in self._kept.errors]
 
-    def _look(self) -> Signature:
+    def _placed(self, found: Iterable[Manifest]) -> tuple[Manifest, ...]:
+        return tuple(replace(m, path=f"keys/{Path(m.path).relative_to(self._keys_dir)}") for m in found)
+
+    def _look(self, path: str = "") -> Signature:
         found: Signature = {}
-        for file in (self._keys_dir / "secrets").rglob("*"):
+        for file in (self._keys_dir / "secrets" / path).rglob("*"):
             try:
                 stat = file.stat()
             except OSError:

@@ -7,12 +7,14 @@ one workspace are one transaction; those of many are on their way together, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from apiserver.model import paths
 from apiserver.model.failures import described
+from apiserver.model.keys import Key
+from apiserver.registry.intents import Intent
 from apiserver.storage.protocol import Conflict, Op
 from reconciler.layout.compare import touched
 from reconciler.layout.errors import LayoutError
@@ -51,7 +53,8 @@ class Step:
 class Target:
     """Where a step goes: the commit, its tree, and what to do there. `recorded` gives, at recovery, what the status
     branch knows of a workspace (path, directory). `fresh`: the store holds nothing yet. `most_removed`: the fleet's
-    safety limit."""
+    safety limit. `intents`: writes through the API that wait. `proposed`: the commit was made of them and may still
+    not become the branch's, so nothing is written before `release`."""
 
     moment: Moment
     tree: WorkspaceTree
@@ -59,6 +62,8 @@ class Target:
     recorded: Callable[[str, str], Recorded | None] | None = None
     fresh: bool = False
     most_removed: int | None = None
+    intents: Mapping[Key, Intent] = field(default_factory=dict)
+    proposed: bool = False
 
 
 class TooManyRemoved(Exception):
@@ -83,6 +88,7 @@ class Stepper:
         self._judge = Judge(site, self._world, fresh=target.fresh)
         self._writes: list[tuple[str, Future[list[int]]]] = []
         self._attempts: dict[str, int] = {}
+        self._kept_back: list[tuple[str, Verdict]] | None = [] if target.proposed else None
         self.done = Step()
 
     def everything(self) -> Step:
@@ -111,6 +117,14 @@ class Stepper:
             self._ensure(path)
         for path in sorted(found.removed, key=_depth, reverse=True):
             self._remove(path)
+        self._finish()
+        return self.done
+
+    def release(self) -> Step:
+        """Write what a proposed commit comes to."""
+        kept, self._kept_back = self._kept_back or [], None
+        for path, verdict in kept:
+            self._write(path, verdict)
         self._finish()
         return self.done
 
@@ -157,6 +171,8 @@ class Stepper:
             problems=problems,
             recorded=recorded,
             secrets=target.secrets(path),
+            intents=target.intents,
+            proposed=target.proposed,
         )
 
     def _run(self, case: Case) -> None:
@@ -179,6 +195,9 @@ class Stepper:
         self._progress(self.done.judged)
 
     def _write(self, path: str, verdict: Verdict) -> None:
+        if self._kept_back is not None:
+            self._kept_back.append((path, verdict))
+            return
         self.done.moved.append(path)
         future = self._submit(verdict.ops)
         if verdict.provides:
@@ -228,6 +247,8 @@ class Stepper:
         self._run(self._case(path, self._find(path)))
 
     def _remove(self, path: str) -> None:
+        if self._kept_back is not None:
+            raise RuntimeError(f"a proposed commit removes workspace {path}")
         record = self._world.record(path)
         if record is None:
             return

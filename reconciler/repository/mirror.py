@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pygit2
 
+from reconciler.repository import locks
 from reconciler.repository.command import Answer, git
 from reconciler.repository.errors import (
     BranchCheckedOut,
@@ -66,6 +67,12 @@ class Mirror:
             alternates.unlink(missing_ok=True)
         self.repository = Repository(self.path)
 
+    def clear_locks(self) -> None:
+        """What a former self that was killed left locked. Only for the one process that writes."""
+        locks.clear(self.repository.git_dir)
+        if not self.is_remote:
+            locks.clear_own(self._local(), [f"refs/heads/{self.branch}", f"refs/heads/{self.status_branch}"])
+
     def refresh(self) -> Heads:
         """Looks at the source anew, and fetches what is new there. Raises RepositoryUnreadable and DivergedStatus."""
         return self._refresh_remote() if self.is_remote else self._refresh_local()
@@ -97,7 +104,7 @@ class Mirror:
                 f"the status commit {commit} does not descend from {expected}", "read the status branch again"
             )
         if self.is_remote:
-            self._push_remote(commit, expected)
+            self._push_remote(self.status_branch, commit, expected)
         else:
             self._push_local(commit, expected)
 
@@ -204,22 +211,25 @@ class Mirror:
         tracked = [self.repository.ref(_TRACKED + ref.removeprefix("refs/heads/")) for ref in wanted]
         return self._present(Heads(*tracked))
 
-    def _push_remote(self, commit: str, expected: str | None) -> None:
-        ref = f"refs/heads/{self.status_branch}"
+    def push_desired(self, commit: str, expected: str) -> None:
+        """Makes `commit` the desired branch of a URL if that still is `expected`. Raises as `push_status` does."""
+        self._push_remote(self.branch, commit, expected)
+
+    def _push_remote(self, branch: str, commit: str, expected: str | None) -> None:
+        ref = f"refs/heads/{branch}"
         lease = f"--force-with-lease={ref}:{expected or ''}"
         arguments = ("push", "--porcelain", "--no-verify", lease, "origin", f"{commit}:{ref}")
         answer = self._remote(*arguments, timeout=_FETCH_SECONDS)
         if answer.code == 0:
-            tracking = f"{_TRACKED}{self.status_branch}"
-            self.repository.git.references.create(tracking, commit, force=True)
+            self.repository.git.references.create(f"{_TRACKED}{branch}", commit, force=True)
             return
         refused = [line for line in answer.output.splitlines() if line.startswith("!")]
         if not refused:
             raise RepositoryUnreadable(f"{redact(self.source)} cannot be pushed to: {answer.error}", _AWAY)
         reason = redact(refused[0].rpartition("\t")[2])
         if "checked out" in reason or "checked out" in answer.error:
-            raise BranchCheckedOut(f"{self.status_branch}: {reason}", "check out another branch there")
-        raise PushRejected(f"{self.status_branch}: {reason}", "read it again, and see the source's rules for pushes")
+            raise BranchCheckedOut(f"{branch}: {reason}", "check out another branch there")
+        raise PushRejected(f"{branch}: {reason}", "read it again, and see the source's rules for pushes")
 
     def _present(self, heads: Heads) -> Heads:
         for commit in heads:

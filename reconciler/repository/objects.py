@@ -109,6 +109,11 @@ class Repository:
             message=found.raw_message.decode("utf-8", "replace"),
         )
 
+    def committer(self, commit_id: str) -> str:
+        """The name of who put the commit there, which need not be its author."""
+        found = self._load(commit_id)
+        return str(found.committer.name) if isinstance(found, pygit2.Commit) else ""
+
     def first_parents(self, after: str | None, until: str) -> list[str] | None:
         """Ids from the one that follows `after` up to `until`, oldest first.
 

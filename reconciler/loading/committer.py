@@ -1,0 +1,227 @@
+"""Serves writes that wait for their commit: many intents, few commits.
+
+Called by the reconciler's process, in the thread that loads commits. What waits when it looks goes into one commit for
+each author. The order makes every crash harmless: the commit is made and judged (a bad write is refused before anybody
+sees it), it becomes the branch's head, then objects and answers are written in one transaction for each workspace. What
+a crash leaves in between is loaded like anybody's commit.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from apiserver.model.errors import Cause, StatusError, invalid, unavailable
+from apiserver.model.keys import Internal, Key
+from apiserver.registry import tree
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, refused, waiting
+from apiserver.storage.protocol import Check, Conflict, Delete, Op, Put, Store
+from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.loading.edits import Edits, Outdated, unreadable
+from reconciler.loading.loader import Loader
+from reconciler.repository.desired import Desired
+from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
+from reconciler.repository.objects import Repository
+
+log = logging.getLogger(__name__)
+
+_TOGETHER = 1000
+"""Intents in one commit at most."""
+_TRIES = 5
+"""Commits tried for one group: somebody else may push between two."""
+_LISTED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The desired branch as the committer needs it. `catch_up` loads what others pushed; `moved` hears of a commit of
+    ours that is served."""
+
+    desired: Desired
+    repo: Repository
+    catch_up: Callable[[], None]
+    moved: Callable[[str], None]
+
+
+class Committer:
+    """Not thread-safe: one thread calls `serve`."""
+
+    def __init__(self, store: Store, loader: Loader, branch: Branch, secrets: Callable[[Intent], None]) -> None:
+        """`secrets` serves an intent that git must not see."""
+        self._store = store
+        self._loader = loader
+        self._branch = branch
+        self._secrets = secrets
+        self._catalog = Catalog(store)
+
+    def waiting(self) -> bool:
+        """Whether there is anything to serve. Cheap."""
+        return bool(self._store.scan(Internal.INTENT, limit=1).records)
+
+    def serve(self) -> None:
+        """Everything that waits now. Raises nothing: what fails is answered so."""
+        groups: dict[str, list[Intent]] = {}
+        for intent in waiting(self._store, _TOGETHER):
+            if intent.deadline and intent.deadline < time.time():
+                self._drop(intent)
+            elif intent.key.resource == "secrets":
+                self._alone(intent)
+            else:
+                groups.setdefault(intent.author, []).append(intent)
+        for author, intents in groups.items():
+            try:
+                self._commit_all(author, sorted(intents, key=lambda i: i.revision))
+            except RepositoryError as error:
+                self._refuse(intents, unavailable(f"the write cannot be committed: {error}"))
+            except Exception:
+                log.exception("a commit for the API failed")
+                self._refuse(intents, StatusError(500, "InternalError", "the write failed in Treeplane: see its log"))
+
+    # -- one author's
+
+    def _commit_all(self, author: str, intents: list[Intent]) -> None:
+        for _ in range(_TRIES):
+            intents = [i for i in intents if self._stands(i)]
+            barred = self._branch.desired.barred() if intents else ""
+            if barred:
+                self._refuse(intents, unavailable(barred))
+            if barred or not intents or self._try(author, intents):
+                return
+        self._refuse(intents, unavailable("the branch is pushed to so often that the write could not be committed"))
+
+    def _try(self, author: str, intents: list[Intent]) -> bool:
+        """One commit; False where what is left of the group has to be tried again."""
+        fleet = tree.fleet(self._store)
+        edits = Edits(self._store, self._branch.repo, self._catalog, self._branch.repo.commit(fleet.commit).tree)
+        chosen = {i.key: i for i in intents if self._edited(edits, i)}
+        if not chosen:
+            return True
+        message = _message(chosen.values(), self._path)
+        commit = self._branch.desired.commit(fleet.commit, edits.files, author, message)
+        if commit is None:
+            for intent in chosen.values():
+                self._aside(intent)
+            return True
+        proposal = self._loader.propose(commit, chosen)
+        if proposal.held:
+            self._turn_away(proposal.held, chosen, edits.paths)
+            return False
+        try:
+            self._branch.desired.publish(commit, fleet.commit)
+        except BranchCheckedOut:
+            raise
+        except PushRejected as error:
+            log.info("the branch moved on before %.10s: %s", commit, error)
+            self._branch.catch_up()
+            if tree.fleet(self._store).commit == fleet.commit:
+                raise
+            return False
+        proposal.take()
+        self._branch.moved(commit)
+        left = [i for i in chosen.values() if self._stands(i)]
+        self._refuse(left, StatusError(409, "Conflict", "the file was committed and is not read: see .treeplaneignore"))
+        return True
+
+    def _edited(self, edits: Edits, intent: Intent) -> bool:
+        """Whether the intent is part of the commit; one that is not is answered."""
+        try:
+            if edits.add(intent):
+                return True
+            self._aside(intent)
+        except Outdated:
+            self._answer(intent, AGAIN)
+        except BadFile as error:
+            self._refuse([intent], unreadable(error))
+        except StatusError as error:
+            self._refuse([intent], error)
+        return False
+
+    def _turn_away(
+        self, held: Mapping[str, list[LayoutError]], chosen: Mapping[Key, Intent], paths: Mapping[Key, str]
+    ) -> None:
+        """Refuses the intents that make the commit a bad one: those whose files are at fault, or where that cannot be
+        told all of the workspace. Only what this takes out of the group lets the rest go on."""
+        for path, problems in held.items():
+            mine = [i for i in chosen.values() if self._path(i.key.cluster) == path] or list(chosen.values())
+            guilty = [i for i in mine if any(p.path == paths[i.key] for p in problems)]
+            for intent in guilty or mine:
+                told = [p for p in problems if p.path == paths[intent.key]] or problems
+                self._refuse([intent], _invalid(intent, told))
+
+    # -- without a commit
+
+    def _alone(self, intent: Intent) -> None:
+        try:
+            self._secrets(intent)
+        except Conflict:
+            self._answer(intent, AGAIN)
+        except StatusError as error:
+            self._refuse([intent], error)
+        except OSError as error:
+            self._refuse([intent], unavailable(f"the Secret cannot be kept: {error}"))
+
+    def _aside(self, intent: Intent) -> None:
+        """Writes what changes no file."""
+        expect = intent.base
+        op: Op = Delete(intent.key, expect) if intent.value is None else Put(intent.key, intent.value, expect)
+        nothing = intent.value is None and self._store.get(intent.key) is None
+        ops = intent.answered(KEPT) if nothing else [op, *intent.answered(DONE), *intent.also]
+        try:
+            self._store.write(*ops).result()
+        except Conflict:
+            self._answer(intent, AGAIN)
+
+    # -- answers
+
+    def _stands(self, intent: Intent) -> bool:
+        record = self._store.get(intent_key(intent.key))
+        return record is not None and record.revision == intent.revision
+
+    def _refuse(self, intents: Iterable[Intent], error: StatusError) -> None:
+        for intent in intents:
+            self._answer(intent, refused(error))
+            if not intent.deadline:
+                log.warning("%s of %s could not be committed: %s", intent.verb, intent.key, error)
+
+    def _answer(self, intent: Intent, answer: dict[str, object]) -> None:
+        self._write(Check(intent_key(intent.key), intent.revision), *intent.answered(answer))
+
+    def _drop(self, intent: Intent) -> None:
+        self._write(Delete(intent_key(intent.key), intent.revision))
+
+    def _write(self, *ops: Op) -> None:
+        try:
+            self._store.write(*ops).result()
+        except Conflict:
+            log.debug("whoever waited has given up")
+
+    def _path(self, cluster: str) -> str:
+        record = tree.workspace_of(self._store, cluster)
+        return record.path if record is not None else cluster
+
+
+def _invalid(intent: Intent, problems: Iterable[LayoutError]) -> StatusError:
+    resource, _, group = intent.key.resource.partition(":")[0].partition(".")
+    causes = [Cause("FieldValueInvalid", str(p)) for p in problems]
+    return invalid(resource, group, intent.key.name, causes)
+
+
+def _message(intents: Iterable[Intent], path_of: Callable[[str], str]) -> str:
+    """The commit's message: what was done to which objects of which workspaces."""
+    lines = [(i.verb, i.key.resource.partition(":")[0], _name(i.key), path_of(i.key.cluster)) for i in intents]
+    verb, resource, name, path = lines[0]
+    if len(lines) == 1:
+        return f"{verb.capitalize()} {resource} {name} in {path}\n"
+    workspaces = sorted({line[3] for line in lines})
+    where = workspaces[0] if len(workspaces) == 1 else f"{len(workspaces)} workspaces"
+    many = len(workspaces) > 1
+    listed = [f"{verb} {resource} {name}" + (f" in {path}" if many else "") for verb, resource, name, path in lines]
+    rest = [f"and {len(listed) - _LISTED} more"] if len(listed) > _LISTED else []
+    return "\n".join([f"Write {len(lines)} objects in {where}", "", *listed[:_LISTED], *rest, ""])
+
+
+def _name(key: Key) -> str:
+    return f"{key.namespace}/{key.name}" if key.namespace else key.name

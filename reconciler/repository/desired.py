@@ -1,0 +1,88 @@
+"""Commits onto the desired branch of the source, for writes that came through the API.
+
+Called by the committer (loading). A commit is made first and becomes the branch's only with `publish`, by
+compare-and-swap, so that it can be judged in between; one that nobody publishes is garbage that git collects. A branch
+that a work tree has checked out is never moved: its files would be left behind.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+
+import pygit2
+
+from reconciler.repository.errors import BranchCheckedOut, PushRejected, RefMoved, RepositoryUnreadable
+from reconciler.repository.mirror import Mirror
+from reconciler.repository.objects import Repository
+from reconciler.repository.source import checked_out
+from reconciler.repository.write import AUTHOR, MAIL, Blob, edit_tree, move_ref
+
+_UNNAMED = re.compile(r"[\x00-\x20\x7f<>]+")
+_NOT_MAIL = re.compile(r"[^A-Za-z0-9._+-]+")
+
+
+class Desired:
+    """The desired branch of a mirror's source. Not thread-safe."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self._ref = f"refs/heads/{mirror.branch}"
+
+    def barred(self) -> str:
+        """Why the branch cannot be moved whatever the commit says; "" if it can."""
+        if self._mirror.is_remote:
+            return ""
+        source = Repository(self._mirror.source)
+        holder = checked_out(source.git_dir).get(self._ref)
+        if holder is not None:
+            return f"branch {self._mirror.branch} is checked out in {holder}, so no commit is put on it from here"
+        if source.ref(self._ref) is None:
+            return f"{self._mirror.source} has no branch {self._mirror.branch} of its own"
+        return ""
+
+    def commit(self, base: str, changes: Mapping[str, bytes | Blob | None], author: str, message: str) -> str | None:
+        """A commit on top of `base` with `changes` made (as write.edit_tree takes them), by `author`, a user's name.
+        None where they change nothing."""
+        target = self._target()
+        before = self._mirror.repository.commit(base).tree
+        tree = edit_tree(target, before, changes)
+        if tree == before:
+            return None
+        now = int(time.time())
+        name, mail = signature(author)
+        try:
+            who, ours = pygit2.Signature(name, mail, now, 0), pygit2.Signature(AUTHOR, MAIL, now, 0)
+            return str(target.git.create_commit(None, who, ours, message, tree, [base]))
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise RepositoryUnreadable(f"{target.path} cannot be written to ({error})") from error
+
+    def publish(self, commit: str, expected: str) -> None:
+        """Makes `commit` the branch's head if that still is `expected`.
+
+        Raises PushRejected when it is elsewhere or the source refuses, BranchCheckedOut when a work tree has it,
+        RepositoryUnreadable when the source is away.
+        """
+        if self._mirror.is_remote:
+            self._mirror.push_desired(commit, expected)
+            return
+        why = self.barred()
+        if why:
+            raise BranchCheckedOut(why, "check out another branch there")
+        try:
+            move_ref(Repository(self._mirror.source), self._ref, commit, expected)
+        except RefMoved as error:
+            raise PushRejected(error.what, error.hint) from error
+
+    def _target(self) -> Repository:
+        """Where new objects are written: the source itself if it is on this machine, which the mirror reads through."""
+        return self._mirror.repository if self._mirror.is_remote else Repository(self._mirror.source)
+
+
+def signature(user: str) -> tuple[str, str]:
+    """Name and mail of a user as git takes them. A user's name need not be a person's: `system:admin`."""
+    name = _UNNAMED.sub(" ", user).strip(" .,:;\"'\\") or "unknown"
+    if re.fullmatch(r"[^\s<>@]+@[^\s<>@]+", name):
+        return name, name
+    return name, f"{_NOT_MAIL.sub('-', name).strip('-') or 'unknown'}@{MAIL.partition('@')[2]}"

@@ -1,0 +1,203 @@
+"""`writes: Commit`: kubectl writes, git has it, and nothing that was acknowledged is ever lost."""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.plane import Plane, PlaneError, environment
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet-repo"
+LAB = "root:lab"
+TYPE = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: WorkspaceType
+metadata: {name: committed}
+spec:
+  extend: {with: [{name: kube-compat, path: root}]}
+  writes: Commit
+"""
+WORKSPACE = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: Workspace
+spec: {type: {name: committed, path: root}}
+"""
+SETTINGS = """\
+# What the lab runs with.
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: settings
+data:
+  size: "1" # one is enough
+  colour: red
+"""
+CONFIGMAPS = f"/clusters/{LAB}/api/v1/namespaces/default/configmaps"
+
+
+def fleet_in(folder: Path) -> Path:
+    fleet = Path(shutil.copytree(EXAMPLE, folder / "fleet-repo"))
+    lab = fleet / "workspaces" / "root" / "lab"
+    lab.mkdir()
+    (lab.parent / "committed.yaml").write_text(TYPE)
+    (lab / "workspace.yaml").write_text(WORKSPACE)
+    (lab / "settings.yaml").write_text(SETTINGS)
+    return fleet
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
+    folder = tmp_path_factory.mktemp("commit")
+    with Plane(fleet_in(folder), folder / "server" / "data") as server:
+        yield server
+
+
+@pytest.fixture
+def kubectl(served: Plane) -> Callable[..., str]:
+    return lambda *arguments, **more: served.kubectl(*arguments, workspace=LAB, **more)
+
+
+def test_what_kubectl_does_is_in_git(served: Plane, kubectl: Callable[..., str], tmp_path: Path) -> None:
+    clone = served.clone(tmp_path / "clone")
+    kubectl("create", "namespace", "shop")
+    kubectl("create", "deployment", "web", "--image=nginx", "--namespace=shop")
+    kubectl("scale", "deployment", "web", "--replicas=3", "--namespace=shop")
+    kubectl("patch", "configmap", "settings", "--type=merge", "--patch", '{"data": {"size": "2"}}')
+    clone.git("pull", "--quiet")
+    lab = clone.folder / "workspaces" / "root" / "lab"
+    assert (lab / "settings.yaml").read_text() == SETTINGS.replace('"1"', '"2"')
+    web = (lab / "_objects" / "shop" / "deployments.apps" / "web.yaml").read_text()
+    assert "replicas: 3" in web
+    assert "status" not in web
+    assert "terminationMessagePath" not in web, "what the server fills in is not git's"
+    said = clone.git("log", "--format=%an: %s", "-4").splitlines()
+    assert said == [
+        f"treeplane-admin: Update configmaps default/settings in {LAB}",
+        f"treeplane-admin: Update deployments.apps shop/web in {LAB}",
+        f"treeplane-admin: Create deployments.apps shop/web in {LAB}",
+        f"treeplane-admin: Create namespaces shop in {LAB}",
+    ]
+    # And the other way round: a push on top of it.
+    clone.edit("workspaces/root/lab/settings.yaml", "red", "blue")
+    clone.commit("Paint it blue")
+    clone.push()
+    kubectl("wait", "configmap/settings", "--for=jsonpath={.data.colour}=blue", "--timeout=20s")
+    kubectl("delete", "namespace", "shop")
+    clone.git("pull", "--quiet")
+    assert not (lab / "_objects" / "shop").exists()
+    assert "shop" not in "".join(str(p) for p in lab.rglob("*"))
+
+
+def test_a_custom_resource_and_its_definition_come_and_go(
+    served: Plane, kubectl: Callable[..., str], tmp_path: Path
+) -> None:
+    definition = tmp_path / "crd.yaml"
+    definition.write_text(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: toys.example.org}\n"
+        "spec:\n  group: example.org\n  scope: Namespaced\n  names: {plural: toys, kind: Toy}\n  versions:\n"
+        "  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, "
+        "x-kubernetes-preserve-unknown-fields: true}}}\n"
+    )
+    toy = tmp_path / "toy.yaml"
+    toy.write_text("apiVersion: example.org/v1\nkind: Toy\nmetadata: {name: bear}\nspec: {soft: true}\n")
+    kubectl("apply", "--server-side", "--filename", str(definition))
+    kubectl("wait", "crd/toys.example.org", "--for=condition=Established", "--timeout=20s")
+    kubectl("apply", "--filename", str(toy))
+    clone = served.clone(tmp_path / "clone")
+    made = clone.folder / "workspaces/root/lab/_objects/default/toys.example.org/bear.yaml"
+    assert "soft: true" in made.read_text()
+    kubectl("delete", "crd", "toys.example.org", "--timeout=20s")
+    clone.git("pull", "--quiet")
+    assert not made.exists()
+    assert not list(clone.folder.rglob("toys.example.org*"))
+
+
+def test_what_was_acknowledged_survives_kills_and_a_lost_store(tmp_path: Path) -> None:
+    data = tmp_path / "server" / "data"
+    with Plane(fleet_in(tmp_path), data) as server:
+        answered = _write_under_kills(server)
+        names = {item["metadata"]["name"]: item for item in server.get(CONFIGMAPS)["items"]}
+        clone = server.clone(tmp_path / "clone")
+        files = clone.folder / "workspaces/root/lab/_objects/default/configmaps"
+        assert {p.stem for p in files.glob("*.yaml")} == {n for n in names if n[1:].isdigit()}
+        assert {name: obj["metadata"]["uid"] for name, obj in answered.items()} == {
+            name: names[name]["metadata"]["uid"] for name in answered
+        }
+        server.kubectl("wait", "namespace/default", "--for=jsonpath={.status.phase}=Active", workspace=LAB)
+    for cache in ("store", "mirror"):
+        shutil.rmtree(data / cache)
+    with Plane(tmp_path / "fleet-repo", data) as server:
+        again = {item["metadata"]["name"]: item for item in server.get(CONFIGMAPS)["items"]}
+        for name, obj in names.items():
+            if name[1:].isdigit():
+                assert again[name]["metadata"]["uid"] == obj["metadata"]["uid"]
+                assert again[name]["metadata"]["creationTimestamp"] == obj["metadata"]["creationTimestamp"]
+                assert again[name]["data"] == obj["data"]
+
+
+def _write_under_kills(server: Plane, threads: int = 4, kills: int = 2) -> dict[str, Any]:
+    """Creates ConfigMaps from several threads while the reconciler is killed; what was answered with 201, by name."""
+    answered: dict[str, Any] = {}
+    numbers, stop = itertools.count(), threading.Event()
+
+    def write() -> None:
+        connection = server.connection()
+        while not stop.is_set():
+            name = f"k{next(numbers)}"
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"name": name}}
+            try:
+                answer = connection.request("POST", CONFIGMAPS, body)
+            except (OSError, http.client.HTTPException):
+                connection.close()
+                connection = server.connection()
+                continue
+            if answer.status == 201:
+                answered[name] = answer.body
+        connection.close()
+
+    writers = [threading.Thread(target=write) for _ in range(threads)]
+    for writer in writers:
+        writer.start()
+    for _ in range(kills):
+        goal, reconciler = len(answered) + 20, _reconciler(server)
+        while len(answered) < goal:
+            stop.wait(0.01)
+        os.kill(reconciler, signal.SIGKILL)
+        while _reconciler(server) in (0, reconciler):
+            stop.wait(0.01)
+    goal = len(answered) + 20
+    while len(answered) < goal:
+        stop.wait(0.01)
+    stop.set()
+    for writer in writers:
+        writer.join()
+    return answered
+
+
+def _reconciler(server: Plane) -> int:
+    for pid in server.pids():
+        try:
+            if b"reconciler.commands.reconcile" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                return pid
+        except OSError:
+            continue
+    return 0
+
+
+def test_a_branch_that_is_checked_out_is_refused_by_name(tmp_path: Path) -> None:
+    fleet = fleet_in(tmp_path)
+    git = ["git", "-C", str(fleet), "-c", "user.name=t", "-c", "user.email=t@example.com"]
+    for arguments in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "First"]):
+        subprocess.run([*git, *arguments], env=environment(), check=True)
+    server = Plane(fleet, tmp_path / "server" / "data")
+    with server, pytest.raises(PlaneError, match=f"checked out in {fleet}"):
+        server.kubectl("create", "configmap", "a", workspace=LAB)

@@ -1,0 +1,89 @@
+"""Commits onto the desired branch: made first, published by compare-and-swap, never under a work tree's feet."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.fleetrepo import FleetRepo
+
+from reconciler.repository.desired import Desired, signature
+from reconciler.repository.errors import BranchCheckedOut, PushRejected
+from reconciler.repository.mirror import Mirror
+from reconciler.repository.objects import Repository
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> FleetRepo:
+    made = FleetRepo(tmp_path / "fleet.git")
+    made.commit({"a.yaml": "a: 1\n"})
+    return made
+
+
+def opened(tmp_path: Path, source: str) -> Desired:
+    mirror = Mirror(tmp_path / "data", source, "main", "treeplane/status")
+    mirror.refresh()
+    return Desired(mirror)
+
+
+@pytest.fixture(params=["path", "url"])
+def desired(request: pytest.FixtureRequest, tmp_path: Path, repo: FleetRepo) -> Desired:
+    return opened(tmp_path, str(repo.path) if request.param == "path" else f"file://{repo.path}")
+
+
+def test_a_commit_is_the_branches_once_it_is_published(desired: Desired, repo: FleetRepo) -> None:
+    before = repo.head
+    made = desired.commit(before, {"b/c.yaml": b"b: 1\n", "a.yaml": None}, "alice", "Write\n")
+    assert made is not None
+    assert repo.head == before
+    desired.publish(made, before)
+    assert repo.head == made
+    assert repo.files(made) == {"b/c.yaml": "b: 1\n"}
+    commit = Repository(repo.path).commit(made)
+    assert (commit.author, commit.parents) == ("alice <alice@localhost>", (before,))
+
+
+def test_what_changes_nothing_is_no_commit(desired: Desired, repo: FleetRepo) -> None:
+    assert desired.commit(repo.head, {"a.yaml": b"a: 1\n"}, "alice", "Write\n") is None
+
+
+def test_a_branch_that_moved_on_is_not_overwritten(desired: Desired, repo: FleetRepo) -> None:
+    before = repo.head
+    made = desired.commit(before, {"b.yaml": b"b\n"}, "alice", "Write\n")
+    assert made is not None
+    theirs = repo.commit({"c.yaml": "c\n"})
+    with pytest.raises(PushRejected):
+        desired.publish(made, before)
+    assert repo.head == theirs
+
+
+def test_a_branch_that_a_work_tree_has_is_never_moved(tmp_path: Path, repo: FleetRepo) -> None:
+    work = tmp_path / "work"
+    subprocess.run(["git", "clone", "--quiet", str(repo.path), str(work)], check=True)
+    desired, before = opened(tmp_path, str(work)), repo.head
+    assert str(work) in desired.barred()
+    made = desired.commit(before, {"b.yaml": b"b\n"}, "alice", "Write\n")
+    assert made is not None
+    with pytest.raises(BranchCheckedOut, match="checked out in"):
+        desired.publish(made, before)
+    assert Repository(work).ref("refs/heads/main") == before
+
+
+def test_nor_one_that_only_a_linked_work_tree_has(tmp_path: Path, repo: FleetRepo) -> None:
+    subprocess.run(["git", "-C", str(repo.path), "worktree", "add", "-q", str(tmp_path / "linked"), "main"], check=True)
+    assert str(tmp_path / "linked") in opened(tmp_path, str(repo.path)).barred()
+
+
+@pytest.mark.parametrize(
+    ("user", "found"),
+    [
+        ("alice", ("alice", "alice@localhost")),
+        ("alice@example.com", ("alice@example.com", "alice@example.com")),
+        ("system:serviceaccount:a:b", ("system:serviceaccount:a:b", "system-serviceaccount-a-b@localhost")),
+        ("Zoë <x>\nY", ("Zoë x Y", "Zo-x-Y@localhost")),
+        ("<>", ("unknown", "unknown@localhost")),
+    ],
+)
+def test_a_users_name_becomes_a_signature_that_git_takes(user: str, found: tuple[str, str]) -> None:
+    assert signature(user) == found
