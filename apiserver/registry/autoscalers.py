@@ -7,9 +7,12 @@ Called by conversion.py. Nothing given is changed; results may share parts with 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
+
+from apiserver.registry.autoscalermetrics import capitalised, decapitalised, flattened, nested
 
 Object = dict[str, Any]
 
@@ -22,20 +25,26 @@ _ANNOTATIONS = (_METRICS, _CURRENT, _CONDITIONS, _BEHAVIOR)
 def to_v1(obj: Object) -> Object:
     """Of a v2 object; apiVersion is the caller's."""
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
+    metrics, current = spec.pop("metrics", None) or [], status.pop("currentMetrics", None) or []
+    behavior, conditions = spec.pop("behavior", None), status.pop("conditions", None)
+    utilization = [u for u in (_of_cpu(m, "target") for m in metrics) if u is not None]
+    if utilization:
+        spec["targetCPUUtilizationPercentage"] = utilization[0]
+    seen = [u for u in (_of_cpu(m, "current") for m in current) if u is not None]
+    if seen:
+        status["currentCPUUtilizationPercentage"] = seen[-1]
     notes: dict[str, Any] = {}
-    cpu, others = _split(spec.pop("metrics", None) or [], "target")
-    if cpu is not None:
-        spec["targetCPUUtilizationPercentage"] = cpu
-    behavior = spec.pop("behavior", None)
-    current, rest = _split(status.pop("currentMetrics", None) or [], "current")
-    if current is not None:
-        status["currentCPUUtilizationPercentage"] = current
-    for name, value in ((_METRICS, others), (_CURRENT, rest), (_BEHAVIOR, behavior)):
+    others = [flattened(m, "target") for m in metrics if _of_cpu(m, "target") is None]
+    for name, value in (
+        (_METRICS, others),
+        (_CURRENT, [flattened(m, "current") for m in current]),  # the CPU's too: v1 has no place for its raw value
+        (_BEHAVIOR, capitalised(behavior) if behavior else None),
+        (_CONDITIONS, conditions),
+    ):
         if value:
             notes[name] = value
-    conditions = status.pop("conditions", None)
-    if conditions:
-        notes[_CONDITIONS] = conditions
+    status.setdefault("currentReplicas", 0)
+    status.setdefault("desiredReplicas", 0)
     return _built(obj, spec, status, notes)
 
 
@@ -43,35 +52,35 @@ def to_v2(obj: Object) -> Object:
     """Of a v1 object."""
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})
     notes = _read(obj)
-    metrics = list(notes.get(_METRICS) or ())
+    metrics = [nested(m, "target") for m in notes.get(_METRICS) or ()]
     cpu = spec.pop("targetCPUUtilizationPercentage", None)
     if cpu is not None:
         target = {"type": "Utilization", "averageUtilization": cpu}
-        metrics.insert(0, {"type": "Resource", "resource": {"name": "cpu", "target": target}})
+        metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
     if metrics:
         spec["metrics"] = metrics
     if notes.get(_BEHAVIOR):
-        spec["behavior"] = notes[_BEHAVIOR]
-    current = list(notes.get(_CURRENT) or ())
+        spec["behavior"] = decapitalised(notes[_BEHAVIOR])
+    current = [nested(m, "current") for m in notes.get(_CURRENT) or ()]
     seen = status.pop("currentCPUUtilizationPercentage", None)
-    if seen is not None:
-        value = {"averageUtilization": seen}
-        current.insert(0, {"type": "Resource", "resource": {"name": "cpu", "current": value}})
+    if seen is not None and _CURRENT not in notes:
+        current = [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": seen}}}]
     if current:
         status["currentMetrics"] = current
     if notes.get(_CONDITIONS):
         status["conditions"] = notes[_CONDITIONS]
+    if not status.get("currentReplicas"):
+        status.pop("currentReplicas", None)
     return _built(obj, spec, status, {})
 
 
-def _split(metrics: list[Object], field: str) -> tuple[int | None, list[Object]]:
-    """The utilization of the first CPU metric, and the other metrics."""
-    for index, metric in enumerate(metrics):
-        resource = metric.get("resource") or {}
-        value = (resource.get(field) or {}).get("averageUtilization")
-        if metric.get("type") == "Resource" and resource.get("name") == "cpu" and value is not None:
-            return value, metrics[:index] + metrics[index + 1 :]
-    return None, metrics
+def _of_cpu(metric: Object, part: str) -> int | None:
+    """The utilization that a metric of the CPU names."""
+    resource = metric.get("resource") or {}
+    if metric.get("type") != "Resource" or resource.get("name") != "cpu":
+        return None
+    found: int | None = (resource.get(part) or {}).get("averageUtilization")
+    return found
 
 
 def _built(obj: Object, spec: Object, status: Object, notes: dict[str, Any]) -> Object:
@@ -86,13 +95,23 @@ def _built(obj: Object, spec: Object, status: Object, notes: dict[str, Any]) -> 
     return made
 
 
+_SHAPES: dict[str, Callable[[Any], Any]] = {
+    _METRICS: lambda value: [nested(m, "target") for m in value],
+    _CURRENT: lambda value: [nested(m, "current") for m in value],
+    _BEHAVIOR: decapitalised,
+    _CONDITIONS: lambda value: [c["type"] for c in value],
+}
+
+
 def _read(obj: Object) -> dict[str, Any]:
-    """What the annotations say; one that is no JSON says nothing."""
+    """What the annotations say; one that cannot be read says nothing."""
     found = {}
     for name, text in (obj["metadata"].get("annotations") or {}).items():
         if name in _ANNOTATIONS:
             try:
-                found[name] = orjson.loads(text)
-            except (orjson.JSONDecodeError, TypeError):
+                value = orjson.loads(text)
+                _SHAPES[name](value)
+                found[name] = value
+            except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
                 continue
     return found

@@ -153,7 +153,7 @@ def test_an_autoscaler_is_one_object_in_two_versions(lab: Any, run: Any) -> None
     old["spec"]["targetCPUUtilizationPercentage"] = 50
     assert run(lab.call("PUT", f"{path.format('v1')}/h", old)).status == 200
     new = run(lab.get(f"{path.format('v2')}/h")).json
-    assert [m["resource"]["name"] for m in new["spec"]["metrics"]] == ["cpu", "memory"]
+    assert [m["resource"]["name"] for m in new["spec"]["metrics"]] == ["memory", "cpu"]
     assert not [a for a in new["metadata"]["annotations"] if a.startswith("autoscaling.alpha")]
 
 
