@@ -7,7 +7,11 @@ declares a ClusterRole of the same name adds its rules to these.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+import orjson
 
 from apiserver.auth.bootstrap_rules import roles
 from apiserver.auth.user import AUTHENTICATED, MASTERS, SERVICE_ACCOUNTS, SYNCERS, UNAUTHENTICATED
@@ -88,6 +92,25 @@ def _binding(name: str, role: str, *subjects: str, kind: str = "Group") -> Manif
 
 def _user_binding(role: str, user: str) -> Manifest:
     return _binding(role, role, user, kind="User")
+
+
+def cluster_manifests() -> list[Manifest]:
+    """What a cluster has besides, as objects: the roles of Kubernetes' controllers, and who has them. In workspaces
+    that are no clusters nobody is such a controller."""
+    return [_cluster_manifest(fact) for fact in _controller_roles()]
+
+
+@cache
+def _controller_roles() -> list[Manifest]:
+    found: list[Manifest] = orjson.loads(Path(__file__).with_name("controller_roles.json").read_bytes())
+    return found
+
+
+def _cluster_manifest(fact: Manifest) -> Manifest:
+    content = {k: v for k, v in fact.items() if k not in ("kind", "name", "namespace")}
+    place = {"namespace": fact["namespace"]} if "namespace" in fact else {}
+    metadata = {"name": fact["name"], **place, "labels": dict(_LABELS)}
+    return {"kind": fact["kind"], "apiVersion": API_VERSION, "metadata": metadata, **content}
 
 
 CLUSTER_ROLE_BINDINGS: tuple[Manifest, ...] = (

@@ -2,7 +2,7 @@
 
 One rule a line below the role's name: verbs, API groups (`core` for the group without a name), resources and, if the
 rule has them, resource names; or verbs and URLs. Roles of controllers and nodes that do not run here are there too
-where programs bind or check them; the `system:controller:` roles are not.
+where programs bind or check them; those of the controllers are in controller_roles.json.
 """
 
 from __future__ import annotations
@@ -87,24 +87,31 @@ system:kube-dns
 system:kube-scheduler
   create,patch,update core,events.k8s.io events
   create coordination.k8s.io leases
-  get,update coordination.k8s.io leases kube-scheduler
+  {_READ},update coordination.k8s.io leases kube-scheduler
+  {_READ},{_WRITE} coordination.k8s.io leasecandidates
   {_READ} core nodes
   delete,{_READ} core pods
   create core bindings,pods/binding
   patch,update core pods/status
+  update core pods/finalizers
   {_READ} core replicationcontrollers,services
   {_READ} apps replicasets,statefulsets
   {_READ} policy poddisruptionbudgets
   {_READ} core persistentvolumeclaims,persistentvolumes
   create authentication.k8s.io tokenreviews
   create authorization.k8s.io subjectaccessreviews
-  {_READ} storage.k8s.io csidrivers,csinodes,csistoragecapacities
+  {_READ} storage.k8s.io csidrivers,csinodes,csistoragecapacities,volumeattachments
   {_READ} core namespaces
+  {_READ} resource.k8s.io deviceclasses,resourceslices
+  create,delete,{_READ},patch,update resource.k8s.io resourceclaims
+  {_READ},patch,update resource.k8s.io resourceclaims/status
+  patch,update resource.k8s.io resourceclaims/binding
 system:kubelet-api-admin
   {_READ},proxy core nodes
-  * core nodes/log,nodes/metrics,nodes/proxy,nodes/stats
+  * core nodes/configz,nodes/healthz,nodes/log,nodes/metrics,nodes/pods,nodes/proxy,nodes/stats
 system:monitoring
-  get /healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*
+  get /flagz,/healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*,/statusz
+  get core nodes/metrics
 system:node
   create authentication.k8s.io tokenreviews
   create authorization.k8s.io localsubjectaccessreviews,subjectaccessreviews
@@ -125,6 +132,9 @@ system:node
   {_READ} storage.k8s.io csidrivers
   create,delete,get,patch,update storage.k8s.io csinodes
   {_READ} node.k8s.io runtimeclasses
+  get resource.k8s.io resourceclaims
+  deletecollection resource.k8s.io resourceslices
+  get core serviceaccounts
 system:node-bootstrapper
   create,{_READ} certificates.k8s.io certificatesigningrequests
 system:node-problem-detector
@@ -136,7 +146,7 @@ system:node-proxier
   {_READ} core nodes
   create,patch,update core,events.k8s.io events
   list,watch discovery.k8s.io endpointslices
-  {_READ} networking.k8s.io servicecidrs
+  list,watch networking.k8s.io servicecidrs
 system:persistent-volume-provisioner
   create,delete,{_READ} core persistentvolumes
   {_READ},update core persistentvolumeclaims
@@ -146,7 +156,7 @@ system:persistent-volume-provisioner
 system:public-info-viewer
   get /healthz,/livez,/readyz,/version,/version/
 system:service-account-issuer-discovery
-  get /.well-known/openid-configuration,/openid/v1/jwks
+  get /.well-known/openid-configuration,/.well-known/openid-configuration/,/openid/v1/jwks,/openid/v1/jwks/
 system:volume-scheduler
   {_READ},patch,update core persistentvolumes
   {_READ} storage.k8s.io storageclasses

@@ -15,6 +15,7 @@ from apiserver.model.conditions import condition
 from apiserver.model.marks import ORIGIN, RUNTIME
 from apiserver.registry import apiservices, priorities
 from apiserver.registry import servicenetwork as net
+from reconciler.plan import flowcontrol
 
 Object = dict[str, Any]
 
@@ -54,7 +55,8 @@ _VERSION_PRIORITIES = {
 def objects(groups: dict[str, list[str]], at: str) -> list[Object]:
     """`groups`: the API groups of the workspace's built-in kinds, each with its versions. `at`: the time for
     conditions (RFC 3339). Objects may carry a status."""
-    return [*_namespaces(), *_network(at), *_priorities(), *_components(), *_services(groups, at), *_rbac()]
+    return [*_namespaces(), *_network(at), *_priorities(), *_components(), *_services(groups, at), *_flows(at),
+            *_rbac()]  # fmt: skip
 
 
 def _object(api_version: str, kind: str, name: str, namespace: str = "", **content: Any) -> Object:
@@ -152,9 +154,17 @@ def _services(groups: dict[str, list[str]], at: str) -> Iterator[Object]:
             )
 
 
+def _flows(at: str) -> Iterator[Object]:
+    for kind, name, content in flowcontrol.objects(at):
+        made = _object(flowcontrol.API_VERSION, kind, name, **content)
+        made["metadata"]["annotations"].update(flowcontrol.AUTOUPDATE)
+        yield made
+
+
 def _rbac() -> Iterator[Object]:
-    """The roles that are in force everywhere, as objects; rules of aggregated ones come from their parts."""
-    for manifest in (*rbac.CLUSTER_ROLES.values(), *rbac.CLUSTER_ROLE_BINDINGS):
+    """The roles that are in force everywhere, as objects, and those of a cluster's controllers; rules of aggregated
+    ones come from their parts."""
+    for manifest in (*rbac.CLUSTER_ROLES.values(), *rbac.CLUSTER_ROLE_BINDINGS, *rbac.cluster_manifests()):
         made = {**manifest, "metadata": {**manifest["metadata"], "annotations": {**_AUTOUPDATE, ORIGIN: RUNTIME}}}
         if "aggregationRule" in made:
             made.pop("rules", None)

@@ -47,6 +47,12 @@ def test_the_type_gives_kinds_and_writes(compat: LoadedFleet) -> None:
         ("componentstatuses", "etcd-0", ""),
         ("clusterroles.rbac.authorization.k8s.io", "cluster-admin", ""),
         ("clusterrolebindings.rbac.authorization.k8s.io", "system:discovery", ""),
+        ("clusterroles.rbac.authorization.k8s.io", "system:controller:job-controller", ""),
+        ("clusterrolebindings.rbac.authorization.k8s.io", "system:controller:job-controller", ""),
+        ("roles.rbac.authorization.k8s.io", "extension-apiserver-authentication-reader", "kube-system"),
+        ("rolebindings.rbac.authorization.k8s.io", "system:controller:bootstrap-signer", "kube-public"),
+        ("flowschemas.flowcontrol.apiserver.k8s.io", "service-accounts", ""),
+        ("prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "workload-low", ""),
     ],
 )
 def test_it_starts_with_what_a_cluster_starts_with(
