@@ -147,11 +147,18 @@ def _create(
             raise bad_request("resourceVersion should not be set on objects to be created")
         try:
             value = _stored(at, made)
-            written = at.begin(Write(key, None, value, also, sent))()
+            written = at.begin(Write(key, None, value, also, _for_git(kind, sent, value)))()
         except Conflict:
             continue
         return Outcome(_as_written(kind, made, written, value), created=True, warnings=warnings)
     raise already_exists(kind.resource, kind.group, name)
+
+
+def _for_git(kind: ServedKind, sent: Object, value: bytes) -> Object:
+    """A new object as git is to have it: as it was sent, but where reading that again would take a webhook."""
+    if kind.conversion is None or kind.storage_version:
+        return sent
+    return codec.decode(value, 0)
 
 
 def _own(kind: ServedKind, obj: Object, meant: Object, manager: str) -> None:

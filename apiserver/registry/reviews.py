@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -20,7 +20,7 @@ Object = dict[str, Any]
 _GROUP = "apiextensions.k8s.io"
 _KNOWN = ("v1", "v1beta1")
 _OURS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN)
-_SAME = (("kind", "kind"), ("name", "name"), ("namespace", "namespace"), ("UID", "uid"))
+_SAME = (("name", "name"), ("namespace", "namespace"), ("UID", "uid"))
 
 
 class Wrong(Exception):
@@ -77,24 +77,41 @@ class Review:
         return response
 
     def _checked(self, index: int, original: Object, made: Any) -> Object:
-        place = "invalid converted object" + (f" at index {index}" if len(self._objects) > 1 else "")
+        place = _Place(index, len(self._objects) > 1)
         if not isinstance(made, dict):
-            raise Wrong(f"returned {place}: it is not an object")
-        if made.get("apiVersion") != self._api_version:
-            why = f"invalid groupVersion (expected {self._api_version}, received {made.get('apiVersion', '')})"
-            raise Wrong(f"returned {place}: {why}")
+            raise place.object("it is not an object")
+        version, kind = made.get("apiVersion", ""), made.get("kind", "")
+        if version != self._api_version:
+            why = f"invalid groupVersion (expected {self._api_version}, received {version})"
+            raise place.object(why, numbered=True)
+        if kind != original["kind"]:
+            raise place.object(f"invalid kind (expected {original['kind']}, received {kind})", numbered=True)
         brought = made.get("metadata")
-        if not isinstance(brought, dict):
-            raise Wrong(f"returned {place}: missing metadata in converted object")
+        brought = brought if isinstance(brought, dict) else {}
         for what, field in _SAME:
-            before, after = (original, made) if field == "kind" else (original["metadata"], brought)
-            if (before.get(field) or "") != (after.get(field) or ""):
-                why = f"must have the same {what}: {before.get(field, '')} != {after.get(field, '')}"
-                raise Wrong(f"returned {place}: {why}")
+            before, after = original["metadata"].get(field) or "", brought.get(field) or ""
+            if before != after:
+                raise place.object(f"must have the same {what}: {before} != {after}")
         return {**made, "metadata": _restored(original["metadata"], brought, place)}
 
 
-def _restored(original: Object, made: Object, place: str) -> Object:
+class _Place(NamedTuple):
+    """Of an object among those that came back; how it is called depends on whether there are `several`."""
+
+    number: int
+    several: bool
+
+    def object(self, why: str, *, numbered: bool = False) -> Wrong:
+        if self.several:
+            return Wrong(f"returned invalid converted object at index {self.number}: {why}")
+        return Wrong(f"returned invalid object{' at index 0' if numbered else ''}: {why}")
+
+    def metadata(self, why: str) -> Wrong:
+        where = f" in object at index {self.number}" if self.several else ""
+        return Wrong(f"returned invalid metadata{where}: {why}")
+
+
+def _restored(original: Object, made: Object, place: _Place) -> Object:
     """The metadata that there were, with the labels and annotations that came."""
     found = dict(original)
     for field in ("labels", "annotations"):
@@ -102,11 +119,13 @@ def _restored(original: Object, made: Object, place: str) -> Object:
         if brought is None:
             brought = {}
         if not isinstance(brought, dict):
-            raise Wrong(f"returned {place}: invalid metadata.{field} in converted object")
+            raise place.metadata(f"invalid metadata.{field} of type {_go_type(brought)} in converted object")
         for key, value in brought.items():
             if not isinstance(value, str):
-                raise Wrong(f"returned {place}: metadata.{field}[{key}] must be a string")
-        _check(field, brought, original.get(field) or {}, place)
+                what = f"metadata.{field}[{key}] must be a string, but is {_go_type(value)} in converted object"
+                raise place.metadata(what)
+        if brought != (original.get(field) or {}):
+            _check(field, brought, place)
         kept = {k: v for k, v in (original.get(field) or {}).items() if k in _OURS}
         brought = {**{k: v for k, v in brought.items() if k not in _OURS}, **kept}
         found.pop(field, None)
@@ -115,10 +134,27 @@ def _restored(original: Object, made: Object, place: str) -> Object:
     return found
 
 
-def _check(field: str, brought: dict[str, str], original: dict[str, str], place: str) -> None:
-    if brought == original:
-        return
+def _check(field: str, brought: dict[str, str], place: _Place) -> None:
     check = metadata.check_labels if field == "labels" else metadata.check_annotations
-    causes = check(brought)
-    if causes:
-        raise Wrong(f"returned {place}: {'; '.join(f'{c.field}: {c.message}' for c in causes)}")
+    texts = [f"metadata.{field.removesuffix('s')}: {c.message}" if field == "annotations" else f"{c.field}: {c.message}"
+             for c in check(brought)]  # fmt: skip
+    if texts:
+        raise place.metadata(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+
+
+def _go_type(value: Any) -> str:
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case list():
+            return "[]interface {}"
+        case str():
+            return "string"
+        case _:
+            return "map[string]interface {}"

@@ -191,4 +191,4 @@ def _with_revision(made: Object, original: Object) -> Object:
 
 
 def _error(message: str) -> StatusError:
-    return StatusError(500, "InternalError", message)
+    return StatusError(500, "", message)  # without a reason, as in Kubernetes

@@ -15,9 +15,12 @@ import orjson
 import pytest
 
 from apiserver.auth.pki import ensure_keys
+from apiserver.registry import rest
 from apiserver.registry.builtin import target_builtins
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.outbound import Outbound
+from apiserver.registry.rest_options import Collection, WriteOptions
+from apiserver.registry.sinks import StoreSink, Write, Written
 from apiserver.registry.webhookconversion import Webhooks
 
 Object = dict[str, Any]
@@ -300,6 +303,24 @@ def test_a_service_is_found_by_its_endpoints(served: Any, run: Any, hook: Hook) 
     endpoints = served.manifest("v1 Endpoint", "hook", "default", "target", subsets=[addresses])
     served.put(endpoints, store=served.target)
     assert run(served.get(f"{V2}/a")).json["spec"] == {"length": 1}, where
+
+
+def test_git_gets_what_it_can_read_without_the_webhook(served: Any, run: Any) -> None:
+    put: list[Write] = []
+
+    class Noted(StoreSink):
+        def begin(self, write: Write) -> Callable[[], Written]:
+            put.append(write)
+            return super().begin(write)
+
+    kinds = served.app._realms._targets.realm("root", "edge").catalog.kinds("target")
+    for version, spec in (("v1", {"size": 1}), ("v2", {"length": 1})):
+        kind = kinds.by_resource("z.io", version, "ws")
+        at = Collection(served.target, kind, kinds, "target", sink=Noted(served.target))
+        rest.create(at, "default", w(version, version, **spec), WriteOptions("m"))
+    assert [(write.sent["apiVersion"], write.sent["spec"]) for write in put if write.sent] == [
+        ("z.io/v1", {"size": 1}), ("z.io/v1", {"size": 1}),
+    ]  # fmt: skip
 
 
 def test_definitions_of_webhooks_are_checked(api: Any, run: Any, hook: Hook) -> None:

@@ -78,12 +78,15 @@ def spoil(index: int = 0, **fields: Any) -> Callable[[Object], None]:
         (lambda f: f["response"]["convertedObjects"].pop(), "returned 1 objects, expected 2"),
         (lambda f: f["response"].update(convertedObjects=None), "returned 0 objects, expected 2"),
         (spoil(1, apiVersion="z.io/v3"), "returned invalid converted object at index 1: invalid groupVersion"),
-        (spoil(1, kind="V"), "index 1: must have the same kind: W != V"),
+        (spoil(1, kind="V"), "returned invalid converted object at index 1: invalid kind (expected W, received V)"),
         (spoil(0, name="z"), "must have the same name: a != z"),
         (spoil(0, uid="z"), "must have the same UID: u-a != z"),
         (spoil(0, namespace="z"), "must have the same namespace:  != z"),
-        (spoil(0, labels={"a": "not a value!"}), 'metadata.labels: Invalid value: "not a value!"'),
-        (spoil(0, annotations={"a": 1}), r"metadata.annotations[a] must be a string"),
+        (spoil(0, labels={"a": "b c"}), 'invalid metadata in object at index 0: metadata.labels: Invalid value: "b c"'),
+        (spoil(0, annotations={"a b": ""}), 'index 0: metadata.annotation: Invalid value: "a b"'),
+        (spoil(0, annotations={"a": 1}), "metadata.annotations[a] must be a string, but is int64 in converted object"),
+        (spoil(0, labels=[]), "invalid metadata.labels of type []interface {} in converted object"),
+        (lambda f: f["response"]["convertedObjects"][0].pop("metadata"), "must have the same name: a != "),
         (lambda f: f["response"]["convertedObjects"].__setitem__(0, 7), "it is not an object"),
     ],
 )
@@ -91,6 +94,23 @@ def test_answers_that_are_none(change: Callable[[Object], Any], text: str) -> No
     with pytest.raises(Wrong) as raised:
         answered(Review([obj("a"), obj("b")], "z.io/v2", ["v1"]), change)
     assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (spoil(apiVersion="z.io/v3"),
+         "returned invalid object at index 0: invalid groupVersion (expected z.io/v2, received z.io/v3)"),
+        (spoil(kind="V"), "returned invalid object at index 0: invalid kind (expected W, received V)"),
+        (spoil(name="z"), "returned invalid object: must have the same name: a != z"),
+        (spoil(labels={"a": 1}),
+         "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object"),
+    ],
+)  # fmt: skip
+def test_of_one_object_they_are_said_otherwise(change: Callable[[Object], Any], text: str) -> None:
+    with pytest.raises(Wrong) as raised:
+        answered(Review([obj("a")], "z.io/v2", ["v1"]), change)
+    assert str(raised.value) == text
 
 
 def test_the_older_form_need_not_repeat_the_uid() -> None:
