@@ -86,6 +86,12 @@ def _plugins(text: str) -> tuple[str, ...]:
     show_default=True,
     help="How long a sync target may be not Ready before its placements move.",
 )
+@click.option(
+    "--history-seconds",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    help="Forget past states after this time, up to twice as long; otherwise they stay while there is room.",
+)
 @click.option("--no-sync", is_flag=True, hidden=True)
 def up(
     repository: str,
@@ -101,6 +107,7 @@ def up(
     heartbeat_seconds: float,
     threshold_seconds: float,
     tolerance_seconds: float,
+    history_seconds: float,
     no_sync: bool,
 ) -> None:
     """Serve and reconcile REPOSITORY: a git repository, a URL, or a directory of manifests."""
@@ -123,6 +130,7 @@ def up(
             heartbeat=heartbeat_seconds,
             threshold=threshold_seconds,
             tolerance=tolerance_seconds,
+            history=history_seconds,
         )
     )  # fmt: skip
 

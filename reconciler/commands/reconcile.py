@@ -31,7 +31,7 @@ from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.follower import Follower
 from reconciler.controllers.housekeeping import housekeeping
 from reconciler.controllers.served import started_with
-from reconciler.controllers.settings import TargetSettings
+from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
 from reconciler.controllers.tokensecrets import token_secrets
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import STATUS_BRANCH, read_fleet
@@ -114,7 +114,7 @@ class Reconciler:
         standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
         loops = self._cluster_loops(store)
         tokens = token_secrets(store, Signer(keys), keys.ca.read_text(), lambda cluster: cluster)
-        keeping = housekeeping(store, Catalog(store).kinds)
+        keeping = housekeeping(store, Catalog(store).kinds, HousekeepingSettings(history=settings.history))
         for follower in (keeping, loops, tokens):
             follower.busy = writer.loading.is_set
         keeping.start()

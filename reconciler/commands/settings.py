@@ -38,6 +38,9 @@ class ReconcileSettings:
     tolerance: float = 300.0
     """Seconds of not being Ready after which a sync target loses its placements to another."""
 
+    history: float = 0.0
+    """Seconds that past states are kept at least; 0: as long as there is room."""
+
     def to_json(self) -> str:
         return json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in asdict(self).items()})
 

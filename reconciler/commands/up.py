@@ -56,6 +56,7 @@ class UpSettings:
     heartbeat: float = 20.0
     threshold: float = 60.0
     tolerance: float = 300.0
+    history: float = 0.0
 
 
 def up(settings: UpSettings) -> None:
@@ -132,6 +133,7 @@ class _Run:
             heartbeat=self._settings.heartbeat,
             threshold=self._settings.threshold,
             tolerance=self._settings.tolerance,
+            history=self._settings.history,
         ).to_json()
         for number in range(self._settings.workers):
             self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))

@@ -14,6 +14,7 @@ from reconciler.controllers.definitionlife import DefinitionLife
 from reconciler.controllers.expiry import EventExpiry
 from reconciler.controllers.follower import Follower, Part
 from reconciler.controllers.garbage import Garbage
+from reconciler.controllers.history import History
 from reconciler.controllers.namespacelife import NamespaceLife
 from reconciler.controllers.settings import HousekeepingSettings
 
@@ -31,6 +32,7 @@ def parts(
         NamespaceLife(store, kinds, leftover),
         DefinitionLife(store, kinds, leftover),
         EventExpiry(store, settings.events),
+        *([History(store, settings.history)] if settings.history else []),
     ]
     return Garbage(store, kinds), rest
 

@@ -25,6 +25,8 @@ class TargetSettings:
 
 @dataclass(frozen=True, slots=True)
 class HousekeepingSettings:
-    """`events`: seconds that an Event stays after it was last written."""
+    """`events`: seconds that an Event stays after it was last written. `history`: seconds that past states are kept at
+    least (history.py); 0: as long as the store has room for them."""
 
     events: float = 3600.0
+    history: float = 0.0
