@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from apiserver.endpoints.asking import Asking
-from apiserver.endpoints.reads import matches
+from apiserver.endpoints.listing import matches
 from apiserver.endpoints.selection import Selection
 from apiserver.model.keys import Key
 from apiserver.registry.served import ServedKind

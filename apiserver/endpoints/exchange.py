@@ -5,9 +5,7 @@ Used by every endpoint. Headers and query are read on demand, since most request
 
 from __future__ import annotations
 
-import asyncio
 import re
-import zlib
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
 from typing import Any, Protocol
@@ -15,6 +13,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from apiserver.endpoints.compression import Compressor, compress, compressor
 from apiserver.model.errors import StatusError, bad_request
 
 ASGIScope = MutableMapping[str, Any]
@@ -133,14 +132,11 @@ class Exchange:
             body = _indented(body)
         elif kind == JSON and body[-1:] == b"}" and len(body) < GZIP_FROM:
             body += b"\n"  # as Go's encoder ends a document; clients show errors as they come
-        headers: Headers = [(b"content-type", kind)]
-        if extra:
-            headers += extra
-        headers += [(b"warning", f'299 - "{_quoted(text)}"'.encode()) for text in self.warnings]
-        if len(body) >= GZIP_FROM and "gzip" in self.header(b"accept-encoding"):
-            # In a thread: zlib lets go of the interpreter, so that other requests are answered meanwhile.
-            body = await asyncio.get_running_loop().run_in_executor(None, compress, body)
-            headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+        packed = len(body) >= GZIP_FROM and self._takes_gzip()
+        headers = self._head(kind, packed, extra)
+        if packed:
+            # A megabyte takes a millisecond.
+            body = compress(body)
         if status != 304:  # a client's cache takes over the headers of a 304
             headers.append((b"content-length", b"%d" % len(body)))
         self.answered = True
@@ -150,15 +146,63 @@ class Exchange:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         await self._send({"type": "http.response.body", "body": b"" if self.method == "HEAD" else body})
 
+    def stream(self, kind: bytes = JSON) -> Stream:
+        """A 200 of unknown length, compressed if the client accepts that. Its head goes out with the first piece."""
+        packed = self._takes_gzip()
+        return Stream(self, self._head(kind, packed), compressor() if packed else None)
+
+    def _takes_gzip(self) -> bool:
+        return "gzip" in self.header(b"accept-encoding")
+
+    def _head(self, kind: bytes, packed: bool, extra: Headers | None = None) -> Headers:
+        headers: Headers = [(b"content-type", kind), *(extra or ())]
+        headers += [(b"warning", f'299 - "{_quoted(text)}"'.encode()) for text in self.warnings]
+        if packed:
+            headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+        return headers
+
     def writer(self) -> Callable[[bytes], bool] | None:
         """Of a stream that `start` has begun: sends a piece at once, or nothing and says False (`chunk` has to wait for
         the connection). None where the server offers no such way."""
         direct = self._direct()
         return partial(direct.stream, self.scope) if direct is not None else None
 
+    def linked(self) -> bool:
+        """Whether the server offers its connection; it takes it back when that is lost."""
+        return self._direct() is not None
+
     def _direct(self) -> Direct | None:
         found: Direct | None = (self.scope.get("extensions") or {}).get("treeplane.direct")
         return found
+
+
+class Stream:
+    """A long answer under way. Sending waits while the connection takes no more, and raises ConnectionResetError when
+    the client is gone."""
+
+    __slots__ = ("_exchange", "_headers", "_linked", "_packer")
+
+    def __init__(self, exchange: Exchange, headers: Headers, packer: Compressor | None) -> None:
+        self._exchange = exchange
+        self._headers = headers
+        self._packer = packer
+        self._linked = exchange.linked()
+
+    async def send(self, data: bytes) -> None:
+        exchange = self._exchange
+        if self._linked and not exchange.linked():
+            raise ConnectionResetError("the client went away")
+        if not exchange.answered:
+            await exchange.start(200, self._headers)
+        if self._packer is not None:
+            data = self._packer.compress(data)
+        if data and exchange.method != "HEAD":
+            await exchange.chunk(data)
+
+    async def end(self, data: bytes) -> None:
+        if self._packer is not None:
+            data = self._packer.compress(data) + self._packer.flush()
+        await self._exchange.chunk(b"" if self._exchange.method == "HEAD" else data, more=False)
 
 
 def _indented(body: bytes) -> bytes:
@@ -166,12 +210,6 @@ def _indented(body: bytes) -> bytes:
         return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2)
     except (orjson.JSONDecodeError, TypeError):
         return body  # a number that orjson cannot hold
-
-
-def compress(body: bytes) -> bytes:
-    """As gzip, at the fastest level."""
-    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-    return packer.compress(body) + packer.flush()
 
 
 def _quoted(text: str) -> str:

@@ -15,8 +15,8 @@ import orjson
 
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.hub import BOOKMARK_SECONDS, CHUNK
+from apiserver.endpoints.listing import matches
 from apiserver.endpoints.options import WatchOptions
-from apiserver.endpoints.reads import matches
 from apiserver.endpoints.watcher import ADDED, Event, Watcher
 from apiserver.model.errors import StatusError, expired
 from apiserver.model.keys import Key
@@ -93,6 +93,8 @@ class Following:
             await self._send()
         if changes:
             self._watcher.seen = changes[-1].revision
+            if not self._watcher.stands():
+                self._watcher.close()
             return self._watcher.seen
         if self._watcher.bookmarks and time.monotonic() > self._bookmarked + BOOKMARK_SECONDS:
             self._bookmarked = time.monotonic()

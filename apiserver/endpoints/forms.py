@@ -24,17 +24,23 @@ INITIAL_END = "k8s.io/initial-events-end"
 
 
 class Form(Protocol):
-    """`has_head`: the first event of a watch differs from the others."""
+    """`has_head`: the first event of a watch differs from the others. `field`: where a list has its entries. `page`:
+    how many of them are made in one go, which should take about a millisecond."""
 
     view: View
     key: tuple[Any, ...]
     has_head: bool
+    field: str
+    page: int
 
     def one(self, key: Key, value: bytes, revision: int) -> bytes:
         """A single object as JSON."""
 
-    def many(self, records: Sequence[Record], revision: int, token: str, remaining: int | None) -> bytes:
-        """A list as JSON."""
+    def envelope(self) -> dict[str, Any]:
+        """A list without its entries, in order; its `metadata` is filled in by whoever writes it."""
+
+    def some(self, records: Sequence[Record]) -> bytes:
+        """Entries of a list as JSON, with commas between them."""
 
     def event(self, kind: str, key: Key, value: bytes, revision: int, first: bool) -> bytes:
         """One line of a watch."""
@@ -53,7 +59,11 @@ def form_of(view: View, media: Media, exchange: Exchange) -> Form:
 
 def as_yaml(body: bytes) -> bytes:
     """A JSON answer as YAML."""
-    text: str = yaml.dump(orjson.loads(body), Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+    return to_yaml(orjson.loads(body))
+
+
+def to_yaml(value: Any) -> bytes:
+    text: str = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
     return text.encode()
 
 
@@ -62,15 +72,6 @@ async def answer_unstored(exchange: Exchange, status: int, obj: dict[str, Any]) 
     media = negotiate(exchange.header(b"accept"), many=False, tables=False)
     body = orjson.dumps(obj)
     await exchange.answer(status, as_yaml(body) if media.yaml else body, YAML if media.yaml else JSON)
-
-
-def list_meta(revision: int, token: str, remaining: int | None) -> dict[str, Any]:
-    meta: dict[str, Any] = {"resourceVersion": str(revision)}
-    if token:
-        meta["continue"] = token
-        if remaining:
-            meta["remainingItemCount"] = remaining
-    return meta
 
 
 def _bookmark_metadata(revision: int, initial_end: bool) -> dict[str, Any]:
@@ -84,6 +85,8 @@ class ObjectForm:
     """Objects as they are stored: bytes are copied."""
 
     has_head = False
+    field = "items"
+    page = 500
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -92,17 +95,11 @@ class ObjectForm:
     def one(self, key: Key, value: bytes, revision: int) -> bytes:
         return self.view.whole(key, value, revision)
 
-    def many(self, records: Sequence[Record], revision: int, token: str, remaining: int | None) -> bytes:
-        kind = self.view.kind
-        head = b'{"kind":"%b","apiVersion":"%b","metadata":%b,"items":[' % (
-            kind.list_kind.encode(),
-            kind.api_version.encode(),
-            orjson.dumps(list_meta(revision, token, remaining)),
-        )
-        items = self.view.items(records) or [b""]
-        items[0] = head + items[0]
-        items[-1] += b"]}\n"
-        return b",".join(items)  # the only copy of a long list
+    def envelope(self) -> dict[str, Any]:
+        return {"kind": self.view.kind.list_kind, "apiVersion": self.view.kind.api_version, "metadata": None}
+
+    def some(self, records: Sequence[Record]) -> bytes:
+        return b",".join(self.view.items(records))
 
     def event(self, kind: str, key: Key, value: bytes, revision: int, first: bool) -> bytes:  # noqa: ARG002
         return b'{"type":"%b","object":%b}\n' % (kind.encode(), self.view.whole(key, value, revision))
@@ -118,6 +115,8 @@ class PartialForm:
     """Metadata only."""
 
     has_head = False
+    field = "items"
+    page = 200
 
     def __init__(self, view: View, media: Media) -> None:
         self.view = view
@@ -132,15 +131,12 @@ class PartialForm:
     def one(self, key: Key, value: bytes, revision: int) -> bytes:
         return orjson.dumps({**self._head, "metadata": self._metadata(key, value, revision)})
 
-    def many(self, records: Sequence[Record], revision: int, token: str, remaining: int | None) -> bytes:
-        return orjson.dumps(
-            {
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": self._head["apiVersion"],
-                "metadata": list_meta(revision, token, remaining),
-                "items": [{**self._item_head, "metadata": self._metadata(r.key, r.value, r.revision)} for r in records],
-            }
-        )
+    def envelope(self) -> dict[str, Any]:
+        return {"kind": "PartialObjectMetadataList", "apiVersion": self._head["apiVersion"], "metadata": None}
+
+    def some(self, records: Sequence[Record]) -> bytes:
+        head = self._item_head
+        return orjson.dumps([{**head, "metadata": obj["metadata"]} for obj in self.view.objects(records)])[1:-1]
 
     def event(self, kind: str, key: Key, value: bytes, revision: int, first: bool) -> bytes:  # noqa: ARG002
         obj = {**self._head, "metadata": self._metadata(key, value, revision)}

@@ -55,7 +55,7 @@ class Judge(Protocol):
 class Realm:
     """One store and what belongs to it."""
 
-    __slots__ = ("authorizer", "catalog", "everywhere", "hub", "sizes", "store")
+    __slots__ = ("authorizer", "catalog", "everywhere", "hub", "store")
 
     def __init__(self, store: Store, catalog: Kinds, authorizer: Judge) -> None:
         self.store = store
@@ -63,8 +63,6 @@ class Realm:
         self.authorizer = authorizer
         self.everywhere = Everywhere(store)
         self.hub = Hub(store)
-        self.sizes: dict[tuple[str, str | None, str | None], int] = {}
-        """How many objects a resource had in a cluster and namespace when they were last listed (reads.py)."""
 
 
 class Targets(Protocol):

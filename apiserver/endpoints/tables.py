@@ -17,8 +17,6 @@ from apiserver.registry import tables
 from apiserver.storage.protocol import Record
 
 _INCLUDE = ("", "Metadata", "Object", "None")
-_ROWS = 200
-_NO_ROWS = b'"rows":[]'
 _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
@@ -26,6 +24,8 @@ class TableForm:
     """`include`: what each row's object is: partial metadata (Metadata, the default), Object or None."""
 
     has_head = True
+    field = "rows"
+    page = 200
 
     def __init__(self, view: View, version: str, include: str) -> None:
         if include not in _INCLUDE:
@@ -39,20 +39,13 @@ class TableForm:
     def _columns(self) -> list[dict[str, Any]]:
         return [column.as_json() for column in self._printer.columns]
 
-    def _row(self, key: Key, value: bytes, revision: int) -> dict[str, Any]:
-        obj = self.view.decoded(key, value, revision)
-        row: dict[str, Any] = {"cells": self._printer.cells(obj)}
-        if self._include == "Object":
-            row["object"] = obj
-        elif self._include == "Metadata":
-            row["object"] = {
-                "kind": "PartialObjectMetadata",
-                "apiVersion": self._api_version,
-                "metadata": obj["metadata"],
-            }
-        else:
-            row["object"] = None
-        return row
+    def _row(self, obj: dict[str, Any]) -> dict[str, Any]:
+        shown: dict[str, Any] | None = None
+        if self._include == "Metadata":
+            shown = {"kind": "PartialObjectMetadata", "apiVersion": self._api_version, "metadata": obj["metadata"]}
+        elif self._include == "Object":
+            shown = obj
+        return {"cells": self._printer.cells(obj), "object": shown}
 
     def _table(self, metadata: dict[str, Any], rows: list[dict[str, Any]], head: bool = True) -> dict[str, Any]:
         return {
@@ -63,27 +56,24 @@ class TableForm:
             "rows": rows,
         }
 
-    def one(self, key: Key, value: bytes, revision: int) -> bytes:
-        return orjson.dumps(self._table({"resourceVersion": str(revision)}, [self._row(key, value, revision)]))
+    def _of_one(self, key: Key, value: bytes, revision: int, head: bool = True) -> dict[str, Any]:
+        row = self._row(self.view.decoded(key, value, revision))
+        return self._table({"resourceVersion": str(revision)}, [row], head)
 
-    def many(self, records: Sequence[Record], revision: int, token: str, remaining: int | None) -> bytes:
-        """Encoded in parts: ten thousand rows as objects would cost more in garbage collection than in work."""
-        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-        if token:
-            metadata["continue"] = token
-            if remaining:
-                metadata["remainingItemCount"] = remaining
+    def one(self, key: Key, value: bytes, revision: int) -> bytes:
+        return orjson.dumps(self._of_one(key, value, revision))
+
+    def envelope(self) -> dict[str, Any]:
+        found = self._table({}, [])
+        del found["rows"]
+        return found
+
+    def some(self, records: Sequence[Record]) -> bytes:
         row = self._row
-        parts = [
-            orjson.dumps([row(r.key, r.value, r.revision) for r in records[at : at + _ROWS]])[1:-1]
-            for at in range(0, len(records), _ROWS)
-        ]
-        head, tail = orjson.dumps(self._table(metadata, [])).split(_NO_ROWS)
-        return b'%b"rows":[%b]%b' % (head, b",".join(parts), tail)
+        return orjson.dumps([row(obj) for obj in self.view.objects(records)])[1:-1]
 
     def event(self, kind: str, key: Key, value: bytes, revision: int, first: bool) -> bytes:
-        table = self._table({"resourceVersion": str(revision)}, [self._row(key, value, revision)], first)
-        return orjson.dumps({"type": kind, "object": table}) + b"\n"
+        return orjson.dumps({"type": kind, "object": self._of_one(key, value, revision, first)}) + b"\n"
 
     def bookmark(self, revision: int, initial_end: bool) -> bytes:
         metadata = {"resourceVersion": str(revision), "creationTimestamp": None}

@@ -22,9 +22,9 @@ from apiserver.endpoints.exchange import Exchange, Headers
 from apiserver.endpoints.following import Following
 from apiserver.endpoints.forms import form_of
 from apiserver.endpoints.hub import CHUNK, Hub
+from apiserver.endpoints.listing import matches
 from apiserver.endpoints.negotiation import negotiate
 from apiserver.endpoints.options import WatchOptions, too_new, watch_options
-from apiserver.endpoints.reads import matches
 from apiserver.endpoints.selection import Selection
 from apiserver.endpoints.watcher import ADDED, Event, Interest, Watcher
 from apiserver.model.errors import expired
@@ -137,7 +137,7 @@ async def _catch_up(exchange: Exchange, watcher: Watcher, options: WatchOptions,
 async def _initial(exchange: Exchange, watcher: Watcher, store: Store) -> int:
     """Sends a snapshot as ADDED events; returns its revision."""
     interest, selection, form = watcher.interest, watcher.selection, watcher.form
-    page = store.scan(*interest, limit=_PAGE)
+    page = store.scan(*interest, limit=_PAGE, count=False)
     while True:
         for record in page.records:
             if not matches(selection, form.view, record):
@@ -146,7 +146,7 @@ async def _initial(exchange: Exchange, watcher: Watcher, store: Store) -> int:
         await exchange.chunk(watcher.flush())
         if page.more is None:
             return page.revision
-        page = store.scan(*interest, after=page.more, limit=_PAGE, at=page.revision)
+        page = store.scan(*interest, after=page.more, limit=_PAGE, at=page.revision, count=False)
 
 
 async def _log(exchange: Exchange, watcher: Watcher, store: Store, seen: int) -> int:

@@ -8,6 +8,7 @@ A process opens a directory once; several processes may open the same. Everythin
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from itertools import islice
@@ -99,6 +100,7 @@ class LmdbStore:
         after: Key | None = None,
         limit: int | None = None,
         at: int | None = None,
+        count: bool = True,
     ) -> Page:
         with self._env.read() as txn:
             state = self._env.state(txn)
@@ -110,14 +112,14 @@ class LmdbStore:
             if after is not None:
                 first = max(first, _behind(number, after))
             changed = {} if snapshot == state.revision else history.before(self._env, txn, first, end, snapshot)
-            rows = history.rows(txn, first, end, changed)
             read = _reader(resource, number, cluster, namespace)
-            if limit is None:
-                return Page([read(stored, raw) for stored, raw in rows], snapshot, None, 0)
-            records = [read(stored, raw) for stored, raw in islice(rows, limit)]
-            if next(rows, None) is None:
+            rows, behind_it = _rows(txn, first, end, changed, sys.maxsize - 1 if limit is None else limit)
+            records = [read(stored, raw) for stored, raw in rows]
+            if not behind_it:
                 return Page(records, snapshot, None, 0)
             more = records[-1].key if records else after
+            if not count:
+                return Page(records, snapshot, more, 0)
             behind = first if more is None else _behind(number, more)
             remaining = self._remaining.get((snapshot, first, end), 0) - len(records)
             if remaining <= 0:
@@ -169,6 +171,17 @@ def _snapshot(state: State, at: int | None) -> int:
     if at < state.oldest:
         raise Compacted(at, state.oldest)
     return at
+
+
+def _rows(
+    txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: history.Before, limit: int
+) -> tuple[list[history.Row], bool]:
+    """At most `limit`, and whether there are more."""
+    if not changed:
+        return history.page(txn, first, end, limit)
+    rows = history.rows(txn, first, end, changed)
+    found = list(islice(rows, limit))
+    return found, next(rows, None) is not None
 
 
 def _behind(number: bytes, key: Key) -> bytes:

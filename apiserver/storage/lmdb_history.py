@@ -11,9 +11,11 @@ only at its old end, and a write without log moves `oldest` past itself.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator
-from itertools import takewhile
+from itertools import islice, takewhile
+from operator import itemgetter
 
 import lmdb
 
@@ -22,6 +24,9 @@ from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.protocol import Change, Compacted
 
 _tuple = tuple.__new__
+
+_BATCH = 8
+"""Rows that are asked for at first."""
 
 Row = tuple[bytes, bytes]
 """A key as LMDB holds it, and an object's record."""
@@ -126,6 +131,27 @@ def rows(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: Before
         if row[0] not in changed:
             yield row
     yield from reversed(old)
+
+
+def page(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, limit: int) -> tuple[list[Row], bool]:
+    """The first `limit` of `rows` as they are now, and whether there are more. Reads a little behind `end`, never more
+    than three times what it gives: asking LMDB for many at once is what makes it quick."""
+    cursor = txn.cursor()
+    if not cursor.set_range(first):
+        return [], False
+    found: list[Row] = []
+    rows, size = cursor.iternext(), _BATCH
+    while len(found) <= limit:
+        batch = list(islice(rows, min(size, limit + 1 - len(found))))
+        if not batch:
+            break
+        if batch[-1][0] >= end:
+            found += batch[: bisect_left(batch, end, key=itemgetter(0))]
+            break
+        found += batch
+        size *= 4
+    more = len(found) > limit
+    return found[:limit] if more else found, more
 
 
 def count(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: Before) -> int:

@@ -247,16 +247,6 @@ def test_head(api: Any, run: Any) -> None:
     assert int(reply.headers["content-length"]) > 10
 
 
-def test_a_large_list_is_read_aside(api: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apiserver.endpoints.reads._LARGE", 5)
-    expected = put_many(api)
-    path = "/api/v1/namespaces/many/configmaps"
-    assert names(run(api.get(path))) == expected
-    assert names(run(api.get(f"{path}?labelSelector=odd%3D0"))) == expected[::2]
-    token = run(api.get(f"{path}?limit=6")).json["metadata"]["continue"]
-    assert names(run(api.get(f"{path}?limit=6&continue={token}"))) == expected[6:]
-
-
 def test_answers_are_indented_for_people(api: Any, run: Any) -> None:
     path = "/api/v1/namespaces/default/configmaps/a"
     plain = run(api.get(path))
