@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -59,3 +60,24 @@ def test_a_default_that_came_later_is_there_when_an_older_object_is_read(api: An
     assert unchanged == read
     changed = run(api.call("PATCH", f"{served}/v1/widgets/a", {"spec": {"size": 3}}, kind=MERGE)).json
     assert (changed["spec"], changed["metadata"]["generation"]) == ({**expected, "size": 3}, 2)
+
+
+def test_writing_what_is_there_moves_it_to_the_new_storage_version(api: Any, run: Any, served: str) -> None:
+    made = run(api.call("POST", f"{served}/v1/widgets", widget("v1"))).json
+    both = definition(size=1)["spec"]["versions"]
+    versions = [{**v, "storage": v["name"] == "v1beta1", "schema": schema(size=1)} for v in both]
+    patch = {"spec": {"versions": versions}}
+    assert run(api.call("PATCH", f"{api.EDGE}{CRDS}/widgets.w.io", patch, kind=MERGE)).status == 200
+
+    def stored() -> tuple[str, int]:
+        [record] = api.target.scan("widgets.w.io").records
+        return orjson.loads(record.value)["apiVersion"], record.revision
+
+    assert stored() == ("w.io/v1", int(made["metadata"]["resourceVersion"]))
+    run(api.call("PATCH", f"{served}/v1/widgets/a?dryRun=All", {}, kind=MERGE))
+    assert stored()[0] == "w.io/v1"
+    moved = run(api.call("PUT", f"{served}/v1/widgets/a", made)).json
+    assert stored() == ("w.io/v1beta1", int(moved["metadata"]["resourceVersion"]))
+    assert (moved["apiVersion"], moved["metadata"]["generation"]) == ("w.io/v1", 1)
+    run(api.call("PUT", f"{served}/v1/widgets/a", moved))
+    assert stored()[1] == int(moved["metadata"]["resourceVersion"])
