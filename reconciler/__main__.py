@@ -9,7 +9,7 @@ import click
 
 from apiserver.admission.completion import PLUGINS
 from reconciler.commands.initialize import initialize
-from reconciler.commands.up import UpSettings, default_workers
+from reconciler.commands.up import Bounds, UpSettings, default_workers
 from reconciler.commands.up import up as up_command
 from reconciler.commands.validate import Checked, validate_path, validate_revision
 
@@ -92,6 +92,41 @@ def _plugins(text: str) -> tuple[str, ...]:
     default=0.0,
     help="Forget past states after this time, up to twice as long; otherwise they stay while there is room.",
 )
+@click.option(
+    "--event-seconds",
+    type=click.FloatRange(min=1),
+    default=3600.0,
+    show_default=True,
+    help="How long an Event stays after it was last written.",
+)
+@click.option(
+    "--max-requests",
+    type=click.IntRange(1),
+    default=600,
+    show_default=True,
+    help="Requests that one API process answers at a time; more get 429. Watches and system:masters do not count.",
+)
+@click.option(
+    "--max-requests-per-user",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    help="How many of them may be one user's.",
+)
+@click.option(
+    "--request-seconds",
+    type=click.IntRange(1),
+    default=60,
+    show_default=True,
+    help="How long a request other than a watch may take; then it gets 504.",
+)
+@click.option(
+    "--shutdown-seconds",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    help="How long a stopping API process waits for requests under way, after it has ended the watches.",
+)
 @click.option("--no-sync", is_flag=True, hidden=True)
 def up(
     repository: str,
@@ -108,6 +143,11 @@ def up(
     threshold_seconds: float,
     tolerance_seconds: float,
     history_seconds: float,
+    event_seconds: float,
+    max_requests: int,
+    max_requests_per_user: int,
+    request_seconds: int,
+    shutdown_seconds: int,
     no_sync: bool,
 ) -> None:
     """Serve and reconcile REPOSITORY: a git repository, a URL, or a directory of manifests."""
@@ -131,6 +171,8 @@ def up(
             threshold=threshold_seconds,
             tolerance=tolerance_seconds,
             history=history_seconds,
+            events=event_seconds,
+            bounds=Bounds(max_requests, max_requests_per_user, request_seconds, shutdown_seconds),
         )
     )  # fmt: skip
 

@@ -114,7 +114,7 @@ class Reconciler:
         standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
         loops = self._cluster_loops(store)
         tokens = token_secrets(store, Signer(keys), keys.ca.read_text(), lambda cluster: cluster)
-        keeping = housekeeping(store, Catalog(store).kinds, HousekeepingSettings(history=settings.history))
+        keeping = housekeeping(store, Catalog(store).kinds, HousekeepingSettings(settings.events, settings.history))
         for follower in (keeping, loops, tokens):
             follower.busy = writer.loading.is_set
         keeping.start()

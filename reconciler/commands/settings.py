@@ -41,6 +41,9 @@ class ReconcileSettings:
     history: float = 0.0
     """Seconds that past states are kept at least; 0: as long as there is room."""
 
+    events: float = 3600.0
+    """Seconds that an Event stays after it was last written."""
+
     def to_json(self) -> str:
         return json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in asdict(self).items()})
 

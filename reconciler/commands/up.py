@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,16 @@ from reconciler.commands.ports import holder
 from reconciler.commands.progress import Progress
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.source import STATUS_BRANCH, Source, resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Of requests, in each API worker: see ServerSettings."""
+
+    max_requests: int = 600
+    max_requests_per_user: int = 200
+    request_seconds: int = 60
+    shutdown_seconds: int = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +67,8 @@ class UpSettings:
     threshold: float = 60.0
     tolerance: float = 300.0
     history: float = 0.0
+    events: float = 3600.0
+    bounds: Bounds = Bounds()
 
 
 def up(settings: UpSettings) -> None:
@@ -82,6 +94,7 @@ def up(settings: UpSettings) -> None:
             branch=settings.branch,
             status_branch=STATUS_BRANCH,
             sync_writes=settings.sync_writes,
+            **asdict(settings.bounds),
         )
         _Run(settings, server, source, keys, listener).run()
 
@@ -134,6 +147,7 @@ class _Run:
             threshold=self._settings.threshold,
             tolerance=self._settings.tolerance,
             history=self._settings.history,
+            events=self._settings.events,
         ).to_json()
         for number in range(self._settings.workers):
             self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))

@@ -1,0 +1,57 @@
+"""What `treeplane up` can be told: documented, and handed on to those whom it concerns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from reconciler import __main__ as program
+from reconciler.commands import up as command
+from reconciler.commands.settings import ReconcileSettings
+
+DOCUMENT = Path(__file__).parents[4] / "docs" / "settings.md"
+
+
+def test_every_option_is_documented_with_its_default() -> None:
+    lines = [line for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")]
+    rows = {line.split("|")[1].strip(" `"): line for line in lines}
+    options = [p for p in program.up.params if isinstance(p, click.Option) and not p.hidden]
+    assert {option.opts[0] for option in options} == {name for name in rows if name.startswith("--")}
+    for option in options:
+        if isinstance(option.default, int | float) and option.default and not option.is_flag:
+            assert f"| {option.default:g} |" in rows[option.opts[0]]
+
+
+def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(program, "up_command", told.append)
+    options = ["--max-requests=7", "--max-requests-per-user=3", "--request-seconds=9", "--shutdown-seconds=1",
+               "--event-seconds=60", f"--data-dir={tmp_path}"]  # fmt: skip
+    assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
+    [settings] = told
+    assert settings.events == 60
+    runs: list[Any] = []
+    monkeypatch.setattr(command, "_listen", lambda host, port: _Listener())
+    monkeypatch.setattr(command, "resolve", lambda *_: command.Source(str(tmp_path), None, ()))
+    monkeypatch.setattr(command, "_Run", lambda _, server, *__: runs.append(server) or _Listener())
+    command.up(settings)
+    [server] = runs
+    assert (server.max_requests, server.max_requests_per_user, server.request_seconds, server.shutdown_seconds) == (
+        7, 3, 9, 1,
+    )  # fmt: skip
+
+
+class _Listener:
+    def getsockname(self) -> tuple[str, int]:
+        return "127.0.0.1", 1
+
+    def run(self) -> None: ...
+
+
+def test_the_reconciler_is_told_how_long_events_stay(tmp_path: Path) -> None:
+    settings = ReconcileSettings(tmp_path, tmp_path, "r", "main", "https://x", events=60)
+    assert ReconcileSettings.from_json(settings.to_json()) == settings
