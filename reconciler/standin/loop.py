@@ -22,6 +22,7 @@ from reconciler.controllers.housekeeping import parts
 from reconciler.controllers.owners import Reference, references_of
 from reconciler.controllers.settings import HousekeepingSettings
 from reconciler.standin import cluster, deployments, jobs, pods, replicasets, statefulsets
+from reconciler.standin.disruptions import Disruptions
 from reconciler.standin.world import CLUSTER, World
 
 Object = dict[str, Any]
@@ -56,7 +57,7 @@ class StandIn:
         workloads = _Workloads()
         self._world = World(store, Objects(store), garbage.owners, workloads.later)
         workloads.world = self._world
-        self._follower = Follower("stand-in", store, [garbage, *rest, workloads])
+        self._follower = Follower("stand-in", store, [garbage, *rest, workloads, Disruptions(store)])
 
     def start(self) -> None:
         cluster.bootstrap(self._world)
