@@ -63,6 +63,12 @@ def unknown_fields(kind: ServedKind, obj: Object) -> list[str]:
     return sorted(found)
 
 
+def drop_unknown(kind: ServedKind, obj: Object) -> None:
+    """Drops, in place, what `unknown_fields` names."""
+    kind.schema.prune(obj)
+    metadata_schema().prune(obj["metadata"])
+
+
 def warnings(kind: ServedKind, old: Object | None, new: Object) -> tuple[str, ...]:
     """What is told to whoever writes `new`, prepared without errors, in place of `old`."""
     return tuple(rules.warnings(kind, (old or {}).get("metadata") or {}, new["metadata"]))

@@ -25,6 +25,7 @@ from apiserver.storage.protocol import Conflict, Delete, Op, Put, Record, Store
 
 Object = dict[str, Any]
 
+_DYING = b'"deletionTimestamp"'
 _MENTION = f'"{marks.SOURCE_PATH}"'.encode()
 _RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
 IN_BACKGROUND = DeleteOptions(policy=BACKGROUND)
@@ -69,17 +70,21 @@ def committing(store: Store, cluster: str) -> bool:
 
 
 def write(store: Store, op: Op) -> Future[list[int]]:
-    """Writes an operation of a loop; the end of an object that stands in git is asked for instead."""
+    """Writes an operation of a loop. The end of an object that stands in git, or a change of it, is asked for instead:
+    it comes later."""
     return store.write(*_settled(store, op))
 
 
 def _settled(store: Store, op: Op) -> tuple[Op, ...]:
-    if not isinstance(op, Delete) or op.expect is None:
+    if not isinstance(op, Delete | Put) or not op.expect:
         return (op,)
+    value = op.value if isinstance(op, Put) else None
     record = store.get(op.key)
-    if record is None or _MENTION not in record.value or not committing(store, op.key.cluster):
+    if record is None or _MENTION not in record.value or (value is not None and _DYING in value):
         return (op,)
-    return Intent(op.key, _AUTHOR, None, op.expect).ops()
+    if not committing(store, op.key.cluster):
+        return (op,)
+    return Intent(op.key, _AUTHOR, value, op.expect).ops()
 
 
 def delete_all(store: Store, kind: ServedKind, records: Iterable[Record]) -> int:

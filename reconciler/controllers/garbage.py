@@ -10,7 +10,7 @@ who owns it, and only a commit takes it away. As an owner it is like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any
 
@@ -37,6 +37,8 @@ from reconciler.controllers.standing import Classes, Invalid, Standing, Undecide
 Object = dict[str, Any]
 
 _DYING = b'"deletionTimestamp"'
+_COMMIT_SECONDS = 0.1
+"""After which a change that is to be a commit is looked for."""
 _WAITING = (b'"foregroundDeletion"', b'"orphan"')
 
 
@@ -152,7 +154,7 @@ class Garbage(Part):
             if any(dependent in self._foreground for dependent in dependents):
                 # A circle: one of those that the object would wait for waits for it.
                 obj = _unblocked(obj)
-                write(self._store, replaced(record, obj)).result()
+                self._store.write(replaced(record, obj)).result()
                 again = self._store.get(record.key)
                 if again is None:
                     return None
@@ -171,14 +173,23 @@ class Garbage(Part):
 
     def _orphan(self, key: Key, obj: Object) -> None:
         uid = obj["metadata"].get("uid", "")
-        for dependent in self.owners.dependents(key.cluster, uid):
-            record = self._store.get(dependent)
-            if record is None:
-                continue
-            found = codec.decode(record.value, record.revision)
-            if not declared_by(self._store, found) and any(r.uid == uid for r in references_of(found)):
-                write(self._store, replaced(record, _disowned(found, {uid}))).result()
+        dependents = self.owners.dependents(key.cluster, uid)
+        for record, found in self._referring(dependents, uid):
+            write(self._store, replaced(record, _disowned(found, {uid}))).result()
+        if self._referring(dependents, uid):
+            self.desk.later(key, _COMMIT_SECONDS)  # what was asked for is not committed yet
+            return
         release(self._store, key, ORPHAN_FINALIZER)
+
+    def _referring(self, dependents: Iterable[Key], uid: str) -> list[tuple[Record, Object]]:
+        """Those of the dependents that name the owner still, less what only a commit may change."""
+        found = []
+        for record in map(self._store.get, dependents):
+            if record is not None:
+                obj = codec.decode(record.value, record.revision)
+                if not declared_by(self._store, obj) and any(r.uid == uid for r in references_of(obj)):
+                    found.append((record, obj))
+        return found
 
     def _await_dependents(self, key: Key, obj: Object) -> None:
         """Dependents are deleted in their own turn; the owner goes when none of those that block is left."""

@@ -7,7 +7,7 @@ committed, a change of nothing that git says) is told apart, so that no empty co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -15,7 +15,8 @@ import orjson
 from apiserver.model import marks
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.keys import Key
-from apiserver.registry import tree
+from apiserver.model.kinds import kind_of
+from apiserver.registry import strategy, tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import Intent
 from apiserver.registry.tree import WorkspaceRecord
@@ -24,7 +25,7 @@ from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest, read
 from reconciler.layout.place import place
-from reconciler.loading.render import Renderer, key_of
+from reconciler.loading.render import key_of
 from reconciler.plan.gitform import declared_form, sent_form
 from reconciler.repository.objects import Repository
 
@@ -66,7 +67,10 @@ class Edits:
 
     def _create(self, workspace: WorkspaceRecord, intent: Intent, final: Object) -> bool:
         key = intent.key
-        value = sent_form({"apiVersion": final["apiVersion"], "kind": final["kind"], **(intent.sent or final)})
+        value = sent_form({"apiVersion": final["apiVersion"], "kind": final["kind"], **(intent.sent or final)}, final)
+        kind = self.catalog.kinds(key.cluster).by_kind(*kind_of(value))
+        if kind is not None:
+            strategy.drop_unknown(kind, value)
         value["metadata"] = {**value["metadata"], "name": key.name}
         if key.namespace:
             value["metadata"]["namespace"] = key.namespace
@@ -92,11 +96,16 @@ class Edits:
         stored one; then it says all of it anew."""
         if manifest.value["apiVersion"] != live["apiVersion"]:
             return sent_form(final)
-        renderer = Renderer(self.catalog.kinds(workspace.cluster), workspace.cluster, lambda found, _: found.line)
+        kind = self.catalog.kinds(workspace.cluster).by_kind(*manifest.gvk)
 
-        def render(value: Object) -> Object:
-            declared, _ = renderer.render(replace(manifest, value=value))
-            return declared.obj if declared is not None else value
+        def render(value: Object) -> Object | None:
+            if kind is None:
+                return None
+            made: Object = orjson.loads(orjson.dumps(value))
+            strategy.prepare(kind, made)
+            if kind.namespaced:
+                made["metadata"].setdefault("namespace", live["metadata"]["namespace"])
+            return made
 
         return declared_form(manifest.value, live, final, render)
 

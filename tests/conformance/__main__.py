@@ -1,6 +1,6 @@
 """Run Kubernetes' own end-to-end suite against Treeplane: README.md says how.
 
-The server is a `treeplane up` with one workspace of type kube-compat, alone in a fleet of its own.
+The server is a `treeplane up` with one workspace, of a type that extends kube-compat, alone in a fleet of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,15 @@ FLEET = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: suite
 WORKSPACE = """\
 apiVersion: tenancy.kcp.io/v1alpha1
 kind: Workspace
-spec: {type: {name: kube-compat, path: root}}
+spec: {type: {name: suite, path: root}}
+"""
+TYPE = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: WorkspaceType
+metadata: {name: suite}
+spec:
+  extend: {with: [{name: kube-compat, path: root}]}
+  writes: %s
 """
 ACCESS = """\
 apiVersion: rbac.authorization.k8s.io/v1
@@ -57,7 +65,7 @@ def main() -> int:
         print(*names, sep="\n")  # noqa: T201
         return 0
     with contextlib.ExitStack() as stack:
-        kubeconfig = options.kubeconfig or stack.enter_context(_serving())
+        kubeconfig = options.kubeconfig or stack.enter_context(_serving(options.writes))
         outcomes = Suite(built, module, kubectl, kubeconfig.resolve(), logs).run(names, options.workers, MINUTES)
     bad = [o for o in outcomes if o.why]
     print(*(outcomes if options.verbose else bad), sep="\n")  # noqa: T201
@@ -77,13 +85,14 @@ def _chosen(built: Path, options: argparse.Namespace) -> list[str]:
 
 
 @contextlib.contextmanager
-def _serving() -> Iterator[Path]:
+def _serving(writes: str) -> Iterator[Path]:
     """A kubeconfig of the administrator of a workspace that is served meanwhile."""
     with tempfile.TemporaryDirectory(prefix="conformance-") as name:
         folder = Path(name)
         workspace = folder / "fleet" / "workspaces" / "root" / "suite"
         workspace.mkdir(parents=True)
         (folder / "fleet" / "treeplane.yaml").write_text(FLEET)
+        (workspace.parent / "type.yaml").write_text(TYPE % writes)
         (workspace / "workspace.yaml").write_text(WORKSPACE)
         (workspace / "access.yaml").write_text(ACCESS)
         with Plane(folder / "fleet", folder / "server" / "data") as plane:
@@ -101,6 +110,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--skip", metavar="REGEX", help="but not these")
     parser.add_argument("--list", metavar="REGEX", help="only print the names")
     parser.add_argument("--workers", type=int, default=6, help="how many processes run at once (most tests wait)")
+    parser.add_argument("--writes", default="Store", choices=("Store", "Commit"), help="what the workspace's writes do")
     parser.add_argument("--kubeconfig", type=Path, help="a cluster that runs already, instead of starting Treeplane")
     parser.add_argument("--logs", type=Path, help="the folder for output and reports")
     parser.add_argument("--verbose", action="store_true", help="name what passed, too")

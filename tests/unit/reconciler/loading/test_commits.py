@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from support.commitfleet import WRITES_COMMIT, CommitFleet
 from support.loadedfleet import A, LoadedFleet, configmap
@@ -17,7 +18,7 @@ from apiserver.model.identity import object_uid
 from apiserver.model.keys import Internal
 from apiserver.registry import rest, tree
 from apiserver.registry.rest_options import WriteOptions
-from reconciler.controllers.disposal import delete_all
+from reconciler.controllers.disposal import delete_all, replaced, write
 from reconciler.repository.errors import PushRejected
 
 Object = dict[str, Any]
@@ -350,3 +351,32 @@ def test_summaries_know_nothing_of_intents(fleet: CommitFleet) -> None:
     summary = tree.summary(fleet.store, fleet.record("root:a").cluster)
     entry = summary["objects"]["configmaps/default/made"]
     assert entry == {"origin": made["metadata"]["annotations"]["treeplane.dev/source-commit"]}
+
+
+def test_what_the_server_does_not_know_is_not_written_into_git(fleet: CommitFleet) -> None:
+    sent = a_configmap()
+    fleet.create("root:a", "configmaps", {**sent, "nope": 1, "metadata": {**sent["metadata"], "nope": 2}})
+    assert "nope" not in fleet.tree()[MADE]
+
+
+def test_what_a_loop_changes_is_a_commit(fleet: CommitFleet) -> None:
+    sent = a_configmap()
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "app", "uid": "u"}
+    fleet.create("root:a", "configmaps", {**sent, "metadata": {**sent["metadata"], "ownerReferences": [owner]}})
+    assert "uid: u" in fleet.tree()[MADE]
+    record = fleet.store.get(fleet.key("root:a", "configmaps", "made"))
+    assert record is not None
+    freed = threading.Event()
+    fleet.store.subscribe(lambda: freed.set() if b'"ownerReferences":' not in _value(fleet) else None)
+    write(fleet.store, replaced(record, without_owners(orjson.loads(record.value)))).result()
+    assert freed.wait(10)
+    assert "ownerReferences" not in fleet.tree()[MADE]
+
+
+def _value(fleet: CommitFleet) -> bytes:
+    record = fleet.store.get(fleet.key("root:a", "configmaps", "made"))
+    return record.value if record is not None else b""
+
+
+def without_owners(obj: Object) -> Object:
+    return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "ownerReferences"}}
