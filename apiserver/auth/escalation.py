@@ -1,7 +1,8 @@
 """Nobody grants more than they hold: what Kubernetes checks when a role or a binding is written.
 
-Called by the write path with the object to be stored (`guard` makes that call). Whoever holds the verb `escalate` on a
-role, or `bind` on the role that a binding names, may grant what they do not hold; so may system:masters.
+Called by the write path, through guards.py, with the object to be stored (`guard` makes that call). Whoever holds the
+verb `escalate` on a role, or `bind` on the role that a binding names, may grant what they do not hold; so may
+system:masters.
 """
 
 from __future__ import annotations

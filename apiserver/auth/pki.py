@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
@@ -135,6 +135,26 @@ def issue_client(directory: Path, name: str, common_name: str, organizations: It
         if not _good(authority, keys.pair(name), wanted):
             _issue(authority, keys.pair(name), wanted)
     return keys.pair(name)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningRequest:
+    """Of a PKCS #10 request, what its signer is asked to vouch for."""
+
+    organizations: tuple[str, ...]
+
+
+def read_request(pem: bytes) -> SigningRequest:
+    """Raises ValueError for what is no request, or not signed by the key that it names."""
+    try:
+        request = x509.load_pem_x509_csr(pem)
+        signed = request.is_signature_valid
+    except UnsupportedAlgorithm as error:
+        raise ValueError(str(error)) from error
+    if not signed:
+        raise ValueError("the signature is not of the request's own key")
+    names = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    return SigningRequest(tuple(str(name.value) for name in names))
 
 
 @dataclass(frozen=True, slots=True)

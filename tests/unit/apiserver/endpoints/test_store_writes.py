@@ -6,6 +6,10 @@ import base64
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 LAB = "labcluster000000"
 QUOTAS = "/clusters/root:lab/api/v1/namespaces/default/resourcequotas"
@@ -64,7 +68,21 @@ def test_the_fleet_may_say_so_for_all(lab: Any, run: Any) -> None:
 
 
 REQUESTS = "/clusters/root:lab/apis/certificates.k8s.io/v1/certificatesigningrequests"
-PEM = base64.b64encode(b"-----BEGIN CERTIFICATE REQUEST-----\nYQ==\n-----END CERTIFICATE REQUEST-----\n").decode()
+
+
+def signed_request(*organizations: str, spoilt: bool = False) -> str:
+    """A PKCS #10 request, as the field of an object has it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization) for organization in organizations]
+    made = x509.CertificateSigningRequestBuilder().subject_name(x509.Name(names)).sign(key, hashes.SHA256())
+    der = bytearray(made.public_bytes(serialization.Encoding.DER))
+    der[-1] ^= spoilt
+    text = base64.encodebytes(bytes(der)).decode()
+    pem = f"-----BEGIN CERTIFICATE REQUEST-----\n{text}-----END CERTIFICATE REQUEST-----\n"
+    return base64.b64encode(pem.encode()).decode()
+
+
+PEM = signed_request()
 
 
 def verdict(kind: str) -> dict[str, Any]:
@@ -108,6 +126,7 @@ def request(lab: Any, run: Any, name: str, **spec: Any) -> Any:
         ({"signerName": "example.com/_"}, 'Invalid value: "_": validating label "_": a lowercase RFC 1123'),
         ({"signerName": "kubernetes.io/legacy-unknown"}, "the legacy signerName is not allowed via this API version"),
         ({"expirationSeconds": 599}, "may not specify a duration less than 600 seconds (10 minutes)"),
+        ({"request": signed_request(spoilt=True)}, "the signature is not of the request's own key"),
     ],
 )
 def test_certificate_requests_that_nobody_could_sign(lab: Any, run: Any, spec: dict[str, Any], why: str) -> None:
@@ -139,6 +158,31 @@ def test_who_settles_what_of_a_certificate_request(lab: Any, run: Any) -> None:
     both = [{"type": "Approved", "status": "True"}, {"type": "Denied", "status": "True"}]
     refused = run(lab.call("PATCH", f"{one}/approval", {"status": {"conditions": both}}, kind=patch))
     assert "Approved and Denied conditions are mutually exclusive" in refused.message
+
+
+def test_nobody_asks_for_masters(lab: Any, run: Any) -> None:
+    masters = signed_request("system:masters")
+    refused = request(lab, run, "r", request=masters, signerName="kubernetes.io/kube-apiserver-client")
+    assert refused.status == 403
+    assert "signer with system:masters group is not allowed" in refused.message
+    assert request(lab, run, "r", request=masters).status == 201  # another signer may know another such group
+
+
+@pytest.mark.parametrize("signer", ["example.com/some", "example.com/*"])
+def test_verdicts_and_certificates_are_for_those_who_hold_the_signer(lab: Any, run: Any, signer: str) -> None:
+    request(lab, run, "r")
+    group, patch, one = "certificates.k8s.io", "application/merge-patch+json", f"{REQUESTS}/r"
+    held = [{"verbs": ["patch"], "apiGroups": [group], "resources": ["*"]}]
+    lab.allow("ann", *held, cluster=LAB)
+    approved = {"status": {"conditions": verdict("Approved")["status"]["conditions"]}}
+    failed = {"status": {"conditions": [*approved["status"]["conditions"], {"type": "Failed", "status": "True"}]}}
+    for path, body, verb in (("approval", approved, "approve"), ("status", failed, "sign")):
+        refused = run(lab.call("PATCH", f"{one}/{path}", body, kind=patch, user="ann"))
+        assert refused.status == 403
+        assert refused.message.endswith(f'user not permitted to {verb} requests with signerName "example.com/some"')
+        held.append({"verbs": [verb], "apiGroups": [group], "resources": ["signers"], "resourceNames": [signer]})
+        lab.allow("ann", *held, cluster=LAB)
+        assert run(lab.call("PATCH", f"{one}/{path}", body, kind=patch, user="ann")).status == 200
 
 
 def test_an_autoscaler_is_one_object_in_two_versions(lab: Any, run: Any) -> None:
