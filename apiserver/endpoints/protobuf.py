@@ -2,7 +2,7 @@
 
 Typed Go clients send built-in kinds in this form and do not fall back to JSON when it is refused. Nothing is ever
 encoded: a client decodes by the answer's Content-Type, which is JSON's. The decoder is driven by tables
-(protobuf_messages.json), which protobuf_generate.py distils from Kubernetes' own definitions.
+(registry/facts/messages.py) that are distilled from Kubernetes' own definitions.
 
 A body is `k8s\\0` and an Unknown {1: TypeMeta {1: apiVersion, 2: kind}, 2: raw}. Zero values of fields that Go does not
 keep as pointers are always on the wire: those that its JSON leaves out are left out here.
@@ -15,17 +15,14 @@ import struct
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from apiserver.model.errors import bad_request
+from apiserver.registry.facts.messages import INLINE, MAP, OMITEMPTY, POINTER, REPEATED, Field, messages
 
 MAGIC = b"k8s\0"
-REPEATED, MAP, OMITEMPTY, POINTER, INLINE = 1, 2, 4, 8, 16
-"""Flags of a field in the tables."""
-
 _MAX_DEPTH = 200
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -34,22 +31,6 @@ Object = dict[str, Any]
 
 class Malformed(Exception):
     """The bytes are no message of the kind."""
-
-
-class Field(NamedTuple):
-    """`type`: a scalar's name or a message's; of a map, its values'."""
-
-    json: str
-    type: str
-    flags: int
-
-
-@cache
-def messages() -> dict[str, dict[int, Field]]:
-    """Every message by name, its fields by number."""
-    text = Path(__file__).with_name("protobuf_messages.json").read_bytes()
-    return {name: {n: Field(json, kind, flags) for n, json, kind, flags in fields}
-            for name, fields in orjson.loads(text).items()}  # fmt: skip
 
 
 @cache

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from apiserver.registry.facts import load
+from apiserver.registry.facts.messages import omitted
 from apiserver.schema.structural import Schema, compile_schema
 
 OpenAPI = dict[str, Any]
@@ -48,7 +49,9 @@ class SchemaSource:
     def compiled(self) -> Schema:
         if self._compiled is None:
             if self.definition:
-                self._compiled = compile_schema(self.openapi, builtin=True, definitions=definitions())
+                self._compiled = compile_schema(
+                    self.openapi, builtin=True, definitions=definitions(), omitted=omitted()
+                )
             else:
                 self._compiled = compile_schema(self.openapi)
         return self._compiled
@@ -74,7 +77,7 @@ def custom_source(schema: OpenAPI, digest: str) -> SchemaSource:
 @cache
 def metadata_schema() -> Schema:
     """Of metadata alone, as Go decodes it."""
-    return compile_schema({"$ref": REFERENCE + OBJECT_META}, builtin=True, definitions=definitions())
+    return compile_schema({"$ref": REFERENCE + OBJECT_META}, builtin=True, definitions=definitions(), omitted=omitted())
 
 
 def with_object_fields(schema: OpenAPI) -> OpenAPI:

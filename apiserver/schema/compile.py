@@ -32,9 +32,16 @@ def digest(value: Any) -> bytes:
 class Compiler:
     """Compiles schemas of one sort: of CRDs (`definitions` None) or built-in, over one set of definitions."""
 
-    def __init__(self, builtin: bool, definitions: Mapping[str, Json] | None = None) -> None:
+    def __init__(
+        self,
+        builtin: bool,
+        definitions: Mapping[str, Json] | None = None,
+        omitted: Mapping[str, frozenset[str]] | None = None,
+    ) -> None:
+        """`omitted`: by definition, the fields that are left out where they are empty."""
         self.builtin = builtin
         self.definitions = definitions or {}
+        self.omitted = omitted or {}
         self._referred: dict[tuple[str, bytes], Node] = {}
         self._seen: dict[int, Node] = {}
 
@@ -58,6 +65,7 @@ class Compiler:
             self._link(node, raw)
             self._fill(node, raw)
             node.name = name
+            node.omitted = self.omitted.get(name, node.omitted)
         return node
 
     def _inline(self, raw: Json) -> Node:

@@ -3,7 +3,7 @@ Schema.default.
 
 CRDs: a null that is neither nullable nor defaulted is dropped, then defaults are filled in, top down, so that a
 defaulted struct gets the defaults of its own fields. Built-in kinds: null is absent, and a null inside a map or list
-is the zero value, as in Go.
+is the zero value, as in Go, and a field that Go leaves out of JSON where it is empty is left out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,11 @@ def _default_fields(value: dict[str, Any], node: Node) -> None:
         if key not in value or (value[key] is None and not field.nullable):
             value[key] = copy_json(field.default)
     gone: list[str] = []
+    omitted = node.omitted
     for key, item in value.items():
+        if not item and key in omitted:
+            gone.append(key)
+            continue
         if item.__class__ is str or item.__class__ is int:
             continue
         child = properties.get(key) or additional

@@ -37,7 +37,7 @@ class Node:
     struct's fields (`defaulted` names those with a default), `additional` the schema of a map's values (None: no other
     keys are known). `plain` is the Python class whose instances need no further check, None where `check` must be
     called. `name` is the definition's, of built-in kinds only, and `nulls` the lists and maps among the fields that Go
-    prints even where there are none.
+    prints even where there are none, `omitted` the fields that it leaves out where they are empty.
     """
 
     __slots__ = (
@@ -58,6 +58,7 @@ class Node:
         "name",
         "nullable",
         "nulls",
+        "omitted",
         "plain",
         "preserve",
         "properties",
@@ -76,6 +77,7 @@ class Node:
         self.default: Any = MISSING
         self.defaulted: tuple[str, ...] = ()
         self.nulls: tuple[str, ...] = ()
+        self.omitted: frozenset[str] = frozenset()
         self.int_or_string = False
         self.preserve = False
         self.embedded = False

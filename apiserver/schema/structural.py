@@ -92,11 +92,18 @@ _compilers: dict[int, Compiler] = {}
 _crds = Compiler(builtin=False)
 
 
-def compile_schema(openapi: Json, *, builtin: bool = False, definitions: Mapping[str, Json] | None = None) -> Schema:
+def compile_schema(
+    openapi: Json,
+    *,
+    builtin: bool = False,
+    definitions: Mapping[str, Json] | None = None,
+    omitted: Mapping[str, frozenset[str]] | None = None,
+) -> Schema:
     """The compiled form of an OpenAPI v3 schema.
 
     `definitions` are what `$ref: "#/definitions/<name>"` refers to (built-in kinds); pass the same mapping each time,
-    it is known by identity and kept. Raises KeyError for a reference to nothing.
+    it is known by identity and kept. `omitted` goes with them (see Compiler). Raises KeyError for a reference to
+    nothing.
     """
     content = digest(openapi)
     key = (content, builtin, id(definitions) if definitions is not None else 0)
@@ -105,18 +112,20 @@ def compile_schema(openapi: Json, *, builtin: bool = False, definitions: Mapping
         if found is not None:
             _schemas.move_to_end(key)
             return found
-        root = _compiler(builtin, definitions).compile(openapi)
+        root = _compiler(builtin, definitions, omitted).compile(openapi)
         schema = _schemas[key] = Schema(root, builtin, content.hex())
         if len(_schemas) > _CACHED:
             _schemas.popitem(last=False)
         return schema
 
 
-def _compiler(builtin: bool, definitions: Mapping[str, Json] | None) -> Compiler:
+def _compiler(
+    builtin: bool, definitions: Mapping[str, Json] | None, omitted: Mapping[str, frozenset[str]] | None
+) -> Compiler:
     if not builtin:
         return _crds
     key = id(definitions)
     compiler = _compilers.get(key)
     if compiler is None or (definitions is not None and compiler.definitions is not definitions):
-        compiler = _compilers[key] = Compiler(True, definitions)
+        compiler = _compilers[key] = Compiler(True, definitions, omitted)
     return compiler

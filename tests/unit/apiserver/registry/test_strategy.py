@@ -483,3 +483,18 @@ def test_a_node_is_created_with_its_status_and_nothing_else_is() -> None:
     made = {**deployment(), "status": {"readyReplicas": 1}}
     assert strategy.prepare_create(kind("apps", "deployments"), made) == []
     assert "readyReplicas" not in made["status"]
+
+
+def test_what_go_leaves_out_of_json_is_left_out() -> None:
+    container = {"name": "c", "image": "x", "args": [], "env": [{"name": "E", "value": ""}], "stdin": False}
+    bare = template(hostNetwork=False, nodeSelector={}, volumes=[{"name": "v", "emptyDir": {}}], containers=[container])
+    made = prepared("apps", "deployments", deployment(template=bare, replicas=0, paused=False, minReadySeconds=0))
+    spec = made["spec"]["template"]["spec"]
+    assert "paused" not in made["spec"] and "minReadySeconds" not in made["spec"]
+    assert made["spec"]["replicas"] == 0  # a pointer in Go
+    assert "hostNetwork" not in spec and "nodeSelector" not in spec
+    assert spec["volumes"] == [{"name": "v", "emptyDir": {}}]
+    assert not {"args", "stdin"} & spec["containers"][0].keys()
+    assert spec["containers"][0]["env"] == [{"name": "E"}]
+    assert "data" not in prepared("", "configmaps", named(data={}, binaryData={}))
+    assert prepared("", "configmaps", named(data={"a": ""}))["data"] == {"a": ""}

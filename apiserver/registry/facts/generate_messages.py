@@ -1,4 +1,4 @@
-"""Makes protobuf_messages.json: `python -m apiserver.endpoints.protobuf_generate <kubernetes-x.y-wire.json>`.
+"""Makes messages.json: `python -m apiserver.registry.facts.generate_messages <kubernetes-x.y-wire.json>`.
 
 The input lists, for each message of a Kubernetes version, its fields as its .proto files and Go types declare them.
 Lists and admission reviews are left out: no client sends them to an API server.
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from apiserver.endpoints.protobuf import INLINE, MAP, OMITEMPTY, POINTER, REPEATED
+from apiserver.registry.facts.messages import INLINE, MAP, OMITEMPTY, POINTER, REPEATED
 
 _FLAGS = {"repeated": REPEATED, "omitempty": OMITEMPTY, "pointer": POINTER, "inline": INLINE}
 _LEFT_OUT = ("io.k8s.api.admission.", "io.k8s.api.apidiscovery.")
@@ -37,7 +37,7 @@ def _field(field: dict[str, Any]) -> list[Any]:
 def main(source: str) -> None:
     made = distilled(json.loads(Path(source).read_text()))
     lines = (f"{json.dumps(name)}:{json.dumps(fields, separators=(',', ':'))}" for name, fields in made.items())
-    Path(__file__).with_name("protobuf_messages.json").write_text("{" + ",\n".join(lines) + "}\n")
+    Path(__file__).with_name("messages.json").write_text("{" + ",\n".join(lines) + "}\n")
 
 
 if __name__ == "__main__":
