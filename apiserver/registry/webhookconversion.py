@@ -25,14 +25,13 @@ from apiserver.registry.outbound import Failed, Outbound, Target
 from apiserver.registry.reviews import Review, Wrong
 from apiserver.registry.served import ServedKind
 from apiserver.registry.webhookspec import Conversion, Service
-from apiserver.schema.defaults import copy_json
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
 
 BATCH = 500
 """Objects in one question."""
-_REMEMBERED = 20_000
+_REMEMBERED = 128 * 1024 * 1024
 _FRESH = 60.0
 """Seconds for which an object that did not change need not be asked about again."""
 _PAUSE = 2.0
@@ -42,27 +41,31 @@ _OF_SERVICE = "kubernetes.io/service-name"
 
 
 class Memo:
-    """What objects are in other versions. Shared by all converters of a process; safe from every thread."""
+    """What objects are in other versions, as JSON. Shared by all converters of a process; safe from every thread."""
 
-    def __init__(self) -> None:
-        self._found: OrderedDict[bytes, tuple[float, Object]] = OrderedDict()
+    def __init__(self, most: int = _REMEMBERED) -> None:
+        """`most`: bytes of objects that are kept."""
+        self._most, self._size = most, 0
+        self._found: OrderedDict[bytes, tuple[float, bytes]] = OrderedDict()
         self._lock = Lock()
 
     def get(self, key: bytes) -> Object | None:
-        """A copy, for the caller to change."""
         with self._lock:
             entry = self._found.get(key)
         if entry is None or entry[0] < time.monotonic():
             return None
-        found: Object = copy_json(entry[1])
+        found: Object = orjson.loads(entry[1])
         return found
 
     def put(self, key: bytes, obj: Object) -> None:
+        value = bytes(memoryview(orjson.dumps(obj)))
         with self._lock:
-            self._found[key] = (time.monotonic() + _FRESH, copy_json(obj))
-            self._found.move_to_end(key)
-            while len(self._found) > _REMEMBERED:
-                self._found.popitem(last=False)
+            before = self._found.pop(key, None)
+            self._size += len(value) - (len(before[1]) if before else 0)
+            self._found[key] = (time.monotonic() + _FRESH, value)
+            while self._size > self._most:
+                _, (_, gone) = self._found.popitem(last=False)
+                self._size -= len(gone)
 
 
 class Webhooks:
