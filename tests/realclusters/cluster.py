@@ -24,6 +24,7 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from . import workloads
 from .binaries import Binaries
 from .processes import Process, free_ports
 
@@ -231,38 +232,15 @@ class RealCluster:
             raise
 
     def _start_workloads(self, deadline: float) -> None:
-        config = f"--kubeconfig={self.kubeconfig_path}"
-        self._spawn(
-            "kube-controller-manager",
-            config,
-            "--service-account-private-key-file=sa.key",
-            f"--root-ca-file={self._certificate}",
-            "--leader-elect=false",
-            "--secure-port=0",
-        )
-        self._spawn("kube-scheduler", config, "--leader-elect=false", "--secure-port=0")
-        self._spawn(
-            "kwok",
-            config,
-            f"--config={self.binaries.stages}",
-            "--manage-all-nodes=true",
-            "--cidr=10.240.0.0/16",
-            "--node-ip=127.0.0.1",
-        )
-        size = {"cpu": "32", "memory": "256Gi", "pods": "110"}
-        node = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": "node-0", "labels": {"kubernetes.io/hostname": "node-0"}},
-            "status": {"allocatable": size, "capacity": size},
-        }
-        self.request("POST", "/api/v1/nodes", node)  # 409 after a restart: it is there already
+        credentials = ("--service-account-private-key-file=sa.key", f"--root-ca-file={self._certificate}")
+        for command in workloads.commands(self.binaries, self.kubeconfig_path, *credentials):
+            self._spawn(*command)
+        self.request("POST", "/api/v1/nodes", workloads.NODE)  # 409 after a restart: it is there already
         self._wait(self._can_run_pods, deadline)
 
     def _can_run_pods(self) -> bool:
         status, node = self.request("GET", "/api/v1/nodes/node-0")
-        conditions = node.get("status", {}).get("conditions", []) if status == 200 else []
-        ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+        ready = status == 200 and workloads.ready(node)
         return ready and self.request("GET", "/api/v1/namespaces/default/serviceaccounts/default")[0] == 200
 
     def _wait(self, condition: Callable[[], bool], deadline: float) -> None:
