@@ -5,17 +5,12 @@ from __future__ import annotations
 from apiserver.model import conditions
 from apiserver.model.errors import Cause
 from apiserver.registry import jsonpath, names
-from apiserver.registry.behaviours import conversions
+from apiserver.registry.behaviours import approvals, conversions
 from apiserver.registry.behaviours.base import Behaviour, Object, immutable, one_of
 from apiserver.schema import messages
 from apiserver.schema.rules import check_structural
 
 _COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
-_APPROVAL = "api-approved.kubernetes.io"
-_APPROVAL_TEXT = (
-    f'protected groups must have approval annotation "{_APPROVAL}", see '
-    "https://github.com/kubernetes/enhancements/pull/1111"
-)
 
 
 def crd_default(obj: Object) -> None:
@@ -39,7 +34,7 @@ def crd_check(obj: Object) -> list[Cause]:
     if obj["metadata"].get("name") != f"{plural}.{group}":
         text = 'must be spec.names.plural+"."+spec.group'
         causes.append(messages.invalid("metadata.name", obj["metadata"].get("name", ""), text))
-    causes += _group(group) + _approval(obj, group)
+    causes += _group(group) + approvals.check(obj)
     if not spec.get("scope"):
         causes.append(messages.required("spec.scope"))
     causes += one_of("spec.scope", spec.get("scope"), ("Cluster", "Namespaced"))
@@ -79,15 +74,6 @@ def _group(group: str) -> list[Cause]:
     if not found and "." not in group:
         found.append(messages.invalid("spec.group", group, "should be a domain with at least one dot"))
     return found
-
-
-def _approval(obj: Object, group: str) -> list[Cause]:
-    if not (group.endswith((".k8s.io", ".kubernetes.io")) or group in ("k8s.io", "kubernetes.io")):
-        return []
-    value = (obj["metadata"].get("annotations") or {}).get(_APPROVAL, "")
-    if value.startswith(("unapproved", "https://")):
-        return []
-    return [messages.required(f"metadata.annotations[{_APPROVAL}]", _APPROVAL_TEXT)]
 
 
 def _names(found: Object) -> list[Cause]:
@@ -220,6 +206,7 @@ def crd_status(crd: Object, at: str) -> Object:
     else:
         text = "the initial names have been accepted"
         new = [accepted, conditions.condition("Established", True, "InitialNamesAccepted", text, at=at)]
+    new += approvals.condition(crd, at)
     kept = [c for c in old.get("conditions") or () if violations or c.get("type") != "NonStructuralSchema"]
     storage = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
     stored = list(old.get("storedVersions") or ())
