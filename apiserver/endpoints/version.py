@@ -10,6 +10,9 @@ from apiserver.endpoints.exchange import Exchange
 
 MAJOR, MINOR = "1", "36"
 
+_GO_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""Names of processors where Go's, which clients know, are others."""
+
 _BODY = orjson.dumps(
     {
         "major": MAJOR,
@@ -20,7 +23,7 @@ _BODY = orjson.dumps(
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": f"python{platform.python_version()}",
         "compiler": platform.python_implementation().lower(),
-        "platform": f"{platform.system().lower()}/{platform.machine()}",
+        "platform": f"{platform.system().lower()}/{_GO_MACHINES.get(platform.machine(), platform.machine())}",
     }
 )
 

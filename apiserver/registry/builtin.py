@@ -43,6 +43,11 @@ WORKSPACE = frozenset(
 _SAME_STORAGE = {"events.events.k8s.io": "events"}
 _OTHER_VERSIONS = frozenset({("horizontalpodautoscalers.autoscaling", "v1")})
 """Versions in which objects are served and not stored."""
+_DEPRECATED = {
+    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+"""What a Warning says to whoever uses the kind. It stays for now."""
 _SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
 _SELECTABLE: dict[str, tuple[str, ...]] = {
     "pods": (
@@ -189,5 +194,7 @@ def _served(fact: dict[str, Any]) -> ServedKind:
         storage_version=name not in _SAME_STORAGE and (name, fact["version"]) not in _OTHER_VERSIONS,
         scale=_SCALE if "scale" in subresources else None,
         selectable=_SELECTABLE.get(name, ()),
+        deprecated=name in _DEPRECATED,
+        deprecation_warning=_DEPRECATED.get(name, ""),
         digest=f"{source.digest}/{name}/{fact['version']}",
     )

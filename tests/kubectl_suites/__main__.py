@@ -80,7 +80,7 @@ def main() -> int:
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kubectl-suites-")))
         tree = scratch / "tree"
-        functions = lay_out(tree)
+        functions = lay_out(tree, options.kubectl)
         logs = options.logs or Path(tempfile.mkdtemp(prefix="kubectl-suites-logs-"))
         logs.mkdir(parents=True, exist_ok=True)
         wanted = options.functions or (functions if options.all else passing())
@@ -162,6 +162,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="kubectl_suites", description="kubectl's own shell suite")
     parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="which; otherwise those of passing.txt")
     parser.add_argument("--all", action="store_true", help="every function of the suite")
+    parser.add_argument("--kubectl", default="", help="another kubectl than that of the suite's version")
     parser.add_argument("--inert", action="store_true", help="without kube-controller-manager")
     parser.add_argument("--port", type=int, help="a server that runs already, instead of starting Treeplane")
     parser.add_argument("--logs", type=Path, help="the folder for the functions' output")

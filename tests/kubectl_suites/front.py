@@ -42,9 +42,10 @@ class Front:
             server.close()
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
-            for task in asyncio.all_tasks(loop):
-                task.cancel()
-            loop.run_until_complete(loop.shutdown_asyncgens())
+            connections = asyncio.all_tasks(loop)
+            for connection in connections:
+                connection.cancel()
+            loop.run_until_complete(asyncio.gather(*connections, return_exceptions=True))
             loop.close()
 
     async def _accept(self, client: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:

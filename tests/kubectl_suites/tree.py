@@ -24,17 +24,17 @@ INLINE = "inline"
 """Not a function: the checks that stand between them."""
 
 
-def lay_out(folder: Path) -> list[str]:
+def lay_out(folder: Path, kubectl: str = "") -> list[str]:
     """Copy the parts into `folder`, with kubectl where the suite looks for it; the functions in the suite's order.
 
-    Raises binaries.Unavailable where there is no Go or no kubectl.
+    `kubectl`: another one than the version's own. Raises binaries.Unavailable where there is no Go or no kubectl.
     """
     source = module()
     for part in PARTS:
         shutil.copytree(source / part, folder / part, copy_function=_copy)
     programs = folder / "_output" / "bin"
     programs.mkdir(parents=True)
-    (programs / "kubectl").symlink_to(binaries.find().kubectl)
+    (programs / "kubectl").symlink_to(kubectl or binaries.find().kubectl)
     _go("build", *_AS_KUBECTL, "-o", str(programs / "kubectl-convert"), "k8s.io/kubernetes/cmd/kubectl-convert")
     text = (folder / LEGACY).read_text()
     return [INLINE, *dict.fromkeys(re.findall(r"^ +record_command (run_\w+)$", text, re.MULTILINE))]

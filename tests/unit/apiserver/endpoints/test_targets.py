@@ -33,3 +33,10 @@ def test_a_target_is_there_while_it_is_declared(api: Any, tmp_path: Path) -> Non
     assert targets.realm("root", "east") is not realm
     targets.close()
     assert NoTargets().realm("root", "east") is None
+
+
+def test_kinds_of_kubernetes_that_are_deprecated_say_so(api: Any, run: Any) -> None:
+    reply = run(api.get("/targets/root:edge/api/v1/namespaces/default/endpoints"))
+    expected = '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
+    assert (reply.status, reply.headers["warning"]) == (200, expected)
+    assert "warning" not in run(api.get("/targets/root:edge/api/v1/namespaces/default/services")).headers
