@@ -26,6 +26,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import allocation, codec, podsubresources, strategy
 from apiserver.registry import rest_checks as checks
 from apiserver.registry.conversion import completed, convert, stored
+from apiserver.registry.otherversions import others
 from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOptions, complete_nothing
 from apiserver.registry.served import ServedKind
 from apiserver.registry.sinks import Write, Written
@@ -240,8 +241,9 @@ def apply(
         metadata["namespace"] = namespace
     asked = checks.asked_revision({"resourceVersion": metadata.pop("resourceVersion", "")})
     how = ownership.ApplyOptions(
-        options.manager, options.force, kind.api_version, clock.now(), subresource, reset=_reset(kind, subresource)
-    )
+        options.manager, options.force, kind.api_version, clock.now(), subresource, _reset(kind, subresource),
+        others(at.kinds, kind),
+    )  # fmt: skip
     for _ in range(_ATTEMPTS):
         live = at.store.get(_key(at, namespace, name))
         if live is None:
@@ -332,7 +334,7 @@ def _settle(at: Collection, live: Object, new: Object, how: _How) -> Outcome:
     if not how.applied:
         ownership.record_update(
             live, new, kind.schema, how.options.manager, kind.api_version, clock.now(), how.subresource,
-            _reset(kind, how.subresource),
+            _reset(kind, how.subresource), others(at.kinds, kind),
         )  # fmt: skip
     return Outcome(new, warnings=warnings)
 

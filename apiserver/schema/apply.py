@@ -16,6 +16,7 @@ from apiserver.schema.managed import APPLY, UPDATE, Entry, Managed, Owner
 from apiserver.schema.messages import quote
 from apiserver.schema.node import Node
 from apiserver.schema.reset import Reset
+from apiserver.schema.versions import Comparison, Others, Pruning, alike
 
 Json = dict[str, Any]
 
@@ -37,6 +38,8 @@ class ApplyOptions:
     now: str
     subresource: str = ""
     reset: tuple[str, ...] = ()
+    others: Others = alike
+    """The other versions of the kind, for fields that are owned in them."""
 
 
 def apply(live: Json | None, applied: Json, node: Node, options: ApplyOptions) -> Json:
@@ -52,13 +55,13 @@ def apply(live: Json | None, applied: Json, node: Node, options: ApplyOptions) -
     mine = reset.filter(typed_walk.fields_of(applied, root))
     owners[me] = Entry(mine, options.api_version, last.time if last else "")
     merged = reset.restore(typed_walk.merge(before, applied, root), before)
-    result = _pruned(merged, root, owners, last.fields if last else {}, mine)
+    result = _pruned(merged, root, owners, (me, last), options.others)
     result = _with_identity(result, before)
-    changes = typed_walk.compare(before, result, root)
-    conflicts = _conflicts(changes, owners, me, reset)
+    compared = Comparison(before, result, root, options.api_version, options.others)
+    conflicts = _conflicts(compared, owners, me, reset)
     if conflicts and not options.force:
         _refuse(conflicts, last_applied.yielded(before, root, options.manager, options.api_version))
-    owners = _settle(owners, me, conflicts, reset.filter(changes.removed))
+    owners = _settle(owners, me, conflicts, compared, reset)
     _stamp(owners, me, last, changed=result != before, now=options.now)
     return with_managed(last_applied.renewed(result, applied, options.manager), owners)
 
@@ -105,8 +108,22 @@ def _with_identity(result: Json, live: Json) -> Json:
 # --- removal ----------------------------------------------------------------------------------------------------------
 
 
-def _pruned(merged: Json, root: Node, owners: Managed, last: Fields, mine: Fields) -> Json:
-    """`merged` without what this manager applied last time, applies no more, and nobody else owns."""
+def _pruned(
+    merged: Json, root: Node, owners: Managed, mine: tuple[Owner, Entry | None], others: Others
+) -> Json:
+    """`merged` without what this manager applied last time, applies no more, and nobody else owns. `mine`: it, and what
+    it owned then."""
+    me, last = mine
+    if last is None:
+        return merged
+    now = owners[me]
+    other = others(last.api_version) if last.api_version != now.api_version else None
+    if other is not None:
+        return Pruning(root, other, others).of(merged, last.fields, owners)
+    return _without_last(merged, root, owners, last.fields, now.fields)
+
+
+def _without_last(merged: Json, root: Node, owners: Managed, last: Fields, mine: Fields) -> Json:
     if not fieldset.difference(last, mine):
         return merged
     everyone: Fields = {}
@@ -130,10 +147,14 @@ def _fields_after(merged: Json, removed: Fields, root: Node) -> Fields:
 # --- conflicts --------------------------------------------------------------------------------------------------------
 
 
-def _conflicts(changes: typed_walk.Changes, owners: Managed, me: Owner, reset: Reset) -> dict[Owner, Fields]:
+def _conflicts(compared: Comparison, owners: Managed, me: Owner, reset: Reset) -> dict[Owner, Fields]:
     """What would change of each other manager's."""
-    touched = reset.filter(fieldset.union(changes.added, changes.modified))
-    found = {who: fieldset.intersection(entry.fields, touched) for who, entry in owners.items() if who != me}
+    found = {}
+    for who, entry in owners.items():
+        if who != me:
+            changes = compared.of(entry.api_version)
+            touched = reset.filter(fieldset.union(changes.added, changes.modified))
+            found[who] = fieldset.intersection(entry.fields, touched)
     return {who: fields for who, fields in found.items() if fields}
 
 
@@ -145,12 +166,15 @@ def _refuse(conflicts: dict[Owner, Fields], yielded: Fields) -> None:
         raise _conflict(left)
 
 
-def _settle(owners: Managed, me: Owner, conflicts: dict[Owner, Fields], removed: Fields) -> Managed:
+def _settle(
+    owners: Managed, me: Owner, conflicts: dict[Owner, Fields], compared: Comparison, reset: Reset
+) -> Managed:
     """Owners after the change: others lose what changed and what went."""
     out: Managed = {}
     for who, entry in owners.items():
         fields = entry.fields
         if who != me:
+            removed = reset.filter(compared.of(entry.api_version).removed)
             fields = fieldset.difference(fieldset.difference(fields, conflicts.get(who, {})), removed)
         else:
             fields = fieldset.difference(fields, managed.NEVER_OWNED)

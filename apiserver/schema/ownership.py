@@ -15,13 +15,14 @@ from functools import lru_cache
 from typing import Any
 
 from apiserver.schema import apply as applying
-from apiserver.schema import fieldset, managed, typed, typed_walk
+from apiserver.schema import fieldset, managed, typed
 from apiserver.schema.apply import ApplyOptions
 from apiserver.schema.defaults import copy_json
 from apiserver.schema.managed import UPDATE, Entry, Managed
 from apiserver.schema.node import Node
 from apiserver.schema.reset import Reset
 from apiserver.schema.structural import Schema
+from apiserver.schema.versions import Comparison, Others, alike
 
 __all__ = ["ApplyOptions", "apply", "record_update"]
 
@@ -48,12 +49,14 @@ def record_update(
     now: str,
     subresource: str = "",
     reset: tuple[str, ...] = (),
+    others: Others = alike,
 ) -> None:
     """Sets new["metadata"]["managedFields"] for a write that is no apply; `old` None: it is created.
 
     `manager` gets what it added or changed, and others lose it; what went is lost to all. managedFields that the
     request itself set (through the main endpoint) are the ground; an empty list, or a list of one empty entry, stops
-    the keeping of ownership, as does an object that had none. `reset` as in ApplyOptions.
+    the keeping of ownership, as does an object that had none. `reset` and
+    `others` as in ApplyOptions.
     """
     metadata: Json = new.setdefault("metadata", {})
     given = metadata.pop("managedFields", None)
@@ -62,10 +65,10 @@ def record_update(
         return
     root = typed.of_object(schema.root)
     before = applying.without_managed(old) if old is not None else _blank(schema)
-    changes = typed_walk.compare(before, new, root)
+    compared = Comparison(before, new, root, api_version, others)
     kept = Reset.of(reset, subresource)
-    touched = kept.filter(fieldset.union(changes.added, changes.modified))
-    owners = _without(owners, touched, kept.filter(changes.removed))
+    touched = kept.filter(fieldset.union(compared.own.added, compared.own.modified))
+    owners = _without(owners, compared, kept)
     mine = fieldset.difference(touched, managed.NEVER_OWNED)
     if mine:
         me = managed.owner(manager, UPDATE, api_version, subresource)
@@ -112,11 +115,13 @@ def _zero(node: Node) -> Json:
     return out
 
 
-def _without(owners: Managed, touched: fieldset.Fields, removed: fieldset.Fields) -> Managed:
+def _without(owners: Managed, compared: Comparison, kept: Reset) -> Managed:
     out: Managed = {}
     for who, entry in owners.items():
+        changes = compared.of(entry.api_version)
+        touched = kept.filter(fieldset.union(changes.added, changes.modified))
         changed = fieldset.intersection(entry.fields, touched)
-        fields = fieldset.difference(fieldset.difference(entry.fields, changed), removed)
+        fields = fieldset.difference(fieldset.difference(entry.fields, changed), kept.filter(changes.removed))
         if fields:
             out[who] = entry.owning(fields)
     return out

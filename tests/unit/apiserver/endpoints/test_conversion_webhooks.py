@@ -246,6 +246,40 @@ def test_git_gets_what_it_can_read_without_the_webhook(served: Any, run: Any) ->
     ]  # fmt: skip
 
 
+def owned(reply: Any) -> dict[str, tuple[str, list[str]]]:
+    """By manager: the version, and the fields of the spec."""
+    return {
+        entry["manager"]: (entry["apiVersion"], sorted(entry["fieldsV1"]["f:spec"]))
+        for entry in reply.json["metadata"]["managedFields"]
+        if entry["fieldsV1"]["f:spec"]
+    }
+
+
+def test_fields_are_owned_across_versions(served: Any, run: Any) -> None:
+    """As a kube-apiserver 1.36 answers with the same webhook."""
+
+    def apply(manager: str, version: str, query: str = "", **spec: Any) -> Any:
+        path = f"{V1 if version == 'v1' else V2}/a?fieldManager={manager}{query}"
+        return run(served.call("PATCH", path, w("a", version, **spec), kind="application/apply-patch+yaml"))
+
+    assert owned(apply("one", "v1", size=3)) == {"one": ("z.io/v1", ["f:size"])}
+    refused = apply("two", "v2", length=4)
+    assert (refused.status, refused.json["details"]["causes"]) == (
+        409, [{"reason": "FieldManagerConflict", "message": 'conflict with "one"', "field": ".spec.size"}],
+    )  # fmt: skip
+    both = owned(apply("two", "v2", length=3))
+    assert both == {"one": ("z.io/v1", ["f:size"]), "two": ("z.io/v2", ["f:length"])}
+    moved = apply("one", "v2")
+    assert moved.json["spec"] == {"length": 3}
+    assert owned(moved) == {"two": ("z.io/v2", ["f:length"])}
+    assert owned(apply("one", "v1", "&force=true", size=5)) == {"one": ("z.io/v1", ["f:size"])}
+    gone = apply("one", "v2")
+    assert gone.json.get("spec", {}) == {}
+    apply("one", "v1", size=6)
+    changed = run(served.call("PATCH", f"{V2}/a?fieldManager=hand", {"spec": {"length": 7}}, kind=MERGE))
+    assert owned(changed) == {"hand": ("z.io/v2", ["f:length"])}
+
+
 def test_definitions_of_webhooks_are_checked(api: Any, run: Any, hook: Hook) -> None:
     def told(conversion: Object) -> list[str]:
         body = definition(hook)
