@@ -53,6 +53,43 @@ def settle(store: Store, key: Key, old: Object | None, new: Object) -> list[Op]:
     return wanted.ops
 
 
+def allocated(service: Object) -> Object:
+    """What a Service was given, in a form that `restore` takes; {} for one that was given nothing."""
+    spec = service.get("spec") or {}
+    out: Object = {}
+    if spec.get("clusterIP") not in (None, "", "None"):
+        out["clusterIPs"] = list(spec.get("clusterIPs") or [spec["clusterIP"]])
+        out |= {"ipFamilies": spec["ipFamilies"]} if spec.get("ipFamilies") else {}
+    ports = {_port_name(p): p["nodePort"] for p in spec.get("ports") or () if p.get("nodePort")}
+    if ports:
+        out["nodePorts"] = ports
+    if spec.get("healthCheckNodePort"):
+        out["healthCheckNodePort"] = spec["healthCheckNodePort"]
+    return out
+
+
+def restore(service: Object, given: Object) -> None:
+    """Gives a Service, in place, what it had before, where its manifest does not say otherwise."""
+    spec = service["spec"]
+    addresses = given.get("clusterIPs")
+    if addresses and not spec.get("clusterIP") and spec.get("type") != "ExternalName":
+        spec["clusterIP"], spec["clusterIPs"] = addresses[0], list(addresses)
+        if given.get("ipFamilies"):
+            spec.setdefault("ipFamilies", given["ipFamilies"])
+    if spec.get("type") not in _EXTERNAL:
+        return
+    for port in spec.get("ports") or ():
+        number = (given.get("nodePorts") or {}).get(_port_name(port))
+        if number and not port.get("nodePort"):
+            port["nodePort"] = number
+    if given.get("healthCheckNodePort") and spec.get("externalTrafficPolicy") == "Local":
+        spec.setdefault("healthCheckNodePort", given["healthCheckNodePort"])
+
+
+def _port_name(port: Object) -> str:
+    return f"{port.get('protocol') or 'TCP'}/{port.get('port')}"
+
+
 def held_by(cluster: str, spec: Object) -> set[Key]:
     """What a Service with this spec holds, or would."""
     ports = {spec.get("healthCheckNodePort"), *(p.get("nodePort") for p in spec.get("ports") or ())}

@@ -14,7 +14,7 @@ import orjson
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import allocation, codec
-from apiserver.storage.protocol import Change, Delete, Put, Record, Store
+from apiserver.storage.protocol import Change, Check, Delete, Put, Record, Store
 from reconciler.controllers.follower import Part
 from reconciler.controllers.runtime import Expected
 from reconciler.controllers.served import Serves, records
@@ -54,7 +54,7 @@ class ServiceAddresses(Part):
             abandoned = allocation.abandoned(self._store, record)
             return self._store.write(Delete(key, record.revision)) if abandoned else None
         service = codec.decode(record.value, record.revision)
-        if not _lacks(service.get("spec") or {}) or service["metadata"].get("deletionTimestamp"):
+        if not self._wants(key, service.get("spec") or {}) or service["metadata"].get("deletionTimestamp"):
             return None
         made = codec.decode(record.value, record.revision)
         try:
@@ -62,8 +62,16 @@ class ServiceAddresses(Part):
         except StatusError as error:
             raise Expected(error.message) from None
         # Waited for, since the next Service's choice depends on it.
-        self._store.write(Put(key, codec.encode(made), record.revision), *also).result()
+        op = Put(key, codec.encode(made), record.revision) if made != service else Check(key, record.revision)
+        self._store.write(op, *also).result()
         return None
+
+    def _wants(self, key: Key, spec: dict[str, object]) -> bool:
+        """Whether it lacks something, or (after a recovery) claims what nothing says that it holds."""
+        if _lacks(spec):
+            return True
+        held = sorted(allocation.held_by(key.cluster, spec))
+        return any(record is None for record in self._store.get_many(held))
 
 
 def _spec(value: bytes | None) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.registry import strategy
+from apiserver.registry import allocation, strategy
 from apiserver.storage.protocol import Record
 from reconciler.loading.case import Case
 from reconciler.loading.content import BINDINGS, CRDS, Content
@@ -47,7 +47,9 @@ def status_of(
 
 
 def restore(declared: Declared, recorded: Object | None) -> None:
-    """What controllers had noted on the object: placement decisions are annotations."""
+    """What controllers had noted on the object (placement decisions are annotations), and what it was given."""
+    if recorded is not None and recorded.get("allocated"):
+        allocation.restore(declared.obj, recorded["allocated"])
     noted = ((recorded or {}).get("metadata") or {}).get("annotations")
     if noted:
         annotations = declared.obj["metadata"].get("annotations") or {}

@@ -21,6 +21,7 @@ import yaml
 
 from apiserver.model import marks
 from apiserver.model.keys import Key
+from apiserver.registry import allocation
 
 Object = dict[str, Any]
 
@@ -71,9 +72,10 @@ def is_recorded(key: Key) -> bool:
 
 
 def status_file(obj: Object) -> bytes | None:
-    """The canonical file of an object, or None if it has no status."""
+    """The canonical file of an object, or None if it has no status and was given nothing."""
     status = _canonical(obj.get("status"))
-    if not status:
+    given = allocation.allocated(obj) if (obj["apiVersion"], obj["kind"]) == ("v1", "Service") else {}
+    if not status and not given:
         return None
     metadata = obj["metadata"]
     out: Object = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": {"name": metadata["name"]}}
@@ -82,7 +84,10 @@ def status_file(obj: Object) -> bytes | None:
     kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if _is_ours(k)}
     if kept:
         out["metadata"]["annotations"] = kept
-    out["status"] = status
+    if given:
+        out["allocated"] = given
+    if status:
+        out["status"] = status
     return dump(out)
 
 

@@ -12,7 +12,7 @@ from apiserver.model import marks
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
-from apiserver.registry.kinds import workspace_builtins
+from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Change, Store
 from reconciler.plan.computed import WORKSPACES
@@ -80,7 +80,7 @@ class Rendering:
 
     def _resources(self, cluster: str | None) -> Iterator[str]:
         """The store's names of resources that may carry a status worth recording."""
-        builtins = (k.storage for k in workspace_builtins().all() if "status" in k.subresources)
+        builtins = (k.storage for k in builtins_of(KUBERNETES).all() if "status" in k.subresources)
         seen = {storage for storage in builtins if storage not in format.COMPUTED}
         for crd in self._store.scan("customresourcedefinitions.apiextensions.k8s.io", cluster).records:
             spec = orjson.loads(crd.value)["spec"]

@@ -195,6 +195,14 @@ def test_a_service_from_git_gets_an_address_and_leaves_it_when_it_goes(world: Wo
     world.until(lambda: world.store.get(address) is None and world.store.get(port) is None)
 
 
+def test_a_service_that_has_its_address_from_before_holds_it_again(world: World) -> None:
+    key = service(world, "web", clusterIP="10.0.0.77", clusterIPs=["10.0.0.77"])
+    world.start()
+    address = Key("ipaddresses.networking.k8s.io", SHOP, "", "10.0.0.77")
+    world.until(lambda: world.objects.get(address) is not None)
+    assert world.objects.get(key)["spec"]["clusterIP"] == "10.0.0.77"
+
+
 def test_an_address_that_somebody_else_made_stays(world: World) -> None:
     mine = Key("ipaddresses.networking.k8s.io", SHOP, "", "10.0.0.50")
     parent = {"group": "example.io", "resource": "gateways", "name": "g"}

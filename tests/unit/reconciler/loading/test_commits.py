@@ -380,3 +380,30 @@ def _value(fleet: CommitFleet) -> bytes:
 
 def without_owners(obj: Object) -> Object:
     return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "ownerReferences"}}
+
+
+def test_a_service_keeps_what_it_was_given_when_the_store_is_lost(
+    idle: CommitFleet, another: Callable[..., LoadedFleet]
+) -> None:
+    kind = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: WorkspaceType\nmetadata: {name: k}\n"
+    idle.commit(
+        {
+            "workspaces/root/type.yaml": f"{kind}spec: {{builtins: Kubernetes, writes: Commit}}\n",
+            "workspaces/root/k/workspace.yaml": (
+                "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: k, path: root}}\n"
+            ),
+        }
+    )
+    idle.serve()
+    spec = {"type": "NodePort", "ports": [{"port": 80}, {"port": 53, "protocol": "UDP", "name": "dns"}]}
+    spec["ports"][0]["name"] = "web"  # type: ignore[index]
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
+    made = idle.create("root:k", "services", service)
+    assert made["spec"]["clusterIP"]
+    file = idle.tree()["workspaces/root/k/_objects/default/services/s.yaml"]
+    assert "clusterIP" not in file
+    assert "nodePort" not in file
+    idle.publish()
+    second = another(idle)
+    second.load(second.recorded())
+    assert second.get("root:k", "services", "s")["spec"] == made["spec"]
