@@ -77,6 +77,14 @@ class Outcome:
 
 def main() -> int:
     options = _options()
+    try:
+        return _run_all(options)
+    except binaries.Unavailable as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+
+
+def _run_all(options: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kubectl-suites-")))
         tree = scratch / "tree"
@@ -84,6 +92,10 @@ def main() -> int:
         logs = options.logs or Path(tempfile.mkdtemp(prefix="kubectl-suites-logs-"))
         logs.mkdir(parents=True, exist_ok=True)
         wanted = options.functions or (functions if options.all else passing())
+        unknown = [function for function in wanted if function not in functions]
+        if unknown:
+            sys.stderr.write(f"no such function in the suite: {', '.join(unknown)}\n")
+            return 2
         port = options.port or stack.enter_context(_serving(scratch))
         if not (options.port or options.inert):
             stack.enter_context(_controlling(scratch, port))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # driver.sh FUNCTION PORT: one function of kubectl's suite, against a server that runs already on this machine.
 #
-# Started by runner.py in a copy of the parts of Kubernetes' tree that the suite uses. It stands for what
+# Started by __main__.py in a copy of the parts of Kubernetes' tree that the suite uses. It stands for what
 # hack/make-rules/test-cmd.sh and `setup` do around the functions, without building and starting anything. FUNCTION is one
 # of test/cmd/*.sh, or `inline`: what legacy-script.sh itself checks between the functions.
 

@@ -1,7 +1,7 @@
 """The parts of Kubernetes' tree that kubectl's suite needs, as a writable folder.
 
 They come from the Go module k8s.io/kubernetes, which realclusters pins and `go mod download` brings; nothing of them is
-kept in this repository. Used by runner.py.
+kept in this repository. Used by __main__.py.
 """
 
 from __future__ import annotations
