@@ -58,7 +58,8 @@ class ServiceAddresses(Part):
             return None
         made = codec.decode(record.value, record.revision)
         try:
-            also = allocation.settle(self._store, key, service, made)
+            # As a new one: what it has already is to be taken, too.
+            also = allocation.settle(self._store, key, None, made)
         except StatusError as error:
             raise Expected(error.message) from None
         # Waited for, since the next Service's choice depends on it.
