@@ -24,6 +24,7 @@ import random
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -217,8 +218,10 @@ class Watcher:
             connection = self._plane.connection()
             query = f"watch=1&resourceVersion={self._at}&allowWatchBookmarks=true&timeoutSeconds=2{self.query}"
             try:
+                line = b""
                 for line in connection.stream(f"{MAPS}?{query}"):
                     self._take(json.loads(line))
+                self.breaks += b"BOOKMARK" not in line  # which a watch ends with
             except BROKEN:
                 self.breaks += 1
             finally:
@@ -240,11 +243,16 @@ class Watcher:
 
 
 def workers(plane: Plane) -> list[int]:
-    return [pid for pid in plane.pids() if "apiserver" in Path(f"/proc/{pid}/cmdline").read_text().split("\0")]
+    found = []
+    for pid in plane.pids():
+        with suppress(OSError):  # it has just ended
+            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            found += [pid] if "apiserver" in words else []
+    return found
 
 
 def connections(pid: int) -> int:
-    return len(os.listdir(f"/proc/{pid}/fd"))
+    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
 @pytest.fixture(scope="module")
