@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from apiserver.model import clock
+from apiserver.model.conditions import condition
 from apiserver.model.errors import Cause
 from apiserver.registry import names
-from apiserver.registry.behaviours import ephemeral, tolerations
+from apiserver.registry.behaviours import ephemeral, podupdates
 from apiserver.registry.behaviours.base import Behaviour, Object, fill, not_found, one_of, port_number
 from apiserver.registry.behaviours.qos import qos_class
 from apiserver.schema import messages
@@ -15,6 +17,7 @@ from apiserver.schema import messages
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _MODE = 0o644
+_GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 def spec_default(spec: Object) -> None:
@@ -194,44 +197,12 @@ def pod_check_new(obj: Object) -> list[Cause]:
 
 
 def pod_identified(obj: Object) -> None:
-    """Its class of service is settled for good when it is made."""
-    obj.setdefault("status", {})["qosClass"] = qos_class(obj["spec"])
-
-
-def pod_update(old: Object, new: Object) -> list[Cause]:
-    """Of a Pod's spec only images, a deadline and more tolerations change; other things have subresources."""
-    before, after = _fixed(old["spec"]), _fixed(new["spec"])
-    names = ["name" in c and c["name"] for c in before["containers"]]
-    if names != ["name" in c and c["name"] for c in after["containers"]]:
-        return [messages.forbidden("spec.containers", "pod updates may not add or remove containers")]
-    kept = [t for t in old["spec"].get("tolerations") or () if t not in (new["spec"].get("tolerations") or ())]
-    if before == after and not kept:
-        return []
-    return [messages.forbidden("spec", _MAY_CHANGE)]
-
-
-_MAY_CHANGE = (
-    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
-    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
-)
-
-
-def _fixed(spec: Object) -> Object:
-    """What of a Pod's spec stays. Scheduling gates may be lifted."""
-    found = {k: v for k, v in spec.items() if k not in ("activeDeadlineSeconds", "tolerations", "schedulingGates")}
-    for field in ("containers", "initContainers"):
-        found[field] = [{k: v for k, v in c.items() if k != "image"} for c in spec.get(field) or ()]
-    return found
-
-
-def pod_carry(old: Object, new: Object) -> None:
-    """What a Pod was given when it was made, a client that updates it need not know of."""
-    for field in ("priority", "preemptionPolicy"):
-        if old["spec"].get(field) is not None:
-            new["spec"].setdefault(field, old["spec"][field])
-    if old["spec"].get("tolerations"):
-        tolerations.default(new["spec"])
+    """Its class of service is settled for good when it is made; while it is gated nobody schedules it."""
+    status = obj.setdefault("status", {})
+    status["qosClass"] = qos_class(obj["spec"])
+    if obj["spec"].get("schedulingGates"):
+        gated = condition("PodScheduled", False, "SchedulingGated", _GATED, at=clock.now())
+        status["conditions"] = [*(status.get("conditions") or ()), gated]
 
 
 def template_default(template: Object) -> None:
@@ -239,6 +210,9 @@ def template_default(template: Object) -> None:
 
 
 BEHAVIOURS = {
-    "pods": Behaviour(pod_default, pod_check, pod_update, pod_carry, pod_identified, pod_check_new),
+    "pods": Behaviour(
+        pod_default, pod_check, podupdates.check, podupdates.carry, pod_identified, pod_check_new,
+        podupdates.carry_status, podupdates.check_status,
+    ),
     "podtemplates": Behaviour(lambda obj: template_default(obj.setdefault("template", {}))),
 }

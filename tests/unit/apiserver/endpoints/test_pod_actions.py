@@ -189,6 +189,26 @@ def test_evictions_that_cannot_be(api: Any, run: Any, pod: Any, budget: Any) -> 
     assert run(api.get(f"{PODS}/p")).status == 200
 
 
+def test_bodies_of_actions_are_read_as_strictly_as_others(api: Any, run: Any, pod: Any) -> None:
+    pod()
+    body = {**binding("p"), "foo": 1}
+    refused = run(api.call("POST", f"{PODS}/p/binding?fieldValidation=Strict", body))
+    assert (refused.status, refused.message) == (
+        400, 'Binding in version "v1" cannot be handled as a Binding: strict decoding error: unknown field "foo"',
+    )  # fmt: skip
+    elsewhere = run(api.call("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p", "namespace": "z"}}))
+    assert "the namespace of the provided object does not match" in elsewhere.message
+    assert run(api.call("POST", f"{PODS}/p/binding", {**body, "target": "n"})).status == 400
+    warned = run(api.call("POST", f"{PODS}/p/binding", body))
+    assert (warned.status, 'unknown field \\"foo\\"' in warned.headers["warning"]) == (201, True)
+
+
+def test_a_gated_pod_says_that_it_waits(api: Any, run: Any, pod: Any) -> None:
+    made = pod(schedulingGates=[{"name": "g"}])
+    [condition] = made["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
+
+
 def test_ephemeral_containers_are_added_and_stay(api: Any, run: Any, pod: Any) -> None:
     pod()
     path = f"{PODS}/p/ephemeralcontainers"
