@@ -5,6 +5,9 @@ object that has a file stays in it.
 
     workspaces/root/team-a/_objects/default/deployments.apps/web.yaml
     workspaces/root/team-a/_objects/_cluster/clusterroles.rbac.authorization.k8s.io/system%3Aviewer.yaml
+    workspaces/root/team-a/_objects/default/configmaps/7f_/settings.yaml         where there are very many
+
+Git writes a directory's names anew with each change of one, so those of a crowded directory are spread.
 """
 
 from __future__ import annotations
@@ -23,9 +26,19 @@ _ODD = re.compile(r"[^a-z0-9._-]")
 _LONGEST = 200
 
 
-def place(directory: str, resource: str, namespace: str, name: str) -> str:
+CROWDED = 200
+"""Files from which on a directory gets subdirectories."""
+
+
+def folder(directory: str, resource: str, namespace: str) -> str:
     """`directory`: the workspace's; `resource`: `deployments.apps`; `namespace`: "" for a cluster-scoped object."""
-    return f"{directory}/{DIRECTORY}/{namespace or _CLUSTER}/{resource}/{file_name(name)}.yaml"
+    return f"{directory}/{DIRECTORY}/{namespace or _CLUSTER}/{resource}"
+
+
+def place(folder: str, name: str, *, crowded: bool = False) -> str:
+    """The file of an object in its `folder`. Names of subdirectories end with _, as no workspace's can."""
+    spread = f"{hashlib.blake2b(name.encode(), digest_size=1).hexdigest()}_/" if crowded else ""
+    return f"{folder}/{spread}{file_name(name)}.yaml"
 
 
 def file_name(name: str) -> str:

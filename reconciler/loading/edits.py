@@ -24,7 +24,7 @@ from apiserver.storage.protocol import Record, Store
 from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest, read
-from reconciler.layout.place import place
+from reconciler.layout.place import CROWDED, folder, place
 from reconciler.loading.render import key_of
 from reconciler.plan.gitform import declared_form, sent_form
 from reconciler.repository.objects import Repository
@@ -39,7 +39,7 @@ class Outdated(Exception):
 @dataclass(slots=True)
 class Edits:
     """Of one commit on top of `base`, the id of a tree. `files`: the new content of each changed file, None where it
-    goes; `paths`: the file that each intent is about."""
+    goes; `paths`: the file that each intent is about; `counts`: how many names directories have."""
 
     store: Store
     repo: Repository
@@ -47,6 +47,7 @@ class Edits:
     base: str
     files: dict[str, bytes | None] = field(default_factory=dict)
     paths: dict[Key, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, intent: Intent) -> bool:
         """Whether the intent changes a file. Raises Outdated, and StatusError for what cannot be committed."""
@@ -74,8 +75,18 @@ class Edits:
         value["metadata"] = {**value["metadata"], "name": key.name}
         if key.namespace:
             value["metadata"]["namespace"] = key.namespace
-        path = place(workspace.directory, key.resource.partition(":")[0], key.namespace, key.name)
+        within = folder(workspace.directory, key.resource.partition(":")[0], key.namespace)
+        path = place(within, key.name, crowded=self._crowded(within))
         return self._change(key, path, edit.add(self._data(path), path, value))
+
+    def _crowded(self, directory: str) -> bool:
+        """Whether so much stands there that what comes had better be spread."""
+        count = self.counts.get(directory)
+        if count is None:
+            there = self.repo.tree_at(self.base, directory)
+            count = len(self.repo.entries(there)) if there is not None else 0
+        self.counts[directory] = count + 1
+        return count >= CROWDED
 
     def _change(self, key: Key, path: str, data: bytes | None) -> bool:
         self.paths[key] = path

@@ -407,3 +407,17 @@ def test_a_service_keeps_what_it_was_given_when_the_store_is_lost(
     second = another(idle)
     second.load(second.recorded())
     assert second.get("root:k", "services", "s")["spec"] == made["spec"]
+
+
+def test_a_crowded_directory_is_spread(idle: CommitFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.loading.edits.CROWDED", 2)
+    idle.serve()
+    for name in "abcd":
+        idle.create("root:a", "configmaps", a_configmap(name))
+    made = {p.removeprefix(f"{A}/_objects/default/configmaps/") for p in idle.tree() if "_objects" in p}
+    assert {"a.yaml", "b.yaml"} < made
+    assert {p.rpartition("/")[2] for p in made} == {"a.yaml", "b.yaml", "c.yaml", "d.yaml"}
+    assert sum("_/" in p.removeprefix(f"{A}/_objects/") for p in made) == 2
+    idle.change("root:a", "configmaps", "d", data={"x": "y"})
+    idle.remove("root:a", "configmaps", "d")
+    assert idle.find("root:a", "configmaps", "d") is None
