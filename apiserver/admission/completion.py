@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apiserver.admission import classes, priority, runtimeclasses, serviceaccounts
+from apiserver.admission import classes, priority, runtimeclasses, serviceaccounts, topology
 from apiserver.admission.place import Place, spec_of
 from apiserver.registry import protection
 from apiserver.registry.behaviours import tolerations
@@ -54,6 +54,7 @@ _NEW: dict[str, dict[str, Callable[[Place, Object], None]]] = {
         _PRIORITY: priority.complete,
         "DefaultTolerationSeconds": _tolerate,
         "RuntimeClass": runtimeclasses.complete,
+        topology.PLUGIN: topology.complete,
     },
     "nodes": {"TaintNodesByCondition": _taint},
     "persistentvolumeclaims": {

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from apiserver.admission import requester, unenforced
+from apiserver.admission import requester, topology, unenforced
 from apiserver.admission.committing import KEPT_FROM_GIT, SECRETS, CommitSink
 from apiserver.admission.completion import completing, vetting
 from apiserver.admission.place import Place
@@ -125,6 +125,8 @@ class Writes:
         binding, dry = await podactions.read_binding(asking)
         at, namespace = self._collection(asking), namespace_of(asking)
         name = asking.place.name or str((binding.get("metadata") or {}).get("name") or "")
+        if asking.place.subresource and topology.PLUGIN not in self._disabled:
+            topology.complete_binding(Place(at.store, at.cluster), binding)
         await self.run(at, lambda: podbinding.bind(at, namespace, name, binding, dry_run=dry))
         await asking.exchange.answer(201, podactions.DONE)
 

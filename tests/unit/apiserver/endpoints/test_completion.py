@@ -198,6 +198,21 @@ def test_a_new_node_is_not_ready(make: Any) -> None:
     assert make(nodes, "c", spec={"taints": [taint]}).json["spec"]["taints"] == [taint]
 
 
+def test_a_pod_says_where_its_node_stands(make: Any, pod: Any, api: Any, run: Any) -> None:
+    zone, region = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+    make(f"{BASE}/api/v1/nodes", "n", metadata={"labels": {zone: "z1", region: "r1", "more": "x"}})
+    assert pod("there", nodeName="n").json["metadata"]["labels"] == {zone: "z1", region: "r1"}
+    assert "labels" not in pod("nowhere", nodeName="m").json["metadata"]
+    pod("free")
+    body = {"metadata": {"name": "free", "labels": {zone: "mine"}}, "target": {"kind": "Node", "name": "n"}}
+    assert run(api.call("POST", f"{PODS}/free/binding", body)).status == 201
+    assert run(api.get(f"{PODS}/free")).json["metadata"]["labels"] == {zone: "z1", region: "r1"}
+    pod("old")
+    body = {"metadata": {"name": "old"}, "target": {"kind": "Node", "name": "n"}}
+    assert run(api.call("POST", f"{NS}/bindings", body)).status == 201
+    assert "labels" not in run(api.get(f"{PODS}/old")).json["metadata"]
+
+
 @pytest.mark.parametrize("spec", ["text", {"tolerations": "x"}, {"priorityClassName": 3}, {"overhead": "x"}])
 def test_pods_that_are_none_are_named_by_the_checks(api: Any, run: Any, spec: Any) -> None:
     kind = "application/apply-patch+yaml"

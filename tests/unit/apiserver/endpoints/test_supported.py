@@ -3,12 +3,14 @@ what is not there. Run this file with `--update-golden` to write it anew, and re
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from apiserver.admission.completion import PLUGINS
 from apiserver.admission.unenforced import UNENFORCED
 from apiserver.registry.builtin import kubernetes_builtins, target_builtins, workspace_builtins
 from apiserver.registry.catalog import Catalog
@@ -168,10 +170,17 @@ def page(call: Callable[..., Any]) -> str:
     features += [(feature, "yes") for feature, where in TESTED_ELSEWHERE if _stands(where)]
     version = ".".join(call("GET", "/version").json["gitVersion"].lstrip("v").split(".")[:2])
     parts = [HEAD.format(version=version), "## Requests\n", table(("what", "supported"), sorted(features)), NOT_THERE]
+    plugins = ", ".join(sorted({*PLUGINS, *ALWAYS}))
+    parts += ["\n## Admission\n", textwrap.fill(f"{ADMISSION} {plugins}.", 120)]
     parts += ["\n## Kinds\n", KINDS, kinds_table(call)]
     return "\n".join(parts)
 
 
+ALWAYS = ("NamespaceLifecycle",)
+ADMISSION = (
+    "In kube-compat workspaces and targets new objects get, and writes are held to, what these plugins of "
+    "kube-apiserver say; `treeplane up --disable-admission-plugins` does without some:"
+)
 KINDS = """*All* verbs are create, delete, deletecollection, get, list, patch, update and watch. A subresource in
 parentheses is listed in discovery and leads nowhere.
 """
