@@ -100,14 +100,13 @@ def intersection(left: Fields, right: Fields) -> Fields:
 
 
 def paths(of: Fields, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The members, in canonical order, each as its entries from the root."""
-    for key in sorted(of):
-        if key == SELF:
-            continue
-        here = (*prefix, key)
+    """The members, each as its entries from the root; in canonical order, which has what stands deeper last."""
+    keys = sorted(key for key in of if key != SELF)
+    for key in keys:
         if is_member(of[key]):
-            yield here
-        yield from paths(of[key], here)
+            yield (*prefix, key)
+    for key in keys:
+        yield from paths(of[key], (*prefix, key))
 
 
 def canonical(of: Fields) -> Fields:

@@ -49,7 +49,7 @@ class Front:
             loop.close()
 
     async def _accept(self, client: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(*_CLIENT_GONE):
+        with contextlib.suppress(*_CLIENT_GONE, asyncio.CancelledError):
             server, requests = await asyncio.open_connection("127.0.0.1", self._upstream_port, ssl=self._upstream)
             back = asyncio.create_task(_copy(server, answers))
             with contextlib.suppress(*_CLIENT_GONE):

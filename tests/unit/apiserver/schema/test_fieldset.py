@@ -57,3 +57,9 @@ def test_paths_as_conflicts_show_them() -> None:
 
 def test_foreign_keys_are_made_canonical() -> None:
     assert fieldset.canonical({'k:{"b": 1, "a": 2}': {}}) == {'k:{"a":2,"b":1}': {}}
+
+
+def test_paths_name_what_stands_deeper_last() -> None:
+    fields = {"f:spec": {"f:a": {"f:deep": {}}, "f:b": {}, "f:c": {".": {}, "f:deep": {}}}}
+    shown = [fieldset.shown(path) for path in fieldset.paths(fields)]
+    assert shown == [".spec.b", ".spec.c", ".spec.a.deep", ".spec.c.deep"]
