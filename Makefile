@@ -45,6 +45,7 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)
 	@$(BIN)/python bench/commit_to_applied.py
 	@$(BIN)/python bench/api.py
+	@$(BIN)/python bench/commit_writes.py
 	@$(BIN)/python bench/watches.py
 
 # Ahead of the tests, so that the first build (minutes) is seen and counts against no test's time limit.

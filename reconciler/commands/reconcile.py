@@ -69,6 +69,7 @@ class Reconciler:
         self._secrets = SecretFiles(settings.keys_dir)
         self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, self._status_branch())
         self._told = ""
+        self._away = False
         self._seen = ""
         self._news = False
         self._due = False
@@ -272,8 +273,10 @@ class Reconciler:
             heads = self._mirror.refresh()
         except RepositoryError as error:
             self._trouble(str(error))
+            self._away = True
             return None
-        self._told = ""
+        if self._away:
+            self._away, self._told = False, ""
         return heads
 
     def _status_branch(self) -> str:
