@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from apiserver.model import nesting
 from apiserver.model.errors import bad_request
 from apiserver.registry.facts.messages import INLINE, MAP, OMITEMPTY, POINTER, REPEATED, Field, messages
 
@@ -52,8 +53,12 @@ def decode(body: bytes) -> Object:
         meta = {number: bytes(value).decode() for number, _, value in _fields(unknown.get(1, memoryview(b"")))}
         api_version, kind = meta.get(1, ""), meta.get(2, "")
         found = _message(unknown.get(2, memoryview(b"")), _message_of(api_version, kind), 0)
+        if nesting.too_deep(found):
+            raise Malformed(f"it is nested more than {nesting.DEPTH} levels deep")
     except (Malformed, ValueError, TypeError, IndexError, struct.error, OverflowError) as error:
         raise bad_request(f"the protobuf body cannot be read: {error}") from None
+    except RecursionError:
+        raise bad_request("the protobuf body cannot be read: it is nested too deeply") from None
     return {"apiVersion": api_version, "kind": kind, **found}
 
 
@@ -182,12 +187,17 @@ def _moment(data: memoryview) -> datetime | None:
 
 def _time(data: memoryview, _: str, __: int) -> str | None:
     at = _moment(data)
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ") if at else None
+    return _written(at, "seconds") if at else None
 
 
 def _micro_time(data: memoryview, _: str, __: int) -> str | None:
     at = _moment(data)
-    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if at else None
+    return _written(at, "microseconds") if at else None
+
+
+def _written(at: datetime, precision: str) -> str:
+    """strftime would write the year 1 as one digit."""
+    return at.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def _quantity(data: memoryview, _: str, __: int) -> str:

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 NAMESPACES, NAMES, LABELS = ("n", "nn"), ("a", "b", "c"), ("x", "y", "")
-SECONDS = 2
+SECONDS = 20
 
 Event = tuple[str, str, int]
 """Type, namespace/name=label, revision."""
@@ -62,6 +62,7 @@ STEPS = st.lists(
         st.tuples(st.just("resume"), st.integers(0, 7)),
         st.tuples(st.just("compact"), st.integers(0, 8)),
         st.tuples(st.just("breathe"), st.integers(0, 3)),
+        st.tuples(st.just("bookmark")),
     ),
     min_size=5,
     max_size=40,
@@ -114,6 +115,8 @@ class Line:
     def __init__(self, app: Any, cluster: str, select: Select, query: str, chance: random.Random) -> None:
         self.events: list[Event] = []
         self.expired = False
+        self.bookmarks: list[tuple[int, int]] = []
+        """Revision, and how many events came before."""
         self.marked = 0
         """The revision of the bookmark that ended the initial events."""
         self._rest = b""
@@ -164,8 +167,10 @@ class Line:
             metadata = obj["metadata"]
             revision = int(metadata["resourceVersion"])
             if event["type"] == "BOOKMARK":
-                assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
-                self.marked = revision
+                if "annotations" in metadata:
+                    assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+                    self.marked = revision
+                self.bookmarks.append((revision, len(self.events)))
                 continue
             label = metadata.get("labels", {}).get("l", "")
             self.events.append((event["type"], f"{metadata['namespace']}/{metadata['name']}={label}", revision))
@@ -216,9 +221,9 @@ class History:
         now, select = self.api.store.revision(), SELECTS[which]
         at = known[max(0, len(known) - 1 - back)] if start == "old" else known[-1] if start == "now" else None
         query = {
-            "any": "&resourceVersion=0",
+            "any": "&resourceVersion=0&allowWatchBookmarks=true",
             "initial": "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
-        }.get(start, f"&resourceVersion={at}")
+        }.get(start, f"&resourceVersion={at}&allowWatchBookmarks=true")
         line = Line(self.api.app, self.path, select, query, self.chance)
         self.watched.append(Watched(line, select, at, now, start == "initial"))
 
@@ -250,6 +255,8 @@ class History:
             await asyncio.sleep(0)
         for watched in self.watched:
             assert self.right(watched), self.wrong(watched)  # nothing came twice
+            for revision, count in watched.line.bookmarks:
+                assert all(at > revision for _, _, at in watched.line.events[count:]), "a bookmark ran ahead"
 
     def right(self, watched: Watched) -> bool:
         line, found = watched.line, watched.line.events
@@ -293,6 +300,9 @@ def test_watches_tell_what_happened(api: Any, steps: list[tuple[Any, ...]], seed
                         history.open(*arguments)
                     case "resume":
                         await history.resume(*arguments)
+                    case "bookmark" if api.hub.count:
+                        api.hub._timer.cancel()
+                        api.hub._bookmark()
                     case "compact":
                         api.store.compact(*arguments)
                     case "breathe":

@@ -119,3 +119,54 @@ def test_add_then_remove_is_nothing(target: Any, value: Any) -> None:
 def test_copies_are_limited(operations: list[Any]) -> None:
     with pytest.raises(ValueError, match="copie"):
         json_patch({"a": {}, "text": "x" * 10_000}, operations)
+
+
+OBJECTS = st.dictionaries(st.sampled_from("abc"), DOCUMENTS, max_size=3)
+
+
+def without_nulls(value: Any) -> Any:
+    """A merge patch can make no null: it removes."""
+    if isinstance(value, dict):
+        return {k: without_nulls(v) for k, v in value.items() if v is not None}
+    return value
+
+
+def difference(before: Any, after: Any) -> Any:
+    """The merge patch from one to the other."""
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        return after
+    gone = {k: None for k in before if k not in after}
+    changed = {k: difference(before[k], v) if k in before else v for k, v in after.items() if before.get(k, ...) != v}
+    return gone | changed
+
+
+@given(OBJECTS.map(without_nulls), OBJECTS.map(without_nulls))
+def test_a_difference_leads_there(before: Any, after: Any) -> None:
+    assert merge_patch(before, difference(before, after)) == after
+
+
+@given(OBJECTS.map(without_nulls), OBJECTS.map(without_nulls), OBJECTS.map(without_nulls))
+def test_patches_of_different_fields_commute(target: Any, left: Any, right: Any) -> None:
+    right = {k: v for k, v in right.items() if k not in left}
+    assert merge_patch(merge_patch(target, left), right) == merge_patch(merge_patch(target, right), left)
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_moving_there_and_back_is_nothing(left: Any, right: Any) -> None:
+    document = {"a": left, "b": {"c": right}}
+    there = [{"op": "move", "from": "/a", "path": "/b/d"}]
+    back = [{"op": "move", "from": "/b/d", "path": "/a"}]
+    assert json_patch(json_patch(document, there), back) == document
+    copied = json_patch(document, [{"op": "copy", "from": "/a", "path": "/b/d"}, {"op": "test", "path": "/b/d",
+                                                                                "value": left}])  # fmt: skip
+    assert copied["b"]["d"] == left == copied["a"]
+
+
+@given(OBJECTS, st.lists(st.sampled_from(["remove", "replace", "test"]), min_size=1, max_size=3))
+def test_a_patch_that_fails_changes_nothing(target: Any, operations: list[str]) -> None:
+    before = copy.deepcopy(target)
+    wrong = [{"op": op, "path": "/nowhere/x", "value": 1} for op in operations]
+    steps = [{"op": "add", "path": "/a", "value": 1}, *wrong]
+    with pytest.raises(ValueError, match="operation 1"):
+        json_patch(target, steps)
+    assert target == before
