@@ -17,7 +17,6 @@ from apiserver.model.errors import (
     Cause,
     StatusError,
     already_exists,
-    bad_request,
     conflict,
     invalid,
     not_found,
@@ -144,8 +143,7 @@ def _create(
         made, also = _allocated(at, key, None, obj)
         if options.dry_run:
             return Outcome(made, created=True, warnings=warnings)
-        if checks.asked_revision(sent["metadata"]):  # where kube-apiserver looks: it says nothing in a dry run
-            raise bad_request("resourceVersion should not be set on objects to be created")
+        checks.check_unversioned(sent["metadata"])  # where kube-apiserver looks: it says nothing in a dry run
         try:
             value = _stored(at, made)
             written = at.begin(Write(key, None, value, also, _for_git(kind, sent, value)))()

@@ -67,6 +67,13 @@ def asked_revision(metadata: Object) -> str:
     return asked.lstrip("0")
 
 
+def check_unversioned(metadata: Object) -> None:
+    """Of an object that is to be made. What is no number is taken for nothing. Raises StatusError 400."""
+    asked = str(metadata.get("resourceVersion") or "")
+    if asked.isascii() and asked.isdigit() and asked.lstrip("0"):
+        raise bad_request("resourceVersion should not be set on objects to be created")
+
+
 def check_revision(kind: ServedKind, key: Key, live: Object, new: Object) -> None:
     metadata = new.get("metadata") or {}
     asked = asked_revision(metadata)

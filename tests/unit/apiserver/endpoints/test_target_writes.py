@@ -82,6 +82,9 @@ def test_a_new_object_brings_no_resource_version_but_to_a_dry_run(api: Any, run:
     assert (dry.status, dry.json["data"]) == (201, {"x": "1"})
     wet = run(api.call("POST", configmaps, body))
     assert (wet.status, wet.message) == (400, "resourceVersion should not be set on objects to be created")
+    for nothing in ("v1", "0", ""):
+        body["metadata"] |= {"name": f"a{nothing}", "resourceVersion": nothing}
+        assert run(api.call("POST", configmaps, body)).status == 201
 
 
 def test_apply_that_cannot_be_meant(api: Any, run: Any, configmaps: str) -> None:
