@@ -23,6 +23,7 @@ JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.
 MERGE, STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 JSON_PATCH, APPLY = "application/json-patch+json", "application/apply-patch+yaml"
 
+_GO_KINDS = {bool: "bool", list: "array", str: "string"}
 _ACCEPTED = f"{JSON}, {YAML}, {PROTOBUF}"
 
 
@@ -67,13 +68,23 @@ def read_json(body: bytes, kind: str = "") -> Object:
 
 
 def read_apply(body: bytes) -> Object:
-    """The object of an apply patch, which is YAML by its media type and nearly always JSON. Raises StatusError 400."""
+    """The object of an apply patch, which is YAML by its media type and nearly always JSON; {} of an empty one. Raises
+    StatusError 400."""
     try:
         found = orjson.loads(body)
+        _check_depth(body, found)
     except orjson.JSONDecodeError:
-        return _of_object(yamlbodies.load(body), body)
-    _check_depth(body, found)
-    return _of_object(found, body)
+        try:
+            found = yamlbodies.load(body)
+        except StatusError as error:
+            raise bad_request(f"error decoding YAML: {error}") from None
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        kind = _GO_KINDS.get(type(found), "number")
+        why = f"json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
+    return found
 
 
 def repeated_in_apply(body: bytes) -> str:
@@ -82,7 +93,7 @@ def repeated_in_apply(body: bytes) -> str:
         if not duplicates(body):  # JSON, and much faster than YAML
             return ""
     text = yamlbodies.repeated(body)
-    return f"error converting YAML to JSON: {text}" if text else ""
+    return f"{yamlbodies.CONVERTING}{text}" if text else ""
 
 
 def read_patch(body: bytes) -> Any:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import orjson
 
-from apiserver.model.errors import bad_request
+from apiserver.model.errors import StatusError, bad_request
 from apiserver.model.keys import Key
 
 _VERSION = "meta.k8s.io/v1"
@@ -44,11 +44,11 @@ def decode(token: str, resource: str, cluster: str | None, namespace: str | None
         if not LATEST <= revision < 1 << 64:
             raise ValueError("the revision is out of range")
     except (binascii.Error, orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise bad_request(f"continue key is not valid: {error}") from None
+        raise _not_valid(f"{error}") from None
     if version != _VERSION:
-        raise bad_request(f"continue key is not valid: server does not recognize this encoded version {version}")
+        raise _not_valid(f"server does not recognize this encoded version {version}")
     if revision == 0:
-        raise bad_request("continue key is not valid: incorrect encoded start resourceVersion")
+        raise _not_valid("incorrect encoded start resourceVersion")
     *parts, name = start.rstrip("\0").split("/")
     at_cluster = cluster
     if cluster is None and parts:
@@ -57,5 +57,9 @@ def decode(token: str, resource: str, cluster: str | None, namespace: str | None
     if namespace is None:
         at_namespace = parts.pop(0) if parts else ""
     if parts or not name or at_cluster is None or "\0" in start.rstrip("\0"):
-        raise bad_request("continue key is not valid: encoded key is not of this list")
+        raise _not_valid("encoded key is not of this list")
     return Continuation(revision, Key(resource, at_cluster, at_namespace or "", name))
+
+
+def _not_valid(why: str) -> StatusError:
+    return bad_request(f"invalid continue token: continue key is not valid: {why}")

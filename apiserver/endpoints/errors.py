@@ -41,6 +41,8 @@ def status_body(error: StatusError) -> bytes:
     token = status["details"].pop("continue", None)
     if token is not None:
         status["metadata"]["continue"] = token
+    if not status["details"] and status["reason"] == "BadRequest":
+        del status["details"]  # as kube-apiserver writes these
     return orjson.dumps(status)
 
 

@@ -49,10 +49,15 @@ def revision(text: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit()):
-        raise bad_request(f'invalid resource version: strconv.ParseUint: parsing "{text}": invalid syntax')
+        raise _no_revision(text, "invalid syntax")
     if len(text) > _DIGITS or int(text) >> 64:
-        raise bad_request(f'invalid resource version: strconv.ParseUint: parsing "{text}": value out of range')
+        raise _no_revision(text, "value out of range")
     return int(text)
+
+
+def _no_revision(text: str, why: str) -> StatusError:
+    field = f'resourceVersion: Invalid value: "{text}"'
+    return bad_request(f'invalid resource version: {field}: strconv.ParseUint: parsing "{text}": {why}')
 
 
 def _refuse(field: str, why: str, reason: str = "FieldValueForbidden") -> StatusError:
@@ -63,7 +68,7 @@ def _match(text: str) -> str:
     if text not in ("", EXACT, NOT_OLDER):
         raise _refuse(
             "resourceVersionMatch",
-            f'Unsupported value: "{text}": supported values: "{EXACT}", "{NOT_OLDER}"',
+            f'Unsupported value: "{text}": supported values: "{EXACT}", "{NOT_OLDER}", ""',
             "FieldValueNotSupported",
         )
     return text

@@ -19,7 +19,7 @@ def write_options(exchange: Exchange, verb: str, *, applies: bool = False) -> Wr
         causes.append(Cause("FieldValueNotSupported", why, "dryRun"))
     validation = exchange.parameter("fieldValidation") or WARN
     if validation not in (STRICT, WARN, IGNORE):
-        why = f'Unsupported value: "{validation}": supported values: "Ignore", "Strict", "Warn"'
+        why = f'Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'
         causes.append(Cause("FieldValueNotSupported", why, "fieldValidation"))
     manager = exchange.parameter("fieldManager")
     if applies and not manager:

@@ -19,7 +19,7 @@ from apiserver.admission.completion import completing, vetting
 from apiserver.admission.place import Place
 from apiserver.admission.writes import COMMIT, POLICIES, check_status
 from apiserver.auth.guards import guard
-from apiserver.endpoints import bodies, bulk, podactions, reviews, scale
+from apiserver.endpoints import bodies, bulk, podactions, reviews, scale, yamlbodies
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
 from apiserver.endpoints.forms import YAML, as_yaml, form_of
@@ -258,7 +258,7 @@ def read_applied(asking: Asking, body: bytes, options: WriteOptions) -> Object:
     text = bodies.repeated_in_apply(body) if options.validation != IGNORE else ""
     if text and options.validation == STRICT:
         raise bad_request(f"error strict decoding YAML: {text}")
-    asking.exchange.warnings += [text] if text else []
+    asking.exchange.warnings += yamlbodies.lines(text) if text else []
     return applied
 
 
@@ -276,7 +276,7 @@ async def parsed(body: bytes, read: Callable[[], T]) -> T:
 async def answer(asking: Asking, outcome: Outcome) -> None:
     """The written object, in the form that the client accepts."""
     exchange = asking.exchange
-    exchange.warnings += outcome.warnings
+    exchange.warnings += [line for text in outcome.warnings for line in yamlbodies.lines(text)]
     exchange.warnings += unenforced.warnings(asking.kind)
     if asking.kind.storage == SECRETS and writes_of(asking) == COMMIT:
         exchange.warnings.append(KEPT_FROM_GIT)

@@ -16,6 +16,8 @@ from apiserver.kubeyaml.faults import Fault, Twice, syntax, too_deep
 from apiserver.kubeyaml.nodes import PLAIN, Node, nodes
 from apiserver.model.errors import StatusError, bad_request
 
+CONVERTING = "error converting YAML to JSON: "
+_ERRORS = "yaml: unmarshal errors:"
 _ALIASES = 256 * 1024
 """Characters that aliases may add to a document: they multiply."""
 
@@ -44,7 +46,13 @@ def _root(body: bytes) -> Node | None:
 
 def _unreadable(fault: Fault) -> StatusError:
     place = f"line {fault.line}: " if fault.line else ""
-    return bad_request(f"error converting YAML to JSON: {place}{fault.message}")
+    return bad_request(f"{CONVERTING}{place}{fault.message}")
+
+
+def lines(text: str) -> list[str]:
+    """What `repeated` says as warnings, one for each line; another text by itself."""
+    told = text.removeprefix(CONVERTING).removeprefix(_ERRORS)
+    return [line.strip() for line in told.strip().splitlines()] if told != text else [text]
 
 
 def repeated(body: bytes) -> str:
@@ -62,8 +70,8 @@ def repeated(body: bytes) -> str:
         elif isinstance(node, yaml.MappingNode):
             waiting += [value for _, value in node.value]
             found += _twice(node)
-    lines = "".join(f"\n  line {line}: key {key} already set in map" for line, key in sorted(found))
-    return f"yaml: unmarshal errors:{lines}" if lines else ""
+    told = "".join(f"\n  line {line}: key {key} already set in map" for line, key in sorted(found))
+    return f"{_ERRORS}{told}" if told else ""
 
 
 def _twice(node: yaml.MappingNode) -> Iterator[tuple[int, str]]:

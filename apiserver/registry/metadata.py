@@ -25,7 +25,7 @@ def normalise(metadata: Object) -> None:
 
 def check(kind: ServedKind, metadata: Object) -> list[Cause]:
     """All errors of metadata whose fields have the right types."""
-    found = _name(kind, metadata) + _namespace(kind, metadata)
+    found = _generate_name(kind, metadata) + _name(kind, metadata) + _namespace(kind, metadata)
     found += check_labels(metadata.get("labels") or {}) + check_annotations(metadata.get("annotations") or {})
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
         found += _finalizer(kind, f"metadata.finalizers[{index}]", finalizer)
@@ -37,6 +37,15 @@ def _name(kind: ServedKind, metadata: Object) -> list[Cause]:
     if not name:
         return [messages.required("metadata.name", "name or generateName is required")]
     return [messages.invalid("metadata.name", name, m) for m in names.rule_of(kind.qualified)(name)]
+
+
+def _generate_name(kind: ServedKind, metadata: Object) -> list[Cause]:
+    """Judged as a name that goes on where it ends in a hyphen."""
+    base = metadata.get("generateName") or ""
+    if not base:
+        return []
+    whole = f"{base[:-1]}a" if base.endswith("-") else base
+    return [messages.invalid("metadata.generateName", base, m) for m in names.rule_of(kind.qualified)(whole)]
 
 
 def _namespace(kind: ServedKind, metadata: Object) -> list[Cause]:

@@ -233,6 +233,7 @@ def apply(
     """Server-side apply: creates what is absent. Raises StatusError 409 with the conflicts unless `options.force`."""
     kind = at.kind
     checks.check_applied(kind, applied, namespace, name)
+    named = {"metadata": dict(applied.get("metadata") or {})}
     metadata = applied.setdefault("metadata", {})
     metadata["name"] = name
     if kind.namespaced:
@@ -245,9 +246,10 @@ def apply(
     for _ in range(_ATTEMPTS):
         live = at.store.get(_key(at, namespace, name))
         if live is None:
-            if subresource or asked:
+            if subresource:
                 raise not_found(kind.resource, kind.group, name)
             made = ownership.apply(None, applied, kind.schema, how)
+            checks.check_creation(kind, name, named)
             try:
                 return _create(at, namespace, made, options, sent=applied, applied=True)
             except StatusError as error:
@@ -259,7 +261,9 @@ def apply(
             raise conflict(kind.resource, kind.group, name)
 
         def changed(obj: Object) -> Object:
-            return ownership.apply(obj, applied, kind.schema, how)
+            new = ownership.apply(obj, applied, kind.schema, how)
+            new["metadata"] |= {f: metadata[f] for f in strategy.IDENTITY if f in metadata}
+            return new
 
         return _replace(at, _key(at, namespace, name), changed, _How(options, subresource, applied=True))
     raise conflict(kind.resource, kind.group, name)
@@ -296,6 +300,8 @@ def _replace(at: Collection, key: Key, change: Change, how: _How) -> Outcome:
         live = _live(kind, record.value, record.revision)
         new = change(_live(kind, record.value, record.revision))
         checks.check_revision(kind, key, live, new)
+        if how.patch is None and not how.applied:
+            checks.check_uid(kind, key, live, new)
         outcome = _settle(at, live, new, how)
         new, also = _allocated(at, key, live, outcome.obj)
         same = _content(new) == _content(live)

@@ -48,9 +48,10 @@ def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> 
 
 
 def check_applied(kind: ServedKind, applied: Object, namespace: str, name: str) -> None:
-    for field in ("apiVersion", "kind"):
-        if not applied.get(field):
-            raise bad_request(f"the applied object has no {field}")
+    version, found = applied.get("apiVersion") or "", applied.get("kind") or ""
+    if (version, found) != (kind.api_version, kind.kind):
+        group_version = version if "/" in str(version) else f"/{version}"
+        raise bad_request(f"invalid object type: {group_version}, Kind={found}")
     check_identity(kind, applied, namespace, name)
     if (applied.get("metadata") or {}).get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
@@ -79,10 +80,25 @@ def check_revision(kind: ServedKind, key: Key, live: Object, new: Object) -> Non
     asked = asked_revision(metadata)
     if asked and asked != live["metadata"]["resourceVersion"]:
         raise conflict(kind.resource, kind.group, key.name)
-    uid = metadata.get("uid")
+
+
+def check_uid(kind: ServedKind, key: Key, live: Object, new: Object) -> None:
+    """What a PUT is meant for. (In a patch it is a field that does not change.)"""
+    uid = (new.get("metadata") or {}).get("uid")
     if uid and uid != live["metadata"].get("uid"):
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata'].get('uid')}"
         raise conflict(kind.resource, kind.group, key.name, why)
+
+
+def check_creation(kind: ServedKind, name: str, applied: Object) -> None:
+    """Of an apply of what is absent: an object that is meant by its uid is not made anew, and a new one says its own
+    name. `applied`: as it was sent."""
+    metadata = applied.get("metadata") or {}
+    if metadata.get("uid"):
+        why = f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing object was found"
+        raise conflict(kind.resource, kind.group, name, why)
+    if not metadata.get("name"):
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
 def check_namespace(at: Collection, key: Key) -> None:

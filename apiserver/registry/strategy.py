@@ -14,6 +14,7 @@ from apiserver.model.errors import Cause
 from apiserver.registry import metadata as rules
 from apiserver.registry import quantities
 from apiserver.registry.behaviours import certificates
+from apiserver.registry.behaviours.base import IMMUTABLE
 from apiserver.registry.behaviours.catalogue import behaviour_of
 from apiserver.registry.behaviours.definitions import crd_check, crd_status
 from apiserver.registry.generation import spec_changed
@@ -40,6 +41,8 @@ __all__ = [
 Object = dict[str, Any]
 
 _SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+IDENTITY = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+"""What a client may say again and never change."""
 _MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN)
 _STATUS_ONLY = frozenset(
     {
@@ -149,12 +152,12 @@ def identified(kind: ServedKind, obj: Object) -> None:
 def prepare_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
     """`prepare` for `new` in place of the stored `old`: keeps identity and, where there is a status subresource, the
     status; counts the generation; refuses changes of what is immutable. metadata.resourceVersion is left alone."""
-    _keep_identity(old, new)
+    changed = _keep_identity(old, new)
     if "status" in kind.subresources:
         _take(new, old, "status")
     if kind.qualified == "namespaces":
         _take(new, old, "spec")  # its finalizers, which have a subresource of their own
-    causes = prepare(kind, new, old, declared=False)
+    causes = changed + prepare(kind, new, old, declared=False)
     if causes:
         return causes
     causes = _finalizers(old, new) + behaviour_of(kind.qualified).check_update(old, new)
@@ -221,13 +224,17 @@ def _take(target: Object, source: Object, field: str) -> None:
         target.pop(field, None)
 
 
-def _keep_identity(old: Object, new: Object) -> None:
+def _keep_identity(old: Object, new: Object) -> list[Cause]:
+    """Puts back what only the server sets; errors for what a client meant to change of it."""
     metadata = new.setdefault("metadata", {})
     if not isinstance(metadata, dict):
-        return
+        return []
+    sent = {field: metadata[field] for field in IDENTITY if metadata.get(field) not in (None, "")}
     for field in (*_SERVER_SET, "name", "namespace"):
         _take(metadata, old["metadata"], field)
     _keep_marks(old, new)
+    kept = old["metadata"]
+    return [messages.invalid(f"metadata.{f}", v, IMMUTABLE) for f, v in sent.items() if v != kept.get(f)]
 
 
 def _keep_marks(old: Object, new: Object) -> None:

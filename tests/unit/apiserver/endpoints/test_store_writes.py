@@ -67,6 +67,69 @@ def test_the_fleet_may_say_so_for_all(lab: Any, run: Any) -> None:
     assert run(lab.call("POST", maps, config_map("mine"))).status == 201
 
 
+APPLY, MERGE = "application/apply-patch+yaml", "application/merge-patch+json"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("uid", "3"), ("deletionTimestamp", "2026-01-01T00:00:00Z"), ("deletionGracePeriodSeconds", 3)],
+)
+def test_what_only_the_server_sets_is_not_changed(lab: Any, run: Any, field: str, value: Any) -> None:
+    made = run(lab.call("POST", MAPS, config_map("mine"))).json
+    one, changed = f"{MAPS}/mine", {**made, "metadata": {**made["metadata"], field: value}}
+    applied = {**config_map("mine"), "metadata": {"name": "mine", field: value}}
+    for kind, query, body in (
+        (MERGE, "", {"metadata": {field: value}}),
+        (APPLY, "?fieldManager=me&force=true", applied),
+    ):
+        refused = run(lab.call("PATCH", f"{one}{query}", body, kind=kind))
+        assert refused.status == 422
+        assert refused.message.startswith(f'ConfigMap "mine" is invalid: metadata.{field}: Invalid value: ')
+        assert refused.message.endswith(": field is immutable")
+    assert run(lab.call("PUT", one, changed)).status == (409 if field == "uid" else 422)
+    same = {"metadata": {"uid": made["metadata"]["uid"], "deletionTimestamp": None}, "data": {"a": "c"}}
+    assert run(lab.call("PATCH", one, same, kind=MERGE)).status == 200
+
+
+def test_what_an_apply_creates(lab: Any, run: Any) -> None:
+    def apply(**metadata: Any) -> Any:
+        sent = {**config_map(""), "metadata": metadata}
+        return run(lab.call("PATCH", f"{MAPS}/new?fieldManager=me", sent, kind=APPLY))
+
+    nameless = apply()
+    assert (nameless.status, nameless.json["reason"]) == (400, "BadRequest")
+    assert "the name of the object (new based on URL) was undeterminable" in nameless.message
+    assert "details" not in nameless.json
+    other = apply(name="new", uid="3")
+    assert other.status == 409
+    assert other.message.endswith("uid mismatch: the provided object specified uid 3, and no existing object was found")
+    assert apply(name="new", resourceVersion="3").status == 201
+    assert apply(name="new", resourceVersion="3").status == 409
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "invalid object type: /, Kind="),
+        (b"kind: ConfigMap", "invalid object type: /, Kind=ConfigMap"),
+        (b"apiVersion: v1\nkind: Secret", "invalid object type: /v1, Kind=Secret"),
+        (b"apiVersion: apps/v1\nkind: ConfigMap", "invalid object type: apps/v1, Kind=ConfigMap"),
+        (b"[]", "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into"),
+        (b"a: {", "error decoding YAML: error converting YAML to JSON: "),
+    ],
+)  # fmt: skip
+def test_applies_that_cannot_be_read(lab: Any, run: Any, body: bytes, why: str) -> None:
+    refused = run(lab.call("PATCH", f"{MAPS}/new?fieldManager=me", body, kind=APPLY))
+    assert refused.status == 400
+    assert refused.message.startswith(why)
+
+
+def test_a_prefix_of_a_name_is_judged_as_a_name(lab: Any, run: Any) -> None:
+    wrong = {**config_map(""), "metadata": {"generateName": "A_"}}
+    assert "metadata.generateName: Invalid value: " in run(lab.call("POST", MAPS, wrong)).message
+    assert run(lab.call("POST", MAPS, {**wrong, "metadata": {"generateName": "a-"}})).status == 201
+
+
 REQUESTS = "/clusters/root:lab/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 
