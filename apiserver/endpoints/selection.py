@@ -58,6 +58,10 @@ READERS: Mapping[str, Mapping[str, Reader]] = {
 """Selectable fields that are not just what stands at their path."""
 
 
+_HINTS = 8
+"""Values that are looked for in the bytes of an object; of more, the key alone."""
+
+
 class Selection:
     """Both selectors of one request. `name` and `namespace`: values demanded by equality, None if not."""
 
@@ -112,9 +116,9 @@ def _hint(requirement: Requirement) -> list[bytes]:
     """Texts of which a matching object's JSON has at least one; [] if nothing is certain. Stored JSON has no blanks,
     and neither labels nor their keys have characters that JSON escapes."""
     match requirement.operator:
-        case "In":
+        case "In" if len(requirement.values) <= _HINTS:
             return [f'"{requirement.key}":"{value}"'.encode() for value in requirement.values]
-        case "Exists":
+        case "In" | "Exists":
             return [f'"{requirement.key}":'.encode()]
         case _:
             return []

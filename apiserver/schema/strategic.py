@@ -13,8 +13,11 @@ Called by the endpoints. Pure; custom resources have no such patches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import orjson
 
 from apiserver.schema.defaults import copy_json
 
@@ -83,7 +86,8 @@ def _map(target: Json, patch: Json, shape: _Shape) -> Json:
         if name.startswith(_DELETE):
             field = name.removeprefix(_DELETE)
             if isinstance(out.get(field), list):
-                out[field] = [v for v in out[field] if v not in value]
+                gone = _marks(value, name)
+                out[field] = [v for v in out[field] if _mark(v) not in gone]
         elif name.startswith(_ORDER) or name in (_PATCH, _RETAIN):
             continue
         elif value is None:
@@ -117,24 +121,32 @@ def _value(old: Any, new: Any, shape: _Shape) -> Any:
 
 def _list(old: list[Any], new: list[Any], shape: _Shape) -> list[Any]:
     if not shape.key:
-        return [*old, *(v for v in dict.fromkeys(map(_plain, new)) if v not in old)]
+        there = set(map(_mark, old))
+        return [*old, *(v for v in dict.fromkeys(map(_plain, new)) if v not in there)]
     if any(not isinstance(item, dict) for item in new):
         raise ValueError(f"an item of a list merged by {shape.key!r} is not an object")
     if any(item.get(_PATCH) == "replace" for item in new):
         return [_fresh(item) for item in new if _PATCH not in item]
     out = list(old)
+    places: dict[Any, list[int]] = {}
+    """Where the items of an identity stand; there may be several, of which the first is merged."""
+    for i, item in enumerate(old):
+        if isinstance(item, dict):
+            places.setdefault(_mark(item.get(shape.key)), []).append(i)
+    gone: set[int] = set()
     for item in new:
         if shape.key not in item:
             raise ValueError(f"an item has no {shape.key!r}, by which its list is merged")
-        identity = item[shape.key]
-        at = [i for i, v in enumerate(out) if isinstance(v, dict) and v.get(shape.key) == identity]
+        identity = _mark(item[shape.key])
+        at = places.get(identity)
         if item.get(_PATCH) == "delete":
-            out = [v for i, v in enumerate(out) if i not in at]
+            gone.update(places.pop(identity, ()))
         elif at:
             out[at[0]] = _map(out[at[0]], item, shape.item)
         else:
+            places[identity] = [len(out)]
             out.append(_fresh(item))
-    return out
+    return [v for i, v in enumerate(out) if i not in gone]
 
 
 def _plain(value: Any) -> Any:
@@ -161,18 +173,37 @@ def _ordered(merged: list[Any], order: Any, before: list[Any], shape: _Shape) ->
     if not isinstance(order, list):
         raise ValueError(f"{_ORDER} is not a list")
     identity = _identity(shape.key)
-    wanted = [identity(v) for v in order]
-    lived = [identity(v) for v in before]
-    named = sorted((v for v in merged if identity(v) in wanted), key=lambda v: wanted.index(identity(v)))
-    rest = [v for v in merged if identity(v) not in wanted]
+    wanted = _positions(order, identity)
+    lived = _positions(before, identity)
+    named = deque(sorted((v for v in merged if identity(v) in wanted), key=lambda v: wanted[identity(v)]))
+    rest = deque(v for v in merged if identity(v) not in wanted)
     out: list[Any] = []
     while named and rest:
-        first, other = identity(named[0]), identity(rest[0])
+        first, other = lived.get(identity(named[0])), lived.get(identity(rest[0]))
         # One that is new goes behind those that were there.
-        rest_first = other in lived and (first not in lived or lived.index(other) < lived.index(first))
-        out.append((rest if rest_first else named).pop(0))
+        rest_first = other is not None and (first is None or other < first)
+        out.append((rest if rest_first else named).popleft())
     return [*out, *named, *rest]
 
 
+def _positions(values: Iterable[Any], identity: Callable[[Any], Any]) -> dict[Any, int]:
+    """Where each stands first."""
+    found: dict[Any, int] = {}
+    for at, value in enumerate(values):
+        found.setdefault(identity(value), at)
+    return found
+
+
 def _identity(key: str) -> Callable[[Any], Any]:
-    return lambda v: v.get(key) if key and isinstance(v, dict) else v
+    return lambda v: _mark(v.get(key) if key and isinstance(v, dict) else v)
+
+
+def _mark(value: Any) -> Any:
+    """What stands for a value in sets: lists of thousands are compared with each other."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS) if isinstance(value, dict | list) else value
+
+
+def _marks(values: Any, name: str) -> set[Any]:
+    if not isinstance(values, list):
+        raise ValueError(f"{name} is not a list")
+    return set(map(_mark, values))

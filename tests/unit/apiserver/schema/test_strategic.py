@@ -1,6 +1,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apiserver.registry.builtin import target_builtins
 from apiserver.registry.schemas import definitions
@@ -94,3 +96,65 @@ def test_what_cannot_be_read(patch: Any) -> None:
     live = {**pod({"name": "a"}), "metadata": {"finalizers": ["a/x"]}}
     with pytest.raises(ValueError, match=r"\w"):
         merged("deployments", live, patch)
+
+
+NAMES = st.lists(st.sampled_from("abcde"), unique=True, max_size=5)
+
+
+@st.composite
+def container_lists(draw: st.DrawFn) -> list[Any]:
+    return [{"name": name, **draw(st.fixed_dictionaries({}, optional={"image": st.sampled_from("12")}))}
+            for name in draw(NAMES)]  # fmt: skip
+
+
+@given(container_lists(), container_lists())
+def test_a_patch_twice_is_once(live: list[Any], patch: list[Any]) -> None:
+    once = merged("deployments", pod(*live), pod(*patch))
+    assert merged("deployments", once, pod(*patch)) == once
+    by_name = {c["name"]: c for c in containers(once)}
+    assert list(by_name) == [c["name"] for c in live] + [c["name"] for c in patch if c not in live
+                                                         and c["name"] not in {x["name"] for x in live}]  # fmt: skip
+    for name, found in by_name.items():
+        parts = [c for c in [*live, *patch] if c["name"] == name]
+        assert found == {k: v for part in parts for k, v in part.items()}
+
+
+@given(container_lists(), NAMES, NAMES)
+def test_deletions_and_order(live: list[Any], gone: list[str], order: list[str]) -> None:
+    patch = pod(*({"name": name, "$patch": "delete"} for name in gone))
+    patch["spec"]["template"]["spec"]["$setElementOrder/containers"] = [{"name": name} for name in order]
+    found = [c["name"] for c in containers(merged("deployments", pod(*live), patch))]
+    kept = [c["name"] for c in live if c["name"] not in gone]
+    assert sorted(found) == sorted(kept)
+    assert [name for name in found if name in order] == [name for name in order if name in kept]
+    assert [name for name in found if name not in order] == [name for name in kept if name not in order]
+
+
+@given(st.lists(st.sampled_from("abc"), unique=True), st.lists(st.sampled_from("abc")), st.sets(st.sampled_from("abc")))
+def test_lists_of_plain_values_are_sets(live: list[str], new: list[str], gone: set[str]) -> None:
+    patch = {"metadata": {"finalizers": new, "$deleteFromPrimitiveList/finalizers": sorted(gone)}}
+    found = merged("configmaps", {"metadata": {"finalizers": live}}, patch)["metadata"]["finalizers"]
+    assert set(found) - gone == (set(live) | set(new)) - gone
+    assert len(found) == len(set(found))
+
+
+def test_long_lists_are_not_compared_item_by_item() -> None:
+    """Which would take minutes."""
+    count = 50_000
+    live = pod(*({"name": f"a{i}", "image": "1"} for i in range(count)))
+    patch = pod(*({"name": f"a{i}", "image": "2"} for i in range(0, count, 2)))
+    backwards = [f"a{i}" for i in reversed(range(count))]
+    patch["spec"]["template"]["spec"]["$setElementOrder/containers"] = [{"name": name} for name in backwards]
+    found = containers(merged("deployments", live, patch))
+    assert [c["name"] for c in found] == backwards
+    finalizers = [f"x/{i}" for i in range(count)]
+    live = {"metadata": {"finalizers": finalizers}}
+    assert merged("configmaps", live, {"metadata": {"finalizers": finalizers}}) == live
+    gone = {"metadata": {"$deleteFromPrimitiveList/finalizers": finalizers}}
+    assert merged("configmaps", live, gone) == {"metadata": {"finalizers": []}}
+
+
+def test_a_list_of_deletions_that_is_none() -> None:
+    with pytest.raises(ValueError, match="not a list"):
+        merged("configmaps", {"metadata": {"finalizers": ["a"]}},
+               {"metadata": {"$deleteFromPrimitiveList/finalizers": 5}})  # fmt: skip
