@@ -14,6 +14,7 @@ from conformance import program
 from conformance.serving import serving
 from conformance.suite import Suite, all_names
 from realclusters import binaries
+from support import compat
 
 PASSING = Path(__file__).with_name("passing.txt")
 MINUTES = 60
@@ -61,7 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--skip", metavar="REGEX", help="but not these")
     parser.add_argument("--list", metavar="REGEX", help="only print the names")
     parser.add_argument("--workers", type=int, default=6, help="how many processes run at once (most tests wait)")
-    parser.add_argument("--writes", default="Store", choices=("Store", "Commit"), help="what the workspace's writes do")
+    parser.add_argument("--writes", default="Store", choices=compat.WRITES, help="what the workspace's writes do")
     parser.add_argument("--inert", action="store_true", help="without what makes Pods run")
     parser.add_argument("--kubeconfig", type=Path, help="a cluster that runs already, instead of starting Treeplane")
     parser.add_argument("--logs", type=Path, help="the folder for output and reports")

@@ -19,23 +19,11 @@ import yaml
 from realclusters import workloads
 from realclusters.binaries import Binaries
 from realclusters.processes import Process
+from support import compat
 from support.plane import Plane, PlaneError
 
 PATH = "/clusters/root:suite"
 FLEET = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: suite}\nspec: {}\n"
-WORKSPACE = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: Workspace
-spec: {type: {name: suite, path: root}}
-"""
-TYPE = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: WorkspaceType
-metadata: {name: suite}
-spec:
-  extend: {with: [{name: kube-compat, path: root}]}
-  writes: %s
-"""
 ACCESS = """\
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -69,11 +57,8 @@ def serving(programs: Binaries, writes: str, *, pods: bool = True) -> Iterator[P
     what makes Pods run, if the programs for that are there."""
     with tempfile.TemporaryDirectory(prefix="conformance-") as name:
         folder = Path(name)
-        workspace = folder / "fleet" / "workspaces" / "root" / "suite"
-        workspace.mkdir(parents=True)
+        workspace = compat.put(folder / "fleet", "suite", writes)
         (folder / "fleet" / "treeplane.yaml").write_text(FLEET)
-        (workspace.parent / "type.yaml").write_text(TYPE % writes)
-        (workspace / "workspace.yaml").write_text(WORKSPACE)
         (workspace / "access.yaml").write_text(ACCESS)
         data = folder / "server" / "data"
         with Plane(folder / "fleet", data, f"--history-seconds={HISTORY_SECONDS}") as plane:

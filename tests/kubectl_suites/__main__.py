@@ -30,6 +30,7 @@ from kubectl_suites.front import Front
 from kubectl_suites.tree import lay_out
 from realclusters import binaries
 from realclusters.processes import Process
+from support import compat
 from support.plane import Plane, environment
 
 HERE = Path(__file__).parent
@@ -43,12 +44,6 @@ kind: Fleet
 metadata: {name: suite}
 spec: {}
 """
-WORKSPACE = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: Workspace
-spec: {type: {name: kube-compat, path: root}}
-"""
-
 CONTROLLERS = """\
 apiVersion: v1
 kind: Config
@@ -96,7 +91,7 @@ def _run_all(options: argparse.Namespace) -> int:
         if unknown:
             sys.stderr.write(f"no such function in the suite: {', '.join(unknown)}\n")
             return 2
-        port = options.port or stack.enter_context(_serving(scratch))
+        port = options.port or stack.enter_context(_serving(scratch, options.writes))
         if not (options.port or options.inert):
             stack.enter_context(_controlling(scratch, port))
         bad = 0
@@ -137,13 +132,11 @@ def passing() -> list[str]:
 
 
 @contextlib.contextmanager
-def _serving(folder: Path) -> Iterator[int]:
-    """A workspace of type kube-compat at the root of a port."""
+def _serving(folder: Path, writes: str) -> Iterator[int]:
+    """A workspace with Kubernetes' kinds at the root of a port."""
     fleet = folder / "fleet"
-    workspace = fleet / "workspaces" / "root" / "suite"
-    workspace.mkdir(parents=True)
+    compat.put(fleet, "suite", writes)
     (fleet / "treeplane.yaml").write_text(FLEET)
-    (workspace / "workspace.yaml").write_text(WORKSPACE)
     tokens = folder / "tokens.csv"
     tokens.write_text('admin-token,admin,,"system:masters"\n')
     data = folder / "server" / "data"
@@ -175,6 +168,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="which; otherwise those of passing.txt")
     parser.add_argument("--all", action="store_true", help="every function of the suite")
     parser.add_argument("--kubectl", default="", help="another kubectl than that of the suite's version")
+    parser.add_argument("--writes", default="Store", choices=compat.WRITES, help="what the workspace's writes do")
     parser.add_argument("--inert", action="store_true", help="without kube-controller-manager")
     parser.add_argument("--port", type=int, help="a server that runs already, instead of starting Treeplane")
     parser.add_argument("--logs", type=Path, help="the folder for the functions' output")
