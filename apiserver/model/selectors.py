@@ -177,7 +177,9 @@ class FieldRequirement:
 def parse_fields(text: str) -> tuple[FieldRequirement, ...]:
     """`metadata.name=a,status.phase!=Running`; a backslash escapes `,`, `=` and itself. Raises StatusError 400."""
     found = []
-    for part in re.split(r"(?<!\\),", text) if text else ():
+    for part in re.split(r"(?<!\\),", text):
+        if not part:
+            continue  # clients leave a comma behind the last
         match = re.fullmatch(r"([^!=]+)(==|!=|=)((?:[^\\=,]|\\[\\=,])*)", part)
         if match is None:
             raise bad_request(f"invalid selector: '{part}'; can't understand '{part}'")

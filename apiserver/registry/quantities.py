@@ -1,16 +1,10 @@
-"""Quantities (`500m`, `1Gi`): each is stored in its canonical form, as in Kubernetes; what is none is an error."""
+"""Quantities (`500m`, `1Gi`): what they amount to, and their canonical form, in which they are stored."""
 
 from __future__ import annotations
 
 import re
 from decimal import ROUND_UP, Decimal
 from functools import lru_cache
-from typing import Any
-
-from apiserver.model.errors import Cause
-from apiserver.registry.schemas import QUANTITY
-from apiserver.schema import messages
-from apiserver.schema.node import Node
 
 _SUFFIXES = {
     "": Decimal(1),
@@ -35,8 +29,6 @@ _EXPONENTS = ("e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?", re.ASCII)
 _TEXT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-
-_holding: dict[int, tuple[Node, bool]] = {}
 
 
 def parse(text: str | float) -> Decimal:
@@ -75,37 +67,3 @@ def _scaled(number: int, base: int, suffixes: tuple[str, ...]) -> str:
             return f"{number}{suffix}"
         number //= base
     return f"{number}{suffixes[-1]}"
-
-
-def normalise(value: Any, node: Node, path: str = "") -> list[Cause]:
-    """Writes the quantities below `value` (whose JSON types are right) as Kubernetes does, in place; gives what is
-    none. In maps of resources it keeps thousandths."""
-    if not _holds(node):
-        return []
-    causes: list[Cause] = []
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in list(pairs):
-        child = node.child(key) if isinstance(value, dict) else node.items
-        if child is None:
-            continue
-        at = f"{path}[{key}]" if isinstance(value, list) or key not in node.properties else f"{path}.{key}".lstrip(".")
-        if child.name == QUANTITY:
-            try:
-                value[key] = canonical("" if isinstance(item, bool) else str(item), milli=child is node.additional)
-            except ValueError as error:
-                causes.append(messages.invalid(at, item, str(error)))
-        else:
-            causes += normalise(item, child, at)
-    return causes
-
-
-def _holds(node: Node) -> bool:
-    """Whether there is a quantity somewhere below the node. (Schemas may contain themselves.)"""
-    found = _holding.get(id(node))
-    if found is not None:
-        return found[1]
-    _holding[id(node)] = (node, False)
-    children = [*node.properties.values(), *(c for c in (node.additional, node.items) if c is not None)]
-    result = any(child.name == QUANTITY or _holds(child) for child in children)
-    _holding[id(node)] = (node, result)
-    return result

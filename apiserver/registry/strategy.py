@@ -12,7 +12,7 @@ from typing import Any
 from apiserver.model import marks
 from apiserver.model.errors import Cause
 from apiserver.registry import metadata as rules
-from apiserver.registry import quantities
+from apiserver.registry import spellings
 from apiserver.registry.behaviours import certificates
 from apiserver.registry.behaviours.base import IMMUTABLE
 from apiserver.registry.behaviours.catalogue import behaviour_of
@@ -95,7 +95,7 @@ def prepare(kind: ServedKind, obj: Object, old: Object | None = None, *, declare
         obj.pop("status", None)  # the schema's empty one would stand in the way of what is observed later
     wrong = kind.schema.validate(obj, old=old if kind.custom else None)
     if not kind.custom and not wrong:
-        wrong = quantities.normalise(obj, kind.schema.root)
+        wrong = spellings.normalise(obj, kind.schema.root)
     if wrong or any(c.reason == "FieldValueTypeInvalid" for c in causes):
         return causes + wrong
     behaviour = behaviour_of(kind.qualified)

@@ -87,6 +87,15 @@ def test_a_new_object_brings_no_resource_version_but_to_a_dry_run(api: Any, run:
         assert run(api.call("POST", configmaps, body)).status == 201
 
 
+def test_line_breaks_in_base64_do_not_count(api: Any, run: Any) -> None:
+    secrets = f"{api.EDGE}/api/v1/namespaces/default/secrets"
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "data": {"k": "YWFh\r\nYWE=\n"}}
+    made = run(api.call("POST", secrets, body))
+    assert (made.status, made.json["data"]) == (201, {"k": "YWFhYWE="})
+    body |= {"metadata": {"name": "b"}, "data": {"k": "YW Fh"}}
+    assert run(api.call("POST", secrets, body)).status == 400
+
+
 def test_apply_that_cannot_be_meant(api: Any, run: Any, configmaps: str) -> None:
     for body, status in (
         ({"metadata": {"name": "a"}}, 400),

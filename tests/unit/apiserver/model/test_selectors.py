@@ -68,6 +68,8 @@ def test_fields() -> None:
         ("status.phase", "Running", False),
     ]
     assert parse_fields(r"metadata.name=a\,b")[0].value == "a,b"
+    assert parse_fields("metadata.name=a,") == parse_fields(",metadata.name=a") == parse_fields("metadata.name=a")
+    assert parse_fields(",") == parse_fields("") == ()
     with pytest.raises(StatusError):
         parse_fields("metadata.name")
 
