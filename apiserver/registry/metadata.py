@@ -28,7 +28,8 @@ def check(kind: ServedKind, metadata: Object) -> list[Cause]:
     found = _generate_name(kind, metadata) + _name(kind, metadata) + _namespace(kind, metadata)
     found += check_labels(metadata.get("labels") or {}) + check_annotations(metadata.get("annotations") or {})
     for index, finalizer in enumerate(metadata.get("finalizers") or ()):
-        found += _finalizer(kind, f"metadata.finalizers[{index}]", finalizer)
+        bare = kind.custom or kind.group in _SERVED_APART
+        found += check_finalizer(f"metadata.finalizers[{index}]", finalizer, bare=bare)
     return found + _owners(metadata.get("ownerReferences") or [])
 
 
@@ -90,9 +91,10 @@ def _is_bare(finalizer: str) -> bool:
     return "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
 
 
-def _finalizer(kind: ServedKind, path: str, finalizer: str) -> list[Cause]:
+def check_finalizer(path: str, finalizer: str, *, bare: bool = False) -> list[Cause]:
+    """`bare`: it may be a name without a domain that is none of Kubernetes' own."""
     found = [messages.invalid(path, finalizer, m) for m in names.qualified_name(finalizer)]
-    if not found and _is_bare(finalizer) and not kind.custom and kind.group not in _SERVED_APART:
+    if not found and _is_bare(finalizer) and not bare:
         text = "name is neither a standard finalizer name nor is it fully qualified"
         found.append(messages.invalid(path, finalizer, text))
     return found

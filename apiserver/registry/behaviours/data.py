@@ -8,6 +8,7 @@ import binascii
 from apiserver.model.errors import Cause
 from apiserver.registry import names
 from apiserver.registry.behaviours.base import IMMUTABLE, Behaviour, Object
+from apiserver.registry.metadata import check_finalizer
 from apiserver.schema import messages
 
 _LIMIT = 1024 * 1024
@@ -26,6 +27,11 @@ def namespace_default(obj: Object) -> None:
     if not obj["metadata"].get("deletionTimestamp"):
         spec.setdefault("finalizers", ["kubernetes"])
     obj.setdefault("status", {}).setdefault("phase", "Active")
+
+
+def namespace_check(obj: Object) -> list[Cause]:
+    finalizers = (obj.get("spec") or {}).get("finalizers") or []
+    return [c for i, name in enumerate(finalizers) for c in check_finalizer(f"spec.finalizers[{i}]", name)]
 
 
 def secret_default(obj: Object) -> None:
@@ -96,6 +102,6 @@ def _frozen(old: Object, new: Object, *fields: str) -> list[Cause]:
 
 BEHAVIOURS = {
     "configmaps": Behaviour(check=config_map_check, check_update=config_map_update),
-    "namespaces": Behaviour(default=namespace_default),
+    "namespaces": Behaviour(default=namespace_default, check=namespace_check),
     "secrets": Behaviour(default=secret_default, check=secret_check, check_update=secret_update),
 }

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from apiserver.model import conditions
 from apiserver.model.errors import Cause
-from apiserver.registry import jsonpath, names
+from apiserver.registry import names
 from apiserver.registry.behaviours import approvals, conversions
 from apiserver.registry.behaviours.base import Behaviour, Object, immutable, one_of
+from apiserver.registry.behaviours.versions import check_version
 from apiserver.schema import messages
 from apiserver.schema.rules import check_structural
-
-_COLUMN_TYPES = ("integer", "number", "string", "boolean", "date")
 
 
 def crd_default(obj: Object) -> None:
@@ -106,8 +105,7 @@ def _versions(versions: list[Object]) -> list[Cause]:
     causes = []
     for index, name in enumerate(found):
         causes += [messages.invalid(f"spec.versions[{index}].name", name, m) for m in names.dns_1035(name)]
-        causes += _columns(f"spec.versions[{index}]", versions[index])
-        causes += _scale(f"spec.versions[{index}]", versions[index])
+        causes += check_version(f"spec.versions[{index}]", versions[index])
     if len(set(found)) != len(found):
         causes.append(messages.invalid("spec.versions", found, "must contain unique version names"))
     if sum(bool(v.get("storage")) for v in versions) != 1:
@@ -130,44 +128,6 @@ def _stored(obj: Object) -> list[Cause]:
                 f"{name} from status.storedVersions"
             )
             causes.append(messages.invalid(f"status.storedVersions[{index}]", name, text))
-    return causes
-
-
-def _columns(path: str, version: Object) -> list[Cause]:
-    causes = []
-    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
-        at = f"{path}.additionalPrinterColumns[{index}]"
-        causes += [messages.required(f"{at}.{f}") for f in ("name", "type", "jsonPath") if not column.get(f)]
-        if column.get("type") and column["type"] not in _COLUMN_TYPES:
-            text = f"must be one of {','.join(sorted(_COLUMN_TYPES))}"
-            causes.append(messages.invalid(f"{at}.type", column["type"], text))
-        if column.get("jsonPath"):
-            try:
-                jsonpath.compile_path(column["jsonPath"])
-            except ValueError as error:
-                causes.append(messages.invalid(f"{at}.jsonPath", column["jsonPath"], str(error)))
-    return causes
-
-
-def _scale(path: str, version: Object) -> list[Cause]:
-    scale = (version.get("subresources") or {}).get("scale")
-    if not isinstance(scale, dict):
-        return []
-    causes = []
-    for field, prefixes in (
-        ("specReplicasPath", (".spec.",)),
-        ("statusReplicasPath", (".status.",)),
-        ("labelSelectorPath", (".spec.", ".status.")),
-    ):
-        value = scale.get(field) or ""
-        at = f"{path}.subresources.scale.{field}"
-        if not value and field != "labelSelectorPath":
-            causes.append(messages.required(at))
-        elif value and not value.startswith("."):
-            causes.append(messages.invalid(at, value, "must be a simple json path starting with ."))
-        elif value and not value.startswith(prefixes):
-            text = f"should be a json path under {' or '.join(p.rstrip('.') for p in prefixes)}"
-            causes.append(messages.invalid(at, value, text))
     return causes
 
 

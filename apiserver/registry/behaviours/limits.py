@@ -1,4 +1,4 @@
-"""LimitRange, ResourceQuota, HorizontalPodAutoscaler, PodDisruptionBudget, PriorityClass, Lease."""
+"""LimitRange, HorizontalPodAutoscaler, PodDisruptionBudget, PriorityClass, Lease."""
 
 from __future__ import annotations
 
@@ -9,32 +9,6 @@ from apiserver.schema import messages
 
 _HIGHEST = 1_000_000_000
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
-_QUOTA_RESOURCES = frozenset(
-    {
-        "configmaps",
-        "cpu",
-        "ephemeral-storage",
-        "limits.cpu",
-        "limits.ephemeral-storage",
-        "limits.memory",
-        "memory",
-        "persistentvolumeclaims",
-        "pods",
-        "replicationcontrollers",
-        "requests.cpu",
-        "requests.ephemeral-storage",
-        "requests.memory",
-        "requests.storage",
-        "resourcequotas",
-        "secrets",
-        "services",
-        "services.loadbalancers",
-        "services.nodeports",
-    }
-)
-"""What a quota may count; others are named with their group."""
-
-
 def limit_range_default(obj: Object) -> None:
     for item in (obj.get("spec") or {}).get("limits") or ():
         if item.get("type") != "Container":
@@ -119,18 +93,6 @@ def priority_class_update(old: Object, new: Object) -> list[Cause]:
     return causes + immutable("preemptionPolicy", old.get("preemptionPolicy"), new.get("preemptionPolicy"))
 
 
-def quota_check(obj: Object) -> list[Cause]:
-    causes: list[Cause] = []
-    for name, value in ((obj.get("spec") or {}).get("hard") or {}).items():
-        path = f"spec.hard[{name}]"
-        if "/" not in name and name not in _QUOTA_RESOURCES:
-            for what in ("resource type or fully qualified", "resource for quota"):
-                causes.append(messages.invalid(path, name, f"must be a standard {what}"))
-        elif parse(value) < 0:
-            causes.append(messages.invalid(path, str(value), "must be greater than or equal to 0"))
-    return causes
-
-
 def limit_range_check(obj: Object) -> list[Cause]:
     causes: list[Cause] = []
     for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
@@ -170,5 +132,4 @@ BEHAVIOURS = {
     "limitranges": Behaviour(limit_range_default, limit_range_check),
     "poddisruptionbudgets.policy": Behaviour(check=budget_check),
     "priorityclasses.scheduling.k8s.io": Behaviour(priority_class_default, priority_class_check, priority_class_update),
-    "resourcequotas": Behaviour(check=quota_check),
 }

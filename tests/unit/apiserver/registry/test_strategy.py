@@ -498,3 +498,63 @@ def test_what_go_leaves_out_of_json_is_left_out() -> None:
     assert spec["containers"][0]["env"] == [{"name": "E"}]
     assert "data" not in prepared("", "configmaps", named(data={}, binaryData={}))
     assert prepared("", "configmaps", named(data={"a": ""}))["data"] == {"a": ""}
+
+
+@pytest.mark.parametrize(
+    ("version", "field", "why"),
+    [
+        ({"deprecationWarning": "x"}, "deprecationWarning", "can only be set for deprecated versions"),
+        ({"deprecated": True, "deprecationWarning": ""}, "deprecationWarning", "must not be an empty string"),
+        ({"deprecated": True, "deprecationWarning": "\u00e4\n"}, "deprecationWarning", "found at index 2"),
+        ({"selectableFields": [{"jsonPath": ".spec.no"}]}, "selectableFields[0].jsonPath", "refer to a valid field"),
+        ({"selectableFields": [{"jsonPath": "spec"}]}, "selectableFields[0].jsonPath", "expected [ or . but got: spec"),
+        ({"selectableFields": [{"jsonPath": ".spec"}]}, "selectableFields[0].jsonPath", "of type string, boolean or"),
+        ({"selectableFields": [{"jsonPath": ".spec['a']"}]}, "selectableFields[0].jsonPath", "array notation is not"),
+        (
+            {"additionalPrinterColumns": [{"name": "a", "type": "string", "jsonPath": "a"}]},
+            "additionalPrinterColumns[0].jsonPath",
+            "must be a simple json path starting with .",
+        ),
+        (
+            {"additionalPrinterColumns": [{"name": "a", "type": "string", "jsonPath": ".a", "format": "x"}]},
+            "additionalPrinterColumns[0].format",
+            "must be one of byte,date,date-time",
+        ),
+    ],
+)
+def test_versions_that_cannot_be_served(version: dict[str, Any], field: str, why: str) -> None:
+    [cause] = strategy.prepare_create(kind(*CRDS), crd(**version))
+    assert cause.field == f"spec.versions[0].{field}"
+    assert why in cause.message
+
+
+def quota(**spec: Any) -> list[str]:
+    causes = strategy.prepare_create(kind("", "resourcequotas"), named("q", spec=spec))
+    return [f"{cause.field}: {cause.message.partition(': ')[2].rpartition(': ')[2]}" for cause in causes]
+
+
+def test_scopes_of_a_quota() -> None:
+    def selecting(scope: str, operator: str, *values: str) -> dict[str, Any]:
+        return {"matchExpressions": [{"scopeName": scope, "operator": operator, "values": list(values)}]}
+
+    path = "spec.scopeSelector.matchExpressions"
+    assert quota(hard={"pods": "1"}, scopes=["BestEffort"]) == []
+    assert quota(scopeSelector=selecting("PriorityClass", "In", "high")) == []
+    assert quota(scopes=["Nope"]) == ["spec.scopes: unsupported scope"]
+    assert quota(hard={"cpu": "1"}, scopes=["BestEffort"]) == ["spec.scopes: unsupported scope applied to resource"]
+    assert quota(scopes=["Terminating", "NotTerminating"]) == ["spec.scopes: conflicting scopes"]
+    assert quota(scopeSelector=selecting("Nope", "Exists")) == [f"{path}.scopeName: unsupported scope"]
+    assert quota(scopeSelector=selecting("BestEffort", "In", "x"))[0].startswith(f"{path}.operator: must be 'Exists'")
+    assert quota(scopeSelector=selecting("PriorityClass", "In"))[0].startswith(f"{path}.values: must be at least one")
+    assert quota(scopeSelector=selecting("PriorityClass", "Exists", "x"))[0].startswith(f"{path}.values: must be no")
+    assert quota(scopeSelector=selecting("PriorityClass", "x")) == [f"{path}.operator: not a valid selector operator"]
+    old, new = (named("q", spec={"scopes": scopes}) for scopes in (["BestEffort"], ["Terminating"]))
+    [cause] = strategy.prepare_update(kind("", "resourcequotas"), old, new)
+    assert (cause.field, cause.message.endswith("field is immutable")) == ("spec.scopes", True)
+
+
+def test_finalizers_of_a_namespaces_spec_are_qualified() -> None:
+    new = named("n", "", spec={"finalizers": ["kubernetes", "a.io/b", "mine"]})
+    old = named("n", "", spec={"finalizers": ["kubernetes"]})
+    [cause] = strategy.prepare_finalize(kind("", "namespaces"), old, new)
+    assert cause.field == "spec.finalizers[2]"
