@@ -32,6 +32,13 @@ def merged(existing: Iterable[Condition] | None, new: Iterable[Condition]) -> li
     return [by_type[t] for t in sorted(by_type)]
 
 
+def appended(existing: Iterable[Condition] | None, new: Iterable[Condition]) -> list[Condition]:
+    """As `merged`, in Kubernetes' order: each where it was, what is new at the end."""
+    first, later = list(existing or ()), list(new)
+    found = {c["type"]: c for c in merged(first, later)}
+    return [found[kind] for kind in dict.fromkeys(c["type"] for c in (*first, *later))]
+
+
 def get(conditions: Iterable[Condition] | None, kind: str) -> Condition | None:
     return next((c for c in conditions or () if c.get("type") == kind), None)
 

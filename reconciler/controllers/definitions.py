@@ -51,7 +51,7 @@ def judged(definition: Object, all_of_them: Iterable[Object], at: str) -> Object
         conditions.condition("Established", False, "NotAccepted", "not all names are accepted", at=at),
     ]
     kept = (definition.get("status") or {}).get("conditions")
-    return {**status, "conditions": conditions.merged(kept, refused), "acceptedNames": {"plural": "", "kind": ""}}
+    return {**status, "conditions": conditions.appended(kept, refused), "acceptedNames": {"plural": "", "kind": ""}}
 
 
 def _before(definition: Object, all_of_them: Iterable[Object]) -> Iterator[Object]:

@@ -171,7 +171,7 @@ def crd_status(crd: Object, at: str) -> Object:
     storage = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
     stored = list(old.get("storedVersions") or ())
     return {
-        "conditions": conditions.merged(kept, new),
+        "conditions": conditions.appended(kept, new),
         "acceptedNames": dict(spec["names"]),
         "storedVersions": stored if storage in stored else [*stored, storage],
     }

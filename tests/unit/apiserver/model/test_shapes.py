@@ -62,3 +62,14 @@ def test_errors_read_as_kubernetes_prints_them() -> None:
     two = errors.invalid("Gadget", "z.io", "g", [cause, cause])
     assert str(two) == 'Gadget.z.io "g" is invalid: [spec.a: Required value, spec.a: Required value]'
     assert errors.unavailable("x", 3).as_status()["details"] == {"retryAfterSeconds": 3}
+
+
+def test_conditions_are_appended_where_kubernetes_does() -> None:
+    old = [conditions.condition(kind, True, "A", "a", at="t1") for kind in ("B", "A")]
+    new = [conditions.condition(kind, True, "B", "b", at="t2") for kind in ("C", "A")]
+    found = conditions.appended(old, new)
+    assert [(c["type"], c["reason"], c["lastTransitionTime"]) for c in found] == [
+        ("B", "A", "t1"),
+        ("A", "B", "t1"),
+        ("C", "B", "t2"),
+    ]
