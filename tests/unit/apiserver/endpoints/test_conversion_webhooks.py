@@ -145,6 +145,25 @@ def test_a_watch_list_and_its_end(served: Any, run: Any) -> None:
     run(scenario())
 
 
+def test_a_watch_ends_when_the_definition_changes(served: Any, run: Any) -> None:
+    """Of the version that is stored, which the hub feeds, and of the other, which follows the log itself."""
+
+    async def scenario() -> None:
+        await served.call("POST", V1, w("a", size=1))
+        watches = [served.watch(f"{path}?watch=1") for path in (V1, V2)]
+        for watch in watches:
+            assert (await watch.next())["type"] == "ADDED"
+        column = {"name": "X", "type": "string", "jsonPath": ".x"}
+        patch = [{"op": "add", "path": "/spec/versions/0/additionalPrinterColumns", "value": [column]}]
+        kind = "application/json-patch+json"
+        assert (await served.call("PATCH", f"{CRDS}/ws.z.io", patch, kind=kind)).status == 200
+        for watch in watches:
+            assert await watch.next() is None
+            await watch.leave()
+
+    run(scenario())
+
+
 def test_what_a_failing_webhook_is_to_blame_for(served: Any, run: Any, hook: Hook) -> None:
     run(served.call("POST", V1, w("a", size=1)))
 

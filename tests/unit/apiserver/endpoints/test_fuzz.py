@@ -232,16 +232,20 @@ def test_whatever_is_sent_is_answered(api: Any, run: Any, corpus: list[dict[str,
     @given(requests(targets))
     def check(request: tuple[str, str, bytes, str, str]) -> None:
         method, path, body, kind, accept = request
-        if "watch=" in path:
-            path += "&timeoutSeconds=1"
+        if watches(path):
+            path += ("&" if "?" in path else "?") + "timeoutSeconds=1"
         asyncio.run(answered(api, method, path, body, kind, accept))
 
     check()
 
 
+def watches(path: str) -> bool:
+    return "watch=" in path or "/watch/" in path
+
+
 async def answered(api: Any, method: str, path: str, body: bytes, kind: str, accept: str) -> None:
     call = asyncio.ensure_future(api.call(method, path, body, kind=kind, **({"accept": accept} if accept else {})))
-    watching = "watch=" in path
+    watching = watches(path)
     done, _ = await asyncio.wait({call}, timeout=0.05 if watching else SECONDS)
     if not done and watching:  # an open watch is a good answer
         call.cancel()
