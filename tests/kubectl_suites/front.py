@@ -42,10 +42,7 @@ class Front:
             server.close()
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
-            connections = asyncio.all_tasks(loop)
-            for connection in connections:
-                connection.cancel()
-            loop.run_until_complete(asyncio.gather(*connections, return_exceptions=True))
+            loop.run_until_complete(_end(asyncio.all_tasks(loop)))
             loop.close()
 
     async def _accept(self, client: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
@@ -74,6 +71,12 @@ class Front:
             requests.write(await client.readexactly(int(headers.get(b"content-length", 0))))
         await requests.drain()
         return True
+
+
+async def _end(connections: set[asyncio.Task[None]]) -> None:
+    for connection in connections:
+        connection.cancel()
+    await asyncio.gather(*connections, return_exceptions=True)
 
 
 async def _chunks(client: asyncio.StreamReader, requests: asyncio.StreamWriter) -> None:
