@@ -59,7 +59,7 @@ class Protection(Part):
             return None
         if self._in_use(key, obj):
             return None
-        return self._store.write(disposal.replaced(record, disposal.without_finalizer(obj, finalizer)))
+        return disposal.write(self._store, disposal.replaced(record, disposal.without_finalizer(obj, finalizer)))
 
     def _in_use(self, key: Key, obj: Object) -> bool:
         if key.resource == VOLUMES:

@@ -19,10 +19,23 @@ from apiserver.model.keys import Internal
 from apiserver.registry import rest, tree
 from apiserver.registry.rest_options import WriteOptions
 from reconciler.controllers.disposal import delete_all, replaced, write
+from reconciler.controllers.protection import Protection
 from reconciler.repository.errors import PushRejected
 
 Object = dict[str, Any]
 MADE = f"{A}/_objects/default/configmaps/made.yaml"
+
+
+KUBERNETES = {
+    "workspaces/root/type.yaml": (
+        "apiVersion: tenancy.kcp.io/v1alpha1\nkind: WorkspaceType\nmetadata: {name: k}\n"
+        "spec: {builtins: Kubernetes, writes: Commit}\n"
+    ),
+    "workspaces/root/k/workspace.yaml": (
+        "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: k, path: root}}\n"
+    ),
+}
+"""The workspace root:k with all of Kubernetes' kinds."""
 
 
 def a_configmap(name: str = "made", **data: str) -> Object:
@@ -385,15 +398,7 @@ def without_owners(obj: Object) -> Object:
 def test_a_service_keeps_what_it_was_given_when_the_store_is_lost(
     idle: CommitFleet, another: Callable[..., LoadedFleet]
 ) -> None:
-    kind = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: WorkspaceType\nmetadata: {name: k}\n"
-    idle.commit(
-        {
-            "workspaces/root/type.yaml": f"{kind}spec: {{builtins: Kubernetes, writes: Commit}}\n",
-            "workspaces/root/k/workspace.yaml": (
-                "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: k, path: root}}\n"
-            ),
-        }
-    )
+    idle.commit(KUBERNETES)
     idle.serve()
     spec = {"type": "NodePort", "ports": [{"port": 80}, {"port": 53, "protocol": "UDP", "name": "dns"}]}
     spec["ports"][0]["name"] = "web"  # type: ignore[index]
@@ -421,3 +426,24 @@ def test_a_crowded_directory_is_spread(idle: CommitFleet, monkeypatch: pytest.Mo
     idle.change("root:a", "configmaps", "d", data={"x": "y"})
     idle.remove("root:a", "configmaps", "d")
     assert idle.find("root:a", "configmaps", "d") is None
+
+
+def test_a_claim_that_is_used_no_more_leaves_git(idle: CommitFleet) -> None:
+    idle.commit(KUBERNETES)
+    idle.serve()
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "c", "finalizers": ["kubernetes.io/pvc-protection"]},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    idle.create("root:k", "persistentvolumeclaims", claim)
+    file = "workspaces/root/k/_objects/default/persistentvolumeclaims/c.yaml"
+    assert file in idle.tree()
+    assert not idle.remove("root:k", "persistentvolumeclaims", "c").removed
+    key = idle.key("root:k", "persistentvolumeclaims", "c")
+    gone = threading.Event()
+    idle.store.subscribe(lambda: gone.set() if idle.store.get(key) is None else None)
+    Protection(idle.store, lambda _: True).handle(key)
+    assert gone.wait(10)
+    assert file not in idle.tree()
