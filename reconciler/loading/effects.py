@@ -193,10 +193,13 @@ def _in_git(declared: Declared) -> bool:
 
 
 def _steady(status: Object, stored: Object) -> Object:
-    """A computed status whose conditions keep their transition times where nothing was said anew."""
+    """A computed status whose conditions keep their transition times where nothing was said anew. They stand in the
+    order in which they are computed, as in an object that is made anew; others' come after them."""
     if "conditions" not in status:
         return status
-    return {**status, "conditions": conditions.merged(stored.get("conditions"), status["conditions"])}
+    found = {c["type"]: c for c in conditions.merged(stored.get("conditions"), status["conditions"])}
+    order = dict.fromkeys([*(c["type"] for c in status["conditions"]), *found])
+    return {**status, "conditions": [found[kind] for kind in order]}
 
 
 def _unmarked(annotations: Object) -> Object:
