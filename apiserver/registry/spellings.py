@@ -26,7 +26,7 @@ def normalise(value: Any, node: Node, path: str = "") -> list[Cause]:
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in list(pairs):
         child = node.child(key) if isinstance(value, dict) else node.items
-        if child is None:
+        if child is None or not _concerned(child):
             continue
         at = f"{path}[{key}]" if isinstance(value, list) or key not in node.properties else f"{path}.{key}".lstrip(".")
         if child.name == QUANTITY:
@@ -42,6 +42,10 @@ def normalise(value: Any, node: Node, path: str = "") -> list[Cause]:
     return causes
 
 
+def _concerned(node: Node) -> bool:
+    return node.name == QUANTITY or node.format == "byte" or _holds(node)
+
+
 def _holds(node: Node) -> bool:
     """Whether there is such a value somewhere below the node. (Schemas may contain themselves.)"""
     found = _holding.get(id(node))
@@ -49,6 +53,6 @@ def _holds(node: Node) -> bool:
         return found[1]
     _holding[id(node)] = (node, False)
     children = [*node.properties.values(), *(c for c in (node.additional, node.items) if c is not None)]
-    result = any(child.name == QUANTITY or child.format == "byte" or _holds(child) for child in children)
+    result = any(_concerned(child) for child in children)
     _holding[id(node)] = (node, result)
     return result

@@ -72,7 +72,7 @@ class Effects:
             self.ops.append(Put(key, codec.encode(obj), record.revision, record.stamp))
 
     def _create(self, declared: Declared, status: Object | None) -> None:
-        intent = self._intent(declared, None, declared.obj)
+        intent = self._intent(declared, None, declared.obj) if self.intents else None
         entry = self._entry_of_new(declared)
         obj = {**(_asked(intent) or declared.obj)}
         if status is not None:
@@ -112,7 +112,8 @@ class Effects:
         metadata["creationTimestamp"] = self._created(entry)
         if declared.kind.generation:
             metadata["generation"] = entry.generation
-        metadata["annotations"] = self._marks(declared, _ours(metadata, declared), entry.commit)
+        found = _ours(metadata, declared) if metadata.get("annotations") else {}
+        metadata["annotations"] = self._marks(declared, found, entry.commit)
         return metadata
 
     def _created(self, entry: Entry) -> str:
