@@ -139,7 +139,10 @@ class Effects:
         bare = {**stored, "metadata": {**stored["metadata"], "annotations": _unmarked(annotations)}}
         new = merged(_named_by_git(old), _named_by_git(declared.obj), bare)
         intent = self._intent(declared, record, new)
-        new = (_asked(intent) if intent is not None and intent.base == record.revision else None) or new
+        asked = _asked(intent)
+        if asked is not None and intent is not None:
+            # Somebody (a controller, with a status) may have been faster; then it is said on top of that.
+            new = asked if intent.base == record.revision else with_owners(new, asked, stored)
         if status is not None:
             new = {**new, "status": _steady(status, stored.get("status") or {})}
         name = entry_name(declared.key)
@@ -183,6 +186,14 @@ def _asked(intent: Intent | None) -> Object | None:
     annotations = _unmarked(obj["metadata"].get("annotations") or {})
     annotations.pop(marks.ORIGIN, None)
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+
+def with_owners(obj: Object, asked: Object, stored: Object) -> Object:
+    """`obj` with the field owners that a write leaves: those of subresources as they are stored by now, the others as
+    the write made them."""
+    theirs = [e for e in stored["metadata"].get("managedFields") or () if e.get("subresource")]
+    ours = [e for e in asked["metadata"].get("managedFields") or () if not e.get("subresource")]
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": [*ours, *theirs]}} if ours or theirs else obj
 
 
 _MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT)

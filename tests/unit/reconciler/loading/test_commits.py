@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from apiserver.model.identity import object_uid
 from apiserver.model.keys import Internal
 from apiserver.registry import rest, tree
 from apiserver.registry.rest_options import WriteOptions
+from apiserver.storage.protocol import Op, Put
 from reconciler.controllers.disposal import delete_all, replaced, write
 from reconciler.controllers.protection import Protection
 from reconciler.repository.errors import PushRejected
@@ -447,3 +448,22 @@ def test_a_claim_that_is_used_no_more_leaves_git(idle: CommitFleet) -> None:
     Protection(idle.store, lambda _: True).handle(key)
     assert gone.wait(10)
     assert file not in idle.tree()
+
+
+def test_a_status_that_comes_in_between_costs_nobody_his_fields(fleet: CommitFleet) -> None:
+    fleet.create("root:a", "configmaps", a_configmap())
+    key, writing = fleet.key("root:a", "configmaps", "made"), fleet.store.write
+
+    def late(*ops: Op, log: bool = True) -> Future[list[int]]:
+        if any(isinstance(op, Put) and op.key == key for op in ops):
+            fleet.store.write = writing  # type: ignore[method-assign]
+            status = {"manager": "controller", "operation": "Update", "subresource": "status", "fieldsV1": {}}
+            fleet.update(key, lambda obj: obj["metadata"]["managedFields"].append(status))
+        return writing(*ops, log=log)
+
+    fleet.store.write = late  # type: ignore[method-assign]
+    at = fleet.at("root:a", "configmaps")
+    other = WriteOptions("other")
+    found = rest.patch(at, "default", "made", lambda live: {**live, "data": {"a": "theirs"}}, other).obj
+    assert found["data"] == {"a": "theirs"}
+    assert {e["manager"] for e in found["metadata"]["managedFields"]} == {"test", "other", "controller"}
