@@ -33,6 +33,7 @@ _TOGETHER = 1000
 _TRIES = 5
 """Commits tried for one group: somebody else may push between two."""
 _LISTED = 50
+_UNREAD = StatusError(409, "Conflict", "the file was committed and is not read: see .treeplaneignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,12 @@ class Committer:
             return False
         proposal.take()
         self._branch.moved(commit)
-        left = [i for i in chosen.values() if self._stands(i)]
-        self._refuse(left, StatusError(409, "Conflict", "the file was committed and is not read: see .treeplaneignore"))
+        for intent in filter(self._stands, chosen.values()):
+            live = self._store.get(intent.key)
+            if (live.revision if live is not None else 0) != intent.base:
+                self._answer(intent, AGAIN)  # e.g. a controller's finalizer came first, and it waits for that now
+            else:
+                self._refuse([intent], _UNREAD)
         return True
 
     def _edited(self, edits: Edits, intent: Intent) -> bool:
