@@ -108,8 +108,7 @@ class Committer:
             return True
         proposal = self._loader.propose(commit, chosen)
         if proposal.held:
-            self._turn_away(proposal.held, chosen, edits.paths)
-            return False
+            return self._divide(author, self._turn_away(proposal.held, chosen, edits.paths))
         try:
             self._branch.desired.publish(commit, fleet.commit)
         except BranchCheckedOut:
@@ -146,15 +145,28 @@ class Committer:
 
     def _turn_away(
         self, held: Mapping[str, list[LayoutError]], chosen: Mapping[Key, Intent], paths: Mapping[Key, str]
-    ) -> None:
-        """Refuses the intents that make the commit a bad one: those whose files are at fault, or where that cannot be
-        told all of the workspace. Only what this takes out of the group lets the rest go on."""
+    ) -> list[Intent]:
+        """Refuses the intents that make the commit a bad one: those whose files are at fault, or the only one that can
+        be. Those among which it cannot be told."""
+        suspects: list[Intent] = []
         for path, problems in held.items():
             mine = [i for i in chosen.values() if self._path(i.key.cluster) == path] or list(chosen.values())
             guilty = [i for i in mine if any(p.path == paths[i.key] for p in problems)]
+            if not guilty and len(mine) > 1:
+                suspects += (i for i in mine if i not in suspects)
+                continue
             for intent in guilty or mine:
                 told = [p for p in problems if p.path == paths[intent.key]] or problems
                 self._refuse([intent], _invalid(intent, told))
+        return suspects
+
+    def _divide(self, author: str, suspects: list[Intent]) -> bool:
+        """Commits each half of the suspects by itself: what is good is not refused for what it happened to come with.
+        False, as the rest of their group waits still."""
+        half = len(suspects) // 2
+        for part in filter(None, (suspects[:half], suspects[half:])):
+            self._commit_all(author, part)
+        return False
 
     # -- without a commit
 

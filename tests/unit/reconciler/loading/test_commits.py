@@ -39,6 +39,22 @@ KUBERNETES = {
 """The workspace root:k with all of Kubernetes' kinds."""
 
 
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+CRD = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.io}
+spec:
+  group: example.io
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - {name: v1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
+  - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+"""
+WIDGET = "apiVersion: example.io/v1\nkind: Widget\nmetadata: {name: w}\n"
+
+
 def a_configmap(name: str = "made", **data: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data or {"a": "b"}}
 
@@ -95,9 +111,7 @@ def test_the_echo_of_an_own_commit_writes_nothing(fleet: CommitFleet) -> None:
     assert fleet.changes() == []
 
 
-def test_a_lost_store_comes_back_with_the_same_objects(
-    fleet: CommitFleet, another: Callable[..., LoadedFleet]
-) -> None:
+def test_a_lost_store_comes_back_with_the_same_objects(fleet: CommitFleet, another: Callable[..., LoadedFleet]) -> None:
     fleet.create("root:a", "configmaps", a_configmap())
     fleet.change("root:a", "configmaps", "made", data={"a": "c"})
     fleet.publish()
@@ -198,6 +212,24 @@ def test_one_that_cannot_be_committed_is_refused_alone(idle: CommitFleet) -> Non
         with pytest.raises(StatusError, match="not read"):
             bad.result()
     assert idle.find("root:a", "configmaps", "bad") is None
+
+
+def test_one_that_breaks_what_stands_in_another_file_is_refused_alone(idle: CommitFleet) -> None:
+    """Neither's own file is at fault, so they are tried apart."""
+    idle.commit({f"{A}/crd.yaml": CRD, f"{A}/widget.yaml": WIDGET})
+    definition = idle.get("root:a", CRDS, "widgets.example.io")
+    first, second = definition["spec"]["versions"]
+    unserved = {**definition["spec"], "versions": [{**first, "served": False}, second]}
+    with ThreadPoolExecutor(4) as threads:
+        bad = threads.submit(idle.change, "root:a", CRDS, "widgets.example.io", spec=unserved)
+        good = [threads.submit(idle.create, "root:a", "configmaps", a_configmap(f"good-{i}")) for i in range(3)]
+        while idle.store.count(Internal.INTENT) < 4:
+            assert not any(f.done() for f in good)
+        idle.serve()
+        assert [f.result()["metadata"]["name"] for f in good] == ["good-0", "good-1", "good-2"]
+        with pytest.raises(StatusError, match=r"widget\.yaml:1: no kind"):
+            bad.result()
+    assert idle.held() == {}
 
 
 # -- crashes and other writers
