@@ -13,13 +13,13 @@ from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.registry import codec, strategy
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.kinds import KindTable, builtins_of
+from apiserver.registry.kinds import KindTable, ServedKind, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.case import Case
 from reconciler.loading.gather import Gathered
-from reconciler.loading.render import Declared, Renderer, key_of
+from reconciler.loading.render import Declared, Renderer, itself, key_of
 from reconciler.loading.sources import Sources
 from reconciler.loading.world import EXPORTS, SCHEMAS, World
 from reconciler.plan import apis
@@ -88,7 +88,7 @@ class Contents:
             blob = gathered.blobs.get(manifest.path)
             return self._sources.line_of(manifest, blob, path) if blob else manifest.line
 
-        renderer = Renderer(kinds, cluster, line)
+        renderer = Renderer(kinds, cluster, line, gathered.accepted)
         for manifest in manifests:
             refused = _refused(manifest)
             if refused is not None:
@@ -146,8 +146,7 @@ class Contents:
 
     def _look_back(self, gathered: Gathered, was: KindTable, cluster: str, out: Content) -> None:
         """Which objects git said before, and which of them it says no more."""
-        same = {(m.path, m.index): m for m in gathered.new}
-        renderer = Renderer(was, cluster, lambda manifest, _: manifest.line)
+        renderer = Renderer(was, cluster, lambda manifest, _: manifest.line, itself)
         for manifest in gathered.old:
             key = key_of(manifest, out.kinds, cluster) or key_of(manifest, was, cluster)
             if key is None:
@@ -155,7 +154,7 @@ class Contents:
             now = out.declared.get(key)
             if now is None:
                 out.removed.append(key)
-            elif same.get((manifest.path, manifest.index)) is manifest or now.manifest.value == manifest.value:
+            elif _same(now, manifest) and _same_schema(now.kind, was):
                 out.old[key] = now.obj
             else:
                 rendered, _ = renderer.render(manifest)
@@ -197,6 +196,16 @@ def _refused(manifest: Manifest) -> LayoutError | None:
         return None
     text = f"{manifest.gvk.kind} {manifest.name} cannot be declared here"
     return LayoutError(manifest.path, manifest.line, 0, text, _BY_LAYOUT[kind])
+
+
+def _same(now: Declared, before: Manifest) -> bool:
+    return now.manifest is before or now.manifest.value == before.value
+
+
+def _same_schema(kind: ServedKind, was: KindTable) -> bool:
+    """Whether a manifest means the object that it meant."""
+    before = was.by_kind(kind.group, kind.version, kind.kind)
+    return before is not None and before.schema.digest == kind.schema.digest
 
 
 def _twice(declared: Declared, other: Manifest) -> list[LayoutError]:

@@ -14,6 +14,7 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, problem
 from reconciler.loading.case import Case
+from reconciler.loading.render import Accepted
 from reconciler.loading.sources import Sources, shipped
 from reconciler.plan import computed, system
 from reconciler.repository.difference import FileChange
@@ -26,7 +27,8 @@ _FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport",
 class Gathered:
     """`new`: what the commit says, `old`: what was said before, of the files looked at (`all` of them, or `changed`).
 
-    `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before.
+    `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before. `accepted`: see
+    ratcheting.
     """
 
     complete: bool
@@ -37,6 +39,7 @@ class Gathered:
     changed: set[str] = field(default_factory=set)
     workspace: Manifest | None = None
     old_workspace: Manifest | None = None
+    accepted: Accepted | None = None
 
 
 class Gatherer:

@@ -25,6 +25,7 @@ from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered, Gatherer
 from reconciler.loading.identities import Identities
 from reconciler.loading.moment import Moments
+from reconciler.loading.ratcheting import accepted
 from reconciler.loading.sources import Sources, shipped
 from reconciler.loading.statuses import restore, status_of
 from reconciler.loading.treeobjects import TreeObjects
@@ -38,9 +39,11 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What judging stands on, the same for every workspace of a fleet."""
+    """What judging stands on, the same for every workspace of a fleet. `writes`: the mode of those whose type says
+    none."""
 
     fleet: str
+    writes: str
     store: Store
     sources: Sources
     trees: Trees
@@ -75,6 +78,7 @@ class Judge:
         gathered.problems.extend(self._type_problems(case, gathered, kind))
         if not record.served:
             record = replace(record, type=str(kind.ref), builtins=kind.builtins)
+        gathered.accepted = accepted(case, gathered, kind.writes or self._site.writes)
         content = self._contents.examine(case, record, gathered, shipped(_brought(record, kind)))
         if content.problems and not gathered.complete:
             # All errors with their lines, the same ones whenever somebody looks.

@@ -196,7 +196,8 @@ class Loader:
         here = self._trees.at(commit)
         # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
         intents = {i.key: i for i in waiting(self._store)}
-        stepper = self._stepper(fleet, commit, here, most_removed=config.max_deleted_workspaces, intents=intents)
+        then = replace(fleet, writes=config.writes)
+        stepper = self._stepper(then, commit, here, most_removed=config.max_deleted_workspaces, intents=intents)
         try:
             step = stepper.difference(self._trees.at(fleet.commit))
         except TooManyRemoved as error:
@@ -210,7 +211,7 @@ class Loader:
             "commit %.10s: %d judged, %d configured, %d deleted, %d held in %.0f ms", commit, step.judged,
             len(step.moved), len(step.removed), len(step.held), 1000 * (time.perf_counter() - began),
         )  # fmt: skip
-        fleet = replace(fleet, commit=commit, error="", writes=config.writes, claims=here.claims)
+        fleet = replace(then, commit=commit, error="", claims=here.claims)
         self._note(fleet)
         return fleet, step
 
@@ -239,7 +240,14 @@ class Loader:
         progress: Progress = lambda _: None,
     ) -> Stepper:
         site = Site(
-            fleet.fleet, self._store, self._sources, self._trees, self._moments, self._identities, self._catalog
+            fleet.fleet,
+            fleet.writes,
+            self._store,
+            self._sources,
+            self._trees,
+            self._moments,
+            self._identities,
+            self._catalog,
         )
         find = _recorded_reader(recorded) if recorded else None
         target = Target(

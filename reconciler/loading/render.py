@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from apiserver.model import marks
+from apiserver.model.errors import Cause
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
@@ -22,9 +23,14 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.plan import system
 
+Object = dict[str, Any]
+
 SYNC_TARGETS = "synctargets.workload.kcp.io"
 
 FindLine = Callable[[Manifest, str], int]
+Accepted = Callable[[Manifest], Object | None]
+"""What a manifest said of an object when it was accepted last, where that excuses it: of a custom resource whose
+definition became stricter, what did not change since may stay. None where nothing is excused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,7 @@ class Declared:
 
     key: Key
     kind: ServedKind
-    obj: dict[str, Any]
+    obj: Object
     manifest: Manifest
 
 
@@ -51,13 +57,29 @@ def _declarable(kind: ServedKind, manifest: Manifest) -> bool:
     return bool(kind.storage) and ("create" in kind.verbs or not manifest.path)
 
 
-class Renderer:
-    """Renders manifests of one workspace. `line` finds where in the file a field stands, asked only for errors."""
+def itself(manifest: Manifest) -> Object:
+    """The Accepted of manifests that are known to have been accepted."""
+    return manifest.value
 
-    def __init__(self, kinds: KindTable, cluster: str, line: FindLine) -> None:
+
+def _ratcheted(kind: ServedKind, obj: Object, before: Object, unknown: list[str]) -> tuple[list[str], list[Cause]]:
+    """Of an object's unknown fields and errors those that are new against `before`, a manifest's value."""
+    old: Object = orjson.loads(orjson.dumps(before))
+    old.pop("status", None)
+    known = set(strategy.unknown_fields(kind, old))
+    strategy.prepare(kind, old)
+    return [f for f in unknown if f not in known], strategy.prepare(kind, obj, old)
+
+
+class Renderer:
+    """Renders manifests of one workspace. `line` finds where in the file a field stands; it and `accepted` are asked
+    only for errors."""
+
+    def __init__(self, kinds: KindTable, cluster: str, line: FindLine, accepted: Accepted | None = None) -> None:
         self.kinds = kinds
         self.cluster = cluster
         self._line = line
+        self._accepted = accepted
 
     def render(self, manifest: Manifest) -> tuple[Declared | None, list[LayoutError]]:
         kind = self.kinds.by_kind(*manifest.gvk)
@@ -67,7 +89,7 @@ class Renderer:
         if manifest.namespace and not kind.namespaced:
             text = f"{kind.kind} {manifest.name} is cluster-scoped but names the namespace {manifest.namespace}"
             return None, [self._problem(manifest, "metadata.namespace", text, "remove metadata.namespace")]
-        obj: dict[str, Any] = orjson.loads(orjson.dumps(manifest.value))
+        obj: Object = orjson.loads(orjson.dumps(manifest.value))
         obj.pop("status", None)
         if kind.namespaced:
             obj["metadata"]["namespace"] = key.namespace
@@ -94,12 +116,15 @@ class Renderer:
         assert kind is not None and key is not None
         return Declared(key, kind, manifest.value, manifest)
 
-    def _prepare(self, kind: ServedKind, obj: dict[str, Any], manifest: Manifest) -> list[LayoutError]:
-        problems = [
-            self._problem(manifest, f, f'unknown field "{f}" in {kind.kind} {manifest.name}')
-            for f in strategy.unknown_fields(kind, obj)
-        ]
-        for cause in strategy.prepare(kind, obj):
+    def _prepare(self, kind: ServedKind, obj: Object, manifest: Manifest) -> list[LayoutError]:
+        unknown = strategy.unknown_fields(kind, obj)
+        causes = strategy.prepare(kind, obj)
+        if (unknown or causes) and kind.custom and self._accepted is not None:
+            before = self._accepted(manifest)
+            if before is not None:
+                unknown, causes = _ratcheted(kind, obj, before, unknown)
+        problems = [self._problem(manifest, f, f'unknown field "{f}" in {kind.kind} {manifest.name}') for f in unknown]
+        for cause in causes:
             where = f"{cause.field}: " if cause.field else ""
             text = f"{kind.kind} {manifest.name}: {where}{cause.message}"
             problems.append(self._problem(manifest, cause.field, text))

@@ -1,0 +1,46 @@
+"""What of a workspace's manifests was accepted before, so that a stricter definition does not stand in its way.
+
+Called by judge. As in Kubernetes, a CustomResourceDefinition may become stricter than objects that there are: what did
+not change since it was accepted may stay, what changes has to pass. That is for workspaces whose writes are commits.
+Where people push, a commit that leaves objects behind is one that they want to hear of.
+
+Accepted is what the last good commit of the workspace said. At recovery that is the very commit which the status branch
+says was served, so that a store made anew has the objects that the lost one had. Without a status branch there is no
+past, and everything has to pass.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from apiserver.admission.writes import COMMIT
+from reconciler.layout.manifest import Manifest
+from reconciler.loading.case import Case
+from reconciler.loading.gather import Gathered
+from reconciler.loading.render import Accepted, Object, itself
+
+
+class _Name(NamedTuple):
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+
+def accepted(case: Case, gathered: Gathered, writes: str) -> Accepted | None:
+    """What excuses the manifests of a case, None where nothing does. `writes`: the mode of the workspace."""
+    if writes != COMMIT:
+        return None
+    if case.recorded is not None:
+        return None if case.recorded.summary.served == "" else itself
+
+    @functools.cache
+    def before() -> dict[_Name, Object]:
+        return {_name(manifest): manifest.value for manifest in gathered.old}
+
+    return lambda manifest: before().get(_name(manifest))
+
+
+def _name(manifest: Manifest) -> _Name:
+    return _Name(manifest.gvk.group, manifest.gvk.kind, manifest.namespace or "default", manifest.name)
