@@ -10,6 +10,7 @@ from typing import Any
 
 from realclusters.binaries import Binaries
 
+_PROBES = Path(__file__).with_name("probes.yaml")
 _SIZE = {"cpu": "32", "memory": "256Gi", "pods": "110"}
 NODE: dict[str, Any] = {
     "apiVersion": "v1",
@@ -24,11 +25,11 @@ def commands(binaries: Binaries, kubeconfig: Path, *controllers: str) -> list[li
     """Program and arguments of each; `controllers`: further arguments of kube-controller-manager."""
     config = f"--kubeconfig={kubeconfig}"
     alone = ("--leader-elect=false", "--secure-port=0")
-    stages = f"--config={binaries.stages}"
+    stages = (f"--config={binaries.stages}", f"--config={_PROBES}")
     return [
         ["kube-controller-manager", config, *alone, *controllers],
         ["kube-scheduler", config, *alone],
-        ["kwok", config, stages, "--manage-all-nodes=true", "--cidr=10.240.0.0/16", "--node-ip=127.0.0.1"],
+        ["kwok", config, *stages, "--manage-all-nodes=true", "--cidr=10.240.0.0/16", "--node-ip=127.0.0.1"],
     ]
 
 
