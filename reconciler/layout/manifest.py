@@ -47,6 +47,10 @@ class Manifest:
     name: str
     value: dict[str, Any]
 
+    def at(self, path: str) -> Manifest:
+        """The same object as another file of the same content declares it."""
+        return Manifest(path, self.index, self.line, self.gvk, self.namespace, self.name, self.value)
+
     def error(self, message: str, hint: str = "") -> LayoutError:
         """A fault of this object."""
         return LayoutError(self.path, self.line, 0, message, hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from typing import Any, NamedTuple
 
 from apiserver.model import paths
 from reconciler.layout.errors import BadFile, LayoutError
@@ -13,6 +13,7 @@ from reconciler.layout.yamldoc import Document, parse
 from reconciler.repository.objects import Repository
 
 API_VERSION, KIND = "tenancy.kcp.io/v1alpha1", "Workspace"
+_UNNAMED = "unnamed"
 
 
 def read_workspace(repo: Repository, workspace: WorkspaceDir) -> Manifest:
@@ -22,34 +23,40 @@ def read_workspace(repo: Repository, workspace: WorkspaceDir) -> Manifest:
     """
     name, path = paths.base(workspace.path), workspace.manifest_path
     if workspace.manifest is None:
-        return _object({}, name, path, 0)
-    return parse_workspace(repo.blob(workspace.manifest.id), path, name)
+        return named(Declaration(_object({}, 0), None), path, name)
+    return named(declaration(repo.blob(workspace.manifest.id), path), path, name)
 
 
-def parse_workspace(data: bytes, path: str, name: str) -> Manifest:
-    """`name` is the directory's. Raises BadFile."""
+class Declaration(NamedTuple):
+    """What a workspace.yaml says, whichever directory it stands in. `manifest` has no path, and a name that means
+    nothing; `name` is the one that the file gives, if it does."""
+
+    manifest: Manifest
+    name: str | None
+
+
+def declaration(data: bytes, path: str) -> Declaration:
+    """Most workspaces of a fleet say the same, so the loader asks once for each content. Raises BadFile."""
     if data.startswith(LFS_POINTER):
         raise BadFile([LayoutError(path, 0, 0, "is a Git LFS pointer, not a manifest", "commit the file itself")])
-    # Most workspaces of a fleet say the same, so what was found good once is not looked at again.
-    if not _is_good(data, path.endswith(".json")):
-        raise BadFile(_faults(data, path))
+    faults = _faults(data, path)
+    if faults:
+        raise BadFile(faults)
     documents = parse(data, path)
     if not documents:
-        return _object({}, name, path, 1)
-    document = documents[0]
-    given = (document.value.get("metadata") or {}).get("name")
-    if given is not None and given != name:
-        message = f"metadata.name is {given!r}, but the directory's name is {name!r}"
-        raise BadFile([LayoutError(path, document.line, 0, message, "leave it out, or rename one of the two")])
-    return _object(document.value, name, path, document.line)
+        return Declaration(_object({}, 1), None)
+    value = documents[0].value
+    return Declaration(_object(value, documents[0].line), (value.get("metadata") or {}).get("name"))
 
 
-@lru_cache(maxsize=4096)
-def _is_good(data: bytes, is_json: bool) -> bool:
-    try:
-        return not _faults(data, "workspace.json" if is_json else "workspace.yaml")
-    except BadFile:
-        return False
+def named(said: Declaration, path: str, name: str) -> Manifest:
+    """The Workspace that the file at `path` declares, in a directory called `name`. Raises BadFile."""
+    found = said.manifest
+    if said.name is not None and said.name != name:
+        message = f"metadata.name is {said.name!r}, but the directory's name is {name!r}"
+        raise BadFile([LayoutError(path, found.line, 0, message, "leave it out, or rename one of the two")])
+    value = {**found.value, "metadata": {**found.value["metadata"], "name": name}}
+    return Manifest(path, 0, found.line, found.gvk, found.namespace, name, value)
 
 
 def _faults(data: bytes, path: str) -> tuple[LayoutError, ...]:
@@ -62,12 +69,11 @@ def _faults(data: bytes, path: str) -> tuple[LayoutError, ...]:
     return (*check("workspace", first, path), *more)
 
 
-def _object(value: dict[str, object], name: str, path: str, line: int) -> Manifest:
-    metadata = value.get("metadata")
+def _object(value: dict[str, Any], line: int) -> Manifest:
     whole = {
         **value,
         "apiVersion": value.get("apiVersion", API_VERSION),
         "kind": KIND,
-        "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name},
+        "metadata": {**(value.get("metadata") or {}), "name": _UNNAMED},
     }
-    return of_document(Document(whole, line), path, 0, [])
+    return of_document(Document(whole, line), "", 0, [])

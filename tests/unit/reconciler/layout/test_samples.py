@@ -16,7 +16,7 @@ from reconciler.layout import manifest
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FleetConfig, parse_fleet, read_fleet
 from reconciler.layout.tree import WorkspaceTree, problem
-from reconciler.layout.workspace import parse_workspace, read_workspace
+from reconciler.layout.workspace import declaration, named, read_workspace
 from reconciler.repository.objects import Repository
 from reconciler.repository.seed import seed
 
@@ -30,7 +30,7 @@ def errors_of(file: Path) -> list[LayoutError]:
         if file.parent.name == "fleet":
             parse_fleet(data, path)
         elif file.parent.name == "workspace":
-            parse_workspace(data, path, "sample")
+            named(declaration(data, path), path, "sample")
         else:
             return manifest.read(data, path).errors
     except BadFile as bad:

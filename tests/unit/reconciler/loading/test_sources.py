@@ -1,0 +1,82 @@
+"""Files as manifests: the same content is read once, wherever it stands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.fleetrepo import FleetRepo
+from support.loadedfleet import configmap
+
+from reconciler.loading.sources import Sources
+from reconciler.repository.objects import Repository
+
+WORKSPACE = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: universal, path: root}}\n"
+
+
+class Counting(Repository):
+    """Notes which blobs were asked for."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.asked: list[str] = []
+
+    def blob(self, blob_id: str) -> bytes:
+        self.asked.append(blob_id)
+        return super().blob(blob_id)
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> FleetRepo:
+    return FleetRepo(tmp_path / "fleet.git")
+
+
+def blob_of(repo: FleetRepo, text: str) -> str:
+    commit = repo.commit({"one": text})
+    found = repo.repo.entry_at(repo.repo.commit(commit).tree, "one")
+    assert found is not None
+    return found.id
+
+
+def test_files_of_one_content_are_read_once(repo: FleetRepo) -> None:
+    blob, counting = blob_of(repo, configmap()), Counting(repo.path)
+    sources = Sources(counting)
+    [one], [two] = sources.read("a/x.yaml", blob).manifests, sources.read("b/y.yaml", blob).manifests
+    assert counting.asked == [blob]
+    assert (one.path, two.path) == ("a/x.yaml", "b/y.yaml")
+    assert one.value is two.value
+
+
+def test_yaml_and_json_of_one_content_are_read_each_in_its_way(repo: FleetRepo) -> None:
+    blob = blob_of(repo, configmap())
+    sources = Sources(repo.repo)
+    assert not sources.read("a/x.yaml", blob).problems
+    assert sources.read("a/x.json", blob).problems
+
+
+def test_a_fault_names_the_file_that_is_asked_for(repo: FleetRepo) -> None:
+    blob = blob_of(repo, "kind: ConfigMap\n")
+    sources = Sources(repo.repo)
+    for path in ("a/x.yaml", "b/y.yaml"):
+        assert {problem.path for problem in sources.read(path, blob).problems} == {path}
+
+
+def test_workspace_files_of_one_content_are_read_once(repo: FleetRepo) -> None:
+    blob, counting = blob_of(repo, WORKSPACE), Counting(repo.path)
+    sources = Sources(counting)
+    for name in ("a", "b"):
+        [found] = sources.read_workspace(f"{name}/workspace.yaml", blob, name).manifests
+        assert (found.path, found.name) == (f"{name}/workspace.yaml", name)
+        assert found.value["metadata"] == {"name": name}
+        assert found.value["spec"] == {"type": {"name": "universal", "path": "root"}}
+    assert counting.asked == [blob]
+
+
+def test_a_workspace_file_that_is_wrong_or_of_another_directory_says_so_with_its_path(repo: FleetRepo) -> None:
+    wrong, others = blob_of(repo, "nothing: 1\n"), blob_of(repo, WORKSPACE + "metadata: {name: a}\n")
+    sources = Sources(repo.repo)
+    for path in ("a/workspace.yaml", "b/workspace.yaml"):
+        assert {p.path for p in sources.read_workspace(path, wrong, path[0]).problems} == {path}
+    assert not sources.read_workspace("a/workspace.yaml", others, "a").problems
+    [said] = sources.read_workspace("b/workspace.yaml", others, "b").problems
+    assert (said.path, "metadata.name is 'a'" in said.message) == ("b/workspace.yaml", True)
