@@ -9,7 +9,7 @@ from apiserver.model import clock
 from apiserver.model.conditions import condition
 from apiserver.model.errors import Cause
 from apiserver.registry import names
-from apiserver.registry.behaviours import ephemeral, podupdates
+from apiserver.registry.behaviours import ephemeral, hostnames, podupdates
 from apiserver.registry.behaviours.base import Behaviour, Object, fill, not_found, one_of, port_number
 from apiserver.registry.behaviours.qos import qos_class
 from apiserver.schema import messages
@@ -118,6 +118,7 @@ def spec_check(path: str, spec: Object, claims: Iterable[str] = ()) -> list[Caus
     causes += one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), ("Always", "OnFailure", "Never"))
     policies = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
     causes += one_of(f"{path}.dnsPolicy", spec.get("dnsPolicy"), policies)
+    causes += hostnames.check(path, spec)
     causes += ephemeral.check(f"{path}.ephemeralContainers", spec)
     account = spec.get("serviceAccountName")
     if account:

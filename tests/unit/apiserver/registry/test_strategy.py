@@ -183,6 +183,31 @@ def test_pod_requests_follow_limits_and_quantities_are_text() -> None:
     assert "spec.containers[0].resources.limits[cpu]" in errors("", "pods", named(spec={"containers": [container]}))
 
 
+@pytest.mark.parametrize(
+    ("spec", "field", "why"),
+    [
+        ({"hostname": "a.b"}, "hostname", "must not contain dots"),
+        ({"subdomain": "A"}, "subdomain", "a lowercase RFC 1123 label"),
+        ({"activeDeadlineSeconds": 0}, "activeDeadlineSeconds", "must be between 1 and 2147483647, inclusive"),
+        ({"hostnameOverride": "a_b"}, "hostnameOverride", "a lowercase RFC 1123 subdomain"),
+        ({"hostnameOverride": "a" * 65}, "hostnameOverride", "may not be more than 64 bytes"),
+        ({"hostnameOverride": "a", "hostNetwork": True}, "hostnameOverride", "when hostNetwork is true"),
+        ({"hostnameOverride": "a", "setHostnameAsFQDN": True}, "hostnameOverride", "when setHostnameAsFQDN is true"),
+    ],
+)
+def test_what_a_pod_may_not_call_itself(spec: dict[str, Any], field: str, why: str) -> None:
+    containers = [{"name": "c", "image": "i"}]
+    found = errors("", "pods", named(spec={"containers": containers, **spec}))
+    assert list(found) == [f"spec.{field}"]
+    assert why in found[f"spec.{field}"]
+
+
+def test_what_a_pod_may_call_itself() -> None:
+    containers = [{"name": "c", "image": "i"}]
+    fine = {"hostname": "a", "subdomain": "b", "hostnameOverride": "a.b", "activeDeadlineSeconds": 1}
+    assert errors("", "pods", named(spec={"containers": containers, **fine})) == {}
+
+
 def test_service_defaults_and_errors() -> None:
     spec = prepared("", "services", named(spec={"ports": [{"port": 80}]}))["spec"]
     assert spec["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
