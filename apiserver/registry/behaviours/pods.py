@@ -183,6 +183,8 @@ def pod_default(obj: Object) -> None:
             for port in container.get("ports") or ():
                 port["hostPort"] = port.get("hostPort") or port.get("containerPort")
     spec_default(spec)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec["terminationGracePeriodSeconds"] = 1  # as Kubernetes converts Pods
     fill(spec, enableServiceLinks=True)
     obj.setdefault("status", {}).setdefault("phase", "Pending")
 
