@@ -7,6 +7,7 @@ writes: they also settle what a client may not set. Nothing here reads or writes
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from apiserver.model import marks
@@ -63,13 +64,30 @@ def unknown_fields(kind: ServedKind, obj: Object) -> list[str]:
     found = kind.schema.unknown(obj)
     if kind.custom and isinstance(obj.get("metadata"), dict):
         found += [f"metadata.{field}" for field in metadata_schema().unknown(obj["metadata"])]
+    for path, metadata in _embedded(kind, obj):
+        found += [f"{path}.{field}" for field in metadata_schema().unknown(metadata)]
     return sorted(found)
 
 
 def drop_unknown(kind: ServedKind, obj: Object) -> None:
     """Drops, in place, what `unknown_fields` names."""
-    kind.schema.prune(obj)
+    _drop_content(kind, obj)
     metadata_schema().prune(obj["metadata"])
+
+
+def _drop_content(kind: ServedKind, obj: Object) -> None:
+    """Of everything but the object's own metadata."""
+    kind.schema.prune(obj)
+    for _, metadata in _embedded(kind, obj):
+        metadata_schema().prune(metadata)
+
+
+def _embedded(kind: ServedKind, obj: Object) -> Iterator[tuple[str, Object]]:
+    """The metadata of objects that stand in a custom resource, each with its path."""
+    for path, inner in kind.schema.embedded(obj):
+        metadata = inner.get("metadata")
+        if isinstance(metadata, dict):
+            yield f"{path}.metadata", metadata
 
 
 def warnings(kind: ServedKind, old: Object | None, new: Object) -> tuple[str, ...]:
@@ -89,7 +107,7 @@ def prepare(kind: ServedKind, obj: Object, old: Object | None = None, *, declare
     obj["apiVersion"], obj["kind"] = kind.api_version, kind.kind
     causes = _metadata(kind, obj)
     silent = declared and "status" not in obj
-    kind.schema.prune(obj)
+    _drop_content(kind, obj)
     kind.schema.default(obj)
     if silent:
         obj.pop("status", None)  # the schema's empty one would stand in the way of what is observed later

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from apiserver.schema.node import Node, Path, render
@@ -57,6 +58,25 @@ def _walk_items(value: list[Any], node: Node, path: Path, found: list[_Unknown])
     for index, item in enumerate(value):
         if item.__class__ is dict or item.__class__ is list:
             _walk(item, child or _NOTHING, (path, index), found)
+
+
+def embedded(value: Any, node: Node, path: Path = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects that are embedded in a value, each with its path."""
+    if value.__class__ is list:
+        for index, item in enumerate(value):
+            if node.items is not None:
+                yield from _embedded_in(item, node.items, (path, index))
+    elif value.__class__ is dict:
+        for key, item in value.items():
+            child = node.child(key)
+            if child is not None:
+                yield from _embedded_in(item, child, (path, key))
+
+
+def _embedded_in(value: Any, node: Node, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if node.embedded and value.__class__ is dict:
+        yield render(path), value
+    yield from embedded(value, node, path)
 
 
 _NOTHING = Node()

@@ -12,7 +12,7 @@ validation. A schema is compiled once per content and shared: `compile_schema` t
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Any
 
@@ -34,13 +34,14 @@ class Schema:
     enforced, null is absent.
     """
 
-    __slots__ = ("builtin", "digest", "has_defaults", "root")
+    __slots__ = ("_has_embedded", "builtin", "digest", "has_defaults", "root")
 
     def __init__(self, root: Node, builtin: bool, content: str) -> None:
         self.root = root
         self.builtin = builtin
         self.digest = content
-        self.has_defaults = not builtin and _has_defaults(root)
+        self.has_defaults = not builtin and _any(root, lambda n: bool(n.defaulted) or n.default is not MISSING)
+        self._has_embedded = not builtin and _any(root, lambda n: n.embedded)
 
     def prune(self, obj: Any) -> list[str]:
         """Drops unknown fields in place; their paths, sorted (`spec.items[0].x`).
@@ -52,6 +53,10 @@ class Schema:
     def unknown(self, obj: Any) -> list[str]:
         """What `prune` would drop; nothing is changed."""
         return pruning.unknown(obj, self.root)
+
+    def embedded(self, obj: Any) -> Iterable[tuple[str, Json]]:
+        """The whole objects that stand in a custom resource, each with its path (`spec.template`)."""
+        return pruning.embedded(obj, self.root) if self._has_embedded else ()
 
     def default(self, obj: Any) -> None:
         """Fills in defaults and settles nulls, in place. Idempotent."""
@@ -80,10 +85,10 @@ class Schema:
         return node
 
 
-def _has_defaults(node: Node) -> bool:
-    """Of a CRD's schema, which is a tree."""
+def _any(node: Node, found: Callable[[Node], bool]) -> bool:
+    """Whether it is so of a node of a CRD's schema, which is a tree."""
     below = (*node.properties.values(), *(n for n in (node.additional, node.items) if n is not None))
-    return bool(node.defaulted) or node.default is not MISSING or any(_has_defaults(n) for n in below)
+    return found(node) or any(_any(n, found) for n in below)
 
 
 _lock = Lock()

@@ -183,6 +183,14 @@ def test_pod_requests_follow_limits_and_quantities_are_text() -> None:
     assert "spec.containers[0].resources.limits[cpu]" in errors("", "pods", named(spec={"containers": [container]}))
 
 
+def test_a_pod_that_ends_before_it_is_asked_to_gets_a_second() -> None:
+    spec = {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": -1}
+    assert prepared("", "pods", named(spec=spec))["spec"]["terminationGracePeriodSeconds"] == 1
+    inner = template(terminationGracePeriodSeconds=-1)
+    made = prepared("apps", "deployments", {**deployment(), "spec": {**deployment()["spec"], "template": inner}})
+    assert made["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == -1
+
+
 @pytest.mark.parametrize(
     ("spec", "field", "why"),
     [
@@ -375,6 +383,22 @@ def test_what_a_stricter_schema_refuses_does_not_stand_in_the_way_of_a_change() 
     assert strategy.prepare_status_update(served, old, copy.deepcopy(old)) == []
     changed = named("w", spec={"a": "longer"})
     assert [cause.field for cause in strategy.prepare_update(served, old, changed)] == ["spec.a"]
+
+
+def test_metadata_of_an_embedded_object_is_known_and_nothing_else_in_it() -> None:
+    inner = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    named_alone = {**inner, "properties": {"metadata": {"type": "object", "properties": {"name": {"type": "string"}}}}}
+    listed = {"type": "array", "items": inner}
+    spec = {"type": "object", "properties": {"template": named_alone, "list": listed}}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    [served] = kinds.kinds_of_crd({"spec": {**crd()["spec"], "versions": [version]}})
+    each = {"apiVersion": "v1", "kind": "Sub", "metadata": {"name": "n", "labels": {"a": "b"}, "nope": 1}, "more": 2}
+    obj = named(spec={"template": copy.deepcopy(each), "list": [copy.deepcopy(each)]})
+    assert strategy.unknown_fields(served, obj) == ["spec.list[0].metadata.nope", "spec.template.metadata.nope"]
+    assert strategy.prepare(served, obj) == []
+    kept = {**each, "metadata": {"name": "n", "labels": {"a": "b"}}}
+    assert obj["spec"] == {"template": kept, "list": [kept]}
 
 
 def crd(**version: Any) -> dict[str, Any]:
