@@ -74,7 +74,7 @@ class CommitSink:
             return not self._created_at_runtime(write)
         live = orjson.loads(write.live.value)
         annotations = live["metadata"].get("annotations") or {}
-        if annotations.get(marks.ORIGIN) == marks.RUNTIME:
+        if annotations.get(marks.ORIGIN) in (marks.RUNTIME, marks.REMOVED):
             return False
         if write.value is None:
             return marks.SOURCE_PATH in annotations

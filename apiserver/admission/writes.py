@@ -1,10 +1,10 @@
 """Which writes a workspace takes through the API, and what the others are told.
 
 A workspace's objects are declared in git; with `writes: ReadOnly` a request may store runtime state only: Events,
-Leases and statuses. With `writes: Store` every write is done and makes runtime objects, but for the objects that git
-declares: those stay git's, since the next commit would put them back. With `writes: Commit` a write becomes a commit
-(committing.py). Dry runs and reviews are no writes. Whoever may not write learns that from the authorizer, before this
-names a file.
+Leases and statuses, and what a commit took away may be let go of by whoever holds it with a finalizer. With `writes:
+Store` every write is done and makes runtime objects, but for the objects that git declares: those stay git's, since the
+next commit would put them back. With `writes: Commit` a write becomes a commit (committing.py). Dry runs and reviews
+are no writes. Whoever may not write learns that from the authorizer, before this names a file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def read_only(kind: ServedKind, record: WorkspaceRecord) -> Admit:
     """The Admit of a workspace whose writes are ReadOnly."""
 
     def admit(verb: str, name: str, live: Object | None) -> None:  # noqa: ARG001
-        if not is_runtime(kind):
+        if not is_runtime(kind) and not _is_removed(live):
             raise refusal(kind, record, name, live)
 
     return admit
@@ -71,6 +71,11 @@ def committed(kind: ServedKind, record: WorkspaceRecord) -> Admit:
             raise refusal(kind, record, name, live, "what a Secret in git says is")
 
     return admit
+
+
+def _is_removed(live: Object | None) -> bool:
+    """Whether git has taken the object away already, and it waits for whoever takes its finalizers away."""
+    return live is not None and (live["metadata"].get("annotations") or {}).get(marks.ORIGIN) == marks.REMOVED
 
 
 def _is_gits(live: Object) -> bool:

@@ -7,9 +7,11 @@ SOURCE_PATH = "treeplane.dev/source-path"
 SOURCE_COMMIT = "treeplane.dev/source-commit"
 """The commit that last changed the object's content."""
 ORIGIN = "treeplane.dev/origin"
-"""`runtime`: created through the API or by a controller; `system`: ships with Treeplane; absent: declared by git."""
+"""`runtime`: created through the API or by a controller; `system`: ships with Treeplane; `removed`: a commit took it
+away, and it waits for its finalizers; absent: declared by git."""
 RUNTIME = "runtime"
 SYSTEM = "system"
+REMOVED = "removed"
 COMMIT_LABEL = "treeplane.dev/commit"
 
 CLUSTER = "kcp.io/cluster"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,11 +21,11 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the status branch knows of a workspace: its summary and the objects' status files."""
+    """What the status branch knows of a workspace: its summary, and the residue of its objects."""
 
     summary: Summary
-    status: Callable[[Key], Object | None]
-    """The recorded part of an object ({metadata: {annotations…}, status: …}), or None."""
+    residue: Callable[[Key], Object | None]
+    endings: Callable[[], Iterable[Object]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ The same content twice yields no operation. Called by judge once a workspace's c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -20,7 +20,7 @@ from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record
 from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.render import Declared
 from reconciler.plan.merge import merged, same_content
-from reconciler.plan.summary import Entry, Summary, entry_name
+from reconciler.plan.summary import Summary
 
 Object = dict[str, Any]
 
@@ -32,7 +32,7 @@ class Effects:
     An object with an intent becomes what was asked for, field owners included, instead of what git and the stored
     object merge to; its operation is followed by the answer (see intents). `proposed`: the commit was made of these
     intents. Otherwise a crash may have come between their commit and its answer, so an intent counts where the commit
-    says the same.
+    says the same. `recorded`: what the status branch knows of an object; given at recovery.
     """
 
     fleet: str
@@ -40,7 +40,7 @@ class Effects:
     moment: Moment
     moments: Moments
     summary: Summary
-    recorded: bool = False
+    recorded: Callable[[Key], Object | None] | None = None
     intents: Mapping[Key, Intent] = field(default_factory=dict)
     proposed: bool = False
     ops: list[Op] = field(default_factory=list)
@@ -56,7 +56,6 @@ class Effects:
 
     def delete(self, key: Key, record: Record | None) -> None:
         """Remove what git no longer declares; with finalizers it is marked, and goes when the last one does."""
-        self.summary.forget(entry_name(key))
         intent = self.intents.get(key)
         if record is None:
             self.ops += intent.answered(KEPT) if intent else ()
@@ -66,19 +65,22 @@ class Effects:
         if (intent and intent.base == record.revision) or not obj["metadata"].get("finalizers"):
             self.ops.append(Delete(key, record.revision))
             self.ops += intent.answered(DONE) if intent else ()
-        elif "deletionTimestamp" not in obj["metadata"]:
-            obj["metadata"]["deletionTimestamp"] = self.moment.rfc3339
-            obj["metadata"]["deletionGracePeriodSeconds"] = 0
-            self.ops.append(Put(key, codec.encode(obj), record.revision, record.stamp))
+        else:
+            self.ops.append(Put(key, codec.encode(self._ended(obj)), record.revision, record.stamp))
+
+    def _ended(self, obj: Object) -> Object:
+        """As it waits for its finalizers: no file's any more, so that whoever set them can take them away."""
+        annotations = {k: v for k, v in (obj["metadata"].get("annotations") or {}).items() if k not in _FILE}
+        annotations[marks.ORIGIN] = marks.REMOVED
+        marked = {"deletionTimestamp": self.moment.rfc3339, "deletionGracePeriodSeconds": 0}
+        return {**obj, "metadata": {**marked, **obj["metadata"], "annotations": annotations}}
 
     def _create(self, declared: Declared, status: Object | None) -> None:
         intent = self._intent(declared, None, declared.obj) if self.intents else None
-        entry = self._entry_of_new(declared)
         obj = {**(_asked(intent) or declared.obj)}
         if status is not None:
             obj["status"] = status
-        obj["metadata"] = self._metadata(declared, dict(obj["metadata"]), entry)
-        self.summary.set(entry_name(declared.key), entry)
+        obj["metadata"] = self._metadata(declared, dict(obj["metadata"]))
         self.ops.append(Put(declared.key, codec.encode(obj), None if self.recorded else NEVER))
         self._answer(intent, DONE)
         self.changed = True
@@ -97,32 +99,34 @@ class Effects:
         if intent is not None:
             self.ops += [*intent.answered(answer), *intent.also]
 
-    def _entry_of_new(self, declared: Declared) -> Entry:
-        if self.recorded:
-            return self.summary.entry(entry_name(declared.key))
-        if not _in_git(declared):
-            return Entry(self.summary.origin, self.summary.origin)
-        return Entry(self.moment.id, self.moment.id)
+    def _origin_of_new(self, declared: Declared) -> str:
+        return self.moment.id if self.recorded is None and _in_git(declared) else self.summary.origin
 
-    def _metadata(self, declared: Declared, metadata: Object, entry: Entry) -> Object:
-        key = declared.key
-        metadata["uid"] = entry.uid or object_uid(
-            self.fleet, self.path, key.resource.partition(":")[0], key.namespace, key.name, entry.origin
+    def _known(self, key: Key) -> Object:
+        """Metadata that the status branch holds of an object."""
+        found = self.recorded(key) if self.recorded is not None else None
+        return (found or {}).get("metadata") or {}
+
+    def _metadata(self, declared: Declared, metadata: Object) -> Object:
+        key, known, origin = declared.key, self._known(declared.key), self._origin_of_new(declared)
+        metadata["uid"] = known.get("uid") or object_uid(
+            self.fleet, self.path, key.resource.partition(":")[0], key.namespace, key.name, origin
         )
-        metadata["creationTimestamp"] = self._created(entry)
+        metadata["creationTimestamp"] = known.get("creationTimestamp") or self._time(origin)
         if declared.kind.generation:
-            metadata["generation"] = entry.generation
+            metadata["generation"] = known.get("generation", 1)
         found = _ours(metadata, declared) if metadata.get("annotations") else {}
-        metadata["annotations"] = self._marks(declared, found, entry.commit)
+        commit = (known.get("annotations") or {}).get(marks.SOURCE_COMMIT, origin)
+        metadata["annotations"] = self._marks(declared, found, commit)
         return metadata
 
-    def _created(self, entry: Entry) -> str:
-        return entry.created or clock.rfc3339(self.moments.at(entry.origin, self.moment.time).time)
+    def _time(self, commit: str) -> str:
+        return clock.rfc3339(self.moments.at(commit, self.moment.time).time)
 
     def time_of(self, declared: Declared, record: Record | None) -> str:
         """The creation time that a declared object has or will have (RFC 3339)."""
         if record is None:
-            return self._created(self._entry_of_new(declared))
+            return self._known(declared.key).get("creationTimestamp") or self._time(self._origin_of_new(declared))
         found: str = orjson.loads(record.value)["metadata"]["creationTimestamp"]
         return found
 
@@ -145,37 +149,28 @@ class Effects:
             new = asked if intent.base == record.revision else with_owners(new, asked, stored)
         if status is not None:
             new = {**new, "status": _steady(status, stored.get("status") or {})}
-        name = entry_name(declared.key)
-        entry = self._known(declared, stored, name)
+        commit = self._last_commit(declared, annotations)
+        generation = int(stored["metadata"].get("generation", 0))
         if not same_declared(new, bare):
-            if declared.kind.generation and not same_content(new, bare):
-                entry = replace(entry, generation=int(stored["metadata"].get("generation", 0)) + 1)
-            if _in_git(declared):
-                entry = replace(entry, commit=self.moment.id)
+            generation += not same_content(new, bare)
+            commit = self.moment.id if _in_git(declared) else commit
             self.changed = True
-        self.summary.set(name, entry)
         metadata = {**new["metadata"]}
         if declared.kind.generation:
-            metadata["generation"] = max(entry.generation, stored["metadata"].get("generation", 1))
-        metadata["annotations"] = self._marks(declared, _ours(metadata, declared), entry.commit)
+            metadata["generation"] = max(generation, 1)
+        metadata["annotations"] = self._marks(declared, _ours(metadata, declared), commit)
         new = {**new, "metadata": metadata}
         if new != stored:
             self.ops.append(Put(declared.key, codec.encode(new), record.revision, record.stamp))
         self._answer(intent, DONE if new != stored else KEPT)
 
-    def _known(self, declared: Declared, stored: Object, name: str) -> Entry:
-        annotations = stored["metadata"].get("annotations") or {}
-        if marks.SOURCE_PATH in annotations or not _in_git(declared):
-            return self.summary.entry(name)
-        # It stood here before git named it (created through the API, or shipped): adopted, and it keeps its UID.
-        metadata = stored["metadata"]
-        return Entry(
-            self.moment.id,
-            self.moment.id,
-            metadata.get("generation", 1),
-            metadata.get("uid", ""),
-            metadata.get("creationTimestamp", ""),
-        )
+    def _last_commit(self, declared: Declared, annotations: Object) -> str:
+        """The commit that last changed a stored object: this one, where it stood here before git named it (created
+        through the API, or shipped). It keeps its UID then."""
+        if not _in_git(declared):
+            return self.summary.origin
+        found = marks.SOURCE_PATH in annotations
+        return str(annotations.get(marks.SOURCE_COMMIT, self.summary.origin)) if found else self.moment.id
 
 
 def _asked(intent: Intent | None) -> Object | None:
@@ -196,7 +191,8 @@ def with_owners(obj: Object, asked: Object, stored: Object) -> Object:
     return {**obj, "metadata": {**obj["metadata"], "managedFields": [*ours, *theirs]}} if ours or theirs else obj
 
 
-_MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT)
+_FILE = (marks.SOURCE_PATH, marks.SOURCE_COMMIT)
+_MARKS = (marks.CLUSTER, *_FILE)
 
 
 def _in_git(declared: Declared) -> bool:

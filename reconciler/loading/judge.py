@@ -14,12 +14,14 @@ import orjson
 from apiserver.model import clock, paths
 from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key, storage_name
+from apiserver.model.kinds import kind_of
+from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
 from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
 from apiserver.storage.protocol import Note, Put, Record, Store
 from reconciler.layout.errors import LayoutError
-from reconciler.loading.case import Case, Verdict
+from reconciler.loading.case import Case, Recorded, Verdict
 from reconciler.loading.content import BINDINGS, CRDS, Content, Contents
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered, Gatherer
@@ -27,11 +29,12 @@ from reconciler.loading.identities import Identities
 from reconciler.loading.moment import Moments
 from reconciler.loading.ratcheting import accepted
 from reconciler.loading.sources import Sources, shipped
-from reconciler.loading.statuses import restore, status_of
+from reconciler.loading.statuses import status_of
 from reconciler.loading.treeobjects import TreeObjects
 from reconciler.loading.trees import Trees
 from reconciler.loading.world import CONSUMERS, PROVIDED, SCHEMAS, World
 from reconciler.plan import apis, bootstrap, computed, types
+from reconciler.plan.residue import restore, restored_ending
 from reconciler.plan.summary import Summary
 
 Object = dict[str, Any]
@@ -175,11 +178,13 @@ class Judge:
             effects.delete(key, records.get(key))
             self._delete_all_of(key, records.get(key), content, effects)
             self._keep_for_consumers(case.path, records.get(key), effects)
+        if case.recorded is not None:
+            self._restore_endings(case.recorded, record.cluster, content, effects)
         for key, declared in content.declared.items():
             stored = records.get(key)
             status = status_of(self._site.identities, case, declared, stored, content, effects)
             if case.recorded is not None and stored is None:
-                restore(declared, case.recorded.status(key))
+                restore(declared.obj, case.recorded.residue(key) or {})
             effects.put(declared, content.old.get(key), stored, status)
         own = effects.changed
         if own or not record.served:
@@ -200,6 +205,16 @@ class Judge:
             self._remember_providers(case, content.apis, verdict)
         self._seal(case, verdict, known)
         return verdict
+
+    def _restore_endings(self, recorded: Recorded, cluster: str, content: Content, effects: Effects) -> None:
+        """What no file declares any more and still waits for its finalizers."""
+        for left in recorded.endings():
+            kind = content.kinds.by_kind(*kind_of(left))
+            if kind is None:
+                continue  # nobody could see it
+            key = Key(kind.storage, cluster, left["metadata"].get("namespace", ""), left["metadata"]["name"])
+            if key not in content.declared:
+                effects.ops.append(Put(key, codec.encode(restored_ending(left, cluster))))
 
     def _delete_all_of(self, key: Key, record: Record | None, content: Content, effects: Effects) -> None:
         """With a CRD or a binding go the objects of its kinds that git does not know of."""
@@ -247,7 +262,7 @@ class Judge:
             case.moment,
             self._site.moments,
             known,
-            recorded=case.recorded is not None,
+            recorded=case.recorded.residue if case.recorded is not None else None,
             intents=case.intents,
             proposed=case.proposed,
         )

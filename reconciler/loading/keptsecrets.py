@@ -17,14 +17,13 @@ from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.registry.intents import DONE, Intent
-from apiserver.registry.tree import WorkspaceRecord, summary, summary_key
-from apiserver.storage.protocol import NEVER, Delete, Note, Op, Put, Store
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import NEVER, Delete, Op, Put, Store
 from reconciler.layout import edit
 from reconciler.layout.manifest import read
 from reconciler.layout.place import file_name
 from reconciler.loading.secrets import SecretFiles
 from reconciler.plan.gitform import sent_form
-from reconciler.plan.summary import Entry, Summary, entry_name
 
 Object = dict[str, Any]
 
@@ -77,20 +76,15 @@ class KeptSecrets:
             _write(file, after)
 
     def _ops(self, intent: Intent, workspace: WorkspaceRecord, path: str, final: Object | None) -> list[Op]:
-        known = Summary.from_json(summary(self._store, workspace.cluster))
-        name = entry_name(intent.key)
         if final is None:
-            known.forget(name)
             op: Op = Delete(intent.key, intent.base)
         else:
             metadata = final["metadata"]
-            known.set(name, Entry(known.origin, known.origin, 1, metadata["uid"], metadata["creationTimestamp"]))
             annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != marks.ORIGIN}
-            annotations |= {marks.SOURCE_PATH: path, marks.SOURCE_COMMIT: known.origin}
+            annotations |= {marks.SOURCE_PATH: path, marks.SOURCE_COMMIT: workspace.origin}
             made = {**final, "metadata": {**metadata, "annotations": annotations}}
             op = Put(intent.key, codec.encode(made), intent.base or NEVER)
-        text = bytes(memoryview(orjson.dumps(known.as_json())))
-        return [op, *intent.answered(DONE), Note(summary_key(workspace.cluster), text)]
+        return [op, *intent.answered(DONE)]
 
 
 def _write(file: Path, data: bytes) -> None:

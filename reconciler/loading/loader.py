@@ -275,7 +275,9 @@ def _recorded_reader(recorded: RecordedFleet) -> Callable[[str, str], Recorded |
     def read(path: str, directory: str) -> Recorded | None:
         place = format.directory_of(path, directory)
         summary = recorded.summary(place)
-        return Recorded(summary, recorded.status_reader(place)) if summary is not None else None
+        if summary is None:
+            return None
+        return Recorded(summary, recorded.residue_reader(place), lambda: recorded.endings(place))
 
     return read
 

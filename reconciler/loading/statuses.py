@@ -1,4 +1,4 @@
-"""The status that an object starts with or that follows from content; what recovery puts back.
+"""The status that an object starts with, that follows from content, or that recovery puts back.
 
 Called by judge for every declared object.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.registry import allocation, strategy
+from apiserver.registry import strategy
 from apiserver.storage.protocol import Record
 from reconciler.loading.case import Case
 from reconciler.loading.content import BINDINGS, CRDS, Content
@@ -40,20 +40,10 @@ def status_of(
         hashes[name] = identities.hash_of(case.path, name, hashes.get(name, ""))
         return _dated(apis.export_status({}, hashes[name], at), at)
     if case.recorded is not None and stored is None:
-        recorded_part = case.recorded.status(declared.key) or {}
-        found: Object | None = recorded_part.get("status") or declared.obj.get("status")
+        left = case.recorded.residue(declared.key) or {}
+        found: Object | None = left.get("status") or declared.obj.get("status")
         return found or _shipped_status(declared)
     return _shipped_status(declared) if stored is None else None
-
-
-def restore(declared: Declared, recorded: Object | None) -> None:
-    """What controllers had noted on the object (placement decisions are annotations), and what it was given."""
-    if recorded is not None and recorded.get("allocated"):
-        allocation.restore(declared.obj, recorded["allocated"])
-    noted = ((recorded or {}).get("metadata") or {}).get("annotations")
-    if noted:
-        annotations = declared.obj["metadata"].get("annotations") or {}
-        declared.obj["metadata"]["annotations"] = {**annotations, **noted}
 
 
 def _shipped_status(declared: Declared) -> Object | None:

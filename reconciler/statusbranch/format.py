@@ -8,9 +8,12 @@ The branch mirrors the layout of the desired one:
                                                         consumers are served with
     workspaces/root/shop/web/_summary.yaml              the workspace's summary (plan/summary.py)
     workspaces/root/shop/web/_status/<namespace or _>/<resource>.<group>/<name>.yaml
+                                                        the residue of one object (plan/residue.py); that of a
+                                                        Workspace stands in its own directory
+    workspaces/root/shop/web/_ending/…                  objects that git declares no more and that wait for finalizers
 
-Names that begin with an underscore cannot be workspaces. Files are YAML with sorted keys, so the same content is the
-same bytes; what only means "still alive" and what depends on chance is left out.
+Names that begin with an underscore cannot be workspaces. Files are YAML with sorted keys: the same content is the same
+bytes.
 """
 
 from __future__ import annotations
@@ -19,9 +22,7 @@ from typing import Any
 
 import yaml
 
-from apiserver.model import marks
 from apiserver.model.keys import Key
-from apiserver.registry import allocation
 
 Object = dict[str, Any]
 
@@ -29,26 +30,8 @@ FLEET = "fleet.yaml"
 SCHEMAS = "schemas"
 SUMMARY = "_summary.yaml"
 STATUS = "_status"
+ENDING = "_ending"
 TRAILER = "Source-Commit"
-
-COMPUTED = frozenset(
-    {
-        "workspaces.tenancy.kcp.io",
-        "workspacetypes.tenancy.kcp.io",
-        "logicalclusters.core.kcp.io",
-        "namespaces",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "apibindings.apis.kcp.io",
-        "apiexports.apis.kcp.io",
-        "secrets",
-        "events",
-        "leases.coordination.k8s.io",
-    }
-)
-"""Resources whose status follows from git, those without one, and Secrets, of which nothing is ever written."""
-
-_ALIVE = frozenset({"lastHeartbeatTime", "lastSyncerHeartbeatTime", "resourceVersion"})
-_MARKS = frozenset({marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN})
 
 
 def directory_of(path: str, directory: str) -> str:
@@ -57,55 +40,20 @@ def directory_of(path: str, directory: str) -> str:
 
 
 def status_path(directory: str, key: Key) -> str:
+    return f"{directory}/{STATUS}/{_place(key)}"
+
+
+def ending_path(directory: str, key: Key) -> str:
+    return f"{directory}/{ENDING}/{_place(key)}"
+
+
+def _place(key: Key) -> str:
     resource = key.resource.partition(":")[0]
-    return f"{directory}/{STATUS}/{key.namespace or '_'}/{resource}/{key.name}.yaml"
+    return f"{key.namespace or '_'}/{resource}/{key.name}.yaml"
 
 
 def schema_path(key: Key) -> str:
     return f"{SCHEMAS}/{key.cluster}/{key.name}.yaml"
-
-
-def is_recorded(key: Key) -> bool:
-    """Whether the status of such an object goes to the branch."""
-    resource = key.resource.partition(":")[0]
-    return not resource.startswith("~") and resource not in COMPUTED
-
-
-def status_file(obj: Object) -> bytes | None:
-    """The canonical file of an object, or None if it has no status and was given nothing."""
-    status = _canonical(obj.get("status"))
-    given = allocation.allocated(obj) if (obj["apiVersion"], obj["kind"]) == ("v1", "Service") else {}
-    if not status and not given:
-        return None
-    metadata = obj["metadata"]
-    out: Object = {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": {"name": metadata["name"]}}
-    if metadata.get("namespace"):
-        out["metadata"]["namespace"] = metadata["namespace"]
-    kept = {k: v for k, v in (metadata.get("annotations") or {}).items() if _is_ours(k)}
-    if kept:
-        out["metadata"]["annotations"] = kept
-    if given:
-        out["allocated"] = given
-    if status:
-        out["status"] = status
-    return dump(out)
-
-
-def _is_ours(annotation: str) -> bool:
-    """Annotations that Treeplane's controllers set: decisions. Others' are theirs to restore."""
-    prefix = "." + annotation.partition("/")[0]
-    return annotation not in _MARKS and prefix.endswith((".kcp.io", ".treeplane.dev"))
-
-
-def _canonical(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _canonical(v) for k, v in value.items() if k not in _ALIVE}
-    if isinstance(value, list):
-        items = [_canonical(v) for v in value]
-        if items and all(isinstance(i, dict) and "type" in i and "status" in i for i in items):
-            return sorted(items, key=lambda i: str(i["type"]))
-        return items
-    return value
 
 
 def dump(value: Object) -> bytes:

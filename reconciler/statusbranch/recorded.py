@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from apiserver.model.keys import Key
 from reconciler.plan.summary import Summary
@@ -48,14 +49,21 @@ class RecordedFleet:
         for path, entry in walk(self._repo, tree) if tree is not None else ():
             yield path.partition("/")[0], format.load(self._repo.blob(entry.id))
 
-    def status_reader(self, directory: str) -> Callable[[Key], format.Object | None]:
-        """Reads the recorded part of one object; None if nothing was recorded."""
+    def residue_reader(self, directory: str) -> Callable[[Key], format.Object | None]:
+        """Reads the residue of one object of a workspace; None if there is none."""
 
+        @cache  # asked for a few times while the workspace is judged
         def read(key: Key) -> format.Object | None:
             data = self._read(format.status_path(directory, key))
             return format.load(data) if data is not None else None
 
         return read
+
+    def endings(self, directory: str) -> Iterator[format.Object]:
+        """What git declares no more of a workspace and waits for its finalizers."""
+        tree = self._repo.tree_at(self._info.tree, f"{directory}/{format.ENDING}")
+        for _, entry in walk(self._repo, tree) if tree is not None else ():
+            yield format.load(self._repo.blob(entry.id))
 
     def paths(self) -> Iterator[str]:
         """Every file of the branch."""

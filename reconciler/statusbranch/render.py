@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from apiserver.model import marks
+from apiserver.model import marks, paths
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Change, Store
+from reconciler.plan import residue
 from reconciler.plan.computed import WORKSPACES
+from reconciler.plan.residue import Home
 from reconciler.statusbranch import format
 
 Object = dict[str, Any]
@@ -24,11 +26,12 @@ Files = dict[str, bytes | None]
 
 
 class Rendering:
-    """Files for one batch. Directories of workspaces are looked up once."""
+    """Files for one batch. Workspaces are looked up once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._directories: dict[str, str | None] = {}
+        self._fleet = tree.fleet(store).fleet
+        self._places: dict[str, _Place | None] = {}
 
     def changed(self, changes: Iterable[Change]) -> Files:
         """The files that a stretch of the log concerns; the newest change of a key wins."""
@@ -42,8 +45,8 @@ class Rendering:
                 files[format.schema_path(key)] = _whole(change.value) if change.value is not None else None
             elif key.resource == WORKSPACES:
                 self._workspace(change, clusters, files)
-            elif format.is_recorded(key):
-                self._object(key, change.value, files)
+            elif residue.may_leave(key):
+                self._object(key, change.value, files, change.previous)
             if key.cluster:
                 clusters.add(key.cluster)
         for cluster in clusters:
@@ -52,9 +55,9 @@ class Rendering:
 
     def _summary_of(self, cluster: str, files: Files) -> None:
         """Summaries are notes beside the objects that changed, so no change of the log is theirs."""
-        directory, record = self._directory(cluster), self._store.get(tree.summary_key(cluster))
-        if directory is not None and record is not None:
-            files[f"{directory}/{format.SUMMARY}"] = _summary(record.value)
+        place, record = self._place(cluster), self._store.get(tree.summary_key(cluster))
+        if place is not None and record is not None:
+            files[f"{place.directory}/{format.SUMMARY}"] = _summary(record.value)
 
     def everything(self) -> Files:
         """All files that the branch should hold."""
@@ -68,20 +71,21 @@ class Rendering:
         """All files of one workspace, or of the fleet (`cluster` None)."""
         shared: dict[bytes, bytes] = {}
         for record in self._store.scan(Internal.SUMMARY, cluster).records:
-            directory = self._directory(record.key.cluster)
-            if directory is not None:
+            place = self._place(record.key.cluster)
+            if place is not None:
                 text = shared.get(record.value)
                 if text is None:
                     text = shared[record.value] = _summary(record.value)
-                files[f"{directory}/{format.SUMMARY}"] = text
+                files[f"{place.directory}/{format.SUMMARY}"] = text
+                self._workspace_of(place, files)
         for resource in self._resources(cluster):
             for record in self._store.scan(resource, cluster).records:
-                self._object(record.key, record.value, files)
+                if not residue.is_runtime(record.value):
+                    self._object(record.key, record.value, files)
 
     def _resources(self, cluster: str | None) -> Iterator[str]:
-        """The store's names of resources that may carry a status worth recording."""
-        builtins = (k.storage for k in builtins_of(KUBERNETES).all() if "status" in k.subresources)
-        seen = {storage for storage in builtins if storage not in format.COMPUTED}
+        """The store's names of resources whose objects may leave a residue."""
+        seen = {k.storage for k in builtins_of(KUBERNETES).all() if k.storage}
         for crd in self._store.scan("customresourcedefinitions.apiextensions.k8s.io", cluster).records:
             spec = orjson.loads(crd.value)["spec"]
             seen.add(f"{spec['names']['plural']}.{spec['group']}")
@@ -90,37 +94,73 @@ class Rendering:
                 group, identity = bound["group"], bound["schema"]["identityHash"]
                 name = f"{bound['resource']}.{group}" if group else bound["resource"]
                 seen.add(f"{name}:{identity}")
-        yield from sorted(seen)
+        yield from (each for each in sorted(seen - {WORKSPACES}) if residue.may_leave(Key(each, "", "", "")))
 
     def _removed(self, change: Change, files: Files) -> None:
         if change.value is None and change.previous is not None and not change.key.cluster:
             gone = WorkspaceRecord.decode(change.previous)
-            self._directories[gone.cluster] = None
+            self._places[gone.cluster] = None
             files[format.directory_of(gone.path, gone.directory)] = None
 
     def _workspace(self, change: Change, clusters: set[str], files: Files) -> None:
-        """A Workspace object says what its record would: the workspace's summary may be another, or it moved."""
+        """A Workspace object says what its record would: the workspace's summary may be another, or it moved. Its
+        residue stands in its own directory."""
         now, before = _where(change.value), _where(change.previous)
         if now.cluster:
             clusters.add(now.cluster)
         if before.cluster == now.cluster and before.directory != now.directory and before.directory:
             files[before.directory] = None
             self._all(now.cluster, files)
+        place = self._place(now.cluster) if now.cluster else None
+        if place is not None and change.value is not None:
+            left = _residue(change.key, change.value, place.above)
+            if left is not None or change.previous is not None:
+                files[format.status_path(place.directory, change.key)] = left
 
-    def _object(self, key: Key, value: bytes | None, files: Files) -> None:
-        directory = self._directory(key.cluster)
-        if directory is None:
+    def _workspace_of(self, place: _Place, files: Files) -> None:
+        record = self._store.get(place.key) if place.key is not None else None
+        if record is not None:
+            files[format.status_path(place.directory, record.key)] = _residue(record.key, record.value, place.above)
+
+    def _object(self, key: Key, value: bytes | None, files: Files, previous: bytes | None = None) -> None:
+        place = self._place(key.cluster)
+        if place is None:
             return
-        obj = orjson.loads(value) if value is not None else None
-        if obj is not None and _is_runtime(obj):
-            obj = None
-        files[format.status_path(directory, key)] = format.status_file(obj) if obj else None
+        left = ending = None
+        if value is not None and residue.is_ending(value):
+            ending = format.dump(residue.ending(orjson.loads(value)))
+        elif value is not None and not residue.is_runtime(value):
+            left = _residue(key, value, place.home)
+        # What there was not had no file: most objects leave none, and many come at once.
+        if left is not None or previous is not None:
+            files[format.status_path(place.directory, key)] = left
+        if ending is not None or (previous is not None and residue.is_ending(previous)):
+            files[format.ending_path(place.directory, key)] = ending
 
-    def _directory(self, cluster: str) -> str | None:
-        if cluster not in self._directories:
+    def _place(self, cluster: str) -> _Place | None:
+        if cluster not in self._places:
             record = tree.workspace_of(self._store, cluster)
-            self._directories[cluster] = format.directory_of(record.path, record.directory) if record else None
-        return self._directories[cluster]
+            self._places[cluster] = self._place_of(record) if record is not None else None
+        return self._places[cluster]
+
+    def _place_of(self, record: WorkspaceRecord) -> _Place:
+        parent = tree.workspace_at(self._store, record.parent) if record.parent else None
+        return _Place(
+            format.directory_of(record.path, record.directory),
+            Home(self._fleet, record.path, record.origin),
+            Home(self._fleet, record.parent, record.origin),
+            Key(WORKSPACES, parent.cluster, "", paths.base(record.path)) if parent is not None else None,
+        )
+
+
+class _Place(NamedTuple):
+    """Of a workspace: its directory on the branch, what its objects' identities follow from, and that of its Workspace
+    object, whose key is the last."""
+
+    directory: str
+    home: Home
+    above: Home
+    key: Key | None
 
 
 class _Where(NamedTuple):
@@ -138,6 +178,11 @@ def _where(value: bytes | None) -> _Where:
     return _Where((obj.get("spec") or {}).get("cluster", ""), path.rpartition("/")[0])
 
 
+def _residue(key: Key, value: bytes, home: Home) -> bytes | None:
+    found = residue.of(key, orjson.loads(value), home)
+    return format.dump(found) if found is not None else None
+
+
 def _whole(value: bytes) -> bytes:
     return format.dump(orjson.loads(value))
 
@@ -145,9 +190,3 @@ def _whole(value: bytes) -> bytes:
 @lru_cache(maxsize=4096)
 def _summary(value: bytes) -> bytes:
     return format.dump(orjson.loads(value))
-
-
-def _is_runtime(obj: Object) -> bool:
-    """What no commit knows of has nothing on the status branch either: nobody would read it back."""
-    annotations = obj["metadata"].get("annotations") or {}
-    return marks.SOURCE_PATH not in annotations and annotations.get(marks.ORIGIN) == marks.RUNTIME

@@ -88,9 +88,8 @@ def test_a_clone_is_the_fleet(
     subprocess.run(["git", "clone", "--quiet", str(repository_of(served)), str(fleet)], check=True)
     arguments = ["--keys", str(served.data / "keys")] if keys else []
     new = plane(fleet, *arguments, data=tmp_path / "new" / "data")
-    # Times aside: the embedded clusters are gone and made anew. A namespace's note of its placement is in no file: it
-    # comes with the first look at it.
-    eventually(lambda: same(untimed(without_clusters(world(new))), untimed(without_clusters(before))), 10, "the same")
+    # Times aside: the embedded clusters are gone and made anew.
+    same(untimed(without_clusters(world(new))), untimed(without_clusters(before)))
     eventually(lambda: running_everywhere(new), 60, "all is running again")
     eventually(lambda: same(untimed(world(new)), untimed(before)), 30, "the same statuses")
     same(untimed(world(new)), untimed(before))

@@ -23,6 +23,8 @@ from apiserver.stores import MARKED
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.secrets import SecretFiles
+from reconciler.plan import residue
+from reconciler.plan.residue import Home
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.writer import StatusWriter
@@ -176,6 +178,12 @@ class LoadedFleet:
         found = self.find(path, resource, name, namespace)
         assert found is not None, f"there is no {resource} {name} in {path}"
         return found
+
+    def residue(self, path: str, resource: str, name: str, namespace: str | None = None) -> Object | None:
+        """What the status branch has to know of a stored object."""
+        record, found = self.record(path), self.get(path, resource, name, namespace)
+        home = Home(self.fleet().fleet, path, record.origin)
+        return residue.of(self.key(path, resource, name, namespace), found, home)
 
     def data(self, path: str, name: str = "app", namespace: str = "default") -> Any:
         """A ConfigMap's data, None where there is none."""

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from apiserver.admission.writes import read_only, stored
 from apiserver.model.errors import StatusError
 from apiserver.registry.builtin import workspace_builtins
+from apiserver.registry.rest_options import Admit
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import WorkspaceRecord
 
@@ -66,3 +68,9 @@ def test_with_store_what_git_declares_stays_gits(live: dict[str, Any], advice: s
         stored(kind("", "configmaps"), RECORD)("update", "a", live)
     assert raised.value.code == 403
     assert advice in raised.value.message
+
+
+@pytest.mark.parametrize("policy", [read_only, stored])
+def test_what_a_commit_took_away_may_be_let_go(policy: Callable[..., Admit]) -> None:
+    live = {"metadata": {"name": "a", "annotations": {"treeplane.dev/origin": "removed"}}}
+    policy(kind("", "configmaps"), RECORD)("update", "a", live)

@@ -14,7 +14,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.lmdb import open_store
-from apiserver.storage.protocol import Delete, Put, Store
+from apiserver.storage.protocol import Conflict, Delete, Put, Store
 from reconciler.controllers.follower import Follower
 
 GROUPS = {
@@ -103,7 +103,10 @@ def _settle(follower: Follower) -> None:
         item = queue.get(0)
         if item is None:
             return
-        follower._step(item)
+        try:
+            follower._step(item)
+        except Conflict:  # a write under way was faster: as the loop does
+            queue.add(item)
         queue.done(item)
 
 

@@ -62,8 +62,15 @@ def test_a_change_moves_the_commit_of_object_and_workspace_alone(fleet: LoadedFl
     assert tree.summary(fleet.store, fleet.record("root:a").cluster) == {
         "origin": first,
         "commit": fleet.repo.head,
-        "objects": {"configmaps/default/app": {"commit": fleet.repo.head}},
     }
+    left = fleet.residue("root:a", "configmaps", "app")
+    assert left is not None
+    assert left["metadata"] == {
+        "name": "app",
+        "namespace": "default",
+        "annotations": {"treeplane.dev/source-commit": fleet.repo.head},
+    }
+    assert fleet.residue("root:b", "configmaps", "app") is None
 
 
 @pytest.mark.parametrize(
@@ -256,8 +263,7 @@ def test_the_generation_counts_changes_of_the_spec_alone(empty: LoadedFleet) -> 
     assert generation() == 1
     empty.commit({f"{A}/w.yaml": widget(size=2)})
     assert generation() == 2
-    summary = tree.summary(empty.store, empty.record("root:a").cluster)
-    assert summary["objects"]["widgets.example.io/default/w"]["generation"] == 2
+    assert (empty.residue("root:a", "widgets.example.io", "w") or {})["metadata"]["generation"] == 2
 
 
 def test_a_label_that_git_drops_goes_and_others_stay(empty: LoadedFleet) -> None:
@@ -283,8 +289,7 @@ def test_a_manifest_adopts_what_was_created_through_the_api(fleet: LoadedFleet) 
     assert found["metadata"]["uid"] == metadata["uid"]
     assert found["data"] == {"theirs": "x", "git": "y"}
     assert "treeplane.dev/origin" not in found["metadata"]["annotations"]
-    summary = tree.summary(fleet.store, key.cluster)
-    assert summary["objects"]["configmaps/default/mine"]["uid"] == metadata["uid"]
+    assert (fleet.residue("root:a", "configmaps", "mine") or {})["metadata"]["uid"] == metadata["uid"]
     fleet.commit({f"{A}/mine.yaml": None})
     assert fleet.store.get(key) is None
 

@@ -13,6 +13,7 @@ import pytest
 from support.loadedfleet import A, B, LoadedFleet, Object, configmap
 
 from apiserver.registry import tree
+from apiserver.storage.protocol import Delete
 from reconciler.statusbranch.recorded import RecordedFleet
 
 Another = Callable[..., LoadedFleet]
@@ -204,6 +205,60 @@ def test_statuses_and_decisions(shop: LoadedFleet, another: Another) -> None:
     placement = new.get("root:b", "placements.scheduling.kcp.io", "aws", "")
     assert placement["metadata"]["annotations"]["internal.scheduling.kcp.io/selected"] == "root:a:aws-1"
     assert new.get("root:b", "deployments.apps", "web", "shop")["status"]["readyReplicas"] == 1
+
+
+def test_what_is_said_of_a_namespace(shop: LoadedFleet, another: Another) -> None:
+    def scheduled(obj: Object) -> None:
+        obj["metadata"]["annotations"]["scheduling.kcp.io/placement"] = ""
+        obj["status"]["conditions"] = [{"type": "NamespaceScheduled", "status": "False", "reason": "Unschedulable"}]
+
+    for name in ("shop", "default"):
+        shop.update(shop.key("root:b", "namespaces", name, ""), scheduled)
+    new = assert_recovers(shop, another)
+    found = new.get("root:b", "namespaces", "default", "")["metadata"]["annotations"]
+    assert found["scheduling.kcp.io/placement"] == ""
+
+
+def test_field_owners(shop: LoadedFleet, another: Another) -> None:
+    entry = {"manager": "kubectl", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+             "fieldsV1": {"f:spec": {"f:replicas": {}}}, "time": "2026-01-05T00:00:00Z"}  # fmt: skip
+    key = shop.key("root:b", "deployments.apps", "web", "shop")
+    shop.update(key, lambda obj: obj["metadata"].update(managedFields=[entry]))
+    assert_recovers(shop, another)
+
+
+def test_finalizers(shop: LoadedFleet, another: Another) -> None:
+    key = shop.key("root:a", "widgets.example.io", "w", "")
+    shop.update(key, lambda obj: obj["metadata"].update(finalizers=["example.io/cleanup"]))
+    assert_recovers(shop, another)
+
+
+def test_a_deletion_under_way(shop: LoadedFleet, another: Another) -> None:
+    """What a commit took away waits for whoever has to clean up behind it, also on another server."""
+    for path, resource, name in (("root:a", "widgets.example.io", "w"), ("root:b", "gadgets.example.io", "g")):
+        key = shop.key(path, resource, name)
+        shop.update(key, lambda obj: obj["metadata"].update(finalizers=["example.io/cleanup"]))
+    shop.commit({f"{A}/w.yaml": None, f"{B}/g.yaml": None})
+    new = assert_recovers(shop, another)
+    waiting = new.get("root:b", "gadgets.example.io", "g")
+    assert waiting["metadata"]["deletionTimestamp"]
+    assert waiting["metadata"]["finalizers"] == ["example.io/cleanup"]
+    assert waiting["spec"] == {"size": 1}
+    new.store.write(Delete(new.key("root:b", "gadgets.example.io", "g"))).result()
+    new.publish()
+    third = recover(new, another, "third")
+    assert third.find("root:b", "gadgets.example.io", "g") is None
+    assert third.find("root:a", "widgets.example.io", "w") is not None
+
+
+def test_what_git_declares_again_while_it_waits(shop: LoadedFleet, another: Another) -> None:
+    key = shop.key("root:a", "widgets.example.io", "w")
+    shop.update(key, lambda obj: obj["metadata"].update(finalizers=["example.io/cleanup"]))
+    shop.commit({f"{A}/w.yaml": None})
+    shop.publish()
+    shop.commit({f"{A}/w.yaml": widget(5)})
+    new = assert_recovers(shop, another)
+    assert new.get("root:a", "widgets.example.io", "w")["metadata"]["deletionTimestamp"]
 
 
 def test_commits_and_generations(shop: LoadedFleet, another: Another) -> None:

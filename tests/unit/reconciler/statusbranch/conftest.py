@@ -63,7 +63,7 @@ class Served:
 
     def summary(self, cluster: str, summary: Summary) -> None:
         """A note beside an object that changes: by itself it is in no log."""
-        beside = Put(Key("secrets", cluster, "default", "beside"), b'{"metadata":{}}')
+        beside = Put(Key("events", cluster, "default", "beside"), b'{"metadata":{}}')
         self.store.write(beside, Note(tree.summary_key(cluster), orjson.dumps(summary.as_json()))).result()
 
     def put(
@@ -71,7 +71,8 @@ class Served:
     ) -> Key:
         key = Key(resource, cluster, namespace, name)
         annotations = content.pop("annotations", {})
-        metadata = {"name": name, "namespace": namespace, "uid": "u", "annotations": annotations}
+        metadata = {"name": name, "namespace": namespace, "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        metadata["annotations"] = annotations
         obj = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, **content}
         self.store.write(Put(key, codec.encode(obj)), log=log).result()
         return key

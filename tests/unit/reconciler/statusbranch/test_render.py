@@ -60,7 +60,7 @@ def test_objects_that_no_commit_knows_are_no_files(store: Store, served: Any) ->
     begin = store.revision()
     origin = {"treeplane.dev/origin": "runtime"}
     served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1}, annotations=origin)
-    assert statuses(store, begin) == {DEPLOYMENT: None}
+    assert statuses(store, begin) == {}
     adopted = {**origin, "treeplane.dev/source-path": "workspaces/root/web/a.yaml"}
     served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1}, annotations=adopted)
     assert b"replicas: 1" in (statuses(store, begin)[DEPLOYMENT] or b"")
@@ -131,6 +131,48 @@ def test_workspaces_of_one_commit_share_a_blob(store: Store, served: Any) -> Non
 def test_what_ships_stands_where_its_directory_would_be(store: Store, served: Any, value: bytes) -> None:
     served.workspace("root:compute", "computecluster00", "")
     begin = store.revision()
-    beside = Put(Key("secrets", "computecluster00", "default", "beside"), b"{}")
+    beside = Put(Key("events", "computecluster00", "default", "beside"), b"{}")
     store.write(beside, Note(tree.summary_key("computecluster00"), value)).result()
     assert list(changed(store, begin)) == ["workspaces/root/compute/_summary.yaml"]
+
+
+def test_what_becomes_runtime_loses_its_file(store: Store, served: Any) -> None:
+    declared = {"treeplane.dev/source-path": "workspaces/root/web/a.yaml"}
+    served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1}, annotations=declared)
+    begin = store.revision()
+    runtime = {"treeplane.dev/origin": "runtime"}
+    served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1}, annotations=runtime)
+    assert statuses(store, begin) == {DEPLOYMENT: None}
+
+
+def test_what_waits_for_its_finalizers_stands_apart(store: Store, served: Any) -> None:
+    served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1})
+    begin = store.revision()
+    key = served.put("deployments.apps:9f86", CLUSTER, "web", annotations={"treeplane.dev/origin": "removed"})
+    ending = DEPLOYMENT.replace("_status", "_ending")
+    files = statuses(store, begin)
+    assert (set(files), files[DEPLOYMENT]) == ({DEPLOYMENT, ending}, None)
+    assert Rendering(store).everything().keys() & {DEPLOYMENT, ending} == {ending}
+    begin = store.revision()
+    store.write(Delete(key)).result()
+    assert statuses(store, begin) == {DEPLOYMENT: None, ending: None}
+
+
+def test_what_git_takes_back_is_no_ending_any_more(store: Store, served: Any) -> None:
+    served.put("deployments.apps:9f86", CLUSTER, "web", annotations={"treeplane.dev/origin": "removed"})
+    begin = store.revision()
+    served.put("deployments.apps:9f86", CLUSTER, "web", annotations={"treeplane.dev/source-path": "a.yaml"})
+    assert statuses(store, begin) == {DEPLOYMENT: None, DEPLOYMENT.replace("_status", "_ending"): None}
+
+
+def test_what_is_noted_of_a_workspace_stands_with_it(store: Store, served: Any) -> None:
+    begin = store.revision()
+    annotations = {"treeplane.dev/source-path": f"{WEB}/workspace.yaml", "treeplane.dev/source-commit": "c" * 40}
+    spec = {"cluster": CLUSTER}
+    key = served.put("workspaces.tenancy.kcp.io", "root", "web", namespace="", annotations=annotations, spec=spec)
+    [path] = statuses(store, begin)
+    assert path == f"{WEB}/_status/_/workspaces.tenancy.kcp.io/web.yaml"
+    assert path in Rendering(store).everything()
+    store.write(Delete(key)).result()
+    begin = store.revision()
+    assert statuses(store, begin) == {}

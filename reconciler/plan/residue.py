@@ -1,0 +1,176 @@
+"""An object's residue, what git cannot tell of it: kept on the status branch, and put back at recovery.
+
+Only what differs from what the object would be by itself, so most objects leave none: one whose identity and
+content follow from the commit in which its workspace appeared, with no status and nothing added to it.
+
+    metadata:
+      uid, creationTimestamp      where they do not follow from the workspace's origin: it came later, or was adopted
+      generation                  other than 1
+      annotations                 decisions of Treeplane's controllers; the commit that last changed the content, where
+                                  that is not the workspace's origin
+      finalizers, deletionTimestamp, deletionGracePeriodSeconds
+    allocated                     what a Service was given
+    fieldOwners                   its managedFields, as JSON: they are long, deep, and read by programs alone
+    status                        where it does not follow from git
+
+An object that git declares no more and that waits for its finalizers stands nowhere else: all of it is residue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from apiserver.model import marks
+from apiserver.model.identity import object_uid
+from apiserver.model.keys import Key
+from apiserver.registry import allocation
+
+Object = dict[str, Any]
+
+COMPUTED = frozenset(
+    {
+        "workspaces.tenancy.kcp.io",
+        "workspacetypes.tenancy.kcp.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "apibindings.apis.kcp.io",
+        "apiexports.apis.kcp.io",
+    }
+)
+"""Resources whose status follows from git."""
+
+_NEVER = frozenset({"logicalclusters.core.kcp.io", "events", "leases.coordination.k8s.io"})
+"""Resources that follow from git altogether, or that nobody would miss."""
+
+_SECRETS = "secrets"
+_NAMESPACES = "namespaces"
+_ACTIVE = {"phase": "Active"}
+_ALIVE = frozenset({"lastHeartbeatTime", "lastSyncerHeartbeatTime", "resourceVersion"})
+_MARKS = frozenset({marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN})
+_DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
+_RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
+_REMOVED = f'"{marks.ORIGIN}":"{marks.REMOVED}"'.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """What an object's identity follows from: the fleet's id, the path of the workspace where it stands, and the origin
+    (a commit) of the workspace that it is judged with."""
+
+    fleet: str
+    path: str
+    origin: str
+
+
+def may_leave(key: Key) -> bool:
+    """Whether such an object may leave a residue."""
+    resource = key.resource.partition(":")[0]
+    return not resource.startswith("~") and resource not in _NEVER
+
+
+def is_runtime(value: bytes) -> bool:
+    """Whether no commit knows of the object with this value: nobody would read its residue back."""
+    return _RUNTIME in value and _origin(value) == marks.RUNTIME
+
+
+def of(key: Key, obj: Object, home: Home) -> Object | None:
+    """The residue of an object as it is stored; None if there is none."""
+    resource = key.resource.partition(":")[0]
+    metadata = _identity(key, obj, home)
+    out: Object = {}
+    if resource != _SECRETS:  # of which nothing but the identity is anybody's to know
+        decisions = _decisions(obj["metadata"].get("annotations") or {})
+        if decisions:
+            metadata["annotations"] = {**metadata.get("annotations", {}), **decisions}
+        metadata |= {k: obj["metadata"][k] for k in ("finalizers", *_DELETION) if obj["metadata"].get(k) is not None}
+        owners = _owners(obj["metadata"].get("managedFields") or [])
+        out |= {"fieldOwners": orjson.dumps(owners).decode()} if owners else {}
+    if (obj["apiVersion"], obj["kind"]) == ("v1", "Service"):
+        out |= {"allocated": given} if (given := allocation.allocated(obj)) else {}
+    status = None if resource in COMPUTED or resource == _SECRETS else _lasting(obj.get("status"))
+    if status and not (resource == _NAMESPACES and status == _ACTIVE):
+        out["status"] = status
+    if not metadata and not out:
+        return None
+    named = {k: obj["metadata"][k] for k in ("name", "namespace") if obj["metadata"].get(k)}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": {**named, **metadata}, **out}
+
+
+def restore(obj: Object, residue: Object) -> None:
+    """Gives an object, as its manifest makes it, what it had besides (in place). Identity and status are not given:
+    `identity_of` and the caller know."""
+    metadata, known = obj["metadata"], residue.get("metadata") or {}
+    if residue.get("allocated"):
+        allocation.restore(obj, residue["allocated"])
+    annotations = {k: v for k, v in (known.get("annotations") or {}).items() if k not in _MARKS}
+    if annotations:
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
+    metadata.update({k: known[k] for k in ("finalizers", *_DELETION) if k in known})
+    if residue.get("fieldOwners"):
+        metadata["managedFields"] = orjson.loads(residue["fieldOwners"])
+
+
+def is_ending(value: bytes) -> bool:
+    """Whether git declares the object with this value no more, and it waits for its finalizers."""
+    return _REMOVED in value and _origin(value) == marks.REMOVED
+
+
+def ending(obj: Object) -> Object:
+    """The residue of such an object."""
+    annotations = {k: v for k, v in obj["metadata"]["annotations"].items() if k not in (marks.CLUSTER, marks.ORIGIN)}
+    status = {"status": _lasting(obj["status"])} if obj.get("status") else {}
+    return {**obj, **status, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+
+def restored_ending(residue: Object, cluster: str) -> Object:
+    """The object that leaves `ending`, in the logical cluster where it stands."""
+    ours = {marks.CLUSTER: cluster, marks.ORIGIN: marks.REMOVED}
+    annotations = {**(residue["metadata"].get("annotations") or {}), **ours}
+    return {**residue, "metadata": {**residue["metadata"], "annotations": annotations}}
+
+
+def _origin(value: bytes) -> str:
+    """What an object says of its origin; "" if a file declares it."""
+    annotations = orjson.loads(value)["metadata"].get("annotations") or {}
+    return "" if marks.SOURCE_PATH in annotations else annotations.get(marks.ORIGIN, "")
+
+
+def _identity(key: Key, obj: Object, home: Home) -> Object:
+    metadata = obj["metadata"]
+    annotations = metadata.get("annotations") or {}
+    out: Object = {}
+    path, commit = annotations.get(marks.SOURCE_PATH, ""), annotations.get(marks.SOURCE_COMMIT, home.origin)
+    if path and (commit != home.origin or path.startswith("keys/")):
+        resource = key.resource.partition(":")[0]
+        if metadata["uid"] != object_uid(home.fleet, home.path, resource, key.namespace, key.name, home.origin):
+            out = {"uid": metadata["uid"], "creationTimestamp": metadata["creationTimestamp"]}
+    if metadata.get("generation", 1) != 1:
+        out["generation"] = metadata["generation"]
+    if commit != home.origin:
+        out["annotations"] = {marks.SOURCE_COMMIT: commit}
+    return out
+
+
+def _decisions(annotations: Object) -> Object:
+    """What Treeplane's controllers said of it. Annotations of others are theirs to restore."""
+    ours = (".kcp.io", ".treeplane.dev")
+    return {k: v for k, v in annotations.items() if k not in _MARKS and f".{k.partition('/')[0]}".endswith(ours)}
+
+
+def _owners(entries: list[Object]) -> list[Object]:
+    """Who owns a status says when it was last written, which may mean no more than that somebody is alive."""
+    return [{k: v for k, v in e.items() if k != "time"} if e.get("subresource") else e for e in entries]
+
+
+def _lasting(value: Any) -> Any:
+    """Without what only means "still alive", and with conditions in an order that depends on nothing."""
+    if isinstance(value, dict):
+        return {k: _lasting(v) for k, v in value.items() if k not in _ALIVE}
+    if isinstance(value, list):
+        items = [_lasting(v) for v in value]
+        if items and all(isinstance(i, dict) and "type" in i and "status" in i for i in items):
+            return sorted(items, key=lambda i: str(i["type"]))
+        return items
+    return value
