@@ -13,6 +13,10 @@ import uuid
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 _BASE62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAMESPACE = uuid.UUID("6f0f2f0e-5f0a-5d5c-9a53-7e2c6d1b8a11")
+_NAMED = hashlib.sha1(_NAMESPACE.bytes, usedforsecurity=False)
+"""What the digest of every UID begins with."""
+_VARIANT = {f"{digit:x}": f"{digit & 0x3 | 0x8:x}" for digit in range(16)}
+"""The digit that says which kind of UUID it is keeps two of its bits."""
 
 
 def _encode(digest: bytes, alphabet: str) -> str:
@@ -40,12 +44,10 @@ def object_uid(fleet: str, path: str, resource: str, namespace: str, name: str, 
     the object appeared. Delete and recreate gives another origin, so another UID.
     """
     # uuid.uuid5 by hand: it is computed for every object of a load, and the UUID class costs three times the hash.
-    text = "\0".join((fleet, path, resource, namespace, name, origin))
-    digest = bytearray(hashlib.sha1(_NAMESPACE.bytes + text.encode(), usedforsecurity=False).digest()[:16])
-    digest[6] = digest[6] & 0x0F | 0x50
-    digest[8] = digest[8] & 0x3F | 0x80
-    out = digest.hex()
-    return f"{out[:8]}-{out[8:12]}-{out[12:16]}-{out[16:20]}-{out[20:]}"
+    digest = _NAMED.copy()
+    digest.update("\0".join((fleet, path, resource, namespace, name, origin)).encode())
+    out = digest.hexdigest()
+    return f"{out[:8]}-{out[8:12]}-5{out[13:16]}-{_VARIANT[out[16]]}{out[17:20]}-{out[20:32]}"
 
 
 def logical_cluster_name(fleet: str, path: str, origin: str) -> str:

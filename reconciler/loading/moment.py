@@ -26,14 +26,13 @@ class Moments:
 
     def __init__(self, repo: Repository) -> None:
         self._repo = repo
-        self._times: dict[str, int] = {}
+        self._found: dict[str, Moment] = {}
 
     def at(self, commit: str, fallback: int = 0) -> Moment:
-        time = self._times.get(commit)
-        if time is None:
+        found = self._found.get(commit)
+        if found is None:
             try:
-                time = self._repo.commit(commit).time
+                found = self._found[commit] = Moment(commit, self._repo.commit(commit).time)
             except RepositoryUnreadable:
                 return Moment(commit, fallback)
-            self._times[commit] = time
-        return Moment(commit, time)
+        return found
