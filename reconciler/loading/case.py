@@ -31,15 +31,17 @@ class Recorded:
 @dataclass(frozen=True, slots=True)
 class Case:
     """`directory` None: a workspace that ships with Treeplane and has no directory. `record`: as it is served now, None
-    if it is new. `forced`: judge all of its content (a provider changed, or its secrets). `problems`: what is wrong
-    already (found by layout). `recorded`: given at recovery. `intents`: writes through the API that wait; `proposed`:
-    the commit was made of them."""
+    if it is new. `appears`: nothing of it is looked for in the store; its writes are refused where something is.
+    `forced`: judge all of its content (a provider changed, or its secrets). `problems`: what is wrong already (found by
+    layout). `recorded`: given at recovery. `intents`: writes through the API that wait; `proposed`: the commit was made
+    of them."""
 
     path: str
     moment: Moment
     tree: WorkspaceTree
     directory: WorkspaceDir | None
     record: WorkspaceRecord | None
+    appears: bool = False
     forced: bool = False
     problems: tuple[LayoutError, ...] = ()
     recorded: Recorded | None = None

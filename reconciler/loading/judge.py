@@ -80,7 +80,7 @@ class Judge:
         gathered.problems.extend(case.problems)
         gathered.problems.extend(self._type_problems(case, gathered, kind))
         if not record.served:
-            record = replace(record, type=str(kind.ref), builtins=kind.builtins)
+            record = replace(record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes)
         gathered.accepted = accepted(case, gathered, kind.writes or self._site.writes)
         content = self._contents.examine(case, record, gathered, shipped(_brought(record, kind)))
         if content.problems and not gathered.complete:
@@ -88,7 +88,9 @@ class Judge:
             return self.judge(replace(case, forced=True))
         if content.problems:
             return self._hold(case, record, gathered, content)
-        return self._accept(case, replace(record, writes=kind.writes), gathered, content)
+        if record.writes != kind.writes:
+            record = replace(record, writes=kind.writes)
+        return self._accept(case, record, gathered, content)
 
     def _identity(self, case: Case) -> WorkspaceRecord:
         """The record as it is, or that of a workspace which appears now (or, at recovery, appeared then)."""
@@ -173,7 +175,7 @@ class Judge:
         if case.recorded is None:
             known.served, known.held, known.errors, known.bound = None, "", [], {}
         effects = self._effects(case, known)
-        records = self._stored([*content.declared, *content.removed])
+        records = {} if case.appears else self._stored([*content.declared, *content.removed])
         for key in content.removed:
             effects.delete(key, records.get(key))
             self._delete_all_of(key, records.get(key), content, effects)
@@ -194,12 +196,13 @@ class Judge:
             served=True,
             errors=known.errors,
             commit=known.commit,
+            head=case.moment.id if effects.ops else record.head,
             directory=case.directory.directory if case.directory else "",
         )
         self._tree_objects.put(case, served, gathered, effects)
         verdict = Verdict(served, effects.ops, changed=own)
         verdict.provides = any(getattr(op, "key", None) and op.key.resource in PROVIDED for op in effects.ops)
-        if effects.ops or served != case.record:
+        if served.head != case.moment.id and (effects.ops or served != case.record):
             verdict.record = replace(served, head=case.moment.id)
         if content.apis is not None:
             self._remember_providers(case, content.apis, verdict)

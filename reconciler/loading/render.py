@@ -21,6 +21,7 @@ from apiserver.registry.conversion import stored
 from apiserver.registry.kinds import KindTable, ServedKind
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
+from reconciler.loading.prepared import Prepared
 from reconciler.plan import system
 
 Object = dict[str, Any]
@@ -71,6 +72,9 @@ def _ratcheted(kind: ServedKind, obj: Object, before: Object, unknown: list[str]
     return [f for f in unknown if f not in known], strategy.prepare(kind, obj, old)
 
 
+_prepared = Prepared()
+
+
 class Renderer:
     """Renders manifests of one workspace. `line` finds where in the file a field stands; it and `accepted` are asked
     only for errors."""
@@ -89,11 +93,7 @@ class Renderer:
         if manifest.namespace and not kind.namespaced:
             text = f"{kind.kind} {manifest.name} is cluster-scoped but names the namespace {manifest.namespace}"
             return None, [self._problem(manifest, "metadata.namespace", text, "remove metadata.namespace")]
-        obj: Object = orjson.loads(orjson.dumps(manifest.value))
-        obj.pop("status", None)
-        if kind.namespaced:
-            obj["metadata"]["namespace"] = key.namespace
-        problems = self._prepare(kind, obj, manifest)
+        obj, problems = self._prepare(kind, key.namespace, manifest)
         if problems:
             return None, problems
         storage = self.kinds.preferred(kind.group, kind.resource)
@@ -109,20 +109,36 @@ class Renderer:
             obj["metadata"]["labels"] = {**labels, marks.TARGET_KEY: sync_target_key(key.cluster, key.name)}
         return Declared(key, kind, obj, manifest), []
 
-    def trusted(self, manifest: Manifest) -> Declared:
-        """As `render`, for an object that Treeplane itself made complete: nothing is checked or defaulted."""
+    def trusted(self, manifest: Manifest, obj: Object | None = None) -> Declared:
+        """As `render`, for an object that Treeplane itself made complete: nothing is checked or defaulted. `obj`: what
+        the manifest becomes, if that is not what it says."""
         kind = self.kinds.by_kind(*manifest.gvk)
         key = key_of(manifest, self.kinds, self.cluster)
         assert kind is not None and key is not None
-        return Declared(key, kind, manifest.value, manifest)
+        return Declared(key, kind, manifest.value if obj is None else obj, manifest)
 
-    def _prepare(self, kind: ServedKind, obj: Object, manifest: Manifest) -> list[LayoutError]:
+    def _prepare(self, kind: ServedKind, namespace: str, manifest: Manifest) -> tuple[Object, list[LayoutError]]:
+        said = orjson.dumps(manifest.value)
+        known = _prepared.find(kind, namespace, said)
+        if known is not None:
+            return known, []
+        obj: Object = orjson.loads(said)
+        obj.pop("status", None)
+        if kind.namespaced:
+            obj["metadata"]["namespace"] = namespace
         unknown = strategy.unknown_fields(kind, obj)
         causes = strategy.prepare(kind, obj)
-        if (unknown or causes) and kind.custom and self._accepted is not None:
-            before = self._accepted(manifest)
-            if before is not None:
-                unknown, causes = _ratcheted(kind, obj, before, unknown)
+        if not unknown and not causes:
+            _prepared.keep(kind, namespace, said, obj)
+            return obj, []
+        before = self._accepted(manifest) if kind.custom and self._accepted is not None else None
+        if before is not None:
+            unknown, causes = _ratcheted(kind, obj, before, unknown)
+        return obj, self._problems(kind, manifest, unknown, causes)
+
+    def _problems(
+        self, kind: ServedKind, manifest: Manifest, unknown: list[str], causes: list[Cause]
+    ) -> list[LayoutError]:
         problems = [self._problem(manifest, f, f'unknown field "{f}" in {kind.kind} {manifest.name}') for f in unknown]
         for cause in causes:
             where = f"{cause.field}: " if cause.field else ""

@@ -31,6 +31,8 @@ from reconciler.repository.errors import RepositoryError
 log = logging.getLogger(__name__)
 
 _IN_FLIGHT = 1000
+_TOGETHER = 64
+"""Workspaces whose writes are handed over at once: the store's writer wakes once for them, and syncs them together."""
 _RETRIES = 20
 
 Secrets = Callable[[str], tuple[Manifest, ...]]
@@ -86,6 +88,7 @@ class Stepper:
         self._places: dict[str, WorkspaceDir] = {}
         self._world = World(site.store, self._ensure)
         self._judge = Judge(site, self._world, fresh=target.fresh)
+        self._ready: list[tuple[str, list[Op]]] = []
         self._writes: list[tuple[str, Future[list[int]]]] = []
         self._attempts: dict[str, int] = {}
         self._kept_back: list[tuple[str, Verdict]] | None = [] if target.proposed else None
@@ -161,12 +164,14 @@ class Stepper:
             tree = self._site.trees.at(moment.id)
             directory = tree.find(path)
         problems = tuple(tree.problems(directory)) if directory is not None else ()
+        record = self._world.record(path)
         return Case(
             path=path,
             moment=moment,
             tree=tree,
             directory=directory,
-            record=self._world.record(path),
+            record=record,
+            appears=record is None and recorded is None and path not in self._attempts,
             forced=path in self._forced or directory is None,
             problems=problems,
             recorded=recorded,
@@ -199,20 +204,22 @@ class Stepper:
             self._kept_back.append((path, verdict))
             return
         self.done.moved.append(path)
-        future = self._submit(verdict.ops)
+        self._ready.append((path, verdict.ops))
         if verdict.provides:
+            self._settle()
             self._world.provides_anew(path)
-            self._await(path, future)
             self._recheck_consumers(path)
             if any(op.key.resource == TYPES for op in verdict.ops):
                 self._recheck_held()
-        else:
-            self._writes.append((path, future))
+        elif len(self._ready) >= _TOGETHER:
+            self._hand_over()
             if len(self._writes) >= _IN_FLIGHT:
                 self._settle()
 
-    def _submit(self, ops: list[Op]) -> Future[list[int]]:
-        return self._site.store.write(*ops, log=not self._target.fresh)
+    def _hand_over(self) -> None:
+        ready, self._ready = self._ready, []
+        logged = not self._target.fresh
+        self._writes += [(path, self._site.store.write(*ops, log=logged)) for path, ops in ready]
 
     def _recheck_consumers(self, provider: str) -> None:
         for path in self._world.consumers(provider):
@@ -229,15 +236,13 @@ class Stepper:
 
     def _settle(self) -> None:
         """Wait for writes under way; a workspace that somebody else wrote to meanwhile is judged again."""
+        self._hand_over()
         writes, self._writes = self._writes, []
         for path, future in writes:
-            self._await(path, future)
-
-    def _await(self, path: str, future: Future[list[int]]) -> None:
-        try:
-            future.result()
-        except Conflict:
-            self._again(path)
+            try:
+                future.result()
+            except Conflict:
+                self._again(path)
 
     def _again(self, path: str) -> None:
         self._attempts[path] = self._attempts.get(path, 0) + 1
@@ -249,6 +254,7 @@ class Stepper:
     def _remove(self, path: str) -> None:
         if self._kept_back is not None:
             raise RuntimeError(f"a proposed commit removes workspace {path}")
+        self._settle()
         record = self._world.record(path)
         if record is None:
             return
@@ -263,7 +269,7 @@ class Stepper:
 
     def _finish(self) -> None:
         self._settle()
-        while self._pending or self._writes:
+        while self._pending or self._ready or self._writes:
             for path in sorted(self._pending, key=_depth):
                 self._ensure(path)
             self._settle()

@@ -19,8 +19,9 @@ from reconciler.loading.case import Case
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered
 from reconciler.loading.moment import Moment, Moments
-from reconciler.loading.render import Declared, Renderer
+from reconciler.loading.render import Renderer
 from reconciler.loading.sources import shipped
+from reconciler.loading.workspaceobject import WorkspaceObjects
 from reconciler.plan import computed
 
 Object = dict[str, Any]
@@ -38,6 +39,7 @@ class TreeObjects:
         self._moments = moments
         self._record = record
         self._stored = stored
+        self._workspaces = WorkspaceObjects()
 
     def put(self, case: Case, record: WorkspaceRecord, gathered: Gathered, effects: Effects) -> None:
         """The Workspace object in the parent, and the LogicalCluster: that of a workspace without a good commit comes
@@ -45,44 +47,36 @@ class TreeObjects:
         since = self._moments.at(effects.summary.held or case.moment.id, case.moment.time)
         parent = self._record(record.parent) if record.parent else None
         facts = _facts(record, parent, since)
+        status = computed.status(facts)
+        stored = {} if case.appears else self._stored(_keys(record, parent))
         if record.served:
-            cluster = computed.logical_cluster(facts)
-            status = cluster.pop("status")
-            [manifest] = shipped([cluster])
-            computed_cluster = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
-            self._put_declared(computed_cluster, status, effects)
+            [manifest] = shipped([computed.logical_cluster(facts)])
+            declared = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
+            effects.put(declared, declared.obj, stored.get(declared.key), status)
         if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
             return
         # One that is held keeps its last good workspace.yaml too.
         kept = gathered.old_workspace if record.errors and record.served else None
-        bare = shipped([_bare_workspace(case.path)])[0]
+        bare = _bare_workspace(case.path)
         renderer = Renderer(workspace_builtins(), parent.cluster, _no_line)
-        declared = _render_workspace(kept or gathered.workspace or bare, record, renderer)
         # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
-        declared = declared or renderer.trusted(bare)
-        before = _render_workspace(gathered.old_workspace, record, renderer) if gathered.old_workspace else None
+        found = self._workspaces.render(kept or gathered.workspace or bare, record, renderer) or renderer.trusted(bare)
+        before = self._workspaces.render(gathered.old_workspace, record, renderer) if gathered.old_workspace else None
         above = replace(effects, path=record.parent, changed=False)
-        self._put_declared(declared, computed.workspace_status(facts), above, before)
+        above.put(found, (before or found).obj, stored.get(found.key), status)
 
-    def _put_declared(
-        self, declared: Declared, status: Object, effects: Effects, before: Declared | None = None
-    ) -> None:
-        stored = self._stored([declared.key]).get(declared.key)
-        old = (before or declared).obj if stored is not None else None
-        effects.put(declared, old, stored, status)
+
+def _keys(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:
+    """Where the two objects stand."""
+    found = [Key(computed.LOGICAL_CLUSTERS, record.cluster, "", "cluster")]
+    if parent is not None:
+        found.append(Key(computed.WORKSPACES, parent.cluster, "", paths.base(record.path)))
+    return found
 
 
 def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:
     """Whether a workspace's object in its parent says the same for both."""
     return (one.errors, one.served, one.directory) == (other.errors, other.served, other.directory)
-
-
-def _render_workspace(manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> Declared | None:
-    """The Workspace object, with what the server knows; None where it does not pass its own rules."""
-    where, _, name = record.type.rpartition(":")
-    spec = {**(manifest.value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
-    value = {**manifest.value, "metadata": {**manifest.value["metadata"]}, "spec": spec}
-    return renderer.render(replace(manifest, value=value))[0]
 
 
 def _no_line(manifest: Manifest, _: str) -> int:
@@ -105,5 +99,6 @@ def _facts(record: WorkspaceRecord, parent: WorkspaceRecord | None, since: Momen
     )
 
 
-def _bare_workspace(path: str) -> Object:
-    return {"apiVersion": computed.TENANCY, "kind": "Workspace", "metadata": {"name": paths.base(path)}, "spec": {}}
+def _bare_workspace(path: str) -> Manifest:
+    value = {"apiVersion": computed.TENANCY, "kind": "Workspace", "metadata": {"name": paths.base(path)}, "spec": {}}
+    return shipped([value])[0]

@@ -6,8 +6,7 @@ origin, so that a recovered fleet has the same ones.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from apiserver.model import paths
 from apiserver.model.conditions import condition
@@ -23,8 +22,7 @@ WORKSPACES = "workspaces.tenancy.kcp.io"
 LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceFacts:
+class WorkspaceFacts(NamedTuple):
     """What the objects of a workspace are computed from.
 
     `origin_time` and `commit_time` are RFC 3339. `type_name` and `type_path` name its WorkspaceType. `problems`: why
@@ -47,7 +45,7 @@ def default_namespace() -> Object:
 
 
 def logical_cluster(facts: WorkspaceFacts) -> Object:
-    """core.kcp.io/v1alpha1 LogicalCluster `cluster`."""
+    """core.kcp.io/v1alpha1 LogicalCluster `cluster`; its status is `status`."""
     parent = paths.parent(facts.path)
     spec: Object = {"directlyDeletable": False}
     if parent is not None:
@@ -69,12 +67,11 @@ def logical_cluster(facts: WorkspaceFacts) -> Object:
             },
         },
         "spec": spec,
-        "status": {"phase": phase(facts), "conditions": conditions(facts)},
     }
 
 
-def workspace_status(facts: WorkspaceFacts) -> Object:
-    """The status of the Workspace object in the parent."""
+def status(facts: WorkspaceFacts) -> Object:
+    """The status of the Workspace object in the parent, and of the LogicalCluster."""
     return {"phase": phase(facts), "conditions": conditions(facts)}
 
 

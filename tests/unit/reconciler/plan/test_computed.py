@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,8 +20,8 @@ FACTS = WorkspaceFacts(
     origin_time="2026-01-01T00:00:00Z",
     commit_time="2026-02-02T00:00:00Z",
 )
-HELD = replace(FACTS, problems=("a.yaml:1: wrong", "b.yaml:2: worse"))
-NEVER = replace(HELD, served=False)
+HELD = FACTS._replace(problems=("a.yaml:1: wrong", "b.yaml:2: worse"))
+NEVER = HELD._replace(served=False)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +35,7 @@ NEVER = replace(HELD, served=False)
 def test_the_status_of_a_workspace(
     facts: WorkspaceFacts, phase: str, applied: str, initialized: str, begins: str
 ) -> None:
-    status = computed.workspace_status(facts)
+    status = computed.status(facts)
     assert status["phase"] == phase
     types = [c["type"] for c in status["conditions"]]
     assert types == sorted(types)
@@ -66,11 +65,10 @@ def test_the_logical_cluster_names_path_and_type() -> None:
         "treeplane.dev/origin": "system",
     }
     assert made["spec"]["owner"]["name"] == "web"
-    assert made["status"] == computed.workspace_status(FACTS)
 
 
 def test_root_has_no_owner() -> None:
-    assert "owner" not in computed.logical_cluster(replace(FACTS, path="root"))["spec"]
+    assert "owner" not in computed.logical_cluster(FACTS._replace(path="root"))["spec"]
 
 
 def test_default_bindings_are_named_after_workspace_and_export() -> None:
@@ -94,7 +92,7 @@ def test_what_ships_passes_its_own_rules(path: str) -> None:
 
 def test_what_is_computed_passes_its_own_rules() -> None:
     check(computed.default_namespace())
-    check(computed.logical_cluster(FACTS))
+    check({**computed.logical_cluster(FACTS), "status": computed.status(FACTS)})
     check(computed.default_binding(FACTS.cluster, system.COMPUTE, system.EXPORT))
 
 

@@ -1,0 +1,49 @@
+"""The Workspace object that a workspace has in its parent, rendered once for each content.
+
+Called by treeobjects. Those of a fleet differ in little but their names and logical clusters, which nothing else in a
+Workspace follows from: rendering it again would find the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from apiserver.registry import names
+from apiserver.registry.codec import dump
+from apiserver.registry.tree import WorkspaceRecord
+from reconciler.layout.manifest import Manifest
+from reconciler.loading.render import Declared, Renderer
+
+Object = dict[str, Any]
+
+_KEPT = 1024
+
+
+class WorkspaceObjects:
+    """Those of one step."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[bytes, str], Object] = {}
+
+    def render(self, manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> Declared | None:
+        """With what the server knows; None where it does not pass its own rules. `renderer`: the parent's."""
+        unnamed = {**manifest.value, "metadata": {k: v for k, v in manifest.value["metadata"].items() if k != "name"}}
+        content = (dump(unnamed), record.type)
+        like = self._kept.get(content)
+        if like is None:
+            made = _render(manifest, record, renderer)
+            if made is not None and len(self._kept) < _KEPT:
+                self._kept[content] = made.obj
+            return made
+        spec = {**like["spec"], "cluster": record.cluster}
+        obj = {**like, "metadata": {**like["metadata"], "name": manifest.name}, "spec": spec}
+        declared = renderer.trusted(manifest, obj)
+        return None if names.rule_of(declared.kind.qualified)(manifest.name) else declared
+
+
+def _render(manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> Declared | None:
+    where, _, name = record.type.rpartition(":")
+    spec = {**(manifest.value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
+    value = {**manifest.value, "metadata": {**manifest.value["metadata"]}, "spec": spec}
+    return renderer.render(replace(manifest, value=value))[0]

@@ -1,0 +1,65 @@
+"""Many workspaces in one commit: how their writes reach the store."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import pytest
+from support.loadedfleet import BEGINNING, LoadedFleet, configmap
+
+from apiserver.model.keys import Key
+from apiserver.registry import codec
+from apiserver.storage.protocol import Op
+from reconciler.plan.computed import WORKSPACES
+
+
+def workspaces(count: int) -> dict[str, str]:
+    files = {}
+    for number in range(count):
+        files[f"workspaces/root/many/w{number}/workspace.yaml"] = ""
+        files[f"workspaces/root/many/w{number}/app.yaml"] = configmap(number=str(number))
+    return files
+
+
+def test_writes_are_handed_over_many_at_once(empty: LoadedFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    write = empty.store.write
+
+    def noted(*ops: Op, log: bool = True) -> Future[list[int]]:
+        if any(op.key.resource == "configmaps" for op in ops):
+            events.append("write")
+        return write(*ops, log=log)
+
+    monkeypatch.setattr(empty.store, "write", noted)
+    empty.repo.commit({**BEGINNING, **workspaces(100)})
+    empty.loader.load(empty.repo.head, progress=lambda _: events.append("judged"))
+    runs = "".join("w" if event == "write" else "j" for event in events)
+    longest = max(len(run) for run in runs.split("w"))
+    assert longest >= 64
+    assert runs.count("w") == 103
+    assert len(empty.paths()) == 103
+
+
+def test_a_workspace_that_appears_is_not_looked_up(fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Key] = []
+    get_many = fleet.store.get_many
+    monkeypatch.setattr(fleet.store, "get_many", lambda keys: asked.extend(keys) or get_many(keys))
+    fleet.commit(workspaces(1))
+    cluster = fleet.record("root:w0").cluster
+    assert [key for key in asked if key.cluster == cluster or key.name == "w0"] == []
+
+
+def test_what_stands_in_the_place_of_a_workspace_that_appears_is_taken_over(fleet: LoadedFleet) -> None:
+    key = Key(WORKSPACES, fleet.record("root").cluster, "", "w0")
+    left = fleet.store.get(fleet.key("root", WORKSPACES, "a", ""))
+    assert left is not None
+    obj = codec.decode(left.value, 0)
+    obj["metadata"] = {**obj["metadata"], "name": "w0", "uid": "left", "labels": {"somebody": "was here"}}
+    fleet.put(key, obj)
+    loaded = fleet.commit(workspaces(1))
+    assert loaded.steps[0].moved == ["root:w0", "root:w0"]
+    found = fleet.workspace("root:w0")
+    assert found["metadata"]["labels"] == {"somebody": "was here"}
+    assert found["spec"]["cluster"] == fleet.record("root:w0").cluster
+    assert found["status"]["phase"] == "Ready"
+    assert fleet.data("root:w0") == {"number": "0"}
