@@ -24,6 +24,8 @@ FLAGS = (
     "--ginkgo.no-color",
     "--ginkgo.v",
 )
+SERIAL = "[Serial]"
+"""What stands in the names of tests that change what others rely on: a node's taints, which class is the default."""
 _LABELS = re.compile(r" \[[^\[\]]*\]$")
 """What a report appends to a test's name."""
 
@@ -58,17 +60,26 @@ class Suite:
     logs: Path
 
     def run(self, names: list[str], workers: int, minutes: int) -> list[Outcome]:
-        """Each of `names` once, dealt out to so many processes; those that did not run have failed."""
-        shares = [share for share in (names[i::workers] for i in range(workers)) if share]
-        processes = [self._start(number, share, minutes) for number, share in enumerate(shares)]
+        """Each of `names` once, dealt out to so many processes, those that want to be alone after the others; those
+        that did not run have failed."""
+        together = [name for name in names if SERIAL not in name]
+        alone = [name for name in names if SERIAL in name]
+        shares = [share for share in (*(together[i::workers] for i in range(workers)), alone) if share]
+        numbered = list(enumerate(shares))
+        last = len(shares) - bool(alone)
+        for part in (numbered[:last], numbered[last:]):
+            self._run(part, minutes)
+        outcomes = {o.name: o for number in range(len(shares)) for o in self._report(number)}
+        return [outcomes.get(name) or Outcome(name, 0.0, "it did not run") for name in names]
+
+    def _run(self, shares: list[tuple[int, list[str]]], minutes: int) -> None:
+        processes = [self._start(number, share, minutes) for number, share in shares]
         try:
             for process in processes:
                 process.wait()
         finally:
             for process in processes:
                 _end(process)
-        outcomes = {o.name: o for number in range(len(shares)) for o in self._report(number)}
-        return [outcomes.get(name) or Outcome(name, 0.0, "it did not run") for name in names]
 
     def _start(self, number: int, names: list[str], minutes: int) -> subprocess.Popen[bytes]:
         folder = self.logs / str(number)
