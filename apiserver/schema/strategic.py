@@ -8,6 +8,9 @@ carry directives:
     $deleteFromPrimitiveList/f: [x]        drop x from the list f
     $setElementOrder/f: [...]              the order of f's items afterwards; others stay where they were
 
+Without an order that of the patch's items is taken for one. So an item that is new stands before those of the live list
+that the patch does not name.
+
 Called by the endpoints. Pure; custom resources have no such patches.
 """
 
@@ -115,8 +118,12 @@ def _value(old: Any, new: Any, shape: _Shape) -> Any:
     if isinstance(old, dict) and isinstance(new, dict) and "replace" not in shape.strategies:
         return _map(old, new, shape)
     if isinstance(old, list) and isinstance(new, list) and "merge" in shape.strategies:
-        return _list(old, new, shape)
+        return _ordered(_list(old, new, shape), [v for v in new if not _directs(v)], old, shape)
     return _fresh(new)
+
+
+def _directs(item: Any) -> bool:
+    return isinstance(item, dict) and _PATCH in item
 
 
 def _list(old: list[Any], new: list[Any], shape: _Shape) -> list[Any]:
@@ -180,8 +187,7 @@ def _ordered(merged: list[Any], order: Any, before: list[Any], shape: _Shape) ->
     out: list[Any] = []
     while named and rest:
         first, other = lived.get(identity(named[0])), lived.get(identity(rest[0]))
-        # One that is new goes behind those that were there.
-        rest_first = other is not None and (first is None or other < first)
+        rest_first = other is not None and first is not None and other < first
         out.append((rest if rest_first else named).popleft())
     return [*out, *named, *rest]
 
