@@ -1,7 +1,7 @@
 """Writes of a Pod's subresources ephemeralcontainers and resize: of the Pod that a client sends, the part that each of
 them is for counts; the rest stays as it is.
 
-Called by rest.py in place of strategy.prepare_update.
+Called by rest_replace in place of strategy.prepare_update.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the generic write path checks of a request's object against its URL, the live object and its surroundings.
 
-Called by rest.py, deletion.py and the endpoints. What is checked of the content is strategy.py's.
+Called by the write path (rest), deletion.py and the endpoints. What is checked of the content is strategy.py's.
 """
 
 from __future__ import annotations

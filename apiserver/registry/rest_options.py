@@ -1,4 +1,4 @@
-"""What a write is asked with, and what it answers. Shared by rest.py, deletion.py and their callers."""
+"""What a write is asked with, and what it answers. Shared by the write path (rest), deletion.py and their callers."""
 
 from __future__ import annotations
 

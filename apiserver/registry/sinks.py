@@ -1,6 +1,6 @@
 """Where the write path puts an object once it is settled: into the store, or first into git.
 
-rest.py and deletion.py call a Sink with what shall be true of one object; admission chooses which one. StoreSink writes
+The write path (rest) and deletion call a Sink with what shall be true of one object; admission chooses which one. StoreSink writes
 at once; that of `writes: Commit` (admission/committing.py) asks for a commit and waits for it.
 """
 
