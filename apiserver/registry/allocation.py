@@ -1,7 +1,8 @@
 """What a Service gets from its cluster: addresses and node ports, each held by one Service of the cluster at a time.
 
-Called by rest_common before a Service is written, and by the loop that heals what came another way. The answer is operations
-that go into the Service's own transaction, so that an address is never given twice and never given without its Service.
+Called by rest_common before a Service is written, and by the loop that heals what came another way. The answer is
+operations that go into the Service's own transaction, so that an address is never given twice and never given without
+its Service.
 An address is held by an IPAddress object, a node port by a record of Treeplane's own. Whoever wants one that a Service
 held which is gone, or does not claim it any more, takes it over: nothing has to be released for that.
 

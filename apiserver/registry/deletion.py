@@ -1,7 +1,7 @@
 """Deleting objects through the API: preconditions, propagation, grace periods, finalizers.
 
 Called by the endpoints (`delete`) and by the reconciler's loops (`operation`). An object that has to wait is marked
-(deletionTimestamp) and stays until its last finalizer is taken away, which updates (rest_replace) notice. Who takes them
+(deletionTimestamp) and stays until its last finalizer is taken away, which rest_replace notices. Who takes them
 away is another matter: `orphan` and `foregroundDeletion` are garbage collection's, a namespace's `kubernetes` and a
 definition's cleanup are their controllers'. Nothing here looks at any object but the one to delete.
 """

@@ -1,7 +1,7 @@
 """Where the write path puts an object once it is settled: into the store, or first into git.
 
-The write path (rest) and deletion call a Sink with what shall be true of one object; admission chooses which one. StoreSink writes
-at once; that of `writes: Commit` (admission/committing.py) asks for a commit and waits for it.
+The write path (rest) and deletion call a Sink with what shall be true of one object; admission chooses which one.
+StoreSink writes at once; that of `writes: Commit` (admission/committing.py) asks for a commit and waits for it.
 """
 
 from __future__ import annotations
