@@ -5,9 +5,9 @@ Called by __main__.py; the only place of the apiserver where its parts are chose
 
 from __future__ import annotations
 
-import gc
 import socket
 
+from apiserver import garbage
 from apiserver.app import App
 from apiserver.auth.accounts import Accounts, Issuer
 from apiserver.auth.authn import Authenticator
@@ -24,9 +24,6 @@ from apiserver.registry.webhookconversion import Webhooks
 from apiserver.settings import ServerSettings
 from apiserver.stores import open_main_store, open_target_store
 from apiserver.worker import server
-
-_GARBAGE = (50_000, 20, 20)
-"""A list of ten thousand objects is no sign of garbage: with Python's own 700 its answer costs half as much again."""
 
 
 def serve(settings: ServerSettings, listener: socket.socket, parent: int | None) -> None:
@@ -48,10 +45,7 @@ def serve(settings: ServerSettings, listener: socket.socket, parent: int | None)
     authenticator = Authenticator(settings.token_auth_file, accounts, anonymous=settings.anonymous)
     kubernetes = KubernetesAPI(store, catalog, authenticator, authorizer, settings, targets, accounts)
     app = App(settings, store, authenticator, authorizer, kubernetes)
-    # What is there now stays: the garbage collector need not look at it again.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_GARBAGE)
+    garbage.settle()
 
     def stop() -> None:
         kubernetes.end_watches()

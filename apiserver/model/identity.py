@@ -13,6 +13,9 @@ import uuid
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 _BASE62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAMESPACE = uuid.UUID("6f0f2f0e-5f0a-5d5c-9a53-7e2c6d1b8a11")
+_POWERS = [36**digits for digits in range(44)]
+"""Of the digits of a SHA-224."""
+_PAIRS = [high + low for high in _BASE36 for low in _BASE36]
 _NAMED = hashlib.sha1(_NAMESPACE.bytes, usedforsecurity=False)
 """What the digest of every UID begins with."""
 _VARIANT = {f"{digit:x}": f"{digit & 0x3 | 0x8:x}" for digit in range(16)}
@@ -27,9 +30,23 @@ def _encode(digest: bytes, alphabet: str) -> str:
     return "".join(reversed(out)) or alphabet[0]
 
 
-def base36_sha224(text: str) -> str:
-    """Lower-case base36 of SHA-224, big-endian, not padded."""
-    return _encode(hashlib.sha224(text.encode()).digest(), _BASE36)
+def base36_sha224(text: str, first: int = 0) -> str:
+    """Lower-case base36 of SHA-224, big-endian, not padded. `first`: only so many digits of it."""
+    digest = hashlib.sha224(text.encode()).digest()
+    return _first_of_base36(int.from_bytes(digest, "big"), first) if first else _encode(digest, _BASE36)
+
+
+def _first_of_base36(number: int, count: int) -> str:
+    """The digits that stay are far fewer than all, and each of those costs a division of a long number."""
+    rest = max(0, len(_POWERS) - count)
+    while rest and number < _POWERS[rest + count - 1]:
+        rest -= 1
+    number //= _POWERS[rest]
+    out = []
+    while number:
+        number, pair = divmod(number, len(_PAIRS))
+        out.append(_PAIRS[pair])
+    return "".join(reversed(out)).lstrip("0") or "0"
 
 
 def base62_sha224(text: str) -> str:
@@ -54,7 +71,7 @@ def logical_cluster_name(fleet: str, path: str, origin: str) -> str:
     """16 base36 characters; the root workspace keeps its name, as in kcp."""
     if path == "root":
         return "root"
-    return base36_sha224("\0".join((fleet, path, origin)))[:16]
+    return base36_sha224("\0".join((fleet, path, origin)), 16)
 
 
 def sync_target_key(cluster: str, name: str) -> str:
@@ -74,7 +91,7 @@ def namespace_locator(target_cluster: str, target: str, target_uid: str, cluster
 
 def downstream_namespace(locator: str) -> str:
     """`kcp-` and the first 12 characters of base36(sha224(locator))."""
-    return "kcp-" + base36_sha224(locator)[:12]
+    return "kcp-" + base36_sha224(locator, 12)
 
 
 def tenant_id(target_cluster: str, target: str, target_uid: str, cluster: str) -> str:

@@ -15,6 +15,7 @@ import threading
 import time
 from pathlib import Path
 
+from apiserver import garbage
 from apiserver.auth.pki import Signer, ensure_keys
 from apiserver.push import listen_push
 from apiserver.registry import tree
@@ -322,6 +323,7 @@ def main() -> None:
     # Many threads that wait, one that works: it lets go of the interpreter at every read of git and of the store, and
     # would wait five milliseconds each time for a loop that is catching up with the log.
     sys.setswitchinterval(0.0005)
+    garbage.settle()
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
     settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -79,7 +79,7 @@ def read(data: bytes, path: str) -> Manifests:
                 document = parse(data, path, positions=True)[index]
                 out.errors += _placed(document, path)
             else:
-                out.objects.append(of_document(document, path, index, out.notices))
+                out.objects.append(_manifest(document, path, index, out.notices))
     except BadFile as bad:
         out.errors += bad.errors
     return out
@@ -87,10 +87,15 @@ def read(data: bytes, path: str) -> Manifests:
 
 def of_document(document: Document, path: str, index: int, notices: list[LayoutError]) -> Manifest:
     """The manifest that a document is; the document's value becomes the manifest's. Raises BadFile."""
-    value = document.value
     faults = _placed(document, path)
     if faults:
         raise BadFile(faults)
+    return _manifest(document, path, index, notices)
+
+
+def _manifest(document: Document, path: str, index: int, notices: list[LayoutError]) -> Manifest:
+    """Of a document without faults."""
+    value = document.value
     group, version = split_api_version(value["apiVersion"])
     if group.endswith(".kcp.dev"):
         group = group.removesuffix("dev") + "io"

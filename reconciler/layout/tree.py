@@ -24,13 +24,16 @@ _DEEPEST = 64
 _LONGEST = 400
 """Characters of a workspace path: it is a key of the store."""
 _REMEMBERED = 10_000
+_FEW = 8
+"""Files of a workspace up to which they are kept with it."""
 
 
 class WorkspaceDir(NamedTuple):
     """One workspace in one tree.
 
     `manifest` is its workspace.yaml (or .yml, .json), None for the root without one and for a workspace whose file was
-    taken away while manifests remain. `spare`: further such files beside it, which is an error.
+    taken away while manifests remain. `spare`: further such files beside it, which is an error. `files`: its own, where
+    it was looked into and has few and no directories; None: they are to be looked for.
     """
 
     path: str
@@ -38,6 +41,7 @@ class WorkspaceDir(NamedTuple):
     manifest: Entry | None
     tree: str
     spare: tuple[str, ...] = ()
+    files: tuple[Entry, ...] | None = None
 
     @property
     def manifest_path(self) -> str:
@@ -162,6 +166,9 @@ class WorkspaceTree:
 
     def files(self, workspace: WorkspaceDir) -> Iterator[tuple[str, Entry]]:
         """The workspace's own manifests with their paths, and what `problem` refuses; workspace.yaml is not one."""
+        if workspace.files is not None:
+            yield from ((f"{workspace.directory}/{entry.name}", entry) for entry in workspace.files)
+            return
         stack = self.stack(workspace.directory.rpartition("/")[0])
         yield from self._own(self.look(workspace.tree, workspace.directory, stack), workspace.directory)
 
@@ -256,7 +263,7 @@ class WorkspaceTree:
             level = self._markers(tree, current, stack)
             path = self.boundary(level, current, found.path if found else "")
             if path is not None:
-                found = workspace_dir(path, current, tree, level)
+                found = workspace_dir(path, current, tree, level, whole=False)
         return found
 
     def _markers(self, tree: str, directory: str, above: ignore.Stack) -> Level:
@@ -300,10 +307,15 @@ class WorkspaceTree:
                 yield workspace_dir(path, below, sub.id, inner)
 
 
-def workspace_dir(path: str, directory: str, tree: str, level: Level) -> WorkspaceDir:
-    """Of several workspace files the first in the order of WORKSPACE_FILES is the manifest."""
-    markers = sorted(level.markers, key=lambda e: WORKSPACE_FILES.index(e.name))
-    return WorkspaceDir(path, directory, markers[0] if markers else None, tree, tuple(e.name for e in markers[1:]))
+def workspace_dir(path: str, directory: str, tree: str, level: Level, *, whole: bool = True) -> WorkspaceDir:
+    """Of several workspace files the first in the order of WORKSPACE_FILES is the manifest. `whole`: the level shows
+    all that is there."""
+    markers = level.markers
+    if len(markers) > 1:
+        markers = sorted(markers, key=lambda e: WORKSPACE_FILES.index(e.name))
+    spare = tuple(e.name for e in markers[1:])
+    files = tuple(level.files) if whole and not level.directories and len(level.files) <= _FEW else None
+    return WorkspaceDir(path, directory, markers[0] if markers else None, tree, spare, files)
 
 
 def problem(path: str, entry: Entry) -> LayoutError | None:

@@ -71,12 +71,7 @@ class Judge:
         record = self._identity(case)
         base = self._site.trees.at(case.record.head) if case.record and case.record.head else None
         gathered = self._gatherer.gather(case, base)
-        kind = types.resolve(
-            gathered.workspace.value if gathered.workspace else None,
-            case.path,
-            self._parent_type(case.path),
-            self._world.find_type,
-        )
+        kind = self._world.type_of(gathered.workspace.value if gathered.workspace else None, case.path)
         gathered.problems.extend(case.problems)
         gathered.problems.extend(self._type_problems(case, gathered, kind))
         if not record.served:
@@ -107,14 +102,6 @@ class Judge:
             origin_time=moment.time,
             directory=case.directory.directory if case.directory else "",
         )
-
-    def _parent_type(self, path: str) -> types.TypeRef | None:
-        parent = paths.parent(path)
-        record = self._world.record(parent) if parent else None
-        if record is None:
-            return None
-        where, _, name = record.type.rpartition(":")
-        return types.TypeRef(name, where)
 
     def _type_problems(self, case: Case, gathered: Gathered, kind: types.ResolvedType) -> list[LayoutError]:
         manifest = gathered.workspace

@@ -57,10 +57,10 @@ class TreeObjects:
             return
         # One that is held keeps its last good workspace.yaml too.
         kept = gathered.old_workspace if record.errors and record.served else None
-        bare = _bare_workspace(case.path)
         renderer = Renderer(workspace_builtins(), parent.cluster, _no_line)
         # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
-        found = self._workspaces.render(kept or gathered.workspace or bare, record, renderer) or renderer.trusted(bare)
+        said = kept or gathered.workspace or _bare_workspace(case.path)
+        found = self._workspaces.render(said, record, renderer) or renderer.trusted(_bare_workspace(case.path))
         before = self._workspaces.render(gathered.old_workspace, record, renderer) if gathered.old_workspace else None
         above = replace(effects, path=record.parent, changed=False)
         above.put(found, (before or found).obj, stored.get(found.key), status)

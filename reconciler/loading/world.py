@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from apiserver.model import paths
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
+from reconciler.plan import types
 from reconciler.plan.apis import Export
 
 EXPORTS = "apiexports.apis.kcp.io"
@@ -38,6 +40,7 @@ class World:
         self._read: dict[str, WorkspaceRecord | None] = {}
         self._exports: dict[tuple[str, str], Export | None] = {}
         self._types: dict[tuple[str, str], dict[str, Any] | None] = {}
+        self._resolved: dict[tuple[Any, ...], types.ResolvedType] = {}
 
     def record(self, path: str) -> WorkspaceRecord | None:
         if path in self._records:
@@ -67,6 +70,25 @@ class World:
         """Forget what was read of a workspace whose exports, schemas or types changed."""
         self._exports = {k: v for k, v in self._exports.items() if k[0] != path}
         self._types = {k: v for k, v in self._types.items() if k[0] != path}
+        self._resolved.clear()
+
+    def type_of(self, workspace: dict[str, Any] | None, path: str) -> types.ResolvedType:
+        """The type of the workspace at `path`, whose manifest says `workspace`. Siblings that say the same have the
+        same."""
+        parent = paths.parent(path)
+        above = self._type_ref(parent)
+        at = (parent, above, types.wanted(workspace))
+        found = self._resolved.get(at)
+        if found is None:
+            found = self._resolved[at] = types.resolve(workspace, path, above, self.find_type)
+        return found
+
+    def _type_ref(self, path: str | None) -> types.TypeRef | None:
+        record = self.record(path) if path is not None else None
+        if record is None:
+            return None
+        where, _, name = record.type.rpartition(":")
+        return types.TypeRef(name, where)
 
     def find_type(self, path: str, name: str) -> dict[str, Any] | None:
         """A WorkspaceType."""

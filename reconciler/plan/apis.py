@@ -50,6 +50,9 @@ def resolve(
 ) -> Apis:
     """`crds` carry their computed status; `home` is the workspace's path (an export without path is its own); `at`
     the time for conditions that change (RFC 3339)."""
+    crds, bindings = list(crds), list(bindings)
+    if not crds and not bindings:
+        return Apis(builtins, {}, frozenset())
     kinds: list[ServedKind] = []
     taken = {(k.group, k.resource): "a built-in kind" for k in builtins.all()}
     for crd in crds:

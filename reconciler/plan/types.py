@@ -38,6 +38,12 @@ class ResolvedType:
     builtins: str = ""
 
 
+def wanted(workspace: Object | None) -> tuple[str, str]:
+    """Name and path of the type that a workspace.yaml asks for, each "" where it says nothing."""
+    found = ((workspace or {}).get("spec") or {}).get("type") or {}
+    return str(found.get("name") or ""), str(found.get("path") or "")
+
+
 def resolve(workspace: Object | None, path: str, parent: TypeRef | None, find: FindType) -> ResolvedType:
     """The type of the workspace at `path`.
 
@@ -46,12 +52,12 @@ def resolve(workspace: Object | None, path: str, parent: TypeRef | None, find: F
     """
     if path == paths.ROOT:
         return ResolvedType(TypeRef("root", "root"))
-    wanted = ((workspace or {}).get("spec") or {}).get("type") or {}
-    if not wanted.get("name"):
+    name, where = wanted(workspace)
+    if not name:
         ref = _default_child(parent, find)
         kind = find(ref.path, ref.name)
     else:
-        ref, kind = _find(str(wanted["name"]), str(wanted.get("path") or ""), path, find)
+        ref, kind = _find(name, where, path, find)
     if kind is None:
         return ResolvedType(ref, error=f"workspace type {ref} cannot be resolved: no such WorkspaceType")
     error = _misplaced(ref, kind, parent, find)

@@ -29,7 +29,7 @@ from reconciler.statusbranch.render import Files, Rendering
 
 log = logging.getLogger(__name__)
 
-_BATCH = 50_000
+_BATCH = 4_096
 _PACK_AFTER = 500
 """Pushes after which the mirror's loose objects are packed."""
 

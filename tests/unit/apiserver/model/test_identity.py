@@ -42,3 +42,13 @@ def test_logical_cluster_names() -> None:
     assert len(made) == 16
     assert made.isalnum()
     assert made == made.lower()
+
+
+def test_the_first_digits_are_those_of_the_whole() -> None:
+    for number in range(500):
+        whole = identity.base36_sha224(str(number))
+        for count in (1, 12, 16, 60):
+            assert identity.base36_sha224(str(number), count) == whole[:count]
+    for small in (0, 1, 35, 36, 36**5 - 1, 36**5, 36**16, 2**224 - 1):
+        text = identity._encode(small.to_bytes(28, "big"), identity._BASE36)
+        assert identity._first_of_base36(small, 16) == text[:16]

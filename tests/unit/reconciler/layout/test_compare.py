@@ -30,7 +30,11 @@ FLEET: Files = {
 def touched(new: WorkspaceTree, old: WorkspaceTree, known: Known | None = None) -> Touched:
     """What became of the paths; `places`, a by-product, is checked here and taken out."""
     found = compare.touched(new, old, known)
-    assert all(new.at(place.directory) == place for place in found.places.values())
+    for place in found.places.values():
+        there = new.at(place.directory)
+        assert there == place._replace(files=None)
+        if place.files is not None:
+            assert list(new.files(there)) == list(new.files(place))
     found.places = {}
     return found
 

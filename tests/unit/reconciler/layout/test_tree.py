@@ -53,12 +53,28 @@ def test_directories_are_workspaces_or_group(planted: Planted) -> None:
     assert own(tree, "root:shop") == []
     assert own(tree, "root:shop:web") == [f"{R}/shop/web/deep/down/d.yaml"]
     for workspace in found.values():
-        assert tree.find(workspace.path) == tree.at(workspace.directory) == workspace
-        assert tree.find(workspace.path, workspace.directory) == workspace
-        assert tree.find(workspace.path, "workspaces/root/elsewhere") == workspace
+        ways = (
+            tree.find(workspace.path),
+            tree.at(workspace.directory),
+            tree.find(workspace.path, workspace.directory),
+            tree.find(workspace.path, "workspaces/root/elsewhere"),
+        )
+        assert {way and way._replace(files=None) for way in ways} == {workspace._replace(files=None)}
         assert tree.problems(workspace) == []
     assert tree.fault() is None
     assert tree.notices() == []
+
+
+def test_few_files_are_kept_with_their_workspace(planted: Planted) -> None:
+    few = {f"{R}/few/workspace.yaml": b"", f"{R}/few/a.yaml": b"", f"{R}/few/b.yaml": b""}
+    many = {f"{R}/many/workspace.yaml": b"", **{f"{R}/many/{i}.yaml": b"" for i in range(9)}}
+    deep = {f"{R}/deep/workspace.yaml": b"", f"{R}/deep/er/a.yaml": b""}
+    tree = planted({**few, **many, **deep})
+    found = {w.path: w for w in tree.workspaces()}
+    assert [e.name for e in found["root:few"].files or ()] == ["a.yaml", "b.yaml"]
+    assert found["root:many"].files is found["root:deep"].files is None
+    for workspace in found.values():
+        assert list(tree.files(workspace)) == list(tree.files(workspace._replace(files=None)))
 
 
 def test_the_root_may_have_a_manifest(planted: Planted) -> None:

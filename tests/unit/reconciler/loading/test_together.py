@@ -10,6 +10,7 @@ from support.loadedfleet import BEGINNING, LoadedFleet, configmap
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.storage.protocol import Op
+from reconciler.plan import types
 from reconciler.plan.computed import WORKSPACES
 
 
@@ -63,3 +64,12 @@ def test_what_stands_in_the_place_of_a_workspace_that_appears_is_taken_over(flee
     assert found["spec"]["cluster"] == fleet.record("root:w0").cluster
     assert found["status"]["phase"] == "Ready"
     assert fleet.data("root:w0") == {"number": "0"}
+
+
+def test_siblings_that_say_the_same_have_one_type(fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved: list[str] = []
+    real = types.resolve
+    monkeypatch.setattr(types, "resolve", lambda said, path, *rest: resolved.append(path) or real(said, path, *rest))
+    fleet.commit(workspaces(10))
+    assert len(resolved) == 1
+    assert {fleet.record(f"root:w{number}").type for number in range(10)} == {"root:universal"}
