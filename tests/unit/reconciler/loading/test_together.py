@@ -72,4 +72,4 @@ def test_siblings_that_say_the_same_have_one_type(fleet: LoadedFleet, monkeypatc
     monkeypatch.setattr(types, "resolve", lambda said, path, *rest: resolved.append(path) or real(said, path, *rest))
     fleet.commit(workspaces(10))
     assert len(resolved) == 1
-    assert {fleet.record(f"root:w{number}").type for number in range(10)} == {"root:universal"}
+    assert {fleet.record(f"root:w{number}").type for number in range(10)} == {"root:organization"}
