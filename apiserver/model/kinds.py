@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 
@@ -26,6 +27,7 @@ class GroupResource(NamedTuple):
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
+@lru_cache(maxsize=1024)
 def split_api_version(api_version: str) -> tuple[str, str]:
     """`apps/v1` → (`apps`, `v1`); `v1` → (``, `v1`). Raises ValueError on more than one slash or an empty version."""
     group, slash, version = api_version.rpartition("/")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from apiserver.model.keys import Key
 from apiserver.registry.intents import Intent
@@ -28,8 +29,7 @@ class Recorded:
     endings: Callable[[], Iterable[Object]]
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """`directory` None: a workspace that ships with Treeplane and has no directory. `record`: as it is served now, None
     if it is new. `appears`: nothing of it is looked for in the store; its writes are refused where something is.
     `forced`: judge all of its content (a provider changed, or its secrets). `problems`: what is wrong already (found by
@@ -46,7 +46,7 @@ class Case:
     problems: tuple[LayoutError, ...] = ()
     recorded: Recorded | None = None
     secrets: tuple[Manifest, ...] = ()
-    intents: Mapping[Key, Intent] = field(default_factory=dict)
+    intents: Mapping[Key, Intent] = MappingProxyType({})
     proposed: bool = False
 
 

@@ -20,6 +20,8 @@ from reconciler.plan import computed, system
 from reconciler.repository.difference import FileChange
 from reconciler.repository.objects import Entry
 
+_EVERYWHERE = shipped([computed.default_namespace()])
+"""What every workspace has."""
 _FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema", "Namespace"})
 
 
@@ -92,8 +94,7 @@ class Gatherer:
 
     def _read_rest(self, case: Case, had_base: bool, out: Gathered) -> None:
         """Everything but the changed files, which are read already."""
-        ships = [*system.manifests(case.path), computed.default_namespace()]
-        out.new[:0] = shipped(ships)
+        out.new[:0] = [*shipped(system.manifests(case.path)), *_EVERYWHERE]
         if case.directory is not None:
             for path, entry in case.tree.files(case.directory):
                 if path in out.changed:

@@ -68,35 +68,39 @@ class Judge:
 
     def judge(self, case: Case) -> Verdict:
         """The verdict on one workspace. The step's world already shows its parent as it will be."""
-        record = self._identity(case)
         base = self._site.trees.at(case.record.head) if case.record and case.record.head else None
         gathered = self._gatherer.gather(case, base)
         kind = self._world.type_of(gathered.workspace.value if gathered.workspace else None, case.path)
         gathered.problems.extend(case.problems)
         gathered.problems.extend(self._type_problems(case, gathered, kind))
-        if not record.served:
-            record = replace(record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes)
+        record = self._identity(case, kind)
         gathered.accepted = accepted(case, gathered, kind.writes or self._site.writes)
         content = self._contents.examine(case, record, gathered, shipped(_brought(record, kind)))
         if content.problems and not gathered.complete:
             # All errors with their lines, the same ones whenever somebody looks.
-            return self.judge(replace(case, forced=True))
+            return self.judge(case._replace(forced=True))
         if content.problems:
             return self._hold(case, record, gathered, content)
         if record.writes != kind.writes:
             record = replace(record, writes=kind.writes)
         return self._accept(case, record, gathered, content)
 
-    def _identity(self, case: Case) -> WorkspaceRecord:
-        """The record as it is, or that of a workspace which appears now (or, at recovery, appeared then)."""
+    def _identity(self, case: Case, kind: types.ResolvedType) -> WorkspaceRecord:
+        """The record as it is, or that of a workspace which appears now (or, at recovery, appeared then). Until a
+        workspace is served, it has the type that it would have."""
         if case.record is not None:
-            return case.record
+            if case.record.served:
+                return case.record
+            return replace(case.record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes)
         origin = case.recorded.summary.origin if case.recorded else case.moment.id
         moment = self._site.moments.at(origin, case.moment.time)
         return WorkspaceRecord(
             path=case.path,
             cluster=logical_cluster_name(self._site.fleet, case.path, origin),
             parent=paths.parent(case.path) or "",
+            type=str(kind.ref),
+            builtins=kind.builtins,
+            writes=kind.writes,
             served=False,
             origin=origin,
             origin_time=moment.time,
@@ -116,7 +120,8 @@ class Judge:
     def refuse(self, case: Case) -> Verdict:
         """The verdict where judging itself failed: the workspace stays as it is, and says so."""
         problem = LayoutError(case.path, 0, 0, "could not be judged: an error inside Treeplane, see its log")
-        record = replace(self._identity(case), errors=[str(problem)])
+        record = case.record or self._identity(case, types.ResolvedType(types.TypeRef(*types.DEFAULT)))
+        record = replace(record, errors=[str(problem)])
         verdict = Verdict(record, problems=[problem])
         known = self._summary(case, record)
         known.served, known.errors = record.head if record.served else "", record.errors
@@ -236,14 +241,17 @@ class Judge:
     # -- both --------------------------------------------------------------------------------------------------------
 
     def _own_identity(self, case: Case, export: str) -> str:
-        summary = self._summary(case, self._identity(case))
-        return self._site.identities.hash_of(case.path, export, summary.identities.get(export, ""))
+        known = self._known(case)
+        return self._site.identities.hash_of(case.path, export, known.identities.get(export, "") if known else "")
 
-    def _summary(self, case: Case, record: WorkspaceRecord) -> Summary:
+    def _known(self, case: Case) -> Summary | None:
         if case.recorded is not None:
             return Summary.from_json(case.recorded.summary.as_json())
-        found = {} if case.record is None else summary(self._site.store, record.cluster)
-        return Summary.from_json(found) if found else Summary(record.origin, record.commit or record.origin)
+        found = summary(self._site.store, case.record.cluster) if case.record is not None else {}
+        return Summary.from_json(found) if found else None
+
+    def _summary(self, case: Case, record: WorkspaceRecord) -> Summary:
+        return self._known(case) or Summary(record.origin, record.commit or record.origin)
 
     def _effects(self, case: Case, known: Summary) -> Effects:
         return Effects(

@@ -7,8 +7,7 @@ not create. Unknown fields are errors here: in git there is nobody to read a war
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -34,8 +33,7 @@ Accepted = Callable[[Manifest], Object | None]
 definition became stricter, what did not change since may stay. None where nothing is excused."""
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(NamedTuple):
     """One object that a workspace declares. `manifest.path` "" : it ships with Treeplane."""
 
     key: Key
