@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from apiserver.model.errors import StatusError, conflict, forbidden, not_found
 from apiserver.model.keys import Key
 from apiserver.registry import codec
+from apiserver.registry.behaviours.definitions import CRDS
 from apiserver.registry.conversion import convert
 from apiserver.registry.marking import decided, is_namespace
-from apiserver.registry.rest_common import CRDS
 from apiserver.registry.rest_options import Collection, DeleteOptions, Object, Outcome
 from apiserver.registry.served import ServedKind
 from apiserver.registry.sinks import Write, Written

@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from apiserver.model import clock
+from apiserver.registry.behaviours.definitions import CRDS
 from apiserver.registry.rest_checks import finished
-from apiserver.registry.rest_common import CRDS
 from apiserver.registry.rest_options import (
     BACKGROUND,
     FOREGROUND,

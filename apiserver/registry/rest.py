@@ -12,8 +12,9 @@ from apiserver.model import clock
 from apiserver.model.errors import Cause, StatusError, conflict, invalid, not_found
 from apiserver.registry import codec, strategy
 from apiserver.registry import rest_checks as checks
+from apiserver.registry.behaviours.definitions import CRDS
 from apiserver.registry.otherversions import others
-from apiserver.registry.rest_common import ATTEMPTS, CRDS, key_of, reset
+from apiserver.registry.rest_common import ATTEMPTS, key_of, reset
 from apiserver.registry.rest_create import create, create_applied
 from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOptions
 from apiserver.registry.rest_replace import Change, How, replace

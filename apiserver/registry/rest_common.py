@@ -8,6 +8,7 @@ from __future__ import annotations
 from apiserver.model import clock
 from apiserver.model.keys import Key
 from apiserver.registry import allocation, codec, strategy
+from apiserver.registry.behaviours.definitions import CRDS
 from apiserver.registry.conversion import completed, convert, stored
 from apiserver.registry.rest_options import Collection, Object
 from apiserver.registry.served import ServedKind
@@ -17,8 +18,6 @@ from apiserver.storage.protocol import Op
 
 ATTEMPTS = 20
 """How often a write is tried while other writers come first."""
-
-CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 def key_of(at: Collection, namespace: str, name: str) -> Key:

@@ -17,7 +17,8 @@ from apiserver.registry import spellings
 from apiserver.registry.behaviours import certificates
 from apiserver.registry.behaviours.base import IMMUTABLE
 from apiserver.registry.behaviours.catalogue import behaviour_of
-from apiserver.registry.behaviours.definitions import crd_check, crd_status
+from apiserver.registry.behaviours.definitions import CRDS, crd_check, crd_status
+from apiserver.registry.behaviours.versions import documented
 from apiserver.registry.generation import spec_changed
 from apiserver.registry.schemas import metadata_schema
 from apiserver.registry.served import ServedKind
@@ -28,6 +29,7 @@ __all__ = [
     "check_crd",
     "crd_status",
     "identified",
+    "in_manifest",
     "prepare",
     "prepare_approval",
     "prepare_create",
@@ -88,6 +90,11 @@ def _embedded(kind: ServedKind, obj: Object) -> Iterator[tuple[str, Object]]:
         metadata = inner.get("metadata")
         if isinstance(metadata, dict):
             yield f"{path}.metadata", metadata
+
+
+def in_manifest(kind: ServedKind, field: str) -> str:
+    """Where a manifest has the field that a Cause names: kube-apiserver says some of them in its own terms."""
+    return documented(field) if kind.qualified == CRDS else field
 
 
 def warnings(kind: ServedKind, old: Object | None, new: Object) -> tuple[str, ...]:

@@ -139,9 +139,10 @@ class Renderer:
     ) -> list[LayoutError]:
         problems = [self._problem(manifest, f, f'unknown field "{f}" in {kind.kind} {manifest.name}') for f in unknown]
         for cause in causes:
-            where = f"{cause.field}: " if cause.field else ""
+            field = strategy.in_manifest(kind, cause.field)
+            where = f"{field}: " if field else ""
             text = f"{kind.kind} {manifest.name}: {where}{cause.message}"
-            problems.append(self._problem(manifest, cause.field, text))
+            problems.append(self._problem(manifest, field, text))
         return problems
 
     def _problem(self, manifest: Manifest, field: str, text: str, hint: str = "") -> LayoutError:

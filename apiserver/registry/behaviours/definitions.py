@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from apiserver.model import conditions
 from apiserver.model.errors import Cause
 from apiserver.registry import names
 from apiserver.registry.behaviours import approvals, conversions
 from apiserver.registry.behaviours.base import Behaviour, Object, immutable, one_of
-from apiserver.registry.behaviours.versions import check_version
+from apiserver.registry.behaviours.versions import Where, check_version, schema_errors, shared
 from apiserver.schema import messages
-from apiserver.schema.rules import check_structural
+
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
 def crd_default(obj: Object) -> None:
@@ -41,14 +44,11 @@ def crd_check(obj: Object) -> list[Cause]:
     if spec.get("preserveUnknownFields"):
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         causes.append(messages.invalid("spec.preserveUnknownFields", True, text))
-    causes += _names(spec["names"]) + _versions(spec.get("versions") or []) + _stored(obj)
-    for index, version in enumerate(spec.get("versions") or ()):
-        path = f"spec.versions[{index}].schema.openAPIV3Schema"
-        schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        causes += (
-            [messages.required(path, "schemas are required")] if schema is None else check_structural(schema, path)
-        )
-    return causes
+    versions = spec.get("versions") or []
+    for index, version in enumerate(versions):
+        if (version.get("schema") or {}).get("openAPIV3Schema") is None:
+            causes.append(messages.required(f"spec.versions[{index}].schema.openAPIV3Schema"))
+    return causes + _names(spec["names"]) + _versions(versions, shared(versions)) + _stored(obj)
 
 
 def resource_schema_check(obj: Object) -> list[Cause]:
@@ -60,10 +60,11 @@ def resource_schema_check(obj: Object) -> list[Cause]:
     if not name.endswith(f".{suffix}"):
         text = f"must be of the form <prefix>.{suffix} (the prefix is yours; spec.names.plural and spec.group follow)"
         causes.append(messages.invalid("metadata.name", name, text))
-    causes += _names(spec["names"]) + _versions(spec["versions"])
-    for index, version in enumerate(spec["versions"]):
-        causes += check_structural(version["schema"], f"spec.versions[{index}].schema")
-    return causes
+    return causes + _names(spec["names"]) + _versions(spec["versions"], _each_for_itself)
+
+
+def _each_for_itself(index: int) -> Where:
+    return lambda part: f"spec.versions[{index}].{part}"
 
 
 def _group(group: str) -> list[Cause]:
@@ -98,14 +99,14 @@ def _names(found: Object) -> list[Cause]:
     return causes
 
 
-def _versions(versions: list[Object]) -> list[Cause]:
+def _versions(versions: list[Object], where: Callable[[int], Where]) -> list[Cause]:
     if not versions:
         return [messages.required("spec.versions", "must have at least one version")]
     found = [v.get("name") or "" for v in versions]
     causes = []
     for index, name in enumerate(found):
         causes += [messages.invalid(f"spec.versions[{index}].name", name, m) for m in names.dns_1035(name)]
-        causes += check_version(f"spec.versions[{index}]", versions[index])
+        causes += check_version(index, versions[index], where(index))
     if len(set(found)) != len(found):
         causes.append(messages.invalid("spec.versions", found, "must contain unique version names"))
     if sum(bool(v.get("storage")) for v in versions) != 1:
@@ -150,10 +151,12 @@ def crd_status(crd: Object, at: str) -> Object:
     """
     old = crd.get("status") or {}
     spec = crd["spec"]
+    where = shared(spec["versions"])
     violations = [
         cause
         for index, version in enumerate(spec["versions"])
-        for cause in check_structural(_schema(version), f"spec.versions[{index}].schema.openAPIV3Schema")
+        if (path := where(index)("schema")) is not None
+        for cause in schema_errors(path, version)
     ]
     accepted = conditions.condition("NamesAccepted", True, "NoConflicts", "no conflicts found", at=at)
     if violations:
@@ -177,10 +180,6 @@ def crd_status(crd: Object, at: str) -> Object:
     }
 
 
-def _schema(version: Object) -> Object:
-    return (version.get("schema") or {}).get("openAPIV3Schema") or {}
-
-
 def _schema_default(obj: Object) -> None:
     _names_default(obj["spec"])
 
@@ -191,5 +190,5 @@ def _schema_update(old: Object, new: Object) -> list[Cause]:
 
 BEHAVIOURS = {
     "apiresourceschemas.apis.kcp.io": Behaviour(_schema_default, resource_schema_check, _schema_update),
-    "customresourcedefinitions.apiextensions.k8s.io": Behaviour(crd_default, crd_check, crd_update),
+    CRDS: Behaviour(crd_default, crd_check, crd_update),
 }

@@ -1,13 +1,16 @@
-"""One version of a CustomResourceDefinition or APIResourceSchema, apart from its schema: columns, selectable fields,
-subresources, the warning of a deprecated one. Called by definitions.py.
+"""One version of a CustomResourceDefinition or APIResourceSchema: its schema, columns, selectable fields, subresources,
+the warning of a deprecated one. Called by definitions.py.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from apiserver.model.errors import Cause
 from apiserver.registry import jsonpath
 from apiserver.registry.behaviours.base import Object
 from apiserver.schema import messages
+from apiserver.schema.rules import check_structural
 
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
@@ -17,14 +20,55 @@ _LONGEST_WARNING = 256
 _SIMPLE_PATH = "must be a simple json path starting with ."
 
 
-def check_version(path: str, version: Object) -> list[Cause]:
-    """Its errors; `path` leads to it."""
-    return [
-        *_deprecation(path, version),
-        *_columns(path, version),
-        *_selectable(path, version),
-        *_scale(path, version),
-    ]
+_PARTS = {"schema": "validation", **{p: p for p in ("subresources", "additionalPrinterColumns", "selectableFields")}}
+"""Parts of a version, and what they are called where all versions share one."""
+
+Where = Callable[[str], str | None]
+"""Where a part of a version stands; None if it was looked at with another version."""
+
+
+def shared(versions: list[Object]) -> Callable[[int], Where]:
+    """The Where of each version of a CustomResourceDefinition. What is the same in all of them is looked at once, and
+    its errors are said of `spec`, as kube-apiserver does."""
+    same = {p for p in _PARTS if all(v.get(p) == versions[0].get(p) for v in versions)}
+
+    def where(index: int) -> Where:
+        def find(part: str) -> str | None:
+            if part not in same:
+                return f"spec.versions[{index}].{part}"
+            return None if index else f"spec.{_PARTS[part]}"
+
+        return find
+
+    return where
+
+
+def documented(field: str) -> str:
+    """The place in a CustomResourceDefinition's manifest that an error's field means."""
+    for part, name in _PARTS.items():
+        if field.startswith((f"spec.{name}.", f"spec.{name}[")):
+            return f"spec.versions[0].{part}{field.removeprefix(f'spec.{name}')}"
+    return field
+
+
+def check_version(index: int, version: Object, where: Where) -> list[Cause]:
+    """Its errors, but for those of a CustomResourceDefinition's schema that is not there at all."""
+    checks = {"schema": schema_errors, "subresources": _scale, "additionalPrinterColumns": _columns,
+              "selectableFields": _selectable}  # fmt: skip
+    causes = _deprecation(f"spec.versions[{index}]", version)
+    for part, check in checks.items():
+        path = where(part)
+        if path is not None:
+            causes += check(path, version)
+    return causes
+
+
+def schema_errors(path: str, version: Object) -> list[Cause]:
+    """Why a version's schema is not structural; a CustomResourceDefinition wraps it."""
+    schema: Object | None = version.get("schema")
+    if schema is not None and "openAPIV3Schema" in schema:
+        return check_structural(schema["openAPIV3Schema"] or {}, f"{path}.openAPIV3Schema")
+    return check_structural(schema, path) if schema else []
 
 
 def _deprecation(path: str, version: Object) -> list[Cause]:
@@ -49,7 +93,7 @@ def _deprecation(path: str, version: Object) -> list[Cause]:
 def _columns(path: str, version: Object) -> list[Cause]:
     causes = []
     for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
-        at = f"{path}.additionalPrinterColumns[{index}]"
+        at = f"{path}[{index}]"
         causes += [messages.required(f"{at}.{f}") for f in ("name", "type", "jsonPath") if not column.get(f)]
         for field, allowed in (("type", _COLUMN_TYPES), ("format", _COLUMN_FORMATS)):
             if column.get(field) and column[field] not in allowed:
@@ -74,7 +118,7 @@ def _selectable(path: str, version: Object) -> list[Cause]:
     schema: Object = wrapped.get("openAPIV3Schema") or wrapped
     causes, seen = [], set()
     for index, field in enumerate(version.get("selectableFields") or ()):
-        at, text = f"{path}.selectableFields[{index}].jsonPath", field.get("jsonPath") or ""
+        at, text = f"{path}[{index}].jsonPath", field.get("jsonPath") or ""
         if not text:
             causes.append(messages.required(at))
             continue
@@ -93,7 +137,7 @@ def _selectable(path: str, version: Object) -> list[Cause]:
             causes.append(messages.duplicate(at, text))
         seen.add(text)
     if len(seen) > _MOST_SELECTABLE:
-        causes.append(messages.too_many(f"{path}.selectableFields", len(seen), _MOST_SELECTABLE))
+        causes.append(messages.too_many(path, len(seen), _MOST_SELECTABLE))
     return causes
 
 
@@ -124,7 +168,7 @@ def _scale(path: str, version: Object) -> list[Cause]:
         ("labelSelectorPath", (".spec.", ".status.")),
     ):
         value = scale.get(field) or ""
-        at = f"{path}.subresources.scale.{field}"
+        at = f"{path}.scale.{field}"
         if not value and field != "labelSelectorPath":
             causes.append(messages.required(at))
         elif value and not value.startswith("."):

@@ -442,7 +442,7 @@ def test_crd_errors() -> None:
     obj["metadata"]["name"] = "x"
     obj["spec"]["conversion"] = {"strategy": "Magic"}
     found = errors(*CRDS, obj)
-    column = "spec.versions[0].additionalPrinterColumns[0]"
+    column = "spec.additionalPrinterColumns[0]"
     assert set(found) == {
         "metadata.name",
         "spec.conversion.strategy",
@@ -451,14 +451,38 @@ def test_crd_errors() -> None:
         f"{column}.jsonPath",
     }
     assert errors(*CRDS, crd(schema=None)) == {
-        "spec.versions[0].schema.openAPIV3Schema": "Required value: schemas are required"
+        "spec.versions[0].schema.openAPIV3Schema": "Required value"
     }
 
 
 def test_crd_schema_must_be_structural() -> None:
     schema = {"type": "object", "properties": {"spec": {"properties": {"a": {"type": "string"}}}}}
     found = errors(*CRDS, crd(schema={"openAPIV3Schema": schema}))
-    assert found and all(f.startswith("spec.versions[0].schema.openAPIV3Schema.properties[spec]") for f in found)
+    assert found and all(f.startswith("spec.validation.openAPIV3Schema.properties[spec]") for f in found)
+
+
+def test_what_versions_do_not_share_is_said_of_each() -> None:
+    """In the words and the order of kube-apiserver 1.36."""
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"properties": {"a": {"type": "string"}}}}}}
+    parts = {
+        "schema": schema,
+        "subresources": {"scale": {}},
+        "additionalPrinterColumns": [{"name": "a", "type": "x", "jsonPath": ".a"}],
+        "selectableFields": [{"jsonPath": ".spec"}],
+    }
+    fields = ["openAPIV3Schema.properties[spec].type", "scale.specReplicasPath", "scale.statusReplicasPath"]
+    places = [f"schema.{fields[0]}", *(f"subresources.{f}" for f in fields[1:])]
+    places += ["additionalPrinterColumns[0].type", "selectableFields[0].jsonPath"]
+    obj = crd(**parts)
+    other = {**obj["spec"]["versions"][0], "name": "v2", "storage": False}
+    obj["spec"]["versions"].append(other)
+    same = [c.field for c in strategy.prepare_create(kind(*CRDS), copy.deepcopy(obj))]
+    assert same == [f"spec.{p.replace('schema', 'validation', 1)}" for p in places]
+    assert [strategy.in_manifest(kind(*CRDS), f) for f in same] == [f"spec.versions[0].{p}" for p in places]
+    plain = {"openAPIV3Schema": {"type": "object"}}
+    obj["spec"]["versions"][1] = {"name": "v2", "served": True, "storage": False, "schema": plain}
+    apart = [c.field for c in strategy.prepare_create(kind(*CRDS), obj)]
+    assert apart == [f"spec.versions[0].{p}" for p in places]
 
 
 def test_generated_names() -> None:
@@ -571,7 +595,7 @@ def test_what_go_leaves_out_of_json_is_left_out() -> None:
 )
 def test_versions_that_cannot_be_served(version: dict[str, Any], field: str, why: str) -> None:
     [cause] = strategy.prepare_create(kind(*CRDS), crd(**version))
-    assert cause.field == f"spec.versions[0].{field}"
+    assert cause.field == (f"spec.versions[0].{field}" if field.startswith("deprecat") else f"spec.{field}")
     assert why in cause.message
 
 
