@@ -7,6 +7,7 @@ safety limit must not be none.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.schemas import check
@@ -39,6 +40,7 @@ def read_fleet(repo: Repository, tree_id: str) -> FleetConfig:
     return parse_fleet(repo.blob(entry.id))
 
 
+@lru_cache(maxsize=8)
 def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
     """Raises BadFile with every fault."""
     documents = parse(data, path, positions=True)

@@ -184,9 +184,7 @@ class Contents:
 
     def _has_namespace(self, name: str, cluster: str, gathered: Gathered, out: Content) -> bool:
         key = Key(NAMESPACES, cluster, "", name)
-        if gathered.complete:
-            return key in out.declared
-        return self._world.store.get(key) is not None
+        return key in out.declared or (not gathered.complete and self._world.store.get(key) is not None)
 
 
 def _refused(manifest: Manifest) -> LayoutError | None:

@@ -1,7 +1,7 @@
 """The manifests of a workspace that a judgement needs: those of changed files, or all of them.
 
-All are needed when something changed that other objects depend on: kinds (CRDs, bindings), namespaces, the workspace
-itself. Otherwise the cost follows the difference of the two trees.
+All are needed when something changed that other objects depend on: kinds (CRDs, bindings), a namespace that is gone,
+the workspace itself. Otherwise the cost follows the difference of the two trees.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reconciler.repository.objects import Entry
 
 _EVERYWHERE = shipped([computed.default_namespace()])
 """What every workspace has."""
-_FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema", "Namespace"})
+_FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema"})
 
 
 @dataclass(slots=True)
@@ -63,8 +63,7 @@ class Gatherer:
                 out.old.extend(self._manifests(change.path, change.old, None))
             if change.new is not None:
                 out.new.extend(self._manifests(change.path, change.new, out))
-        if not out.complete and any(m.gvk.kind in _FOUNDATIONS for m in [*out.new, *out.old]):
-            out.complete = True
+        out.complete = out.complete or _concerns_others(out)
         if out.complete:
             self._read_rest(case, before is not None, out)
         return out
@@ -116,6 +115,17 @@ class Gatherer:
             out.problems.extend(parsed.problems)
             out.blobs[path] = entry.id
         return parsed.manifests
+
+
+def _concerns_others(found: Gathered) -> bool:
+    """Whether manifests in files that did not change may mean something else, or nothing, now. What stands in them is
+    in no namespace that appears now, since it was good without."""
+    gone = _namespaces(found.old) - _namespaces(found.new)
+    return bool(gone) or any(m.gvk.kind in _FOUNDATIONS for m in (*found.new, *found.old))
+
+
+def _namespaces(manifests: list[Manifest]) -> set[str]:
+    return {m.name for m in manifests if m.gvk.kind == "Namespace" and not m.gvk.group}
 
 
 def _id(entry: Entry | None) -> str:
