@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -25,6 +25,9 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
+Way = Literal["git", "turn", "store"]
+"""What a write needs: a commit; no commit, and that none of the same object is under way, since the object that is
+stored then was made before this write; or neither."""
 
 SECRETS = "secrets"
 KEPT_FROM_GIT = (
@@ -58,8 +61,11 @@ class CommitSink:
 
     def begin(self, write: Write) -> Callable[[], Written]:
         """As Sink.begin. Raises StatusError 503 while the workspace is held back: its branch cannot be built on."""
-        if not self._is_gits(write):
+        way = self._way(write)
+        if way == "store":
             return StoreSink(self._store).begin(write)
+        if way == "turn":
+            return self._commits.begin_in_turn(write)
         if self._record.errors:
             raise _held(self._record)
         base = write.live.revision if write.live is not None else 0
@@ -67,20 +73,20 @@ class CommitSink:
             Intent(write.key, self._author, write.value, base, write.sent, write.also, time.time() + WAIT)
         )
 
-    def _is_gits(self, write: Write) -> bool:
+    def _way(self, write: Write) -> Way:
         if write.key.resource in OWN_RUNTIME_KINDS:
-            return False
+            return "store"
         if write.live is None:
-            return not self._created_at_runtime(write)
+            return "store" if self._created_at_runtime(write) else "git"
         live = orjson.loads(write.live.value)
         annotations = live["metadata"].get("annotations") or {}
         if annotations.get(marks.ORIGIN) in (marks.RUNTIME, marks.REMOVED):
-            return False
+            return "store"
         if write.value is None:
-            return marks.SOURCE_PATH in annotations
+            return "git" if marks.SOURCE_PATH in annotations else "store"
         if write.aside or live["metadata"].get("deletionTimestamp"):
-            return False
-        return _said(live) != _said(orjson.loads(write.value))
+            return "store"
+        return "git" if _said(live) != _said(orjson.loads(write.value)) else "turn"
 
     def _created_at_runtime(self, write: Write) -> bool:
         """Whether a new object is runtime state for who makes it, for what it belongs to, or for where it stands."""

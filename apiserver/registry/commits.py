@@ -13,9 +13,10 @@ from concurrent.futures import Future
 import orjson
 
 from apiserver.model.errors import StatusError
+from apiserver.model.keys import Key
 from apiserver.registry.intents import Intent, answer_key, intent_key
-from apiserver.registry.sinks import Written
-from apiserver.storage.protocol import Conflict, Delete, Record, Store
+from apiserver.registry.sinks import Write, Written
+from apiserver.storage.protocol import NEVER, Check, Conflict, Delete, Record, Store
 
 WAIT = 30.0
 """Seconds until a commit has to be made."""
@@ -37,9 +38,7 @@ class Commits:
         """As Sink.begin."""
         answer: Future[Record] = Future()
         with self._lock:
-            if not self._subscribed:
-                self._subscribed = True
-                self._store.subscribe(self._ring)
+            self._subscribe()
             self._waiting[intent.id] = answer
         stored = self._store.write(*intent.ops())
 
@@ -49,7 +48,7 @@ class Commits:
                 return self._result(intent, self._answer(intent, revision, answer))
             except Conflict as conflict:
                 if conflict.key == intent_key(intent.key):
-                    self._await_turn(intent)
+                    self._await_turn(intent.key, intent.deadline)
                 raise
             finally:
                 with self._lock:
@@ -57,7 +56,29 @@ class Commits:
 
         return wait
 
+    def begin_in_turn(self, write: Write) -> Callable[[], Written]:
+        """As Sink.begin, for what changes the store alone and may not come between an intent and its end."""
+        with self._lock:
+            self._subscribe()
+        deadline, reserved = time.time() + WAIT, intent_key(write.key)
+        stored = self._store.write(write.op(), *write.also, Check(reserved, NEVER))
+
+        def wait() -> Written:
+            try:
+                return Written(stored.result()[0])
+            except Conflict as conflict:
+                if conflict.key == reserved:
+                    self._await_turn(write.key, deadline)
+                raise
+
+        return wait
+
     # -- waiting
+
+    def _subscribe(self) -> None:
+        if not self._subscribed:
+            self._subscribed = True
+            self._store.subscribe(self._ring)
 
     def _ring(self) -> None:
         with self._lock:
@@ -84,12 +105,12 @@ class Commits:
                 pass
         raise _late()
 
-    def _await_turn(self, intent: Intent) -> None:
+    def _await_turn(self, key: Key, deadline: float) -> None:
         """Until whoever writes the object now is done."""
-        reserved = intent_key(intent.key)
+        reserved = intent_key(key)
         with self._changed:
             free = self._changed.wait_for(
-                lambda: self._store.get(reserved) is None, timeout=max(0.0, intent.deadline - time.time())
+                lambda: self._store.get(reserved) is None, timeout=max(0.0, deadline - time.time())
             )
         if not free:
             raise _late()

@@ -53,6 +53,26 @@ spec:
   - {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 """
 WIDGET = "apiVersion: example.io/v1\nkind: Widget\nmetadata: {name: w}\n"
+GADGETS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.io}
+spec:
+  group: example.io
+  scope: Cluster
+  names: {plural: gadgets, singular: gadget, kind: Gadget, listKind: GadgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: example.io/v1
+kind: Gadget
+metadata: {name: g}
+operation: sync
+"""
+"""A kind whose status is no subresource."""
 
 
 def a_configmap(name: str = "made", **data: str) -> Object:
@@ -479,6 +499,39 @@ def test_a_claim_that_is_used_no_more_leaves_git(idle: CommitFleet) -> None:
     Protection(idle.store, lambda _: True).handle(key)
     assert gone.wait(10)
     assert file not in idle.tree()
+
+
+def test_a_status_that_is_no_subresource_waits_for_the_commit_before_it(idle: CommitFleet) -> None:
+    """As Argo CD ends an operation and refreshes a status: two patches of one object at the same time."""
+    idle.commit({f"{A}/gadgets.yaml": GADGETS})
+    key, writing, tried = idle.key("root:a", "gadgets.example.io", "g"), idle.store.write, threading.Event()
+
+    def trying(*ops: Op, log: bool = True) -> Future[list[int]]:
+        future = writing(*ops, log=log)
+        if any(isinstance(op, Put) and op.key == key for op in ops):
+            future.add_done_callback(lambda _: tried.set())
+        return future
+
+    def end(live: Object) -> Object:
+        return {**{k: v for k, v in live.items() if k != "operation"}, "status": {"phase": "Succeeded"}}
+
+    def refresh(live: Object) -> Object:
+        return {**live, "status": {**live.get("status", {}), "sync": "Synced"}}
+
+    with ThreadPoolExecutor(2) as threads:
+        at = idle.at("root:a", "gadgets.example.io")
+        ended = threads.submit(rest.patch, at, "", "g", end, WriteOptions("test"))
+        while not idle.committer.waiting():
+            assert not ended.done()
+        idle.store.write = trying  # type: ignore[method-assign]
+        refreshed = threads.submit(rest.patch, at, "", "g", refresh, WriteOptions("test"))
+        assert tried.wait(10)
+        idle.serve()
+        assert ended.result(10).obj["status"] == {"phase": "Succeeded"}
+        assert refreshed.result(10).obj["status"] == {"phase": "Succeeded", "sync": "Synced"}
+    found = idle.get("root:a", "gadgets.example.io", "g")
+    assert "operation" not in found
+    assert found["status"] == {"phase": "Succeeded", "sync": "Synced"}
 
 
 def test_a_status_that_comes_in_between_costs_nobody_his_fields(fleet: CommitFleet) -> None:
