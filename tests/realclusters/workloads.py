@@ -10,7 +10,7 @@ from typing import Any
 
 from realclusters.binaries import Binaries
 
-_PROBES = Path(__file__).with_name("probes.yaml")
+_STAGES = Path(__file__).with_name("stages.yaml")
 _SIZE = {"cpu": "32", "memory": "256Gi", "pods": "110"}
 NODE: dict[str, Any] = {
     "apiVersion": "v1",
@@ -25,7 +25,7 @@ def commands(binaries: Binaries, kubeconfig: Path, *controllers: str) -> list[li
     """Program and arguments of each; `controllers`: further arguments of kube-controller-manager."""
     config = f"--kubeconfig={kubeconfig}"
     alone = ("--leader-elect=false", "--secure-port=0")
-    stages = (f"--config={binaries.stages}", f"--config={_PROBES}")
+    stages = (f"--config={binaries.stages}", f"--config={_STAGES}")
     return [
         ["kube-controller-manager", config, *alone, *controllers],
         ["kube-scheduler", config, *alone],
