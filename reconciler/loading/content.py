@@ -154,8 +154,9 @@ class Contents:
             now = out.declared.get(key)
             if now is None:
                 out.removed.append(key)
-            elif _same(now, manifest) and _same_schema(now.kind, was):
-                out.old[key] = now.obj
+            elif _same(now, manifest):
+                # Of what a schema knows no more git's part goes; what another default had filled in stays.
+                out.old[key] = now.obj if _same_schema(now.kind, was) else manifest.value
             else:
                 rendered, _ = renderer.render(manifest)
                 out.old[key] = rendered.obj if rendered is not None else {"metadata": {}}

@@ -155,6 +155,13 @@ def test_a_field_that_is_no_longer_known_is_dropped_and_stays_in_its_file(fleet:
     assert "".join(held["root:a"]).endswith('unknown field "spec.shape" in Widget w')
 
 
+def test_what_a_default_filled_in_stays_when_the_default_goes(fleet: CommitFleet) -> None:
+    fleet.commit({f"{A}/crd.yaml": LOOSE.replace("list:", "shape: {type: string, default: round}, list:")})
+    assert fleet.get("root:a", WIDGETS, "w")["spec"] == {**spec()["spec"], "shape": "round"}
+    fleet.commit({f"{A}/crd.yaml": LOOSE.replace("list:", "shape: {type: string}, list:")})
+    assert fleet.get("root:a", WIDGETS, "w")["spec"] == {**spec()["spec"], "shape": "round"}
+
+
 def test_a_restart_and_a_look_at_everything_change_nothing(fleet: CommitFleet) -> None:
     fleet.commit({f"{A}/crd.yaml": STRICT})
     fleet.committer = fleet.new_committer()
