@@ -1,7 +1,7 @@
 # make up      set up .venv, serve the example fleet, print what to type next
 # make test    set up what the tests need and run them: unit and contract in parallel, then end to end
-# make kubectl-suite  kubectl's own shell suite, as far as it passes
-# make conformance    Kubernetes' own end-to-end suite, as far as it passes
+# make kubectl-suite  kubectl's own shell suite, as far as it passes (WRITES=Commit: in a workspace whose writes are commits)
+# make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
 # make check   the import contract, ruff, mypy
 # make bench   the published figures
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
@@ -17,6 +17,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 FAST := $(wildcard tests/unit tests/contract tests/golden)
 WORKERS ?= 2
+WRITES ?= Store
 WORKSPACES ?= 10000
 PYTEST_ARGS ?=
 
@@ -31,10 +32,10 @@ test: $(STAMP) clusters
 	@$(BIN)/pytest tests/e2e $(PYTEST_ARGS)
 
 kubectl-suite: $(STAMP) clusters
-	@cd tests && ../$(BIN)/python -m kubectl_suites
+	@cd tests && ../$(BIN)/python -m kubectl_suites --writes $(WRITES)
 
 conformance: $(STAMP) clusters
-	@cd tests && ../$(BIN)/python -m conformance
+	@cd tests && ../$(BIN)/python -m conformance --writes $(WRITES)
 
 check: $(STAMP)
 	@$(BIN)/lint-imports
