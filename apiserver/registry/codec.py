@@ -12,18 +12,17 @@ from typing import Any
 import orjson
 
 _METADATA = b'"metadata":{'
-_HEAD = ("kind", "apiVersion", "metadata")
+_HEAD: dict[str, Any] = {"kind": "", "apiVersion": "", "metadata": {}}
+"""What comes first."""
 
 
 def encode(obj: dict[str, Any]) -> bytes:
     """The value to store. `obj` is not changed; its metadata.resourceVersion is left out."""
-    ordered = {k: obj[k] for k in _HEAD if k in obj}
-    ordered.setdefault("metadata", {})
+    ordered = {**_HEAD, **obj}
+    if len(ordered) > len(obj):
+        ordered = {key: value for key, value in ordered.items() if key in obj or key == "metadata"}
     if "resourceVersion" in ordered["metadata"]:
         ordered["metadata"] = {k: v for k, v in ordered["metadata"].items() if k != "resourceVersion"}
-    for key, value in obj.items():
-        if key not in _HEAD:
-            ordered[key] = value
     return dump(ordered)
 
 

@@ -213,8 +213,7 @@ class Stepper:
                 self._recheck_held()
         elif len(self._ready) >= _TOGETHER:
             self._hand_over()
-            if len(self._writes) >= _IN_FLIGHT:
-                self._settle()
+            self._settle(_IN_FLIGHT)
 
     def _hand_over(self) -> None:
         ready, self._ready = self._ready, []
@@ -234,10 +233,12 @@ class Stepper:
                 self._forced.add(path)
                 self._pending.setdefault(path)
 
-    def _settle(self) -> None:
-        """Wait for writes under way; a workspace that somebody else wrote to meanwhile is judged again."""
+    def _settle(self, under_way: int = 0) -> None:
+        """Wait until no more than so many writes are under way; a workspace that somebody else wrote to meanwhile is
+        judged again."""
         self._hand_over()
-        writes, self._writes = self._writes, []
+        settled = max(0, len(self._writes) - under_way)
+        writes, self._writes = self._writes[:settled], self._writes[settled:]
         for path, future in writes:
             try:
                 future.result()

@@ -18,6 +18,11 @@ def test_key_order_and_resource_version_left_out() -> None:
     assert obj["metadata"] == {"name": "x", "resourceVersion": "5"}
 
 
+def test_metadata_comes_first_also_where_it_is_missing() -> None:
+    assert codec.encode({"a": 1, "kind": "A"}) == b'{"kind":"A","metadata":{},"a":1}'
+    assert codec.encode({"a": 1}) == b'{"metadata":{},"a":1}'
+
+
 def test_splice_into_empty_metadata() -> None:
     value = codec.encode({"kind": "A", "apiVersion": "v1", "metadata": {}})
     assert orjson.loads(codec.splice(value, 7))["metadata"] == {"resourceVersion": "7"}
