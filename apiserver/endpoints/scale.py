@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -12,7 +13,7 @@ from apiserver.endpoints.asking import Asking
 from apiserver.model.errors import Cause, bad_request, conflict, invalid, no_such_resource
 from apiserver.registry import rest
 from apiserver.registry.rest_checks import asked_revision
-from apiserver.registry.rest_options import Collection, WriteOptions
+from apiserver.registry.rest_options import Collection, Outcome, WriteOptions
 from apiserver.registry.served import Scale, ServedKind
 from apiserver.storage.protocol import Record
 
@@ -55,8 +56,8 @@ def scale_of(kind: ServedKind, obj: Object) -> Object:
 
 def update(
     at: Collection, namespace: str, name: str, change: Callable[[Object], Object], options: WriteOptions
-) -> Object:
-    """Sets spec.replicas to what `change` makes of the Scale; returns the new Scale. Raises StatusError."""
+) -> Outcome:
+    """Sets spec.replicas to what `change` makes of the Scale; the Outcome has the new Scale. Raises StatusError."""
     kind = at.kind
 
     def changed(obj: Object) -> Object:
@@ -69,12 +70,12 @@ def update(
         return new
 
     outcome = rest.patch(at, namespace, name, changed, options, "scale")
-    return scale_of(kind, outcome.obj)
+    return replace(outcome, obj=scale_of(kind, outcome.obj))
 
 
-def apply(at: Collection, namespace: str, name: str, applied: Object, options: WriteOptions) -> Object:
-    """Server-side apply of a Scale: `options.manager` owns the replicas of the object itself. Returns the new Scale.
-    Raises StatusError."""
+def apply(at: Collection, namespace: str, name: str, applied: Object, options: WriteOptions) -> Outcome:
+    """Server-side apply of a Scale: `options.manager` owns the replicas of the object itself. The Outcome has the new
+    Scale. Raises StatusError."""
     kind, metadata = at.kind, _part(applied, "metadata")
     for field, value in (("apiVersion", "autoscaling/v1"), ("kind", "Scale")):
         if applied.get(field) != value:
@@ -86,7 +87,8 @@ def apply(at: Collection, namespace: str, name: str, applied: Object, options: W
     replicas = _part(applied, "spec").get("replicas")
     if replicas is not None:
         _write(whole, _paths(kind).spec_replicas, _checked(replicas, name))
-    return scale_of(kind, rest.apply(at, namespace, name, whole, options, "scale").obj)
+    outcome = rest.apply(at, namespace, name, whole, options, "scale")
+    return replace(outcome, obj=scale_of(kind, outcome.obj))
 
 
 def _checked(replicas: Any, name: str) -> int:

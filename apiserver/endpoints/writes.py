@@ -151,8 +151,8 @@ class Writes:
         place, namespace, at = asking.place, namespace_of(asking), self._collection(asking)
         if place.subresource == "scale":
             body = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
-            made = await self.run(at, lambda: scale.update(at, namespace, place.name, lambda _: body, options))
-            await asking.exchange.answer(200, orjson.dumps(made))
+            outcome = await self.run(at, lambda: scale.update(at, namespace, place.name, lambda _: body, options))
+            await scaled(asking, outcome)
             return
         obj, options = await read(asking, options)
         outcome = await self.run(at, lambda: rest.update(at, namespace, place.name, obj, options, place.subresource))
@@ -167,8 +167,8 @@ class Writes:
         if media == bodies.APPLY:
             applied = await parsed(body, lambda: read_applied(asking, body, options))
             if place.subresource == "scale":
-                made = await self.run(at, lambda: scale.apply(at, namespace, place.name, applied, options))
-                await exchange.answer(200, orjson.dumps(made))
+                outcome = await self.run(at, lambda: scale.apply(at, namespace, place.name, applied, options))
+                await scaled(asking, outcome)
                 return
             outcome = await self.run(
                 at, lambda: rest.apply(at, namespace, place.name, applied, options, place.subresource)
@@ -178,8 +178,8 @@ class Writes:
         patch = patcher(asking.kind, media, body)
         options = with_repeated(options, repeated_in_patch(media, body) if options.validation != IGNORE else [])
         if place.subresource == "scale":
-            made = await self.run(at, lambda: scale.update(at, namespace, place.name, patch.change, options))
-            await exchange.answer(200, orjson.dumps(made))
+            outcome = await self.run(at, lambda: scale.update(at, namespace, place.name, patch.change, options))
+            await scaled(asking, outcome)
             return
         subresource, strategic = place.subresource, patch.strategic
         outcome = await self.run(
@@ -271,6 +271,12 @@ async def parsed(body: bytes, read: Callable[[], T]) -> T:
     if len(body) < _LARGE:
         return read()
     return await asyncio.get_running_loop().run_in_executor(None, read)
+
+
+async def scaled(asking: Asking, outcome: Outcome) -> None:
+    """The Scale of the object that was written."""
+    asking.exchange.warnings += outcome.warnings
+    await asking.exchange.answer(200, orjson.dumps(outcome.obj))
 
 
 async def answer(asking: Asking, outcome: Outcome) -> None:

@@ -99,7 +99,8 @@ def in_manifest(kind: ServedKind, field: str) -> str:
 
 def warnings(kind: ServedKind, old: Object | None, new: Object) -> tuple[str, ...]:
     """What is told to whoever writes `new`, prepared without errors, in place of `old`."""
-    return tuple(rules.warnings(kind, (old or {}).get("metadata") or {}, new["metadata"]))
+    about_metadata = rules.warnings(kind, (old or {}).get("metadata") or {}, new["metadata"])
+    return (*about_metadata, *behaviour_of(kind.qualified).warnings(old, new))
 
 
 def prepare(kind: ServedKind, obj: Object, old: Object | None = None, *, declared: bool = True) -> list[Cause]:

@@ -26,6 +26,10 @@ def _no_errors(*objects: Object) -> list[Cause]:  # noqa: ARG001
     return []
 
 
+def _nothing_to_say(old: Object | None, new: Object) -> list[str]:  # noqa: ARG001
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Behaviour:
     """Of one kind. All get objects whose JSON types are right.
@@ -34,7 +38,7 @@ class Behaviour:
     `check_new` further ones of an object that is new, `check_update(old, new)` those of a change. `carry(old, new)`
     comes between them and puts into an update, in place, what clients need not send again. `carry_status` and
     `check_status` are the same for a write of the status subresource. `identified` completes a new object that has its
-    uid.
+    uid. `warnings(old, new)` is what whoever writes is told besides; `old` is None for a new object.
     """
 
     default: Callable[[Object], None] = _nothing
@@ -45,6 +49,7 @@ class Behaviour:
     check_new: Callable[[Object], list[Cause]] = _no_errors
     carry_status: Callable[[Object, Object], None] = _carries_nothing
     check_status: Callable[[Object, Object], list[Cause]] = _no_errors
+    warnings: Callable[[Object | None, Object], list[str]] = _nothing_to_say
 
 
 def fill(obj: Object, **values: Any) -> None:

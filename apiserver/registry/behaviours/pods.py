@@ -9,7 +9,7 @@ from apiserver.model import clock
 from apiserver.model.conditions import condition
 from apiserver.model.errors import Cause
 from apiserver.registry import names
-from apiserver.registry.behaviours import ephemeral, hostnames, podupdates
+from apiserver.registry.behaviours import ephemeral, hostnames, podupdates, podwarnings
 from apiserver.registry.behaviours.base import Behaviour, Object, fill, not_found, one_of, port_number
 from apiserver.registry.behaviours.qos import qos_class
 from apiserver.schema import messages
@@ -215,7 +215,9 @@ def template_default(template: Object) -> None:
 BEHAVIOURS = {
     "pods": Behaviour(
         pod_default, pod_check, podupdates.check, podupdates.carry, pod_identified, pod_check_new,
-        podupdates.carry_status, podupdates.check_status,
+        podupdates.carry_status, podupdates.check_status, podwarnings.of_pod,
     ),
-    "podtemplates": Behaviour(lambda obj: template_default(obj.setdefault("template", {}))),
+    "podtemplates": Behaviour(
+        lambda obj: template_default(obj.setdefault("template", {})), warnings=podwarnings.of_template("template")
+    ),
 }

@@ -8,7 +8,7 @@ from functools import cache
 
 from apiserver.model import selectors
 from apiserver.model.errors import Cause
-from apiserver.registry.behaviours import pods
+from apiserver.registry.behaviours import pods, podwarnings
 from apiserver.registry.behaviours.base import Behaviour, Object, at_least, fill, immutable, one_of, selector
 from apiserver.schema import messages
 
@@ -245,13 +245,19 @@ def revision_update(old: Object, new: Object) -> list[Cause]:
     return immutable("data", old.get("data"), new.get("data"))
 
 
+_OF_TEMPLATES = podwarnings.of_template("spec", "template")
+_OF_NAMED = podwarnings.of_template("spec", "template", named=True)
+_OF_CRON_JOBS = podwarnings.of_template("spec", "jobTemplate", "spec", "template", named=True)
+
 BEHAVIOURS = {
     "controllerrevisions.apps": Behaviour(check=revision_check, check_update=revision_update),
-    "cronjobs.batch": Behaviour(cron_job_default, cron_job_check),
-    "daemonsets.apps": Behaviour(daemon_set_default, _replicated_check, _selector_update),
-    "deployments.apps": Behaviour(deployment_default, deployment_check, _selector_update),
-    "jobs.batch": Behaviour(job_default, job_check, job_update, identified=job_identified),
-    "replicasets.apps": Behaviour(replica_set_default, _replicated_check, _selector_update),
-    "replicationcontrollers": Behaviour(controller_default, controller_check),
-    "statefulsets.apps": Behaviour(stateful_set_default, _replicated_check, stateful_set_update),
+    "cronjobs.batch": Behaviour(cron_job_default, cron_job_check, warnings=_OF_CRON_JOBS),
+    "daemonsets.apps": Behaviour(daemon_set_default, _replicated_check, _selector_update, warnings=_OF_TEMPLATES),
+    "deployments.apps": Behaviour(deployment_default, deployment_check, _selector_update, warnings=_OF_NAMED),
+    "jobs.batch": Behaviour(job_default, job_check, job_update, identified=job_identified, warnings=_OF_NAMED),
+    "replicasets.apps": Behaviour(replica_set_default, _replicated_check, _selector_update, warnings=_OF_NAMED),
+    "replicationcontrollers": Behaviour(controller_default, controller_check, warnings=_OF_NAMED),
+    "statefulsets.apps": Behaviour(
+        stateful_set_default, _replicated_check, stateful_set_update, warnings=_OF_TEMPLATES
+    ),
 }

@@ -255,6 +255,17 @@ def test_scale(api: Any, run: Any, deployments: str) -> None:
     assert bad.status == 422
 
 
+def test_what_a_template_is_warned_of_is_said_when_the_spec_changes(api: Any, run: Any, deployments: str) -> None:
+    body = deployment()
+    body["spec"]["template"]["spec"]["nodeSelector"] = {"beta.kubernetes.io/os": "linux"}
+    said = "spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14"
+    assert said in run(api.call("POST", deployments, body)).headers["warning"]
+    scaled = run(api.call("PATCH", f"{deployments}/web/scale", {"spec": {"replicas": 5}}, kind=MERGE))
+    assert said in scaled.headers["warning"]
+    labels = {"metadata": {"labels": {"a": "b"}}}
+    assert "warning" not in run(api.call("PATCH", f"{deployments}/web", labels, kind=MERGE)).headers
+
+
 def test_apply_of_a_scale_owns_the_replicas(api: Any, run: Any, deployments: str) -> None:
     async def scenario() -> None:
         async def apply(manager: str, replicas: int, more: str = "", **other: Any) -> Any:
