@@ -1,3 +1,5 @@
+"""What every object is made to be: metadata, defaults, errors, status, updates."""
+
 from __future__ import annotations
 
 import base64
@@ -5,43 +7,9 @@ import copy
 from typing import Any
 
 import pytest
+from support.strategies import CRDS, TARGET, WORKSPACE, crd, deployment, errors, kind, named, prepared, template
 
 from apiserver.registry import kinds, names, strategy
-
-WORKSPACE, TARGET = kinds.workspace_builtins(), kinds.target_builtins()
-
-
-def kind(group: str, resource: str, version: str = "v1") -> kinds.ServedKind:
-    found = WORKSPACE.by_resource(group, version, resource) or TARGET.by_resource(group, version, resource)
-    assert found is not None
-    return found
-
-
-def prepared(group: str, resource: str, obj: dict[str, Any], version: str = "v1") -> dict[str, Any]:
-    served = kind(group, resource, version)
-    assert strategy.prepare(served, obj) == []
-    again = copy.deepcopy(obj)
-    assert strategy.prepare(served, again) == [] and again == obj
-    return obj
-
-
-def errors(group: str, resource: str, obj: dict[str, Any], version: str = "v1") -> dict[str, str]:
-    return {c.field: c.message for c in strategy.prepare(kind(group, resource, version), obj)}
-
-
-def named(name: str = "a", namespace: str = "default", **more: Any) -> dict[str, Any]:
-    return {"metadata": {"name": name, **({"namespace": namespace} if namespace else {})}, **more}
-
-
-def template(**spec: Any) -> dict[str, Any]:
-    return {
-        "metadata": {"labels": {"app": "a"}},
-        "spec": {"containers": [{"name": "c", "image": "nginx:1.27"}], **spec},
-    }
-
-
-def deployment(**spec: Any) -> dict[str, Any]:
-    return named(spec={"selector": {"matchLabels": {"app": "a"}}, "template": template(), **spec})
 
 
 def test_secret() -> None:
@@ -122,100 +90,6 @@ def test_nulls_in_metadata_are_absent() -> None:
     assert prepared("tenancy.kcp.io", "workspaces", obj, "v1alpha1")["metadata"] == {"name": "w"}
 
 
-def test_deployment_defaults() -> None:
-    spec = prepared("apps", "deployments", deployment())["spec"]
-    assert (spec["replicas"], spec["revisionHistoryLimit"], spec["progressDeadlineSeconds"]) == (1, 10, 600)
-    assert spec["strategy"] == {
-        "type": "RollingUpdate",
-        "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"},
-    }
-    assert spec["template"]["spec"] == {
-        "containers": [
-            {
-                "name": "c",
-                "image": "nginx:1.27",
-                "imagePullPolicy": "IfNotPresent",
-                "terminationMessagePath": "/dev/termination-log",
-                "terminationMessagePolicy": "File",
-                "resources": {},
-            }
-        ],
-        "restartPolicy": "Always",
-        "dnsPolicy": "ClusterFirst",
-        "terminationGracePeriodSeconds": 30,
-        "schedulerName": "default-scheduler",
-        "securityContext": {},
-    }
-
-
-def test_deployment_errors() -> None:
-    found = errors("apps", "deployments", named(spec={"replicas": -1, "selector": {"matchLabels": {"app": "b"}},
-                                                      "template": template(restartPolicy="Never")}))  # fmt: skip
-    assert found == {
-        "spec.replicas": "Invalid value: -1: must be greater than or equal to 0",
-        "spec.template.spec.restartPolicy": 'Unsupported value: "Never": supported values: "Always"',
-        "spec.template.metadata.labels": 'Invalid value: {"app":"a"}: `selector` does not match template `labels`',
-    }
-    found = errors("apps", "deployments", deployment(template={"metadata": {"labels": {"app": "a"}}}))
-    assert found == {"spec.template.spec.containers": "Required value"}
-    mounts = [{"name": "gone", "mountPath": "/x"}]
-    container = {"name": "C", "volumeMounts": mounts}
-    found = errors("apps", "deployments", deployment(template=template(containers=[container])))
-    assert set(found) == {f"spec.template.spec.containers[0].{f}" for f in ("name", "image", "volumeMounts[0].name")}
-
-
-@pytest.mark.parametrize(
-    ("image", "policy"),
-    [("nginx", "Always"), ("nginx:latest", "Always"), ("host:5000/nginx", "Always"),
-     ("host:5000/nginx:1", "IfNotPresent"), ("nginx@sha256:abc", "IfNotPresent")],
-)  # fmt: skip
-def test_pull_policy_follows_the_tag(image: str, policy: str) -> None:
-    obj = prepared("", "pods", named(spec={"containers": [{"name": "c", "image": image}]}))
-    assert obj["spec"]["containers"][0]["imagePullPolicy"] == policy
-
-
-def test_pod_requests_follow_limits_and_quantities_are_text() -> None:
-    limits = {"cpu": 0.5, "memory": "1Gi"}
-    container = {"name": "c", "image": "x", "resources": {"limits": limits}}
-    resources = prepared("", "pods", named(spec={"containers": [container]}))["spec"]["containers"][0]["resources"]
-    assert resources["limits"] == resources["requests"] == {"cpu": "500m", "memory": "1Gi"}
-    container = {"name": "c", "image": "x", "resources": {"limits": {"cpu": "lots"}}}
-    assert "spec.containers[0].resources.limits[cpu]" in errors("", "pods", named(spec={"containers": [container]}))
-
-
-def test_a_pod_that_ends_before_it_is_asked_to_gets_a_second() -> None:
-    spec = {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": -1}
-    assert prepared("", "pods", named(spec=spec))["spec"]["terminationGracePeriodSeconds"] == 1
-    inner = template(terminationGracePeriodSeconds=-1)
-    made = prepared("apps", "deployments", {**deployment(), "spec": {**deployment()["spec"], "template": inner}})
-    assert made["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == -1
-
-
-@pytest.mark.parametrize(
-    ("spec", "field", "why"),
-    [
-        ({"hostname": "a.b"}, "hostname", "must not contain dots"),
-        ({"subdomain": "A"}, "subdomain", "a lowercase RFC 1123 label"),
-        ({"activeDeadlineSeconds": 0}, "activeDeadlineSeconds", "must be between 1 and 2147483647, inclusive"),
-        ({"hostnameOverride": "a_b"}, "hostnameOverride", "a lowercase RFC 1123 subdomain"),
-        ({"hostnameOverride": "a" * 65}, "hostnameOverride", "may not be more than 64 bytes"),
-        ({"hostnameOverride": "a", "hostNetwork": True}, "hostnameOverride", "when hostNetwork is true"),
-        ({"hostnameOverride": "a", "setHostnameAsFQDN": True}, "hostnameOverride", "when setHostnameAsFQDN is true"),
-    ],
-)
-def test_what_a_pod_may_not_call_itself(spec: dict[str, Any], field: str, why: str) -> None:
-    containers = [{"name": "c", "image": "i"}]
-    found = errors("", "pods", named(spec={"containers": containers, **spec}))
-    assert list(found) == [f"spec.{field}"]
-    assert why in found[f"spec.{field}"]
-
-
-def test_what_a_pod_may_call_itself() -> None:
-    containers = [{"name": "c", "image": "i"}]
-    fine = {"hostname": "a", "subdomain": "b", "hostnameOverride": "a.b", "activeDeadlineSeconds": 1}
-    assert errors("", "pods", named(spec={"containers": containers, **fine})) == {}
-
-
 def test_service_defaults_and_errors() -> None:
     spec = prepared("", "services", named(spec={"ports": [{"port": 80}]}))["spec"]
     assert spec["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
@@ -224,17 +98,6 @@ def test_service_defaults_and_errors() -> None:
         "metadata.name": 'Invalid value: "a.b": must not contain dots',
         "spec.ports": "Required value",
     }
-
-
-def test_job_and_cron_job() -> None:
-    spec = prepared("batch", "jobs", named(spec={"template": template(restartPolicy="Never")}))["spec"]
-    assert (spec["completions"], spec["parallelism"], spec["backoffLimit"], spec["suspend"]) == (1, 1, 6, False)
-    assert errors("batch", "jobs", named(spec={"template": template()})) == {
-        "spec.template.spec.restartPolicy": 'Required value: valid values: "OnFailure", "Never"'
-    }
-    job = {"spec": {"template": template(restartPolicy="OnFailure")}}
-    assert prepared("batch", "cronjobs", named(spec={"schedule": "* * * * *", "jobTemplate": job}))
-    assert "spec.schedule" in errors("batch", "cronjobs", named(spec={"schedule": "* *", "jobTemplate": job}))
 
 
 def test_ingress_and_network_policy() -> None:
@@ -401,90 +264,6 @@ def test_metadata_of_an_embedded_object_is_known_and_nothing_else_in_it() -> Non
     assert obj["spec"] == {"template": kept, "list": [kept]}
 
 
-def crd(**version: Any) -> dict[str, Any]:
-    schema = {"type": "object", "properties": {"spec": {"type": "object"}}}
-    return {
-        "metadata": {"name": "widgets.example.io"},
-        "spec": {
-            "group": "example.io",
-            "scope": "Namespaced",
-            "names": {"plural": "widgets", "kind": "Widget"},
-            "versions": [
-                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}, **version}
-            ],
-        },
-    }
-
-
-CRDS = ("apiextensions.k8s.io", "customresourcedefinitions")
-
-
-def test_crd_defaults_and_status() -> None:
-    obj = prepared(*CRDS, crd())
-    assert obj["spec"]["names"] == {
-        "plural": "widgets",
-        "kind": "Widget",
-        "singular": "widget",
-        "listKind": "WidgetList",
-    }
-    assert obj["spec"]["conversion"] == {"strategy": "None"}
-    assert strategy.check_crd(obj) == []
-    obj["status"] = strategy.crd_status(obj, "2026-01-01T00:00:00Z")
-    found = [(c["type"], c["status"]) for c in obj["status"]["conditions"]]
-    assert found == [("NamesAccepted", "True"), ("Established", "True")]  # in this order, as Kubernetes
-    assert obj["status"]["storedVersions"] == ["v1"]
-    assert strategy.crd_status(obj, "2026-02-02T00:00:00Z") == obj["status"]
-    assert kinds.kinds_of_crd(obj)[0].singular == "widget"
-
-
-def test_crd_errors() -> None:
-    obj = crd(storage=False, additionalPrinterColumns=[{"name": "A", "type": "text", "jsonPath": ".a["}])
-    obj["metadata"]["name"] = "x"
-    obj["spec"]["conversion"] = {"strategy": "Magic"}
-    found = errors(*CRDS, obj)
-    column = "spec.additionalPrinterColumns[0]"
-    assert set(found) == {
-        "metadata.name",
-        "spec.conversion.strategy",
-        "spec.versions",
-        f"{column}.type",
-        f"{column}.jsonPath",
-    }
-    assert errors(*CRDS, crd(schema=None)) == {
-        "spec.versions[0].schema.openAPIV3Schema": "Required value"
-    }
-
-
-def test_crd_schema_must_be_structural() -> None:
-    schema = {"type": "object", "properties": {"spec": {"properties": {"a": {"type": "string"}}}}}
-    found = errors(*CRDS, crd(schema={"openAPIV3Schema": schema}))
-    assert found and all(f.startswith("spec.validation.openAPIV3Schema.properties[spec]") for f in found)
-
-
-def test_what_versions_do_not_share_is_said_of_each() -> None:
-    """In the words and the order of kube-apiserver 1.36."""
-    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"properties": {"a": {"type": "string"}}}}}}
-    parts = {
-        "schema": schema,
-        "subresources": {"scale": {}},
-        "additionalPrinterColumns": [{"name": "a", "type": "x", "jsonPath": ".a"}],
-        "selectableFields": [{"jsonPath": ".spec"}],
-    }
-    fields = ["openAPIV3Schema.properties[spec].type", "scale.specReplicasPath", "scale.statusReplicasPath"]
-    places = [f"schema.{fields[0]}", *(f"subresources.{f}" for f in fields[1:])]
-    places += ["additionalPrinterColumns[0].type", "selectableFields[0].jsonPath"]
-    obj = crd(**parts)
-    other = {**obj["spec"]["versions"][0], "name": "v2", "storage": False}
-    obj["spec"]["versions"].append(other)
-    same = [c.field for c in strategy.prepare_create(kind(*CRDS), copy.deepcopy(obj))]
-    assert same == [f"spec.{p.replace('schema', 'validation', 1)}" for p in places]
-    assert [strategy.in_manifest(kind(*CRDS), f) for f in same] == [f"spec.versions[0].{p}" for p in places]
-    plain = {"openAPIV3Schema": {"type": "object"}}
-    obj["spec"]["versions"][1] = {"name": "v2", "served": True, "storage": False, "schema": plain}
-    apart = [c.field for c in strategy.prepare_create(kind(*CRDS), obj)]
-    assert apart == [f"spec.versions[0].{p}" for p in places]
-
-
 def test_generated_names() -> None:
     made = names.generate("x" * 80)
     assert len(made) == 63 and made.startswith("x" * 58)
@@ -502,49 +281,6 @@ def test_generated_names() -> None:
 ])  # fmt: skip
 def test_name_rules(check: names.Check, good: list[str], bad: list[str]) -> None:
     assert [g for g in good if check(g)] == [] and [b for b in bad if not check(b)] == []
-
-
-def stateful(**spec: Any) -> dict[str, Any]:
-    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
-    mounted = template()
-    mounted["spec"]["containers"][0]["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
-    chosen = {"matchLabels": {"app": "a"}}
-    return named(spec={"selector": chosen, "template": mounted, "volumeClaimTemplates": [claim], **spec})
-
-
-def test_a_stateful_set_mounts_its_claims() -> None:
-    prepared("apps", "statefulsets", stateful())
-    wrong = errors("apps", "statefulsets", stateful(volumeClaimTemplates=[]))
-    assert list(wrong) == ["spec.template.spec.containers[0].volumeMounts[0].name"]
-
-
-def test_a_stateful_set_that_names_its_strategy_gets_no_partition() -> None:
-    by_default = prepared("apps", "statefulsets", stateful())["spec"]["updateStrategy"]
-    assert by_default == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
-    told = stateful(updateStrategy={"type": "RollingUpdate"})
-    assert prepared("apps", "statefulsets", told)["spec"]["updateStrategy"] == {"type": "RollingUpdate"}
-
-
-def test_ports_of_the_host_are_named_in_pods_alone() -> None:
-    def spec() -> dict[str, Any]:
-        return {"containers": [{"name": "c", "image": "x", "ports": [{"containerPort": 80}]}], "hostNetwork": True}
-
-    def ports(found: dict[str, Any]) -> Any:
-        return found["containers"][0]["ports"]
-
-    pod = prepared("", "pods", named(spec=spec()))
-    assert ports(pod["spec"]) == [{"containerPort": 80, "hostPort": 80, "protocol": "TCP"}]
-    made = prepared("apps", "deployments", deployment(template={**template(), "spec": spec()}))
-    assert ports(made["spec"]["template"]["spec"]) == [{"containerPort": 80, "protocol": "TCP"}]
-
-
-def test_a_job_without_labels_has_those_of_its_template() -> None:
-    job = prepared("batch", "jobs", named(spec={"template": {"spec": template(restartPolicy="Never")["spec"]}}))
-    assert job["spec"]["manualSelector"] is False
-    job["metadata"]["uid"] = "u"
-    strategy.identified(kind("batch", "jobs"), job)
-    assert job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"]
-    assert job["metadata"]["labels"]["batch.kubernetes.io/controller-uid"] == "u"
 
 
 def test_a_node_is_created_with_its_status_and_nothing_else_is() -> None:
@@ -569,34 +305,6 @@ def test_what_go_leaves_out_of_json_is_left_out() -> None:
     assert spec["containers"][0]["env"] == [{"name": "E"}]
     assert "data" not in prepared("", "configmaps", named(data={}, binaryData={}))
     assert prepared("", "configmaps", named(data={"a": ""}))["data"] == {"a": ""}
-
-
-@pytest.mark.parametrize(
-    ("version", "field", "why"),
-    [
-        ({"deprecationWarning": "x"}, "deprecationWarning", "can only be set for deprecated versions"),
-        ({"deprecated": True, "deprecationWarning": ""}, "deprecationWarning", "must not be an empty string"),
-        ({"deprecated": True, "deprecationWarning": "\u00e4\n"}, "deprecationWarning", "found at index 2"),
-        ({"selectableFields": [{"jsonPath": ".spec.no"}]}, "selectableFields[0].jsonPath", "refer to a valid field"),
-        ({"selectableFields": [{"jsonPath": "spec"}]}, "selectableFields[0].jsonPath", "expected [ or . but got: spec"),
-        ({"selectableFields": [{"jsonPath": ".spec"}]}, "selectableFields[0].jsonPath", "of type string, boolean or"),
-        ({"selectableFields": [{"jsonPath": ".spec['a']"}]}, "selectableFields[0].jsonPath", "array notation is not"),
-        (
-            {"additionalPrinterColumns": [{"name": "a", "type": "string", "jsonPath": "a"}]},
-            "additionalPrinterColumns[0].jsonPath",
-            "must be a simple json path starting with .",
-        ),
-        (
-            {"additionalPrinterColumns": [{"name": "a", "type": "string", "jsonPath": ".a", "format": "x"}]},
-            "additionalPrinterColumns[0].format",
-            "must be one of byte,date,date-time",
-        ),
-    ],
-)
-def test_versions_that_cannot_be_served(version: dict[str, Any], field: str, why: str) -> None:
-    [cause] = strategy.prepare_create(kind(*CRDS), crd(**version))
-    assert cause.field == (f"spec.versions[0].{field}" if field.startswith("deprecat") else f"spec.{field}")
-    assert why in cause.message
 
 
 def quota(**spec: Any) -> list[str]:
