@@ -6,6 +6,7 @@ rather than in a process, since a million of them would not fit and a point read
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,7 +55,8 @@ class FleetRecord:
     """What is served. `loaded`: the first load is complete (until then unknown workspaces answer 503, never 404).
 
     `url`: where clients reach the server. `claims`: directories that lost their workspace.yaml but hold manifests
-    still, with the workspaces they belong to.
+    still, with the workspaces they belong to. `ships`: the digest of what a cluster of Kubernetes' kinds starts with,
+    as it was when such workspaces were looked at.
     """
 
     fleet: str = ""
@@ -67,6 +69,7 @@ class FleetRecord:
     writes: str = "ReadOnly"
     url: str = ""
     claims: dict[str, str] = field(default_factory=dict)
+    ships: str = ""
 
     def encode(self) -> bytes:
         return orjson.dumps(self)
@@ -101,15 +104,24 @@ def workspace_of(store: Store, cluster: str) -> WorkspaceRecord | None:
 
 def held(store: Store) -> dict[str, list[str]]:
     """Workspaces whose newest content is held back: path → errors. Reads every record and decodes only these."""
-    found, after = {}, None
+    found = map(WorkspaceRecord.decode, (v for v in _values(store) if b'"errors":[]' not in v))
+    return {workspace.path: workspace.errors for workspace in found}
+
+
+def with_builtins(store: Store, builtins: str) -> list[str]:
+    """Paths of the workspaces that start with these kinds. As `held`."""
+    found = map(WorkspaceRecord.decode, (v for v in _values(store) if f'"{builtins}"'.encode() in v))
+    return [workspace.path for workspace in found if workspace.builtins == builtins]
+
+
+def _values(store: Store) -> Iterator[bytes]:
+    """Of all workspaces' records."""
+    after = None
     while True:
         page = store.scan(Internal.WORKSPACE, "", after=after, limit=1000)
-        for record in page.records:
-            if b'"errors":[]' not in record.value:
-                workspace = WorkspaceRecord.decode(record.value)
-                found[workspace.path] = workspace.errors
+        yield from (record.value for record in page.records)
         if page.more is None:
-            return found
+            return
         after = page.more
 
 

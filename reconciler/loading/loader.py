@@ -18,6 +18,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
 from apiserver.registry.intents import Intent, waiting
+from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.tree import FLEET_KEY, FleetRecord
 from apiserver.storage.protocol import Note, Put, Store
 from reconciler.layout.errors import BadFile, LayoutError
@@ -30,7 +31,7 @@ from reconciler.loading.moment import Moments
 from reconciler.loading.sources import Sources
 from reconciler.loading.steps import Secrets, Step, Stepper, Target, TooManyRemoved
 from reconciler.loading.trees import Trees
-from reconciler.plan import system
+from reconciler.plan import bootstrap, system
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
@@ -110,12 +111,14 @@ class Loader:
     def recheck(self, paths: Iterable[str] = ()) -> Step:
         """Judge what does not follow from a commit: shipped content (after an upgrade), and `paths` (their Secrets
         changed). In step already: writes nothing."""
-        fleet = tree.fleet(self._store)
-        if fleet.url != self._url:
-            self._note(replace(fleet, url=self._url))
+        fleet, ships = tree.fleet(self._store), bootstrap.digest()
+        outdated = tree.with_builtins(self._store, KUBERNETES) if fleet.ships != ships else []
         self._trees.claims = fleet.claims
         here = self._trees.at(fleet.commit)
-        return self._stepper(fleet, fleet.commit, here).difference(here, {"root", *system.shipped_workspaces(), *paths})
+        also = {"root", *system.shipped_workspaces(), *outdated, *paths}
+        step = self._stepper(fleet, fleet.commit, here).difference(here, also)
+        self._note(replace(fleet, url=self._url, ships=ships))
+        return step
 
     def propose(self, commit: str, intents: Mapping[Key, Intent]) -> Proposal:
         """Judge a commit that was made of `intents`, whose parent is the served one."""
@@ -152,6 +155,7 @@ class Loader:
             url=self._url,
             writes=config.writes,
             claims=self._trees.claims,
+            ships=bootstrap.digest(),
         )
         if recorded is not None:
             self._restore_schemas(recorded)

@@ -7,14 +7,19 @@ restarts.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
+
+import orjson
 
 from apiserver.auth import bootstrap as rbac
 from apiserver.model.conditions import condition
 from apiserver.model.marks import ORIGIN, RUNTIME
 from apiserver.registry import apiservices, priorities
 from apiserver.registry import servicenetwork as net
+from apiserver.registry.kinds import KUBERNETES, builtins_of
 from reconciler.plan import flowcontrol
 
 Object = dict[str, Any]
@@ -57,6 +62,12 @@ def objects(groups: dict[str, list[str]], at: str) -> list[Object]:
     conditions (RFC 3339). Objects may carry a status."""
     return [*_namespaces(), *_network(at), *_priorities(), *_components(), *_services(groups, at), *_flows(at),
             *_rbac()]  # fmt: skip
+
+
+@cache
+def digest() -> str:
+    """Of all that such a workspace starts with: another one where this version of Treeplane ships something else."""
+    return hashlib.sha256(orjson.dumps(objects(builtins_of(KUBERNETES).groups(), ""))).hexdigest()
 
 
 def _object(api_version: str, kind: str, name: str, namespace: str = "", **content: Any) -> Object:

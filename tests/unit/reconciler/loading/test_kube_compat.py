@@ -11,6 +11,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.kinds import kubernetes_builtins
 from apiserver.storage.protocol import Put
+from reconciler.plan import bootstrap
 
 COMPAT = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: kube-compat, path: root}}\n"
 PLAIN = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\n"
@@ -77,6 +78,19 @@ def test_what_clients_changed_stays_and_judging_again_writes_nothing(compat: Loa
     compat.loader.recheck(["root:a"])
     assert compat.store.revision() == before
     assert compat.get("root:a", "namespaces", "kube-system", "")["metadata"]["labels"]["mine"] == "yes"
+
+
+def test_what_a_newer_version_ships_reaches_workspaces_that_there_are(
+    compat: LoadedFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-new"}}
+    shipped = bootstrap.objects
+    monkeypatch.setattr(bootstrap, "objects", lambda groups, at: [*shipped(groups, at), added])
+    monkeypatch.setattr(bootstrap, "digest", lambda: "another")
+    compat.recheck()
+    assert compat.written() == ["+namespaces/root:a//kube-new"]
+    compat.recheck()
+    assert compat.all_changes() == []
 
 
 def test_git_may_declare_kinds_of_kubernetes_there(compat: LoadedFleet) -> None:
