@@ -8,7 +8,7 @@ Threads may share a Repository for reading; a forked process opens its own.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -31,6 +31,9 @@ _FILE: tuple[Kind, bool] = ("blob", False)
 _TREE, _BLOB = 2, 3
 _WIDE, _TOO_WIDE, _KEPT = 4096, 4 * 1024 * 1024, 8
 """Bytes of a tree from which on, and up to which, its names are remembered when it is asked for again; of how many."""
+
+_NARROW, _KEPT_NARROW = 16 * 1024, 128
+"""Bytes of a tree up to which its entries are remembered; of how many."""
 
 
 class Entry(NamedTuple):
@@ -60,6 +63,7 @@ class Repository:
         """Opens `git_dir`, a bare repository or a work tree's top. Never searches upwards."""
         self.path = Path(git_dir)
         self._wide: dict[str, dict[str, Entry]] = {}
+        self._narrow: dict[str, Sequence[Entry]] = {}
         self._asked: tuple[str, ...] = ()
         self._git = _open(self.path)
 
@@ -157,8 +161,11 @@ class Repository:
             tree_id = step.id
         return self.pick(tree_id, (last,)).get(last)
 
-    def entries(self, tree_id: str) -> list[Entry]:
+    def entries(self, tree_id: str) -> Sequence[Entry]:
         """The names of one tree, in git's order."""
+        known = self._narrow.get(tree_id)
+        if known is not None:
+            return known
         data = self.raw(tree_id, _TREE)
         out: list[Entry] = []
         at, end = 0, len(data)
@@ -168,6 +175,11 @@ class Repository:
             at = nul + 21
             kind, executable = _KINDS.get(mode, _FILE)
             out.append(Entry(name.decode("utf-8", "surrogateescape"), data[nul + 1 : at].hex(), kind, executable))
+        if end <= _NARROW:
+            # The next commit is compared with this one, and shares most of its trees.
+            if len(self._narrow) >= _KEPT_NARROW:
+                self._narrow = {}
+            self._narrow[tree_id] = out
         return out
 
     def pick(self, tree_id: str, names: Iterable[str]) -> dict[str, Entry]:

@@ -133,3 +133,14 @@ def test_a_missing_object_says_what_to_do(bare: Repository) -> None:
     for read in (bare.blob, bare.entries, bare.commit, bare.blob_size):
         with pytest.raises(RepositoryUnreadable, match=f"lacks the object {'1' * 40}"):
             read("1" * 40)
+
+
+def test_a_tree_that_is_looked_at_again_is_read_once(bare: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = edit_tree(bare, None, {f"{number}": b"" for number in range(10)})
+    wide = edit_tree(bare, None, {f"{number:060}": b"" for number in range(300)})
+    asked: list[str] = []
+    raw = bare.raw
+    monkeypatch.setattr(bare, "raw", lambda tree, kind: asked.append(tree) or raw(tree, kind))
+    for tree, names in ((small, 10), (wide, 300)):
+        assert [len(bare.entries(tree)) for _ in range(3)] == [names] * 3
+    assert (asked.count(small), asked.count(wide)) == (1, 3)
