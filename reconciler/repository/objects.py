@@ -187,6 +187,10 @@ class Repository:
         known = self._wide.get(tree_id)
         if known is not None:
             return {name: known[name] for name in names if name in known}
+        seen = self._narrow.get(tree_id)
+        if seen is not None:
+            wished = frozenset(names)
+            return {entry.name: entry for entry in seen if entry.name in wished}
         data = self.raw(tree_id, _TREE)
         if _WIDE < len(data) < _TOO_WIDE and self._asked_before(tree_id):
             known = {entry.name: entry for entry in self.entries(tree_id)}

@@ -141,6 +141,9 @@ def test_a_tree_that_is_looked_at_again_is_read_once(bare: Repository, monkeypat
     asked: list[str] = []
     raw = bare.raw
     monkeypatch.setattr(bare, "raw", lambda tree, kind: asked.append(tree) or raw(tree, kind))
+    picked = bare.pick(small, ["3", "nope"])
+    asked.clear()
     for tree, names in ((small, 10), (wide, 300)):
         assert [len(bare.entries(tree)) for _ in range(3)] == [names] * 3
+    assert bare.pick(small, ["3", "nope"]) == picked == {"3": bare.entries(small)[3]}
     assert (asked.count(small), asked.count(wide)) == (1, 3)
