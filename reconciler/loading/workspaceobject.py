@@ -12,6 +12,7 @@ from typing import Any
 from apiserver.registry import names
 from apiserver.registry.codec import dump
 from apiserver.registry.tree import WorkspaceRecord
+from apiserver.schema.defaults import copy_json
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.render import Declared, Renderer
 
@@ -21,7 +22,7 @@ _KEPT = 1024
 
 
 class WorkspaceObjects:
-    """Those of one step."""
+    """Those of one step. Objects share what their contents have in common: copy before changing."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[bytes, str], Object] = {}
@@ -34,7 +35,7 @@ class WorkspaceObjects:
         if like is None:
             made = _render(manifest, record, renderer)
             if made is not None and len(self._kept) < _KEPT:
-                self._kept[content] = made.obj
+                self._kept[content] = copy_json(made.obj)
             return made
         spec = {**like["spec"], "cluster": record.cluster}
         obj = {**like, "metadata": {**like["metadata"], "name": manifest.name}, "spec": spec}
