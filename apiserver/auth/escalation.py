@@ -85,7 +85,8 @@ class _Writer:
             return
         rules = self._rights.role_rules(self._cluster, kind, namespace, role)
         if rules is None:
-            raise not_found(resource, RBAC_GROUP, role)
+            # As kube-apiserver says it: the resource is the request's, the name the role's.
+            raise not_found(self._kind.resource, RBAC_GROUP, role)
         self._hold(namespace, name, rules)
 
     def _may(self, verb: str, resource: str, namespace: str, name: str) -> bool:

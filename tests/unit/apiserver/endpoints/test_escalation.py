@@ -80,9 +80,11 @@ def test_a_binding_grants_what_its_role_holds(api: Any, run: Any, ann: Any) -> N
     reply = run(api.call("POST", BINDINGS, binding("view"), user="ann"))
     assert (reply.status, "attempting to grant RBAC permissions not currently held" in reply.message) == (403, True)
     reply = run(api.call("POST", BINDINGS, binding("nope"), user="ann"))
-    assert (reply.status, reply.message) == (404, 'clusterroles.rbac.authorization.k8s.io "nope" not found')
+    assert (reply.status, reply.message) == (404, 'clusterrolebindings.rbac.authorization.k8s.io "nope" not found')
     in_namespace = f"{BASE}/namespaces/default/rolebindings"
     assert run(api.call("POST", in_namespace, binding("edit"), user="ann")).status == 403
+    reply = run(api.call("POST", in_namespace, binding("nope", "Role"), user="ann"))
+    assert (reply.status, reply.message) == (404, 'rolebindings.rbac.authorization.k8s.io "nope" not found')
     assert run(api.call("POST", f"{BASE}/namespaces/default/roles", role(PODS), user="ann")).status == 201
     assert run(api.call("POST", in_namespace, binding("r", "Role"), user="ann")).status == 201
 
