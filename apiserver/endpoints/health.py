@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from uuid import NAMESPACE_URL, uuid5
+
 from apiserver.endpoints.errors import NoSuchPath
-from apiserver.endpoints.exchange import TEXT, Exchange
+from apiserver.endpoints.exchange import TEXT, Exchange, Headers
 from apiserver.endpoints.paths import Place
 from apiserver.endpoints.realms import Realms, fleet
 
@@ -33,6 +35,14 @@ _HOOKS = (
 _WHOLE = (*(f"poststarthook/{hook}" for hook in _HOOKS), "autoregister-completion")
 """What a cluster with all of Kubernetes' kinds has besides; here it is done once the workspace is served."""
 
+_FLOW: Headers = [
+    (b"x-kubernetes-pf-flowschema-uid", str(uuid5(NAMESPACE_URL, "treeplane:flowschema:probes")).encode()),
+    (b"x-kubernetes-pf-prioritylevel-uid", str(uuid5(NAMESPACE_URL, "treeplane:prioritylevel:exempt")).encode()),
+]
+"""What a kube-apiserver that bounds its clients itself, as is done here (inflight.py), sends with every answer. Clients
+look for it at /livez/ping, and without it keep to bounds of their own: Flux then gives up on what takes long, with an
+error of its rate limiter instead of what it waits for."""
+
 
 async def health(exchange: Exchange, place: Place, realms: Realms, *, whole: bool = False) -> None:
     """500 while the fleet is not loaded (readyz only). Raises NoSuchPath for a check that does not exist. `whole`: of a
@@ -46,9 +56,9 @@ async def health(exchange: Exchange, place: Place, realms: Realms, *, whole: boo
     good = not failing.intersection(shown)
     verdict = f"{place.resource} check {'passed' if good else 'failed'}\n"
     if good and "verbose" not in exchange.query:
-        await exchange.answer(200, b"ok", TEXT)
+        await exchange.answer(200, b"ok", TEXT, _FLOW)
         return
     excluded = set(exchange.query.get("exclude", ()))
     lines = "".join(f"[{'-' if c in failing else '+'}]{c} {'failed: not loaded' if c in failing else 'ok'}\n"
                     for c in shown if c not in excluded)  # fmt: skip
-    await exchange.answer(200 if good else 500, (lines + verdict).encode(), TEXT)
+    await exchange.answer(200 if good else 500, (lines + verdict).encode(), TEXT, _FLOW)
