@@ -22,7 +22,8 @@ from reconciler.loading.gather import Gathered
 from reconciler.loading.render import Declared, Renderer, itself, key_of
 from reconciler.loading.sources import Sources
 from reconciler.loading.world import EXPORTS, SCHEMAS, World
-from reconciler.plan import apis
+from reconciler.plan import apis, bootstrap
+from reconciler.plan.residue import is_runtime
 
 Object = dict[str, Any]
 
@@ -184,8 +185,12 @@ class Contents:
                 )
 
     def _has_namespace(self, name: str, cluster: str, gathered: Gathered, out: Content) -> bool:
+        """A namespace that exists at runtime alone is none to build on: a clone would not have it."""
         key = Key(NAMESPACES, cluster, "", name)
-        return key in out.declared or (not gathered.complete and self._world.store.get(key) is not None)
+        if key in out.declared or gathered.complete:
+            return key in out.declared
+        found = self._world.store.get(key)
+        return found is not None and (name in bootstrap.NAMESPACES or not is_runtime(found.value))
 
 
 def _refused(manifest: Manifest) -> LayoutError | None:

@@ -24,7 +24,7 @@ from reconciler.plan import flowcontrol
 
 Object = dict[str, Any]
 
-_NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
+NAMESPACES = ("kube-system", "kube-public", "kube-node-lease")
 _COMPONENTS = ("controller-manager", "etcd-0", "scheduler")
 _AUTOUPDATE = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 _GROUP_PRIORITIES = {
@@ -81,7 +81,7 @@ def _object(api_version: str, kind: str, name: str, namespace: str = "", **conte
 
 
 def _namespaces() -> Iterator[Object]:
-    for name in _NAMESPACES:
+    for name in NAMESPACES:
         yield _object("v1", "Namespace", name)
 
 

@@ -323,3 +323,15 @@ def _resolve(name: str) -> Callable[..., object]:
     found: Callable[..., object] = judge.judge
     assert rest == ".judge"
     return found
+
+
+def test_a_namespace_that_exists_at_runtime_alone_is_none_to_build_on(fleet: LoadedFleet) -> None:
+    """A clone would not have it, so it is an error now and not only after a recovery."""
+    key = fleet.key("root:a", "namespaces", "made", "")
+    annotations = {"kcp.io/cluster": key.cluster, "treeplane.dev/origin": "runtime"}
+    fleet.put(key, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "made", "annotations": annotations}})
+    fleet.commit({f"{A}/x.yaml": configmap("x", namespace="made")})
+    [error] = fleet.held()["root:a"]
+    assert "ConfigMap x is in the namespace made, which is not declared" in error
+    fleet.commit({f"{A}/ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: made}\n"})
+    assert fleet.held() == {}
