@@ -153,7 +153,9 @@ class Effects:
         generation = int(stored["metadata"].get("generation", 0))
         if not same_declared(new, bare):
             generation += not same_content(new, bare)
-            commit = self.moment.id if _in_git(declared) else commit
+            # Not for a write through the API: a client that keeps what it saw, as kopf does in an annotation, would see
+            # another object after each write of its own, and never come to rest.
+            commit = self.moment.id if _in_git(declared) and intent is None else commit
             self.changed = True
         metadata = {**new["metadata"]}
         if declared.kind.generation:

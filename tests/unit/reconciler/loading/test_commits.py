@@ -13,6 +13,7 @@ import pytest
 from support.commitfleet import WRITES_COMMIT, CommitFleet
 from support.loadedfleet import A, LoadedFleet, configmap
 
+from apiserver.model import marks
 from apiserver.model.errors import StatusError
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Internal
@@ -121,6 +122,18 @@ def test_answer_stored_object_and_watch_event_are_one(fleet: CommitFleet) -> Non
     assert stored["metadata"]["annotations"]["treeplane.dev/source-path"] == MADE
     assert "treeplane.dev/origin" not in stored["metadata"]["annotations"]
     assert stored["metadata"]["managedFields"][0]["manager"] == "test"
+
+
+def test_a_write_changes_nothing_but_what_it_says(fleet: CommitFleet) -> None:
+    """An operator writes into an annotation what it saw; were its own commit part of that, it would never end."""
+    first = fleet.create("root:a", "configmaps", a_configmap())
+    second = fleet.change("root:a", "configmaps", "made", data={"a": "c"})
+    own = {"resourceVersion", "managedFields"}
+    was, found = ({k: v for k, v in obj["metadata"].items() if k not in own} for obj in (first, second))
+    assert found == was
+    fleet.commit({MADE: configmap("made", a="pushed")})
+    annotations = fleet.get("root:a", "configmaps", "made")["metadata"]["annotations"]
+    assert annotations[marks.SOURCE_COMMIT] == fleet.repo.head
 
 
 def test_the_echo_of_an_own_commit_writes_nothing(fleet: CommitFleet) -> None:
