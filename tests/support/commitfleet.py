@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from support.fleetrepo import TREEPLANE_YAML, FleetRepo
-from support.loadedfleet import LoadedFleet
+from support.loadedfleet import A, LoadedFleet
 
 from apiserver.admission.committing import CommitSink
 from apiserver.model import marks
@@ -23,6 +23,9 @@ from reconciler.repository.desired import Desired
 from reconciler.statusbranch.writer import StatusWriter
 
 Object = dict[str, Any]
+
+MADE = f"{A}/_objects/default/configmaps/made.yaml"
+"""Where `a_configmap` stands once it is created in root:a."""
 
 WRITES_COMMIT = TREEPLANE_YAML + "spec: {writes: Commit}\n"
 
@@ -114,3 +117,7 @@ class CommitFleet(LoadedFleet):
     def tree(self) -> dict[str, str]:
         """Every file of the branch's head."""
         return self.repo.files(self.repo.head)
+
+
+def a_configmap(name: str = "made", **data: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data or {"a": "b"}}
