@@ -2,7 +2,7 @@
 # make test    set up what the tests need and run them: unit and contract in parallel, then end to end
 # make kubectl-suite  kubectl's own shell suite, as far as it passes (WRITES=Commit: in a workspace whose writes are commits)
 # make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
-# make check   the import contract, ruff, mypy
+# make check   the import contract, ruff (rules and format), mypy
 # make bench   the published figures
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
 
@@ -40,6 +40,7 @@ conformance: $(STAMP) clusters
 check: $(STAMP)
 	@$(BIN)/lint-imports
 	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
 
 bench: $(STAMP) clusters

@@ -229,7 +229,6 @@ class Writes:
         )
 
 
-
 def writes_of(asking: Asking) -> str:
     """The mode of writes of the request's workspace; "" in other worlds."""
     record = asking.world.record

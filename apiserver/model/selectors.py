@@ -127,8 +127,10 @@ class _Parser:
             return ""
         value = self.next()
         if not valid_label_value(value):
-            raise self.error(f'values[0][]: Invalid value: "{value}": a valid label must be an empty string or consist '
-                             "of alphanumeric characters, '-', '_' or '.'")
+            raise self.error(
+                f'values[0][]: Invalid value: "{value}": a valid label must be an empty string or consist '
+                "of alphanumeric characters, '-', '_' or '.'"
+            )
         return value
 
     def values(self) -> frozenset[str]:

@@ -79,9 +79,7 @@ class Outbound:
                     raise Failed(f"it answered with status {answer.status}")
                 return b"".join(_pieces(answer, secured, until))
 
-    def _connected(
-        self, host: str, port: int, given: tuple[tuple[str, int], ...], until: float
-    ) -> socket.socket:
+    def _connected(self, host: str, port: int, given: tuple[tuple[str, int], ...], until: float) -> socket.socket:
         last: OSError | None = None
         for address, number in given or _looked_up(host, port):
             self._check(address)

@@ -16,6 +16,7 @@ from apiserver.schema import messages
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
+
 def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> None:
     """Kind, version, namespace and name of the body against the URL. Raises StatusError 400."""
     found_kind, version = obj.get("kind"), obj.get("apiVersion")
@@ -28,7 +29,7 @@ def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> 
         found = f"{found_kind or kind.kind}", f"{version or kind.api_version}"
         raise bad_request(
             f'{found[0]} in version "{found[1].rpartition("/")[2]}" cannot be handled as a {kind.kind}: '
-            f'it is {found[1]}, Kind={found[0]}, not {kind.api_version}, Kind={kind.kind}'
+            f"it is {found[1]}, Kind={found[0]}, not {kind.api_version}, Kind={kind.kind}"
         )
     metadata = obj.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
@@ -183,6 +184,4 @@ def finished(obj: Object) -> bool:
         return False
     if metadata.get("deletionGracePeriodSeconds"):
         return False
-    return not (
-        obj["kind"] == "Namespace" and obj["apiVersion"] == "v1" and (obj.get("spec") or {}).get("finalizers")
-    )
+    return not (obj["kind"] == "Namespace" and obj["apiVersion"] == "v1" and (obj.get("spec") or {}).get("finalizers"))

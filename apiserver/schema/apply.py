@@ -108,9 +108,7 @@ def _with_identity(result: Json, live: Json) -> Json:
 # --- removal ----------------------------------------------------------------------------------------------------------
 
 
-def _pruned(
-    merged: Json, root: Node, owners: Managed, mine: tuple[Owner, Entry | None], others: Others
-) -> Json:
+def _pruned(merged: Json, root: Node, owners: Managed, mine: tuple[Owner, Entry | None], others: Others) -> Json:
     """`merged` without what this manager applied last time, applies no more, and nobody else owns. `mine`: it, and what
     it owned then."""
     me, last = mine
@@ -166,9 +164,7 @@ def _refuse(conflicts: dict[Owner, Fields], yielded: Fields) -> None:
         raise _conflict(left)
 
 
-def _settle(
-    owners: Managed, me: Owner, conflicts: dict[Owner, Fields], compared: Comparison, reset: Reset
-) -> Managed:
+def _settle(owners: Managed, me: Owner, conflicts: dict[Owner, Fields], compared: Comparison, reset: Reset) -> Managed:
     """Owners after the change: others lose what changed and what went."""
     out: Managed = {}
     for who, entry in owners.items():

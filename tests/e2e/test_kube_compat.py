@@ -185,4 +185,3 @@ def test_other_workspaces_are_as_they_were(served: Plane) -> None:
     with pytest.raises(PlaneError, match="this fleet is changed in git"):
         served.kubectl("create", "configmap", "a", workspace="root:shop:web")
     assert "runtimeclasses" not in served.kubectl("api-resources", "-o", "name", workspace="root:shop:web")
-

@@ -9,6 +9,8 @@ from apiserver.schema import messages
 
 _HIGHEST = 1_000_000_000
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
 def limit_range_default(obj: Object) -> None:
     for item in (obj.get("spec") or {}).get("limits") or ():
         if item.get("type") != "Container":

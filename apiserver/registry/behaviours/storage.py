@@ -203,7 +203,6 @@ def attachment_update(old: Object, new: Object) -> list[Cause]:
     return immutable("spec", old.get("spec"), new.get("spec"))
 
 
-
 def attributes_check(obj: Object) -> list[Cause]:
     causes = [] if obj.get("driverName") else [messages.required("driverName")]
     if not obj.get("parameters"):

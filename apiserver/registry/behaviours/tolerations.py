@@ -17,9 +17,7 @@ def default(spec: Object) -> None:
     if not isinstance(found, list) or not all(isinstance(t, dict) for t in found):
         return
     missing = [key for key in (NOT_READY, UNREACHABLE) if not any(_says(t, key) for t in found)]
-    added = [
-        {"key": key, "operator": "Exists", "effect": _EXECUTE, "tolerationSeconds": _SECONDS} for key in missing
-    ]
+    added = [{"key": key, "operator": "Exists", "effect": _EXECUTE, "tolerationSeconds": _SECONDS} for key in missing]
     if added:
         spec["tolerations"] = [*found, *added]
 
