@@ -55,6 +55,8 @@ from reconciler.syncing.upstream import Item
 
 log = logging.getLogger(__name__)
 
+_NAMESPACES_LINGER = 2.0
+"""Seconds."""
 _LOOK = 5.0
 """Seconds after which heads and Secrets are looked at without having been told to."""
 
@@ -116,7 +118,8 @@ class Reconciler:
         standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
         loops = self._cluster_loops(store)
         tokens = token_secrets(store, Signer(keys), keys.ca.read_text(), lambda cluster: cluster)
-        keeping = housekeeping(store, Catalog(store).kinds, HousekeepingSettings(settings.events, settings.history))
+        bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
+        keeping = housekeeping(store, Catalog(store).kinds, bounds)
         for follower in (keeping, loops, tokens):
             follower.busy = writer.loading.is_set
         keeping.start()

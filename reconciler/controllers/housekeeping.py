@@ -29,7 +29,7 @@ def parts(
     with that value goes with a namespace or a definition that is gone already."""
     settings = settings or HousekeepingSettings()
     rest: list[Part] = [
-        NamespaceLife(store, kinds, leftover),
+        NamespaceLife(store, kinds, leftover, settings.lingers),
         DefinitionLife(store, kinds, leftover),
         EventExpiry(store, settings.events),
         *([History(store, settings.history)] if settings.history else []),

@@ -10,6 +10,7 @@ files.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,13 +63,18 @@ class _Content:
 
 class NamespaceLife(Part):
     """`kinds` of a logical cluster, as they are served now. `leftover`: whether an object with that value goes with a
-    namespace that is gone already."""
+    namespace that is gone already. `lingers`: see HousekeepingSettings."""
 
     def __init__(
-        self, store: Store, kinds: Callable[[str], KindTable], leftover: Callable[[bytes], bool] = disposal.leftover
+        self,
+        store: Store,
+        kinds: Callable[[str], KindTable],
+        leftover: Callable[[bytes], bool] = disposal.leftover,
+        lingers: float = 0.0,
     ) -> None:
         self._store = store
         self._leftover = leftover
+        self._lingers = lingers
         self._kinds = kinds
         self._ending: set[tuple[str, str]] = set()
         """(cluster, name) of namespaces that are Terminating or gone with something left."""
@@ -159,7 +165,10 @@ class NamespaceLife(Part):
             self.desk.add(record.key)
             return
         told = _told(namespace, content)
-        if not content.remaining:
+        wait = self._lingers and self._lingers - _seconds_since(namespace["metadata"]["deletionTimestamp"])
+        if wait > 0:
+            self.desk.later(record.key, wait)
+        elif not content.remaining:
             told = {**told, "spec": {**told["spec"], "finalizers": [f for f in finalizers if f != FINALIZER]}}
         if told != namespace:
             disposal.write(self._store, disposal.replaced(record, told)).result()
@@ -241,3 +250,7 @@ def _set(found: list[Object], kind: str, holds: bool, reason: str, message: str)
             found[at] = new
             return
     found.append(new)
+
+
+def _seconds_since(timestamp: str) -> float:
+    return time.time() - clock.parse(timestamp).timestamp()

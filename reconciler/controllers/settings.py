@@ -26,7 +26,10 @@ class TargetSettings:
 @dataclass(frozen=True, slots=True)
 class HousekeepingSettings:
     """`events`: seconds that an Event stays after it was last written. `history`: seconds that past states are kept at
-    least (history.py); 0: as long as the store has room for them."""
+    least (history.py); 0: as long as the store has room for them. `lingers`: seconds that a namespace which is deleted
+    stays at least, empty or not; kube-controller-manager gives it five, and clients ask once more for what they delete.
+    """
 
     events: float = 3600.0
     history: float = 0.0
+    lingers: float = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -48,10 +49,10 @@ class World:
         self.time = 1_000_000.0
         self.begin()
 
-    def begin(self) -> None:
+    def begin(self, lingers: float = 0.0) -> None:
         kinds = self.catalog.kinds
         self.expiry = EventExpiry(self.store, 3600, lambda: self.time)
-        parts = [NamespaceLife(self.store, kinds), DefinitionLife(self.store, kinds), self.expiry]
+        parts = [NamespaceLife(self.store, kinds, lingers=lingers), DefinitionLife(self.store, kinds), self.expiry]
         self.follower = Follower("test", self.store, parts)
 
     def settle(self) -> None:
@@ -130,6 +131,20 @@ def test_a_namespace_goes_with_all_that_is_in_it(world: World) -> None:
     world.settle()
     assert [world.objects.get(k) for k in (key, *inside)] == [None] * 4
     assert world.objects.get(outside)
+
+
+def test_a_namespace_that_is_empty_lingers(world: World) -> None:
+    world.begin(lingers=60)
+    key, inside = world.namespace(), world.config_map("a")
+    world.delete("", "v1", "namespaces", "shop")
+    world.settle()
+    left = world.objects.get(key)
+    assert left is not None
+    assert (world.objects.get(inside), left["status"]["phase"]) == (None, "Terminating")
+    long_ago = clock.rfc3339(time.time() - 61)
+    world.objects.update(key, lambda o: {**o, "metadata": {**o["metadata"], "deletionTimestamp": long_ago}})
+    world.settle()
+    assert world.objects.get(key) is None
 
 
 def test_a_namespace_says_what_it_waits_for(world: World) -> None:
