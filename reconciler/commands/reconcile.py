@@ -56,7 +56,7 @@ from reconciler.syncing.upstream import Item
 log = logging.getLogger(__name__)
 
 _NAMESPACES_LINGER = 2.0
-"""Seconds."""
+"""Seconds; see HousekeepingSettings."""
 _LOOK = 5.0
 """Seconds after which heads and Secrets are looked at without having been told to."""
 
