@@ -112,9 +112,10 @@ def restore(obj: Object, residue: Object) -> None:
         metadata["managedFields"] = orjson.loads(residue["fieldOwners"])
 
 
-def is_ending(value: bytes) -> bool:
-    """Whether git declares the object with this value no more, and it waits for its finalizers."""
-    return _REMOVED in value and _origin(value) == marks.REMOVED
+def is_ending(key: Key, value: bytes) -> bool:
+    """Whether git declares the object no more, and it waits for its finalizers: all of it is residue then. Not so a
+    Secret, which may hold what never was in git."""
+    return _REMOVED in value and key.resource != _SECRETS and _origin(value) == marks.REMOVED
 
 
 def ending(obj: Object) -> Object:

@@ -127,14 +127,14 @@ class Rendering:
         if place is None:
             return
         left = ending = None
-        if value is not None and residue.is_ending(value):
+        if value is not None and residue.is_ending(key, value):
             ending = format.dump(residue.ending(orjson.loads(value)))
         elif value is not None and not residue.is_runtime(value):
             left = _residue(key, value, place.home)
         # What there was not had no file: most objects leave none, and many come at once.
         if left is not None or previous is not None:
             files[format.status_path(place.directory, key)] = left
-        if ending is not None or (previous is not None and residue.is_ending(previous)):
+        if ending is not None or (previous is not None and residue.is_ending(key, previous)):
             files[format.ending_path(place.directory, key)] = ending
 
     def _place(self, cluster: str) -> _Place | None:

@@ -205,8 +205,9 @@ def test_what_was_given_is_given_back(
 def test_what_waits_for_its_finalizers_and_is_no_files_leaves_one_whole() -> None:
     obj = deployment(metadata={"finalizers": ["a/b"], "deletionTimestamp": CREATED}, status={"replicas": 2})
     obj["metadata"]["annotations"] = {"kcp.io/cluster": "abc", "treeplane.dev/origin": "removed", "theirs": "x"}
-    assert residue.is_ending(orjson.dumps(obj))
-    assert not residue.is_ending(orjson.dumps(deployment()))
+    assert residue.is_ending(DEPLOYMENTS, orjson.dumps(obj))
+    assert not residue.is_ending(DEPLOYMENTS, orjson.dumps(deployment()))
+    assert not residue.is_ending(Key("secrets", "abc", "shop", "web"), orjson.dumps(obj))
     found = residue.ending(obj)
     assert found["metadata"]["annotations"] == {"theirs": "x"}
     assert residue.restored_ending(found, "abc") == obj

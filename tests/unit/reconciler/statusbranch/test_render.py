@@ -158,6 +158,14 @@ def test_what_waits_for_its_finalizers_stands_apart(store: Store, served: Any) -
     assert statuses(store, begin) == {DEPLOYMENT: None, ending: None}
 
 
+def test_a_secret_that_waits_for_its_finalizers_is_no_file(store: Store, served: Any) -> None:
+    begin = store.revision()
+    annotations = {"treeplane.dev/origin": "removed"}
+    served.put("secrets", CLUSTER, "pw", annotations=annotations, data={"password": "aHVudGVyMg=="})
+    assert statuses(store, begin) == {}
+    assert not any(b"aHVudGVyMg" in data for data in Rendering(store).everything().values() if data)
+
+
 def test_what_git_takes_back_is_no_ending_any_more(store: Store, served: Any) -> None:
     served.put("deployments.apps:9f86", CLUSTER, "web", annotations={"treeplane.dev/origin": "removed"})
     begin = store.revision()
