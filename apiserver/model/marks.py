@@ -21,4 +21,11 @@ PATH = "kcp.io/path"
 TARGET_KEY = "internal.workload.kcp.io/key"
 """Label on a SyncTarget: the key by which everything else names it."""
 
+SYNC_TARGET = "internal.workload.kcp.io/synctarget"
+"""On a Placement: the key of the sync target decided on."""
+LEAVING = "treeplane.dev/leaving"
+"""On a Placement: keys (comma-separated) of the targets that a move left and that still hold copies."""
+DECISIONS = (SYNC_TARGET, LEAVING)
+"""What the placements controller alone says: whoever could write it would choose a cluster that is not theirs."""
+
 FIELD_MANAGER = "treeplane"

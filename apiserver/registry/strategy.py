@@ -46,7 +46,7 @@ Object = dict[str, Any]
 _SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
 IDENTITY = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 """What a client may say again and never change."""
-_MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN)
+_MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, *marks.DECISIONS)
 _STATUS_ONLY = frozenset(
     {
         "apiservices.apiregistration.k8s.io",

@@ -26,7 +26,7 @@ SERVERS = (
     "deletionGracePeriodSeconds",
 )
 """Metadata that only a server sets."""
-OURS = (marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.CLUSTER)
+OURS = (marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.CLUSTER, *marks.DECISIONS)
 """Annotations that Treeplane sets."""
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 

@@ -176,6 +176,20 @@ def test_update_keeps_status_and_identity_and_counts_the_generation() -> None:
     assert strategy.prepare_update(served, old, same) == [] and same["metadata"]["generation"] == 3
 
 
+def test_no_client_says_which_cluster_a_placement_runs_on() -> None:
+    placements = kind("scheduling.kcp.io", "placements", "v1alpha1")
+    decision = {"internal.workload.kcp.io/synctarget": "stolen", "treeplane.dev/leaving": "stolen"}
+    new: dict[str, Any] = {"metadata": {"name": "p", "annotations": {**decision, "mine": "x"}}, "spec": {}}
+    assert strategy.prepare_create(placements, new) == []
+    assert new["metadata"]["annotations"] == {"mine": "x"}
+    decided = {**new, "metadata": {"name": "p", "annotations": {"internal.workload.kcp.io/synctarget": "key"}}}
+    for sent in ({}, {"annotations": {**decision, "mine": "x"}}):
+        changed = {**copy.deepcopy(decided), "metadata": {"name": "p", **sent}}
+        assert strategy.prepare_update(placements, decided, changed) == []
+        assert changed["metadata"]["annotations"].get("internal.workload.kcp.io/synctarget") == "key"
+        assert "treeplane.dev/leaving" not in changed["metadata"]["annotations"]
+
+
 def test_immutable_fields() -> None:
     new = deployment(selector={"matchLabels": {"app": "b"}})
     new["spec"]["template"]["metadata"]["labels"] = {"app": "b"}

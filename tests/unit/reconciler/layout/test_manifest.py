@@ -46,6 +46,17 @@ def test_what_only_servers_set_is_left_out_with_a_notice() -> None:
     ]
 
 
+def test_no_manifest_says_which_cluster_a_placement_runs_on() -> None:
+    """Or whoever knows the key of a sync target could run on it."""
+    found = manifest.read(
+        b"apiVersion: scheduling.kcp.io/v1alpha1\nkind: Placement\nmetadata:\n  name: p\n  annotations:\n"
+        b"    internal.workload.kcp.io/synctarget: stolen\n    treeplane.dev/leaving: stolen\n    mine: stays\n",
+        "p.yaml",
+    )
+    assert found.objects[0].value["metadata"]["annotations"] == {"mine": "stays"}
+    assert "annotations[internal.workload.kcp.io/synctarget]" in str(found.notices[0])
+
+
 def test_good_objects_of_a_file_with_faults_are_still_read() -> None:
     found = manifest.read(b"kind: A\n---\napiVersion: v1\nkind: B\nmetadata: {name: b, namespace: }\n", "a.yaml")
     assert [(m.name, m.index, m.line, m.namespace) for m in found.objects] == [("b", 1, 3, "")]
