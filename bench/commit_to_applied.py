@@ -55,6 +55,18 @@ spec:
   resource: {group: workload.kcp.io, version: v1alpha1, resource: synctargets}
   instanceSelector: {matchLabels: {bench: "true"}}
 """,
+    "workspaces/root/locations/access.yaml": """
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: location-user}
+rules: [{apiGroups: [scheduling.kcp.io], resources: [locations], verbs: [use]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: location-users}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: location-user}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:workspace:root:bench"}]
+""",
     "workspaces/root/bench/workspace.yaml": """
 apiVersion: tenancy.kcp.io/v1alpha1
 kind: Workspace

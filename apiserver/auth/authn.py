@@ -16,6 +16,7 @@ from typing import Any
 from apiserver.auth.accounts import Accounts
 from apiserver.auth.tokens import TokenFile
 from apiserver.auth.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
+from apiserver.auth.workspaces import passes_for_workspace
 from apiserver.model.errors import unauthorized
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -42,13 +43,16 @@ class Authenticator:
         self._anonymous = anonymous
 
     def authenticate(self, scope: dict[str, Any], *, basic: bool = False) -> User:
-        """The user, in group system:authenticated unless anonymous. Raises StatusError 401.
+        """The user, in group system:authenticated unless anonymous. Raises StatusError 401, also for a certificate that
+        names a workspace.
 
         `scope["extensions"]["tls"]` is {"user": str, "groups": [str]} or None. `basic`: take the password of a Basic
         header as the token, for git, which knows no other way to send one.
         """
         peer = (scope.get("extensions") or {}).get("tls")
         if peer and peer["user"]:
+            if passes_for_workspace(peer["user"], peer["groups"]):
+                raise unauthorized()
             return authenticated(User(peer["user"], tuple(peer["groups"])))
         token = _bearer(scope["headers"]) or _subprotocol_token(scope) or (_password(scope["headers"]) if basic else "")
         if token:

@@ -26,6 +26,7 @@ from apiserver.auth.user import (
     Decision,
     User,
 )
+from apiserver.auth.workspaces import is_workspaces
 from apiserver.model.errors import StatusError, bad_request
 
 PRIVILEGED = frozenset(
@@ -63,6 +64,10 @@ def impersonated(user: User, headers: Headers, cluster: str, authorize: Callable
         decision = authorize(attributes)
         if not decision.allowed:
             raise denial(user, attributes, decision.reason)
+    taken = next(filter(is_workspaces, (asked.name, *asked.groups)), "")
+    if taken:
+        why = f"{taken} is a workspace's name, which nobody may bear: ask with a SubjectAccessReview what it may do"
+        raise StatusError(403, "Forbidden", why, {})
     if not user.is_master and PRIVILEGED.intersection(asked.groups).difference(user.groups):
         raise StatusError(403, "Forbidden", "impersonation is not allowed for the requestor", {})
     extra, groups = dict(asked.extra), asked.groups

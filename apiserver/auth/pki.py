@@ -141,6 +141,7 @@ def issue_client(directory: Path, name: str, common_name: str, organizations: It
 class SigningRequest:
     """Of a PKCS #10 request, what its signer is asked to vouch for."""
 
+    common_names: tuple[str, ...]
     organizations: tuple[str, ...]
 
 
@@ -153,8 +154,9 @@ def read_request(pem: bytes) -> SigningRequest:
         raise ValueError(str(error)) from error
     if not signed:
         raise ValueError("the signature is not of the request's own key")
-    names = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
-    return SigningRequest(tuple(str(name.value) for name in names))
+    subject = request.subject
+    names, organizations = map(subject.get_attributes_for_oid, (NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME))
+    return SigningRequest(tuple(str(n.value) for n in names), tuple(str(o.value) for o in organizations))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ an aggregation rule are resolved here, so that no controller has to write them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -20,6 +20,10 @@ Manifest = dict[str, Any]
 
 ACCESS = Attributes("access", path="/")
 """What lets a user into a workspace."""
+
+Holders = Mapping[tuple[str, str], frozenset[str]]
+"""By kind (`User`, `Group`) and name of a subject the names of the objects on which it holds a verb; one that is ""
+stands for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,16 @@ class Policy:
     def granted(self, user: User, asked: Attributes) -> Grant | None:
         """The first grant that covers the request."""
         return next((grant for grant in self.grants(user) if grant.covers(asked)), None)
+
+    def holders(self, asked: Attributes) -> Holders:
+        """Who holds the verb of `asked`, on cluster-scoped objects of its resource; its name does not count."""
+        found: dict[tuple[str, str], frozenset[str]] = {}
+        for kind, index in (("User", self.users), ("Group", self.groups)):
+            for name, grants in index.items():
+                names = frozenset(n for g in grants if not g.namespace for r in g.rules for n in r.names_covered(asked))
+                if names:
+                    found[kind, name] = names
+        return found
 
     def missing(self, user: User, namespace: str) -> list[str]:
         """What is wrong with the bindings of `user` that count in `namespace`."""

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_BINDINGS
-from apiserver.auth.policy import ACCESS, Grant, Objects, Policy, compile_policy, role_rules
+from apiserver.auth.policy import ACCESS, Grant, Holders, Objects, Policy, compile_policy, role_rules
 from apiserver.auth.rules import Rule
 from apiserver.auth.scopes import identities, in_scope, is_own_service_account
 from apiserver.auth.user import Attributes, Decision, User
@@ -91,6 +91,10 @@ class Authorizer:
                 return Decision(True, grant.origin)
         missing = self._missing(policy, user, home, attributes.namespace)
         return Decision(False, f"RBAC: {_aggregate(missing)}") if missing else _NO_RULE
+
+    def holders(self, cluster: str, asked: Attributes) -> Holders:
+        """Whom RBAC of a workspace gives the verb of `asked` on cluster-scoped objects, as Policy.holders."""
+        return self._policy(cluster).holders(asked)
 
     def rules(self, cluster: str, user: User, namespace: str) -> Rules:
         """All that `user` may do in `namespace` and at the cluster scope."""

@@ -6,7 +6,7 @@ Made by policy.py from the `rules` of roles. Matching follows kube-apiserver's.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apiserver.auth.user import Attributes
@@ -39,6 +39,11 @@ class Rule:
             and self._resource_matches(asked)
             and (not self.names or asked.name in self.names)
         )
+
+    def names_covered(self, asked: Attributes) -> Iterable[str]:
+        """The names of objects for which the rule covers `asked`, whatever name that has; one that is "": all."""
+        names = self.names or ("",)
+        return names if self.covers(replace(asked, name=next(iter(names)))) else ()
 
     def _resource_matches(self, asked: Attributes) -> bool:
         if "*" in self.resources or asked.qualified_resource in self.resources:

@@ -12,6 +12,7 @@ import logging
 from pathlib import Path
 
 from apiserver.auth.user import User
+from apiserver.auth.workspaces import is_workspaces
 
 log = logging.getLogger(__name__)
 
@@ -63,5 +64,8 @@ def _read(path: Path) -> dict[bytes, User]:
                 raise ValueError(f'{path}:{rows.line_num}: expected token,user,uid and optionally "group1,group2"')
             token, name, uid = (field.strip() for field in row[:3])
             groups = tuple(g.strip() for g in (row[3] if len(row) > 3 else "").split(",") if g.strip())
+            taken = next(filter(is_workspaces, (name, *groups)), "")
+            if taken:
+                raise ValueError(f"{path}:{rows.line_num}: {taken} is a workspace's name, which no token may carry")
             users[_digest(token)] = User(name, groups, uid)
     return users

@@ -114,6 +114,20 @@ def with_builtins(store: Store, builtins: str) -> list[str]:
     return [workspace.path for workspace in found if workspace.builtins == builtins]
 
 
+def below(store: Store, path: str) -> Iterator[str]:
+    """Paths of the workspaces below the one at `path`, of any depth. Reads theirs alone."""
+    after, prefix = workspace_key(f"{path}:"), f"{path}:"
+    while True:
+        page = store.scan(Internal.WORKSPACE, "", after=after, limit=1000, count=False)
+        for record in page.records:
+            if not record.key.name.startswith(prefix):
+                return
+            yield record.key.name
+        if page.more is None:
+            return
+        after = page.more
+
+
 def _values(store: Store) -> Iterator[bytes]:
     """Of all workspaces' records."""
     after = None

@@ -29,6 +29,7 @@ from reconciler.controllers.locations import LOCATIONS
 from reconciler.controllers.runtime import Informer, Loop, WorkQueue
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import SYNC_TARGETS, TargetIndex
+from reconciler.controllers.uses import RBAC, Uses
 from reconciler.plan import placement as plan
 from reconciler.plan.syncable import NEVER_NAMESPACES, OPTIONAL, SYNCED
 
@@ -53,6 +54,7 @@ class World:
     targets: TargetIndex
     heartbeats: Heartbeats
     bindings: Bindings
+    uses: Uses
     durable: Callable[[int], None]
     """Blocks until the status branch holds everything up to this store revision."""
 
@@ -65,12 +67,15 @@ class Placements:
         self._standing = threading.Lock()
         self._queue: WorkQueue[Key] = WorkQueue()
         self._handing: WorkQueue[Key] = WorkQueue()
-        self._loops = (
+        self._granting: WorkQueue[str] = WorkQueue()
+        self._loops: tuple[Loop[Any], ...] = (
             Loop("placements", self._queue, self._reconcile),
             Loop("decisions", self._handing, self._hand_on),
+            Loop("uses", self._granting, self._look_at_concerned),
         )
         informer.on(frozenset({PLACEMENTS}), self.placement_changed)
         informer.on(frozenset({LOCATIONS, SYNC_TARGETS}), self._location_changed)
+        informer.on(RBAC, lambda change: self._granting.add(change.key.cluster))
         informer.on(frozenset({NAMESPACES, API_BINDINGS}), self._content_changed)
         informer.on(frozenset({Internal.FLEET}), self._fleet_changed)
         informer.on(frozenset({Internal.WORKSPACE}), self._workspace_changed)
@@ -81,6 +86,7 @@ class Placements:
         if not tree.fleet(self._world.objects.store).loaded:
             return
         self._loaded = True
+        self._world.uses.forget()
         gone = set(self._index.placements())
         for obj in self._world.objects.list(PLACEMENTS):
             key = Key(PLACEMENTS, obj["metadata"]["annotations"]["kcp.io/cluster"], "", obj["metadata"]["name"])
@@ -116,7 +122,7 @@ class Placements:
 
     def busy(self) -> bool:
         """Whether anything is being decided or handed on."""
-        return bool(len(self._queue) or len(self._handing))
+        return bool(len(self._queue) or len(self._handing) or len(self._granting))
 
     def placement_changed(self, change: Change) -> None:
         """A Placement came, changed or went."""
@@ -148,6 +154,18 @@ class Placements:
     def _workspace_changed(self, change: Change) -> None:
         if change.key.name:
             for key in self._index.lookers(change.key.name):
+                self._queue.add(key)
+
+    def _look_at_concerned(self, cluster: str) -> None:
+        """RBAC changed in a workspace: those that may use its Locations might be others now."""
+        paths = self._world.uses.concerned(cluster)
+        if paths is None:
+            for key in self._index.lookers(cluster):
+                self._queue.add(key)
+            return
+        for path in paths:
+            workspace = tree.workspace_at(self._world.objects.store, path)
+            for key in self._index.looking(workspace.cluster, cluster) if workspace is not None else ():
                 self._queue.add(key)
 
     def _reconcile(self, key: Key) -> None:
@@ -202,10 +220,12 @@ class Placements:
         known = (self._known(k) for k in {current, *leaving} - {""})
         namespaces = (selectable(n) for n in world.objects.list(NAMESPACES, key.cluster))
         selector = selector_of(obj)
+        usable, barred = self._locations(cluster, mine.path if mine else "")
         return plan.Situation(
+            workspace=mine.path if mine else "",
             path=path,
-            exists=bool(cluster),
-            locations=list(world.objects.list(LOCATIONS, cluster)) if cluster else [],
+            locations=usable,
+            barred=barred if current else (),
             targets=targets,
             now=time.time(),
             tolerance=self._settings.threshold + self._settings.tolerance,
@@ -214,6 +234,15 @@ class Placements:
             load=self._index.load(key),
             bound=any(selector.matches(labels) for name, labels in namespaces if name not in NEVER_NAMESPACES),
         )
+
+    def _locations(self, cluster: str, path: str) -> tuple[list[Object], list[Object]]:
+        """The Locations of a logical cluster ("": none) that the workspace at `path` may use, and the others."""
+        usable: list[Object] = []
+        barred: list[Object] = []
+        for location in self._world.objects.list(LOCATIONS, cluster) if cluster else ():
+            may = self._world.uses.may_use(cluster, location["metadata"]["name"], path)
+            (usable if may else barred).append(location)
+        return usable, barred
 
     def _readable(self, obj: Object, workspace: tree.WorkspaceRecord | None) -> bool:
         """Whether the workspaces of the locations (named and recorded) can be read: an unread one proves nothing."""
@@ -315,6 +344,11 @@ class _Index:
 
     def of(self, cluster: str) -> Iterable[Key]:
         return self._sorted(self._of, cluster)
+
+    def looking(self, cluster: str, place: str) -> Iterable[Key]:
+        """Those of a logical cluster that depend on another, or on a workspace path."""
+        with self._lock:
+            return sorted(key for key in self._of.get(cluster, ()) if place in self._looked.get(key, ()))
 
     def lookers(self, place: str) -> Iterable[Key]:
         """Those that depend on a logical cluster or workspace path."""

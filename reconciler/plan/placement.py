@@ -6,9 +6,10 @@ on the Placement itself (annotations SYNC_TARGET and LEAVING, status), so it sur
 Rules. A decision is sticky: as long as its target is selected, stays on it. These start a move: the Placement's
 selectors, the Location or the target's labels no longer select the target; `evictAfter` has passed; the target has not
 answered for longer than the tolerance; the SyncTarget was deleted. A cordon (`unschedulable`) only forbids new
-decisions. A move names the new target and keeps the old one in LEAVING until the syncer has found everything healthy
-at the new place and removed the old copies. With no other candidate the decision stays as it is and a condition says
-what is missing. A target whose credentials are missing is neither chosen nor left.
+decisions, and so does a Location that the Placement's workspace may not use any more. A move names the new target and
+keeps the old one in LEAVING until the syncer has found everything healthy at the new place and removed the old copies.
+With no other candidate the decision stays as it is and a condition says what is missing. A target whose credentials are
+missing is neither chosen nor left.
 """
 
 from __future__ import annotations
@@ -19,15 +20,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from apiserver.model import clock, conditions, selectors
+from apiserver.auth.workspaces import USER_PREFIX
+from apiserver.model import clock, conditions, marks, selectors
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.identity import sync_target_key
 from apiserver.model.kinds import GroupResource
 
-SYNC_TARGET = "internal.workload.kcp.io/synctarget"
-"""Annotation on a Placement: the key of the sync target decided on."""
-LEAVING = "treeplane.dev/leaving"
-"""Annotation on a Placement: keys (comma-separated) of the targets that a move left and that still hold copies."""
+SYNC_TARGET, LEAVING = marks.SYNC_TARGET, marks.LEAVING
 
 Object = dict[str, Any]
 
@@ -117,19 +116,21 @@ class Decision:
 class Situation:
     """What a decision is made from.
 
-    `path`: the workspace that the Placement's locations are in; `exists`: whether there is such a workspace; `targets`:
-    its SyncTargets. `known`: by key, those that the Placement carries already, of whichever workspace. `needed`: the
-    bound workload kinds of the Placement's workspace with their identity hashes. `load`: placements on each target by
-    key, this one not counted. `bound`: whether any namespace is selected. `now`: seconds since 1970. `tolerance`:
-    seconds a target may be silent before it loses its placements.
+    `workspace`: the Placement's; `path`: the one that its locations are in; `locations`: those there that `workspace`
+    may use; `barred`: the others, which only a Placement that runs there is told of; `targets`: the SyncTargets of
+    `path`. `known`: by key, those that the Placement carries already, of whichever workspace. `needed`: the bound
+    workload kinds of the Placement's workspace with their identity hashes. `load`: placements on each target by key,
+    this one not counted. `bound`: whether any namespace is selected. `now`: seconds since 1970. `tolerance`: seconds a
+    target may be silent before it loses its placements.
     """
 
+    workspace: str
     path: str
-    exists: bool
     locations: Sequence[Object]
     targets: Sequence[Target]
     now: float
     tolerance: float
+    barred: Sequence[Object] = ()
     known: Mapping[str, Target] = field(default_factory=dict)
     needed: Mapping[GroupResource, str] = field(default_factory=dict)
     load: Mapping[str, int] = field(default_factory=dict)
@@ -166,13 +167,13 @@ def decide(placement: Object, situation: Situation) -> Outcome:
     by_key = {**situation.known, **{t.key: t for t in situation.targets}}
     leaving = tuple(k for k in leaving if k in by_key and k != key)
     locations, trouble = _locations(placement, situation)
-    choices = [
-        _Choice(location["metadata"]["name"], target)
-        for location in locations
-        for target in instances(location, situation.targets)
-    ]
+    choices = _choices(locations, situation)
     current = by_key.get(key)
     place = _selected(placement, current, choices)
+    if place is None and situation.barred:
+        # It came there when its workspace might use the Location. That is over: nothing comes, nothing goes for it.
+        matching = _matching(placement, situation.barred)
+        place = _selected(placement, current, _choices(matching, situation))
     why = _why_move(key, current, place, situation)
     if current is not None and not why:
         assert place is not None
@@ -200,33 +201,54 @@ def decide(placement: Object, situation: Situation) -> Outcome:
 
 
 def _locations(placement: Object, situation: Situation) -> tuple[list[Object], tuple[str, str]]:
-    """The locations that the Placement selects, or reason and message why there are none."""
-    if not situation.exists:
-        return [], ("LocationNotFound", f"there is no workspace {situation.path} (spec.locationWorkspace)")
+    """The locations that the Placement selects, or reason and message why there are none. A Location that may not be
+    used, a workspace without one, and no such workspace give one text: whose clusters are elsewhere is nobody's to find
+    out."""
     spec = placement.get("spec") or {}
     wanted = spec.get("locationSelectors") or []
     of = (spec.get("locationResource") or {}).get("resource", "synctargets")
     if of != "synctargets":
         return [], ("LocationInvalid", f"spec.locationResource names {of}; only synctargets of workload.kcp.io can be")
     if not situation.locations:
-        return [], ("LocationNotFound", f"workspace {situation.path} has no Location; declare one there")
+        return [], (
+            "LocationNotFound",
+            f"{situation.workspace} may use no Location of {situation.path} (spec.locationWorkspace): there is none, "
+            f"or RBAC there does not give User {USER_PREFIX}{situation.workspace} the verb use on it",
+        )
     if not wanted:
         return [], (
             "LocationNoMatch",
             "spec.locationSelectors is empty and selects nothing; [{}] selects every Location",
         )
-    try:
-        parsed = [selectors.from_object(s) for s in wanted]
-    except (KeyError, TypeError, AttributeError):
+    if _selectors(placement) is None:
         return [], ("LocationInvalid", "spec.locationSelectors holds something that is not a label selector")
-    found = [loc for loc in situation.locations if any(s.matches(loc["metadata"].get("labels")) for s in parsed)]
+    found = _matching(placement, situation.locations)
     if not found:
         names = ", ".join(sorted(loc["metadata"]["name"] for loc in situation.locations))
         return [], (
             "LocationNoMatch",
             f"spec.locationSelectors matches no Location of {situation.path} (there: {names})",
         )
-    return sorted(found, key=lambda loc: str(loc["metadata"]["name"])), ("", "")
+    return found, ("", "")
+
+
+def _selectors(placement: Object) -> list[selectors.LabelSelector] | None:
+    """None: one of them cannot be read."""
+    try:
+        return [selectors.from_object(s) for s in (placement.get("spec") or {}).get("locationSelectors") or []]
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+def _matching(placement: Object, locations: Sequence[Object]) -> list[Object]:
+    """Those that spec.locationSelectors match, by name."""
+    wanted = _selectors(placement) or []
+    found = [loc for loc in locations if any(s.matches(loc["metadata"].get("labels")) for s in wanted)]
+    return sorted(found, key=lambda loc: str(loc["metadata"]["name"]))
+
+
+def _choices(locations: Sequence[Object], situation: Situation) -> list[_Choice]:
+    return [_Choice(loc["metadata"]["name"], t) for loc in locations for t in instances(loc, situation.targets)]
 
 
 def instances(location: Object, targets: Sequence[Target]) -> list[Target]:
@@ -347,6 +369,8 @@ def _outcome(
             text += f"; the target is not ready: {target.seen.why}"
         if target.unschedulable:
             text += "; the target is cordoned, so it takes nothing new"
+        if all(loc["metadata"]["name"] != decision.location for loc in situation.locations):
+            text += f"; {situation.workspace} may not use that Location any more: no other Placement of it comes there"
         if leaving:
             left = ", ".join(sorted(str(by_key[k]) for k in leaving))
             text += f"; copies on {left} are removed once all is healthy here"

@@ -23,6 +23,7 @@ from reconciler.controllers.placements import PLACEMENTS, Placements, World, del
 from reconciler.controllers.runtime import Informer
 from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Credentials, TargetIndex
+from reconciler.controllers.uses import Uses
 from reconciler.syncing.client import Client, connect
 from reconciler.syncing.exports import API_EXPORTS, offered
 from reconciler.syncing.homes import Identity
@@ -73,7 +74,7 @@ class Syncing:
         self.bindings = Bindings(self._objects, self.informer)
         self._upstream = Upstream(self._objects, catalog, self.bindings, declared, lambda: self.informer.reached)
         heartbeats = Heartbeats(settings.targets.threshold)
-        world = World(self._objects, catalog, self._index, heartbeats, self.bindings, durable)
+        world = World(self._objects, catalog, self._index, heartbeats, self.bindings, Uses(store), durable)
         placements = Placements(world, self.informer, settings.targets)
         self._targets = targets = SyncTargets(
             self._objects, self.informer, heartbeats, credentials, self._connect, self._offered, self._told,

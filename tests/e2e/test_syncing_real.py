@@ -115,6 +115,12 @@ class World:
 
     def place(self) -> Key:
         self.put("locations.scheduling.kcp.io", "infra0", "any", spec={"instanceSelector": {}})
+        group = "rbac.authorization.k8s.io"
+        rule = {"apiGroups": ["scheduling.kcp.io"], "resources": ["locations"], "verbs": ["use"]}
+        self.put(f"clusterroles.{group}", "infra0", "use", rules=[rule])
+        subject = {"apiGroup": group, "kind": "User", "name": "system:workspace:root:shop"}
+        role = {"apiGroup": group, "kind": "ClusterRole", "name": "use"}
+        self.put(f"clusterrolebindings.{group}", "infra0", "use", roleRef=role, subjects=[subject])
         self.put("namespaces", "shop0", "web", labels={"app": "shop"}, kind="Namespace", apiVersion="v1")
         spec = {
             "locationSelectors": [{}],

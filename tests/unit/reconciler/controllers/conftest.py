@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from apiserver.registry import codec, tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Conflict, Delete, Put, Store
+from apiserver.stores import MARKED
 from reconciler.controllers.follower import Follower
 
 GROUPS = {
@@ -23,6 +24,8 @@ GROUPS = {
     "placements": ("scheduling.kcp.io/v1alpha1", "Placement"),
     "namespaces": ("v1", "Namespace"),
     "secrets": ("v1", "Secret"),
+    "clusterroles": ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+    "clusterrolebindings": ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
 }
 
 
@@ -34,6 +37,7 @@ class Fleet:
         for path, cluster in (("root", "root"), ("root:infra", "infra0"), ("root:shop", "shop0")):
             self.workspace(path, cluster)
         self.loaded(True)
+        self.admit("infra0", ("Group", "system:workspaces:root"))
 
     def loaded(self, value: bool) -> None:
         self.store.write(Put(tree.FLEET_KEY, tree.FleetRecord("fleet", value).encode())).result()
@@ -69,6 +73,14 @@ class Fleet:
         self.store.write(Put(key, codec.encode(obj))).result()
         return key
 
+    def admit(self, cluster: str, *subjects: tuple[str, str], names: Sequence[str] = ()) -> None:
+        """RBAC of a workspace gives `use` on its Locations (of these names; none: all) to these subjects alone."""
+        rule = {"apiGroups": ["scheduling.kcp.io"], "resources": ["locations"], "verbs": ["use"]}
+        self.put("clusterroles", cluster, "use", rules=[{**rule, "resourceNames": list(names)} if names else rule])
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "use"}
+        listed = [{"apiGroup": "rbac.authorization.k8s.io", "kind": k, "name": n} for k, n in subjects]
+        self.put("clusterrolebindings", cluster, "use", roleRef=role, subjects=listed)
+
     def delete(self, key: Key) -> None:
         self.store.write(Delete(key)).result()
 
@@ -80,7 +92,7 @@ class Fleet:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path / "store", sync=False)
+    opened = open_store(tmp_path / "store", marked=MARKED, sync=False)
     yield opened
     opened.close()
 

@@ -22,6 +22,7 @@ from reconciler.controllers.runtime import Expected, Informer
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Missing, TargetIndex
+from reconciler.controllers.uses import Uses
 from reconciler.plan.placement import LEAVING, SYNC_TARGET
 
 WEST, EAST = sync_target_key("infra0", "west"), sync_target_key("infra0", "east")
@@ -69,7 +70,8 @@ class Loops:
         self.heartbeats = Heartbeats(QUICK.threshold)
         self.index = TargetIndex(objects, self.informer)
         self.bindings = Bindings(objects, self.informer)
-        world = World(objects, NoKinds(), self.index, self.heartbeats, self.bindings, self.make_durable)
+        uses = Uses(fleet.store)
+        world = World(objects, NoKinds(), self.index, self.heartbeats, self.bindings, uses, self.make_durable)
         self.placements = Placements(world, self.informer, QUICK)
         self.loops = [
             SyncTargets(
@@ -204,7 +206,8 @@ def test_a_location_workspace_that_appears_later(fleet: Any, loops: Loops, event
     spec = {"locationSelectors": [{}], "namespaceSelector": {}, "locationWorkspace": "root:later"}
     key = fleet.put("placements", "shop0", "prod", spec=spec)
     loops.start()
-    eventually(lambda: "no workspace root:later" in str(fleet.get(key).get("status")))
+    eventually(lambda: "may use no Location of root:later" in str(fleet.get(key).get("status")))
+    fleet.admit("later0", ("Group", "system:workspaces"))
     fleet.put("synctargets", "later0", "t", spec={})
     fleet.put("locations", "later0", "l", spec={"instanceSelector": {}})
     fleet.workspace("root:later", "later0")
@@ -259,3 +262,41 @@ def test_a_deleted_placement_withdraws_and_a_relabelled_namespace_does_not(
     eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
     fleet.delete(key)
     eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.WITHDRAWN})
+
+
+def test_a_location_is_for_those_who_may_use_it_and_for_its_own_workspace(
+    fleet: Any, loops: Loops, eventually: Any
+) -> None:
+    fleet.admit("infra0")
+    shops = declare(fleet, "west")
+    absent = fleet.put("placements", "shop0", "absent", spec={**PLACEMENT, "locationWorkspace": "root:infrb"})
+    fleet.put("namespaces", "infra0", "own", labels={"app": "foo"})
+    own = fleet.put("placements", "infra0", "own", spec=PLACEMENT)
+    loops.start()
+    eventually(lambda: decided(fleet, own) == WEST)
+
+    def told(key: Key) -> str:
+        found = (fleet.get(key).get("status") or {}).get("conditions") or ()
+        return str([(c["type"], c.get("reason"), c.get("message")) for c in found])
+
+    eventually(lambda: "LocationNotFound" in told(shops) and "LocationNotFound" in told(absent))
+    assert told(shops).replace("root:infra", "_") == told(absent).replace("root:infrb", "_"), "one text for both cases"
+    assert loops.bindings.roles("shop0", "web") == {}
+    fleet.admit("infra0", ("User", "system:workspace:root:shop"), names=["aws"])
+    eventually(lambda: decided(fleet, shops) == WEST)
+
+
+def test_losing_use_removes_nothing_and_lets_nothing_in(fleet: Any, loops: Loops, eventually: Any) -> None:
+    first = declare(fleet, "east", "west")
+    loops.start()
+    at = eventually(lambda: decided(fleet, first))
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {at: Role.HERE})
+    fleet.admit("infra0", ("User", "system:workspace:root:other"))
+    eventually(lambda: "may not use that Location any more" in str(fleet.get(first)["status"]))
+    second = fleet.put("placements", "shop0", "again", spec={**PLACEMENT, "locationWorkspace": "root:infra"})
+    eventually(lambda: "LocationNotFound" in str(fleet.get(second).get("status")))
+    assert (decided(fleet, first), decided(fleet, second)) == (at, "")
+    assert loops.bindings.roles("shop0", "web") == {at: Role.HERE}
+    fleet.admit("infra0", ("Group", "system:workspaces:root"))
+    eventually(lambda: decided(fleet, second))
+    eventually(lambda: "may not use" not in str(fleet.get(first)["status"]))

@@ -47,9 +47,8 @@ def placement(selectors: Any = None, *, key: str = "", leaving: str = "", name: 
 
 def situation(*targets: Target, **more: Any) -> Situation:
     more.setdefault("locations", [location()])
-    more.setdefault("exists", True)
     more.setdefault("needed", {DEPLOYMENTS: "hash"})
-    return Situation(path="root:infra", targets=targets, now=NOW, tolerance=TOLERANCE, **more)
+    return Situation(workspace="root:shop", path="root:infra", targets=targets, now=NOW, tolerance=TOLERANCE, **more)
 
 
 def reason(outcome: Outcome, kind: str) -> tuple[str, str, str]:
@@ -145,7 +144,6 @@ def test_reasons_why_there_is_no_location() -> None:
         assert reason(outcome, "Scheduled")[1] == "ScheduleLocationNotFound"
         return reason(outcome, "Ready")
 
-    assert ready(decide(placement(), situation(exists=False)))[1] == "LocationNotFound"
     assert ready(decide(placement(), situation(locations=[])))[1] == "LocationNotFound"
     assert ready(decide(placement([]), situation(target("a"))))[1] == "LocationNoMatch"
     none = ready(decide(placement([{"matchLabels": {"cloud": "gcp"}}]), situation(target("a"))))
@@ -240,3 +238,27 @@ def test_the_order_of_what_is_listed_does_not_matter(targets: list[Target], loca
     forward = decide(placement(), situation(*targets, locations=locations))
     backward = decide(placement(), situation(*reversed(targets), locations=locations[::-1]))
     assert forward == backward
+
+
+def test_without_use_a_placement_stays_says_so_and_goes_nowhere_for_it() -> None:
+    barred, free = location("aws"), location("other", selector={"matchLabels": {"cloud": "b"}})
+    others = (target("a"), target("b", labels={"cloud": "b"}))
+    stays = decide(placement(key="key-a"), situation(*others, locations=[free], barred=[barred]))
+    assert stays.decision is not None
+    assert (stays.decision.key, stays.decision.location, stays.leaving) == ("key-a", "aws", ())
+    status, _, message = reason(stays, "Scheduled")
+    assert (status, "root:shop may not use that Location any more" in message) == ("True", True)
+    assert "not use" not in reason(decide(placement(key="key-a"), situation(target("a"))), "Scheduled")[2]
+    # A new one is told of the barred Location as of one that is not there.
+    assert decide(placement(), situation(target("a"), locations=[])).decision is None
+
+
+def test_without_use_what_moves_a_placement_moves_it_still() -> None:
+    gone = target("a", seen=Seen(Sight.SILENT, TOLERANCE + 1, "timed out"))
+    free = location("other", selector={"matchLabels": {"cloud": "b"}})
+    moves = decide(
+        placement(key="key-a"),
+        situation(gone, target("b", labels={"cloud": "b"}), locations=[free], barred=[location("aws")]),
+    )
+    assert moves.decision is not None
+    assert (moves.decision.key, moves.leaving) == ("key-b", ("key-a",))
