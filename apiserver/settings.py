@@ -9,6 +9,11 @@ from pathlib import Path
 _ANY_ADDRESS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
+def listens_on_all(host: str) -> bool:
+    """Whether `host` stands for every address of the machine."""
+    return host in _ANY_ADDRESS
+
+
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """All paths are absolute or relative to the working directory, which workers share with their parent."""
@@ -76,8 +81,11 @@ class ServerSettings:
     @property
     def url(self) -> str:
         """The URL of the server for clients, without a trailing slash."""
-        if self.external_url:
-            return self.external_url.rstrip("/")
+        return self.external_url.rstrip("/") or self.local_url
+
+    @property
+    def local_url(self) -> str:
+        """The URL of the server on this machine, whatever others call it."""
         host = _ANY_ADDRESS.get(self.host, self.host)
         return f"https://[{host}]:{self.port}" if ":" in host else f"https://{host}:{self.port}"
 

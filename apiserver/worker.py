@@ -12,13 +12,16 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import uvicorn
 
 from apiserver.app import ASGI
-from apiserver.auth.pki import Keys
+from apiserver.auth.keys import Keys
+from apiserver.auth.pki_clients import ClientCertificates
+from apiserver.openssl import ServerTLS
 from apiserver.settings import ServerSettings
-from apiserver.tls import MutualTLSProtocol, MutualTLSWebSocket, server_context
+from apiserver.tls import MutualTLSProtocol, MutualTLSWebSocket
 
 _KEEP_ALIVE_SECONDS = 90
 """Longer than clients keep idle connections (Go: 90 s from the last answer), so that they close first."""
@@ -76,10 +79,12 @@ class WorkerServer(uvicorn.Server):
 
 def server(app: ASGI, settings: ServerSettings, stop: Callable[[], None], parent: int | None = None) -> WorkerServer:
     """A server for `app`. `stop` ends its watches; `parent` is a pipe whose end says that the parent is gone."""
+    keys = Keys(settings.keys_dir)
+    clients = ClientCertificates(keys.ca)
     config = uvicorn.Config(
         app,
-        http=MutualTLSProtocol,
-        ws=MutualTLSWebSocket,
+        http=partial(MutualTLSProtocol, clients),  # type: ignore[arg-type]
+        ws=partial(MutualTLSWebSocket, clients),  # type: ignore[arg-type]
         # Compression would cost each watch a window of memory, and the event's bytes could not be shared.
         ws_per_message_deflate=False,
         loop="uvloop",
@@ -95,5 +100,5 @@ def server(app: ASGI, settings: ServerSettings, stop: Callable[[], None], parent
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )
     config.load()
-    config.ssl = server_context(Keys(settings.keys_dir))
+    config.ssl = ServerTLS(keys)
     return WorkerServer(config, stop, parent)

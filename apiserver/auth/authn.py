@@ -1,7 +1,7 @@
 """Who a request comes from: a client certificate, else a bearer token. Others are refused, or anonymous if that is on.
 
-Called by the endpoints with the ASGI scope. The TLS protocol (apiserver/tls.py) has verified the certificate and left
-its names in `scope["extensions"]["tls"]`; static tokens are read by tokens.py, ServiceAccounts' verified by
+Called by the endpoints with the ASGI scope. The TLS protocol (apiserver/tls.py) has judged the certificate and left
+that in `scope["extensions"]["tls"]`; static tokens are read by tokens.py, ServiceAccounts' verified by
 accounts.py. Impersonation is impersonation.py's.
 """
 
@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from apiserver.auth.accounts import Accounts
+from apiserver.auth.peer import Peer
 from apiserver.auth.tokens import TokenFile
 from apiserver.auth.user import ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED, User
 from apiserver.auth.workspaces import passes_for_workspace
@@ -46,20 +48,22 @@ class Authenticator:
         """The user, in group system:authenticated unless anonymous. Raises StatusError 401, also for a certificate that
         names a workspace.
 
-        `scope["extensions"]["tls"]` is {"user": str, "groups": [str]} or None. `basic`: take the password of a Basic
-        header as the token, for git, which knows no other way to send one.
+        `scope["extensions"]["tls"]` is a Peer or None. As in kube-apiserver, a certificate that does not count leaves a
+        token its chance, but makes nobody anonymous. `basic`: take the password of a Basic header as the token, for
+        git, which knows no other way to send one.
         """
-        peer = (scope.get("extensions") or {}).get("tls")
-        if peer and peer["user"]:
-            if passes_for_workspace(peer["user"], peer["groups"]):
+        peer: Peer | None = (scope.get("extensions") or {}).get("tls")
+        good = peer is None or peer.counts(time.time())
+        if peer is not None and good and peer.user:
+            if passes_for_workspace(peer.user, peer.groups):
                 raise unauthorized()
-            return authenticated(User(peer["user"], tuple(peer["groups"])))
+            return authenticated(User(peer.user, peer.groups))
         token = _bearer(scope["headers"]) or _subprotocol_token(scope) or (_password(scope["headers"]) if basic else "")
         if token:
             found = self.review(token)
             if found is not None:
                 return found[0]
-        elif self._anonymous and not basic and not _has_credentials(scope["headers"]):
+        elif self._anonymous and good and not basic and not _has_credentials(scope["headers"]):
             return _ANONYMOUS
         raise unauthorized()
 

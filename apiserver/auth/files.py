@@ -1,6 +1,6 @@
 """Files that hold secrets: created whole, readable by their owner only.
 
-Called by pki.py and kubeconfig.py.
+Called by pki.py and kubeconfig.py. `stamp` is for whoever looks whether such a file has changed.
 """
 
 from __future__ import annotations
@@ -11,6 +11,18 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+Stamp = tuple[int, int, int]
+"""Differs once a file was replaced or written to."""
+
+
+def stamp(path: Path) -> Stamp | None:
+    """None where there is no such file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def private_directory(path: Path) -> None:

@@ -1,8 +1,8 @@
 """The certificates of one fleet (a CA, the server's, clients' for the admin and the syncer) and its signatures.
 
-`ensure_keys` is called once by `up` before the first worker starts; what is there and still good is kept, so that a
-restored backup of the directory keeps every issued kubeconfig valid. `Signer` is used by jwt.py. The only module that
-imports `cryptography`; which file holds what is keys.py's.
+Only `up` issues: `ensure_keys` before the first worker starts, `renew` now and then while it runs. What is there and
+still good is kept, so that a restored backup of the directory keeps every issued kubeconfig valid. `Signer` is used by
+jwt.py. With pki_clients.py the door to `cryptography`; which file holds what is keys.py's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BACKDATE = timedelta(minutes=5)
 _HALF = 32
 """Bytes of each of the two numbers of a P-256 signature, and of each coordinate of a point."""
 
-__all__ = ["Keys", "KeysError", "Pair", "Signer", "ensure_keys", "issue_client"]
+__all__ = ["Keys", "KeysError", "Pair", "Signer", "ensure_keys", "issue_client", "renew"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,15 @@ def ensure_keys(directory: Path, hosts: Iterable[str] = ()) -> Keys:
     `hosts`: names and addresses under which the server is reached, besides 127.0.0.1, ::1, localhost and the machine's
     own name. Raises KeysError where the directory holds a CA certificate without its key, or one that does not fit it.
     """
+    renew(directory, hosts)
+    return Keys(directory)
+
+
+def renew(directory: Path, hosts: Iterable[str] = ()) -> frozenset[str]:
+    """As ensure_keys; which of `server`, `admin` and `syncer` were issued anew. The server's is whenever it names
+    other `hosts` than these."""
     private_directory(directory)
-    keys = Keys(directory)
+    keys, issued = Keys(directory), set()
     with locked(directory):
         authority = _authority(keys.pair("ca"))
         for wanted in (
@@ -75,9 +82,10 @@ def ensure_keys(directory: Path, hosts: Iterable[str] = ()) -> Keys:
         ):
             if not _good(authority, keys.pair(wanted.name), wanted):
                 _issue(authority, keys.pair(wanted.name), wanted)
+                issued.add(wanted.name)
         if not keys.service_accounts.exists():
             _new_key(keys.service_accounts)
-    return keys
+    return frozenset(issued)
 
 
 class Signer:
@@ -260,7 +268,7 @@ def _good(authority: _Authority, pair: Pair, wanted: _Wanted) -> bool:
     if not wanted.hosts:
         return True
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return all(_general_name(host) in names for host in wanted.hosts)
+    return set(names) == {_general_name(host) for host in wanted.hosts}
 
 
 def _near_end(certificate: x509.Certificate) -> bool:

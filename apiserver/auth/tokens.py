@@ -11,12 +11,11 @@ import hashlib
 import logging
 from pathlib import Path
 
+from apiserver.auth.files import stamp
 from apiserver.auth.user import User
 from apiserver.auth.workspaces import is_workspaces
 
 log = logging.getLogger(__name__)
-
-_Stamp = tuple[int, int, int]
 
 
 class TokenFile:
@@ -25,7 +24,7 @@ class TokenFile:
     def __init__(self, path: Path) -> None:
         """Raises OSError and ValueError (with file and line)."""
         self._path = path
-        self._stamp = _stamp(path)
+        self._stamp = stamp(path)
         self._users = _read(path)
 
     def user(self, token: str) -> User | None:
@@ -33,19 +32,14 @@ class TokenFile:
         return self._users.get(_digest(token))
 
     def _refresh(self) -> None:
+        found = stamp(self._path)
+        if found == self._stamp:
+            return
+        self._stamp = found
         try:
-            stamp = _stamp(self._path)
-            if stamp == self._stamp:
-                return
-            self._stamp = stamp
             self._users = _read(self._path)
         except (OSError, ValueError) as error:
             log.error("the token file is not read again, its earlier tokens stay: %s", error)
-
-
-def _stamp(path: Path) -> _Stamp:
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _digest(token: str) -> bytes:

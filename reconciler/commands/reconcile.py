@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 from apiserver import garbage
-from apiserver.auth.pki import Signer, ensure_keys
+from apiserver.auth.keys import Keys
+from apiserver.auth.pki import Signer
 from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
@@ -114,7 +115,7 @@ class Reconciler:
         if not self._first_load(store, loader, heads, recorded):
             return
         writer.start()
-        keys = ensure_keys(settings.keys_dir)
+        keys = Keys(settings.keys_dir)
         standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
         loops = self._cluster_loops(store)
         tokens = token_secrets(store, Signer(keys), keys.ca.read_text(), lambda cluster: cluster)
@@ -161,7 +162,7 @@ class Reconciler:
         return Committer(store, loader, branch, KeptSecrets(store, self._settings.keys_dir, self._secrets))
 
     def _cluster_loops(self, store: Store) -> Follower:
-        bundle = ensure_keys(self._settings.keys_dir).ca.read_text()
+        bundle = Keys(self._settings.keys_dir).ca.read_text()
         return cluster_loops(store, started_with(store, KUBERNETES), bundle)
 
     def _syncing(self, store: Store, writer: StatusWriter) -> Syncing:
@@ -173,8 +174,7 @@ class Reconciler:
         def barred() -> str:
             return "another server writes to the status branch; waiting to read it" if writer.fenced.is_set() else ""
 
-        keys = ensure_keys(self._settings.keys_dir)
-        credentials = Kubeconfigs(store, keys, self._settings.url)
+        credentials = Kubeconfigs(store, Keys(self._settings.keys_dir), self._settings.local_url)
         return Syncing(store, _sync_settings(self._settings), credentials, writer.durable, declared, barred)
 
     # -- the desired branch ------------------------------------------------------------------------------------------

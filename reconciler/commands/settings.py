@@ -24,7 +24,10 @@ class ReconcileSettings:
     """The branch that is served."""
 
     url: str
-    """The server's URL, for embedded targets."""
+    """The server's URL, as clients are told it."""
+
+    local_url: str
+    """The server's URL on this machine, for embedded targets."""
 
     sync_writes: bool = True
     """Whether a write is on disk before it counts. Only tests turn it off."""

@@ -24,7 +24,7 @@ def is_embedded(target: Object) -> bool:
 
 
 class Kubeconfigs:
-    """Answers for stored SyncTargets; `url` is the server's."""
+    """Answers for stored SyncTargets; `url` is where this process reaches the server."""
 
     def __init__(self, store: Store, keys: Keys, url: str) -> None:
         self._store = store

@@ -24,11 +24,11 @@ from typing import Any
 from rich.console import Console
 
 from apiserver.auth.files import private_directory
-from apiserver.auth.kubeconfig import write_admin_kubeconfig
-from apiserver.auth.pki import Keys, KeysError, ensure_keys
+from apiserver.auth.pki import KeysError
 from apiserver.launch import listen, spawn
 from apiserver.settings import ServerSettings
-from reconciler.commands import words
+from reconciler.commands import addresses, words
+from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler
 from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.ports import holder
@@ -58,6 +58,9 @@ class UpSettings:
     workers: int
     branch: str
     keys_dir: Path
+    external_url: str = ""
+    tls_sans: tuple[str, ...] = ()
+    certificate_seconds: float = 60.0
     token_auth_file: Path | None = None
     webhook_networks: tuple[str, ...] = ()
     anonymous: bool = False
@@ -76,16 +79,14 @@ def up(settings: UpSettings) -> None:
     private_directory(settings.data_dir)
     with _only_one(settings.data_dir):
         listener = _listen(settings.host, settings.port)
-        try:
-            keys = ensure_keys(settings.keys_dir, [settings.host])
-        except KeysError as error:
-            raise Failure(str(error)) from error
+        certificates = _certificates(settings)
         source = resolve(_remembered(settings), settings.data_dir, settings.branch)
         server = ServerSettings(
             data_dir=settings.data_dir,
             keys_dir=settings.keys_dir,
             host=settings.host,
             port=listener.getsockname()[1],
+            external_url=settings.external_url,
             token_auth_file=settings.token_auth_file,
             webhook_networks=settings.webhook_networks,
             anonymous=settings.anonymous,
@@ -96,19 +97,24 @@ def up(settings: UpSettings) -> None:
             sync_writes=settings.sync_writes,
             **asdict(settings.bounds),
         )
-        _Run(settings, server, source, keys, listener).run()
+        _Run(settings, server, source, certificates, listener).run()
 
 
 class _Run:
     """One run: children, their reports, and what is printed."""
 
     def __init__(
-        self, settings: UpSettings, server: ServerSettings, source: Source, keys: Keys, listener: socket.socket
+        self,
+        settings: UpSettings,
+        server: ServerSettings,
+        source: Source,
+        certificates: Certificates,
+        listener: socket.socket,
     ) -> None:
         self._settings = settings
         self._server = server
         self._source = source
-        self._keys = keys
+        self._certificates = certificates
         self._listener = listener
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
@@ -120,7 +126,7 @@ class _Run:
             signal.signal(number, self._on_signal)
         kubeconfig = self._settings.data_dir / "admin.kubeconfig"
         try:
-            write_admin_kubeconfig(kubeconfig, self._server.url, self._keys)
+            self._certificates.write_kubeconfig(kubeconfig, self._server.url)
         except ValueError as error:
             raise Failure(str(error), f"move {kubeconfig} away") from error
         for note in self._source.notes:
@@ -142,6 +148,7 @@ class _Run:
             source=self._source.location,
             branch=self._settings.branch,
             url=self._server.url,
+            local_url=self._server.local_url,
             sync_writes=self._settings.sync_writes,
             heartbeat=self._settings.heartbeat,
             threshold=self._settings.threshold,
@@ -164,6 +171,8 @@ class _Run:
             while not self._stopping:
                 for text in self._children.look():
                     self._say(f"{text}; see {self._settings.data_dir / 'reconciler.log'}")
+                for text in self._certificates.look(kubeconfig, self._server.url):
+                    self._say(text)
                 try:
                     event = self._events.get(timeout=0.5)
                 except queue.Empty:
@@ -179,7 +188,7 @@ class _Run:
                 self._say(f"loaded {event['workspaces']} workspaces at {event['commit'][:10]} in {event['seconds']} s")
                 for path, problems in event["held"].items():
                     self._held(path, problems)
-                clone = words.clone_line(self._server.url, self._keys) if self._source.hosted else ""
+                clone = words.clone_line(self._server.url, self._certificates.keys) if self._source.hosted else ""
                 self._say("in a second terminal:\n" + words.next_steps(kubeconfig.resolve(), clone))
             case "held":
                 self._held(event["workspace"], event["problems"])
@@ -216,6 +225,16 @@ def _only_one(data_dir: Path) -> Iterator[None]:
                 f"{data_dir} is in use by another treeplane up", "stop it, or choose another --data-dir", BUSY
             ) from error
         yield
+
+
+def _certificates(settings: UpSettings) -> Certificates:
+    def names() -> list[str]:
+        return addresses.names(settings.host, settings.external_url, settings.tls_sans)
+
+    try:
+        return Certificates(settings.keys_dir, names, settings.certificate_seconds)
+    except KeysError as error:
+        raise Failure(str(error)) from error
 
 
 def _listen(host: str, port: int) -> socket.socket:

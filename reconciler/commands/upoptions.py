@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from apiserver.admission.completion import PLUGINS
+from reconciler.commands import addresses
 from reconciler.commands.up import Bounds, UpSettings, default_workers
 
 
@@ -25,6 +26,20 @@ def _address(_context: click.Context, _option: click.Parameter, text: str) -> Ad
     if not colon or not port.isdigit() or int(port) > 65535:
         raise click.BadParameter(f"{text!r} is not HOST:PORT")
     return Address(host.strip("[]") or "127.0.0.1", int(port))
+
+
+def _external_url(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    try:
+        return addresses.external_url(text) if text else ""
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _names(_context: click.Context, _option: click.Parameter, found: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return tuple(addresses.subject_name(text) for text in found)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _networks(_context: click.Context, _option: click.Parameter, found: tuple[str, ...]) -> tuple[str, ...]:
@@ -65,6 +80,22 @@ _OPTIONS = (
         show_default=True,
         help="HOST:PORT; port 0 takes a free one.",
     ),
+    click.option(
+        "--external-url",
+        metavar="https://NAME[:PORT]",
+        callback=_external_url,
+        default="",
+        help="How clients reach the server  [default: https://HOST:PORT of --listen]",
+    ),
+    click.option(
+        "--tls-san",
+        "tls_sans",
+        metavar="NAME",
+        multiple=True,
+        callback=_names,
+        help="A DNS name or address that the server's certificate names, too. Repeatable.",
+    ),
+    click.option("--certificate-seconds", type=float, default=60.0, hidden=True),
     click.option(
         "--workers", type=click.IntRange(1), default=default_workers, help="API processes  [default: cores - 1]"
     ),

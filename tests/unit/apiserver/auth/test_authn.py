@@ -2,17 +2,19 @@
 
 import base64
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apiserver.auth.authn import Authenticator
-from apiserver.auth.user import AUTHENTICATED, User
+from apiserver.auth.peer import Peer
+from apiserver.auth.user import ANONYMOUS, AUTHENTICATED, User
 from apiserver.model.errors import StatusError
 
 
-def scope(*headers: tuple[str, str], tls: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def scope(*headers: tuple[str, str], tls: Peer | None = None, **more: Any) -> dict[str, Any]:
     found = [(name.encode(), value.encode()) for name, value in headers]
     return {"type": "http", "headers": found, "extensions": {"tls": tls}, **more}
 
@@ -25,8 +27,26 @@ def tokens(tmp_path: Path) -> Path:
 
 
 def test_certificate_names() -> None:
-    user = Authenticator().authenticate(scope(tls={"user": "ann", "groups": ["devs"]}))
+    user = Authenticator().authenticate(scope(tls=Peer("ann", ("devs",), ends=time.time() + 60)))
     assert user == User("ann", ("devs", AUTHENTICATED))
+
+
+@pytest.mark.parametrize(
+    "peer",
+    [
+        Peer(refused="of another authority"),
+        Peer("ann", ("system:masters",), ends=time.time() - 1),
+        Peer("ann", ("system:masters",), begins=time.time() + 60, ends=time.time() + 120),
+    ],
+)
+def test_a_certificate_that_does_not_count_is_401_and_never_anonymous(tokens: Path, peer: Peer) -> None:
+    authenticator = Authenticator(tokens, anonymous=True)
+    assert authenticator.authenticate(scope()).name == ANONYMOUS
+    with pytest.raises(StatusError) as raised:
+        authenticator.authenticate(scope(tls=peer))
+    assert raised.value.code == 401
+    # As in kube-apiserver, whoever has a token besides is who the token says.
+    assert authenticator.authenticate(scope(("authorization", "Bearer s3cret"), tls=peer)).name == "bob"
 
 
 def test_token(tokens: Path) -> None:

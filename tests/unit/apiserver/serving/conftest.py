@@ -56,7 +56,8 @@ class Running(NamedTuple):
 
 async def echo(scope: Any, receive: Any, send: Any) -> None:
     """In place of the Kubernetes API: says what it was asked and by whom."""
-    tls = scope["extensions"]["tls"]
+    peer = scope["extensions"]["tls"]
+    tls = {"user": peer.user, "groups": peer.groups} if peer else None
     body = orjson.dumps({"path": scope["path"], "tls": tls})
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})

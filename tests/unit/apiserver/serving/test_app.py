@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from apiserver.auth.pki import ensure_keys
 from apiserver.registry.tree import FLEET_KEY, FleetRecord
 from apiserver.storage.protocol import Put
 
@@ -40,17 +39,6 @@ def test_everything_else_is_the_kubernetes_api(get: Any) -> None:
         "tls": {"user": "treeplane-admin", "groups": ["system:masters"]},
     }
     assert json.loads(get("/", user="")[1]) == {"path": "/", "tls": None}
-
-
-def test_a_certificate_of_someone_else_is_refused(running: Any, tmp_path: Any, get: Any) -> None:
-    other = ensure_keys(tmp_path / "other").admin
-    context = ssl.create_default_context(cafile=running.keys.ca)
-    context.load_cert_chain(other.certificate, other.key)
-    connection = http.client.HTTPSConnection("127.0.0.1", running.settings.port, context=context, timeout=30)
-    with pytest.raises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
-        connection.request("GET", "/healthz")
-        connection.getresponse()
-    connection.close()
 
 
 def test_health(get: Any, running: Any) -> None:

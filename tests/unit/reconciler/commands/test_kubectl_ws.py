@@ -17,7 +17,6 @@ import yaml
 
 from apiserver.auth.kubeconfig import write_admin_kubeconfig
 from apiserver.auth.pki import Keys, ensure_keys
-from apiserver.tls import server_context
 
 TREE = {"root": ["shop", "infra"], "root:shop": ["web", "db"], "root:shop:web": ["deep"], "root:infra": []}
 PATHS = {*TREE, "root:shop:db", "root:shop:web:deep"}
@@ -91,7 +90,8 @@ def fake() -> type[Fake]:
 @pytest.fixture
 def url(keys: Keys, fake: type[Fake]) -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), fake)
-    context = server_context(keys)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=keys.ca)
+    context.load_cert_chain(keys.server.certificate, keys.server.key)
     context.verify_mode = ssl.CERT_REQUIRED
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))

@@ -53,5 +53,5 @@ class _Listener:
 
 
 def test_the_reconciler_is_told_how_long_events_stay(tmp_path: Path) -> None:
-    settings = ReconcileSettings(tmp_path, tmp_path, "r", "main", "https://x", events=60)
+    settings = ReconcileSettings(tmp_path, tmp_path, "r", "main", "https://x", "https://127.0.0.1:1", events=60)
     assert ReconcileSettings.from_json(settings.to_json()) == settings

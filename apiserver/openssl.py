@@ -1,0 +1,214 @@
+"""TLS for the event loop by OpenSSL itself: client certificates are asked for, and left for others to judge.
+
+Python's `ssl` ends a connection whose client shows a certificate that is expired or of another authority, where
+kube-apiserver answers 401. OpenSSL leaves that to a callback, which `ssl` does not offer and pyOpenSSL does. The
+handshake still proves that the client holds the key of what it shows. Used by tls.py; the only door to pyOpenSSL.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from typing import TYPE_CHECKING, Any
+
+from OpenSSL import SSL
+
+from apiserver.auth.files import Stamp, stamp
+from apiserver.auth.keys import Keys
+
+if TYPE_CHECKING:
+    from cryptography import x509
+
+log = logging.getLogger(__name__)
+
+_RECORD = 16 * 1024
+"""Bytes of plain text in one record of TLS."""
+_PIECE = 256 * 1024
+"""Bytes that are encrypted before they are handed on."""
+_RELEASE_BUFFERS = 0x10
+"""SSL_MODE_RELEASE_BUFFERS: an idle connection, as most watches are, keeps none."""
+
+
+class ServerTLS(ssl.SSLContext):
+    """What an event loop takes as its context: it asks for the type, and calls `wrap_bio` for each connection.
+
+    The certificate is read again when its file has changed, so that a renewed one counts from the next connection on.
+    """
+
+    def __new__(cls, keys: Keys) -> ServerTLS:  # noqa: ARG004 (for __init__)
+        return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
+
+    def __init__(self, keys: Keys) -> None:
+        """Raises ValueError where certificate and key cannot be read or do not belong together."""
+        self._keys = keys
+        self._stamps = self._look()
+        self._context = self._made()
+
+    def wrap_bio(self, incoming: Any, outgoing: Any, *_: Any, **__: Any) -> Any:
+        """A Handshake that became a connection; the arguments are those of ssl.SSLContext.wrap_bio."""
+        self._refresh()
+        connection = SSL.Connection(self._context, None)
+        connection.set_accept_state()
+        return Channel(connection, incoming, outgoing)
+
+    def _look(self) -> tuple[Stamp | None, ...]:
+        pair = self._keys.server
+        return stamp(pair.certificate), stamp(pair.key), stamp(self._keys.ca)
+
+    def _refresh(self) -> None:
+        """A pair that is half written stays unread until its other half has changed too."""
+        stamps = self._look()
+        if stamps == self._stamps:
+            return
+        self._stamps = stamps
+        try:
+            self._context = self._made()
+        except ValueError as error:
+            log.warning("the server's certificate is not read again, the one it had counts on: %s", error)
+
+    def _made(self) -> SSL.Context:
+        pair = self._keys.server
+        context = SSL.Context(SSL.TLS_SERVER_METHOD)
+        context.set_min_proto_version(SSL.TLS1_2_VERSION)
+        try:
+            context.use_certificate_chain_file(str(pair.certificate))
+            context.use_privatekey_file(str(pair.key))
+            context.check_privatekey()
+            context.load_client_ca(str(self._keys.ca).encode())
+        except SSL.Error as error:
+            raise ValueError(f"{pair.certificate} and {pair.key} cannot be used: {error}") from error
+        context.set_verify(SSL.VERIFY_PEER, _leave_to_others)
+        # What a resumed session remembers of a client would count beyond its certificate's end.
+        context.set_session_cache_mode(SSL.SESS_CACHE_OFF)
+        context.set_options(SSL.OP_NO_TICKET | SSL.OP_NO_RENEGOTIATION)
+        context.set_mode(_RELEASE_BUFFERS)
+        context.set_alpn_select_callback(_choose)
+        return context
+
+
+class Channel:
+    """One connection, as an event loop uses ssl.SSLObject: encrypted bytes come and go by two ssl.MemoryBIO."""
+
+    __slots__ = ("_connection", "_ended", "_incoming", "_outgoing", "_plain")
+
+    def __init__(self, connection: SSL.Connection, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> None:
+        self._connection = connection
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._plain: list[bytes] = []
+        self._ended = False
+
+    def shown(self) -> tuple[x509.Certificate, list[x509.Certificate]] | None:
+        """The client's certificate and the others that it sent; None if it showed none. Raises ValueError for one that
+        cannot be read."""
+        leaf = self._connection.get_peer_certificate(as_cryptography=True)
+        if leaf is None:
+            return None
+        return leaf, list(self._connection.get_peer_cert_chain(as_cryptography=True) or ())
+
+    def do_handshake(self) -> None:
+        """Raises ssl.SSLWantReadError until it is through, ssl.SSLError where it fails."""
+        self._take()
+        try:
+            self._connection.do_handshake()
+            self._decrypt()  # a request may have come right behind it
+        except SSL.WantReadError:
+            raise ssl.SSLWantReadError from None
+        except SSL.Error as error:
+            raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"handshake failed: {error}") from error
+        finally:
+            self._give()
+
+    def read(self, _most: int = 0, _buffer: None = None) -> bytes:
+        """All that has come, however much; b"" at the end. Raises ssl.SSLWantReadError where there is nothing yet."""
+        self._take()
+        try:
+            self._decrypt()
+        except SSL.Error as error:
+            raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"reading failed: {error}") from error
+        finally:
+            self._give()
+        parts, self._plain = self._plain, []
+        if not parts and not self._ended:
+            raise ssl.SSLWantReadError
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def pending(self) -> int:
+        """How much there is to read without anything more coming; the end counts as something."""
+        return sum(map(len, self._plain)) + self._ended
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """How much of `data` was taken."""
+        most, sent = min(len(data), _PIECE), 0
+        try:
+            while sent < most:
+                sent += self._connection.send(memoryview(data)[sent:most] if sent else data[:most])
+        except SSL.WantReadError:
+            pass
+        except SSL.Error as error:
+            raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"writing failed: {error}") from error
+        finally:
+            self._give()
+        return sent
+
+    def unwrap(self) -> None:
+        """Says goodbye. Raises ssl.SSLWantReadError until the other side has, too."""
+        try:
+            done = self._connection.shutdown()
+        except SSL.WantReadError:
+            done = False
+        except SSL.Error as error:
+            raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"closing failed: {error}") from error
+        finally:
+            self._give()
+        if not done:
+            raise ssl.SSLWantReadError
+
+    def version(self) -> str:
+        return self._connection.get_protocol_version_name()
+
+    def cipher(self) -> tuple[str | None, str | None, int | None]:
+        found = self._connection
+        return found.get_cipher_name(), found.get_cipher_version(), found.get_cipher_bits()
+
+    @staticmethod
+    def compression() -> None:
+        return None
+
+    @staticmethod
+    def getpeercert() -> None:
+        """Event loops keep it; who wants it asks `shown`, which says nothing of whether it counts."""
+        return
+
+    def _take(self) -> None:
+        data = self._incoming.read()
+        if data:
+            self._connection.bio_write(data)
+
+    def _decrypt(self) -> None:
+        """All that was taken, so that nothing stays where an event loop does not see it."""
+        try:
+            while True:
+                self._plain.append(self._connection.recv(_RECORD))
+        except SSL.WantReadError:
+            return
+        except SSL.ZeroReturnError:
+            self._ended = True
+
+    def _give(self) -> None:
+        try:
+            while True:
+                data = self._connection.bio_read(_PIECE)
+                self._outgoing.write(data)
+                if len(data) < _PIECE:
+                    return
+        except SSL.WantReadError:
+            return
+
+
+def _leave_to_others(*_: object) -> bool:
+    return True
+
+
+def _choose(_connection: SSL.Connection, offered: list[bytes]) -> Any:
+    return b"http/1.1" if b"http/1.1" in offered else SSL.NO_OVERLAPPING_PROTOCOLS

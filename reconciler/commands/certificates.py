@@ -1,0 +1,52 @@
+"""The server's certificates while it runs: renewed before they end, and when the server is reached by other names.
+
+Called by `up`, which alone issues certificates; API workers and the reconciler read them again when their files have
+changed. The administrator's kubeconfig holds its certificate, so it is written anew with it. The CA stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from apiserver.auth.kubeconfig import write_admin_kubeconfig
+from apiserver.auth.pki import Keys, KeysError, ensure_keys, renew
+
+_SHOWN = {
+    "server": "the server's certificate was issued anew",
+    "admin": "the administrator's certificate was issued anew: {kubeconfig} has the new one",
+    "syncer": "",
+}
+
+
+class Certificates:
+    """`names` is asked at each look for what the server's certificate has to name (addresses.py)."""
+
+    def __init__(self, directory: Path, names: Callable[[], Iterable[str]], every: float) -> None:
+        """Makes what is missing. `every`: seconds between two looks. Raises KeysError."""
+        self._directory = directory
+        self._names = names
+        self._every = every
+        self._looked = time.monotonic()
+        self._told = ""
+        self.keys: Keys = ensure_keys(directory, names())
+
+    def write_kubeconfig(self, path: Path, url: str) -> None:
+        """The administrator's. Raises ValueError where a file is there that is no kubeconfig."""
+        write_admin_kubeconfig(path, url, self.keys)
+
+    def look(self, kubeconfig: Path, url: str) -> list[str]:
+        """Renew what is due, and say what was done or cannot be."""
+        if time.monotonic() - self._looked < self._every:
+            return []
+        self._looked = time.monotonic()
+        try:
+            issued = renew(self._directory, self._names())
+            if "admin" in issued:
+                self.write_kubeconfig(kubeconfig, url)
+        except (KeysError, OSError, ValueError) as error:
+            told, self._told = self._told, f"certificates cannot be renewed: {error}"
+            return [self._told] if told != self._told else []
+        self._told = ""
+        return [text.format(kubeconfig=kubeconfig) for name, text in _SHOWN.items() if name in issued and text]

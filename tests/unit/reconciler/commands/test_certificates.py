@@ -1,0 +1,123 @@
+"""Certificates of a running server: renewed in time and under new names, by one process, the CA never."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from cryptography import x509
+
+from apiserver.auth import pki
+from apiserver.auth.keys import Keys
+from reconciler.commands import addresses
+from reconciler.commands.certificates import Certificates
+
+URL = "https://fleet.example.org"
+
+
+def contents(keys: Keys) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in keys.directory.iterdir()}
+
+
+def changed(keys: Keys, before: dict[str, bytes]) -> set[str]:
+    return {name for name, content in contents(keys).items() if before.get(name) != content}
+
+
+def named(keys: Keys) -> set[str]:
+    certificate = x509.load_pem_x509_certificate(keys.server.certificate.read_bytes())
+    found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return {str(name.value) for name in found}
+
+
+def test_nothing_is_written_while_all_is_good(tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path / "keys", lambda: ["10.0.0.1"], 0)
+    before = contents(certificates.keys)
+    assert certificates.look(tmp_path / "kubeconfig", URL) == []
+    assert contents(certificates.keys) == before
+    assert not (tmp_path / "kubeconfig").exists()
+
+
+def test_near_their_end_they_are_renewed_and_the_kubeconfig_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pki, "LEAF_LIFETIME", timedelta(days=20))
+    certificates = Certificates(tmp_path / "keys", list, 0)
+    kubeconfig = tmp_path / "admin.kubeconfig"
+    certificates.write_kubeconfig(kubeconfig, URL)
+    before, user = contents(certificates.keys), yaml.safe_load(kubeconfig.read_text())["users"]
+    monkeypatch.undo()
+    said = certificates.look(kubeconfig, URL)
+    assert len(said) == 2
+    assert str(kubeconfig) in said[1]
+    pairs = {f"{name}.{end}" for name in ("server", "admin", "syncer") for end in ("crt", "key")}
+    assert changed(certificates.keys, before) == pairs
+    assert yaml.safe_load(kubeconfig.read_text())["users"] != user
+    assert certificates.look(kubeconfig, URL) == []
+
+
+def test_other_names_renew_the_servers_alone_and_old_ones_are_gone(tmp_path: Path) -> None:
+    names = ["10.0.0.1"]
+    certificates = Certificates(tmp_path / "keys", lambda: names, 0)
+    before = contents(certificates.keys)
+    names[:] = ["10.0.0.2", "fleet.example.org"]
+    assert len(certificates.look(tmp_path / "kubeconfig", URL)) == 1
+    assert changed(certificates.keys, before) == {"server.crt", "server.key"}
+    assert {"10.0.0.2", "fleet.example.org", "127.0.0.1", "::1", "localhost"} <= named(certificates.keys)
+    assert "10.0.0.1" not in named(certificates.keys)
+
+
+def test_what_cannot_be_renewed_is_said_once(tmp_path: Path) -> None:
+    certificates = Certificates(tmp_path / "keys", list, 0)
+    (tmp_path / "keys" / "ca.key").rename(tmp_path / "ca.key")
+    [said] = certificates.look(tmp_path / "kubeconfig", URL)
+    assert "restore the key from the backup" in said
+    assert certificates.look(tmp_path / "kubeconfig", URL) == []
+    (tmp_path / "ca.key").rename(tmp_path / "keys" / "ca.key")
+    assert certificates.look(tmp_path / "kubeconfig", URL) == []
+
+
+def test_the_machines_own_addresses_count_where_all_are_listened_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "machine_addresses", lambda: ["192.0.2.7", "2001:db8::7"])
+    every = addresses.names("0.0.0.0", "https://fleet.example.org:8443", ["more.example.org", "192.0.2.7"])
+    assert every == ["192.0.2.7", "2001:db8::7", "fleet.example.org", "more.example.org"]
+    assert addresses.names("127.0.0.1", "", []) == ["127.0.0.1"]
+
+
+def test_addresses_of_this_machine_are_such_as_others_reach() -> None:
+    for each in addresses.machine_addresses():
+        assert addresses.subject_name(each) == each
+        assert not each.startswith(("127.", "fe80"))
+
+
+@pytest.mark.parametrize(("text", "meant"), [
+    ("https://Fleet.example.org", "https://Fleet.example.org"),
+    ("https://fleet.example.org:8443/", "https://fleet.example.org:8443"),
+    ("https://[2001:db8::1]:6443", "https://[2001:db8::1]:6443"),
+])  # fmt: skip
+def test_an_external_url(text: str, meant: str) -> None:
+    assert addresses.external_url(text) == meant
+
+
+@pytest.mark.parametrize("text", [
+    "http://fleet.example.org", "fleet.example.org", "https://", "https://a b", "https://u:p@fleet.example.org",
+    "https://fleet.example.org/path", "https://fleet.example.org?x", "https://fleet.example.org:99999",
+])  # fmt: skip
+def test_what_is_no_external_url(text: str) -> None:
+    with pytest.raises(ValueError):
+        addresses.external_url(text)
+
+
+@pytest.mark.parametrize(("text", "meant"), [
+    ("FLEET.example.org.", "fleet.example.org"), ("*.example.org", "*.example.org"), ("10.0.0.1", "10.0.0.1"),
+    ("2001:DB8::1", "2001:db8::1"),
+])  # fmt: skip
+def test_a_name_in_a_certificate(text: str, meant: str) -> None:
+    assert addresses.subject_name(text) == meant
+
+
+@pytest.mark.parametrize("text", ["", "a b", "https://x", "a.*.b", "x" * 254, "fleet:6443", "bücher.example"])
+def test_what_is_no_name(text: str) -> None:
+    with pytest.raises(ValueError):
+        addresses.subject_name(text)
