@@ -1,6 +1,7 @@
 """A workspace's name as a user's, and every door by which somebody might come in with one."""
 
 import base64
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from apiserver.auth import signers
 from apiserver.auth.accounts import Account
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.impersonation import impersonated
+from apiserver.auth.peer import Peer
 from apiserver.auth.user import AUTHENTICATED, MASTERS, Decision, User
 from apiserver.auth.workspaces import as_user, is_workspaces, passes_for_workspace
 from apiserver.model.errors import StatusError
@@ -40,7 +42,7 @@ def test_what_it_is_called_is_nobody_elses() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_client_certificate_carries_it(name: str) -> None:
-    for tls in ({"user": name, "groups": []}, {"user": "ann", "groups": ["devs", name]}):
+    for tls in (Peer(name, ends=time.time() + 60), Peer("ann", ("devs", name), ends=time.time() + 60)):
         with pytest.raises(StatusError) as raised:
             Authenticator().authenticate({"type": "http", "headers": [], "extensions": {"tls": tls}})
         assert raised.value.code == 401
