@@ -58,6 +58,8 @@ log = logging.getLogger(__name__)
 
 _NAMESPACES_LINGER = 2.0
 """Seconds; see HousekeepingSettings."""
+_LAST = 8.0
+"""Seconds at the end for a source that does not answer."""
 _LOOK = 5.0
 """Seconds after which heads and Secrets are looked at without having been told to."""
 
@@ -75,10 +77,9 @@ class Reconciler:
         self._told = ""
         self._away = False
         self._seen = ""
-        self._news = False
-        self._due = False
 
     def stop(self) -> None:
+        self._mirror.close(_LAST)
         self._stop.set()
         self._wake.set()
 
@@ -130,11 +131,11 @@ class Reconciler:
         standins.load(syncing.informer)
         syncing.start()
         committer = self._committer(store, loader, writer)
-        watcher = HeadWatcher(settings.source, self._ring)
-        stop_listening = listen_push(settings.data_dir, self._pushed)
+        watcher = HeadWatcher(settings.source, self._ring, settings.poll)
+        stop_listening = listen_push(settings.data_dir, self._wake.set)
         stop_hearing = store.subscribe(lambda: self._written(committer))
         watcher.start()
-        self._pushed()  # what came between the first look and the first watch
+        self._wake.set()  # what came between the first look and the first watch
         try:
             self._follow(loader, writer, committer)
         finally:
@@ -225,11 +226,9 @@ class Reconciler:
         while not self._stop.is_set():
             self._wake.wait(_LOOK)
             self._wake.clear()
-            # Without a push a URL is left to the watcher, which backs off.
-            due, self._due = self._due or not self._mirror.is_remote, False
-            heads = self._look() if due else None
-            self._news = heads is not None and heads.desired not in (None, self._seen)
-            if self._news and heads is not None and heads.desired is not None:
+            # A URL was looked at by the watcher's thread: it may take long to answer.
+            heads = self._mirror.last_seen() if self._mirror.is_remote else self._look()
+            if heads is not None and heads.desired not in (None, self._seen):
                 self._take(heads.desired, loader, writer)
             changed = self._secrets.changed()
             if changed:
@@ -260,12 +259,10 @@ class Reconciler:
         self._tell_held(loaded)
 
     def _ring(self) -> bool:
-        self._pushed()
-        return self._news
-
-    def _pushed(self) -> None:
-        self._due = True
+        """Called by the watcher; whether the source answers."""
+        answers = not self._mirror.is_remote or self._look() is not None
         self._wake.set()
+        return answers
 
     def _written(self, committer: Committer) -> None:
         """The store changed: perhaps a write waits for its commit."""

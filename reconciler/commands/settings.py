@@ -47,6 +47,9 @@ class ReconcileSettings:
     events: float = 3600.0
     """Seconds that an Event stays after it was last written."""
 
+    poll: float = 10.0
+    """Seconds from one look at a URL to the next."""
+
     def to_json(self) -> str:
         return json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in asdict(self).items()})
 

@@ -71,6 +71,7 @@ class UpSettings:
     tolerance: float = 300.0
     history: float = 0.0
     events: float = 3600.0
+    poll: float = 10.0
     bounds: Bounds = Bounds()
 
 
@@ -155,6 +156,7 @@ class _Run:
             tolerance=self._settings.tolerance,
             history=self._settings.history,
             events=self._settings.events,
+            poll=self._settings.poll,
         ).to_json()
         for number in range(self._settings.workers):
             self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))

@@ -101,6 +101,14 @@ _OPTIONS = (
     ),
     click.option("--branch", default="main", show_default=True, help="The branch that is served."),
     click.option(
+        "--poll",
+        type=click.FloatRange(min=1),
+        default=10.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How often a repository that is a URL is looked at; one that does not answer at least every minute.",
+    ),
+    click.option(
         "--keys",
         "keys_dir",
         type=click.Path(path_type=Path),

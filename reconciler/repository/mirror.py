@@ -1,8 +1,7 @@
 """The mirror: a bare repository in the data directory that sees everything of the source and may be lost at any time.
 
 Called by the loader (what is desired), the status writer (what was published) and the command line. Of a source on this
-machine the mirror borrows the objects (git's alternates) and reads the refs where they are; a URL is fetched and pushed
-by the git command line, so that credentials, proxies and host keys are the user's.
+machine the mirror borrows the objects (git's alternates) and reads the refs where they are; for a URL see remote.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from typing import NamedTuple
 
 import pygit2
 
-from reconciler.repository import locks
-from reconciler.repository.command import Answer, git
+from reconciler.repository import locks, remote
+from reconciler.repository.command import git
 from reconciler.repository.errors import (
     BranchCheckedOut,
     DivergedStatus,
     PushRejected,
     RefMoved,
     RepositoryUnreadable,
-    redact,
 )
 from reconciler.repository.objects import Repository
+from reconciler.repository.remote import Remote, RemoteSettings
 from reconciler.repository.source import checked_out, kind_of_source
 from reconciler.repository.transfer import copy_commits
 from reconciler.repository.write import move_ref
@@ -32,8 +31,6 @@ STATUS_REF = "refs/treeplane/status"
 SERVED_REF = "refs/treeplane/served"
 """Keeps the objects of the served commit."""
 _TRACKED = "refs/remotes/origin/"
-_ANSWER_SECONDS, _FETCH_SECONDS = 60.0, 3600.0
-_AWAY = "check the URL, the network and your credentials; it is tried again"
 
 
 class Heads(NamedTuple):
@@ -46,7 +43,14 @@ class Heads(NamedTuple):
 class Mirror:
     """`repository` reads every object of source and mirror, and is where new status commits are written."""
 
-    def __init__(self, data_dir: Path, source: str, branch: str, status_branch: str) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        source: str,
+        branch: str,
+        status_branch: str,
+        settings: RemoteSettings = remote.DEFAULT,
+    ) -> None:
         """Opens or creates `<data_dir>/mirror`. Raises RepositoryUnreadable when the source is not there."""
         self.source = source
         self.branch = branch
@@ -66,6 +70,12 @@ class Mirror:
         else:
             alternates.unlink(missing_ok=True)
         self.repository = Repository(self.path)
+        self._remote = Remote(self.repository, source, settings) if self.is_remote else None
+
+    def close(self, seconds: float) -> None:
+        """Nobody waits longer than that for a URL any more."""
+        if self._remote is not None:
+            self._remote.close(seconds)
 
     def clear_locks(self) -> None:
         """What a former self that was killed left locked. Only for the one process that writes."""
@@ -75,21 +85,19 @@ class Mirror:
 
     def refresh(self) -> Heads:
         """Looks at the source anew, and fetches what is new there. Raises RepositoryUnreadable and DivergedStatus."""
-        return self._refresh_remote() if self.is_remote else self._refresh_local()
+        if self._remote is None:
+            return self._refresh_local()
+        return self._present(Heads(*self._remote.look([self.branch, self.status_branch])))
 
     def last_seen(self) -> Heads:
-        """The heads of a URL as the last `refresh` that went well found them."""
-        if not self.is_remote:
+        """The heads of a URL as the last `refresh` that went well, or a push of ours since, left them."""
+        if self._remote is None:
             return Heads(None, None)
-        return Heads(self._kept(f"{_TRACKED}{self.branch}"), self._kept(f"{_TRACKED}{self.status_branch}"))
+        return Heads(*(self._whole(self._remote.tracked(b)) for b in (self.branch, self.status_branch)))
 
     def branches(self) -> list[str]:
         """The source's branches, for a message that names what could have been meant."""
-        if self.is_remote:
-            answer = self._remote("ls-remote", "--heads", "origin", timeout=_ANSWER_SECONDS)
-            names = [line.partition("\t")[2] for line in answer.output.splitlines()]
-        else:
-            names = list(self._local().git.references)
+        names = self._remote.branches() if self._remote is not None else list(self._local().git.references)
         prefix = "refs/heads/"
         return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
 
@@ -103,10 +111,15 @@ class Mirror:
             raise PushRejected(
                 f"the status commit {commit} does not descend from {expected}", "read the status branch again"
             )
-        if self.is_remote:
-            self._push_remote(self.status_branch, commit, expected)
+        if self._remote is not None:
+            self._remote.push(self.status_branch, commit, expected)
         else:
             self._push_local(commit, expected)
+
+    def push_desired(self, commit: str, expected: str) -> None:
+        """Makes `commit` the desired branch of a URL if that still is `expected`. Raises as `push_status` does."""
+        assert self._remote is not None, "a branch on this machine is moved, not pushed to"
+        self._remote.push(self.branch, commit, expected)
 
     def status(self) -> str | None:
         """The status commit kept here, None when there is none or its objects are gone."""
@@ -126,10 +139,12 @@ class Mirror:
     def tidy(self) -> None:
         """Packs what accumulated, if it is time. Slow at times; objects that are referenced or young stay."""
         settings = {"gc.auto": "3000", "gc.autoPackLimit": "50", "gc.autoDetach": "false"}
-        git(self.path, "gc", "--auto", "--quiet", settings=settings, timeout=_FETCH_SECONDS)
+        git(self.path, "gc", "--auto", "--quiet", settings=settings)
 
     def _kept(self, ref: str) -> str | None:
-        commit = self.repository.ref(ref)
+        return self._whole(self.repository.ref(ref))
+
+    def _whole(self, commit: str | None) -> str | None:
         if commit is None or not self.repository.has(commit):
             return None
         return commit if self.repository.has(self.repository.commit(commit).tree) else None
@@ -180,56 +195,6 @@ class Mirror:
             move_ref(source, ref, commit, current)
         except RefMoved as error:
             raise PushRejected(error.what, error.hint) from error
-
-    # --- a URL
-
-    def _remote(self, *arguments: str, timeout: float) -> Answer:
-        settings = {"remote.origin.url": self.source, "gc.auto": "0", "maintenance.auto": "false"}
-        return git(self.path, *arguments, settings=settings, timeout=timeout)
-
-    def _refresh_remote(self) -> Heads:
-        wanted = [f"refs/heads/{self.branch}", f"refs/heads/{self.status_branch}"]
-        answer = self._remote("ls-remote", "origin", *wanted, timeout=_ANSWER_SECONDS)
-        if answer.code != 0:
-            raise RepositoryUnreadable(f"{redact(self.source)} does not answer: {answer.error}", _AWAY)
-        there = {ref: commit for commit, _, ref in (line.partition("\t") for line in answer.output.splitlines())}
-        fetched: list[str] = []
-        for ref in wanted:
-            tracking = _TRACKED + ref.removeprefix("refs/heads/")
-            here = self.repository.ref(tracking)
-            if ref not in there:
-                if here is not None:
-                    move_ref(self.repository, tracking, None, here)
-            elif here != there[ref] or not self.repository.has(there[ref]):
-                fetched.append(f"+{ref}:{tracking}")
-        if fetched:
-            answer = self._remote(
-                "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "origin", *fetched, timeout=_FETCH_SECONDS
-            )
-            if answer.code != 0:
-                raise RepositoryUnreadable(f"{redact(self.source)} cannot be fetched: {answer.error}", _AWAY)
-        tracked = [self.repository.ref(_TRACKED + ref.removeprefix("refs/heads/")) for ref in wanted]
-        return self._present(Heads(*tracked))
-
-    def push_desired(self, commit: str, expected: str) -> None:
-        """Makes `commit` the desired branch of a URL if that still is `expected`. Raises as `push_status` does."""
-        self._push_remote(self.branch, commit, expected)
-
-    def _push_remote(self, branch: str, commit: str, expected: str | None) -> None:
-        ref = f"refs/heads/{branch}"
-        lease = f"--force-with-lease={ref}:{expected or ''}"
-        arguments = ("push", "--porcelain", "--no-verify", lease, "origin", f"{commit}:{ref}")
-        answer = self._remote(*arguments, timeout=_FETCH_SECONDS)
-        if answer.code == 0:
-            self.repository.git.references.create(f"{_TRACKED}{branch}", commit, force=True)
-            return
-        refused = [line for line in answer.output.splitlines() if line.startswith("!")]
-        if not refused:
-            raise RepositoryUnreadable(f"{redact(self.source)} cannot be pushed to: {answer.error}", _AWAY)
-        reason = redact(refused[0].rpartition("\t")[2])
-        if "checked out" in reason or "checked out" in answer.error:
-            raise BranchCheckedOut(f"{branch}: {reason}", "check out another branch there")
-        raise PushRejected(f"{branch}: {reason}", "read it again, and see the source's rules for pushes")
 
     def _present(self, heads: Heads) -> Heads:
         for commit in heads:

@@ -1,6 +1,7 @@
 """Rings when a source's branches may have moved: at once for a repository on this machine, by polling for a URL.
 
-Called by the loader's process, which then refreshes its mirror. A ring promises nothing; no ring is lost.
+Called by the loader's process. For a repository here a ring promises nothing, and none is lost. A URL is looked at in
+this module's own thread, since it may take long to answer: what it says then is there when it rings.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from reconciler.repository.objects import Repository
 from reconciler.repository.source import kind_of_source
 
 Callback = Callable[[], bool | None]
-"""Returns True when something was new, which makes polling frequent again."""
+"""Returns whether the source answered: one that does not is asked less often."""
 
 _log = logging.getLogger(__name__)
+_SLOWEST = 60.0
 _LOOK_MILLISECONDS = 2000
 """How often refs are looked at without an event: inotify may miss a file in a directory that was just made."""
 
@@ -27,10 +29,10 @@ _LOOK_MILLISECONDS = 2000
 class HeadWatcher:
     """A thread (two for a repository here) that calls `callback` after a change. It never calls it twice at a time."""
 
-    def __init__(self, source: str, callback: Callback, fastest: float = 3.0, slowest: float = 60.0) -> None:
-        """`fastest` and `slowest` bound the seconds between two polls of a URL."""
+    def __init__(self, source: str, callback: Callback, every: float = 10.0) -> None:
+        """`every`: seconds from one look at a URL to the next."""
         self._callback = callback
-        self._fastest, self._slowest = fastest, slowest
+        self._every = every
         self._stop = Event()
         self._ring = Event()
         self._threads: list[Thread] = []
@@ -84,9 +86,9 @@ class HeadWatcher:
                 self._call()
 
     def _poll(self) -> None:
-        delay = self._fastest
-        while not self._stop.wait(delay * random.uniform(0.8, 1.2)):  # noqa: S311 (only spreads the load)
-            delay = self._fastest if self._call() else min(delay * 1.5, self._slowest)
+        failures = 0
+        while not self._stop.wait(pause(self._every, failures) * random.uniform(0.9, 1.0)):  # noqa: S311 (spreads load)
+            failures = 0 if self._call() else failures + 1
 
     def _call(self) -> bool:
         try:
@@ -94,6 +96,11 @@ class HeadWatcher:
         except Exception:
             _log.exception("a new commit could not be looked at")
             return False
+
+
+def pause(every: float, failures: int) -> float:
+    """Seconds until a URL is looked at again, after so many looks in a row that it did not answer."""
+    return max(every, min(every * 1.5**failures, _SLOWEST))
 
 
 def fingerprint(git_dir: Path) -> dict[str, tuple[int, int, int]]:

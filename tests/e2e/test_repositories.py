@@ -116,7 +116,7 @@ def test_a_url_is_polled_and_pushed_to(
     plane: Callable[..., Plane], work: Clone, bare: Clone, tmp_path: Path, eventually: Any
 ) -> None:
     url = f"file://{bare.folder}"
-    server = plane(url)
+    server = plane(url, "--poll", "2")
     assert not server.clone_words()
     head = work.git("rev-parse", "HEAD").strip()
     eventually(lambda: recorded(bare) == head, 10, "the status branch is pushed")

@@ -236,8 +236,8 @@ def test_sources_that_are_away(tmp_path: Path, clone: Path) -> None:
 def test_no_credentials_in_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert redact("https://user:hunter2@host/x.git and ssh://git@h/y") == "https://***@host/x.git and ssh://***@h/y"
     arguments: list[tuple[str, ...]] = []
-    run = command.subprocess.run
-    monkeypatch.setattr(command.subprocess, "run", lambda a, **k: arguments.append(tuple(a)) or run(a, **k))
+    run = command.subprocess.Popen
+    monkeypatch.setattr(command.subprocess, "Popen", lambda a, **k: arguments.append(tuple(a)) or run(a, **k))
     mirror = opened(tmp_path, "https://user:hunter2@127.0.0.1:1/x.git")
     with pytest.raises(RepositoryUnreadable) as raised:
         mirror.refresh()

@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from reconciler.repository.watch import HeadWatcher, fingerprint
+from reconciler.repository.watch import HeadWatcher, fingerprint, pause
 
 Git = Callable[..., str]
 
@@ -70,12 +70,17 @@ def test_a_url_is_polled_and_errors_do_not_end_it(caplog: pytest.LogCaptureFixtu
         bell()
         raise RuntimeError("away")
 
-    watcher = HeadWatcher("https://example.com/x.git", failing, fastest=0.01, slowest=0.02)
+    watcher = HeadWatcher("https://example.com/x.git", failing, every=0.01)
     watcher.start()
     assert bell.heard()
     assert bell.heard()
     watcher.stop()
     assert "could not be looked at" in caplog.text
+
+
+def test_a_url_is_looked_at_every_ten_seconds_and_no_slower_than_every_sixty_while_it_fails() -> None:
+    assert [round(pause(10.0, failures)) for failures in (0, 1, 2, 5, 100)] == [10, 15, 22, 60, 60]
+    assert [pause(300.0, failures) for failures in (0, 5)] == [300, 300], "who asks for less is asked for less"
 
 
 def test_lock_files_are_no_news(clone: Path) -> None:

@@ -1,0 +1,166 @@
+"""The source where it is a URL: fetched and pushed by the git command line, so that credentials, proxies and host keys
+are the user's.
+
+Called by mirror, from several threads: a look at the source, a push of statuses and a push of writes may be under way
+at a time, and none waits for another. What a look found before one of our own pushes is not news but the past: it looks
+again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from reconciler.repository.command import Answer, Patience, git
+from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable, redact
+from reconciler.repository.objects import Repository
+from reconciler.repository.write import move_ref
+
+_TRACKED = "refs/remotes/origin/"
+_FETCHED = "refs/treeplane/fetched/"
+"""Where a branch is fetched to: what is tracked moves only forward, in one step with what we push."""
+_HEADS = "refs/heads/"
+_AWAY = "check the URL, the network and your credentials; it is tried again"
+_LOOKS = 5
+"""How often a look that our own pushes overtook is taken again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSettings:
+    """`ask`: for questions with short answers. `fetch`, `push`: for what moves objects. `stall`: seconds without a byte
+    after which the connection itself gives up (ssh, and http with all that it runs through). `connect`: seconds for
+    ssh's connection."""
+
+    ask: Patience = field(default=Patience(total=20))
+    fetch: Patience = field(default=Patience(total=120, begin=60, quiet=120))
+    push: Patience = field(default=Patience(total=120, begin=20, quiet=120))
+    stall: int = 30
+    connect: int = 10
+
+
+DEFAULT = RemoteSettings()
+
+
+class Remote:
+    """One URL, whose branches are tracked in `repository`. Methods are safe from every thread."""
+
+    def __init__(self, repository: Repository, url: str, settings: RemoteSettings = DEFAULT) -> None:
+        self._repository = repository
+        self._url = url
+        self._settings = settings
+        self._looking = threading.Lock()
+        self._tracking = threading.Lock()  # of the tracked branches, and of how often we have pushed
+        self._pushes = 0
+        self._until = math.inf
+
+    def close(self, seconds: float) -> None:
+        """Nobody waits longer than that any more, for what is under way and for what begins."""
+        self._until = time.monotonic() + seconds
+
+    def branches(self) -> list[str]:
+        """Full names of all branches."""
+        answer = self._run("ls-remote", "--heads", "origin", patience=self._settings.ask)
+        return [line.partition("\t")[2] for line in answer.output.splitlines()]
+
+    def look(self, branches: list[str]) -> list[str | None]:
+        """Where the branches stand, None for one that is not there; their objects are here then, and so they are
+        tracked. One look at a time. Raises RepositoryUnreadable."""
+        with self._looking:
+            for _ in range(_LOOKS):
+                before = self._pushes
+                found = self._fetched(branches)
+                with self._tracking:
+                    if self._pushes == before:
+                        for branch, commit in zip(branches, found, strict=True):
+                            self._track(branch, commit)
+                        return found
+        raise RepositoryUnreadable(f"{redact(self._url)} is pushed to without a pause", "it is tried again")
+
+    def tracked(self, branch: str) -> str | None:
+        """Where the branch stood when it was last looked at, or pushed."""
+        with self._tracking:
+            return self._repository.ref(_TRACKED + branch)
+
+    def push(self, branch: str, commit: str, expected: str | None) -> None:
+        """Makes `commit` the branch's if that still is `expected` (None: does not exist). Raises PushRejected,
+        BranchCheckedOut and RepositoryUnreadable."""
+        ref = _HEADS + branch
+        lease = f"--force-with-lease={ref}:{expected or ''}"
+        arguments = ("push", "--porcelain", "--progress", "--no-verify", lease, "origin", f"{commit}:{ref}")
+        answer = self._run(*arguments, patience=self._settings.push)
+        if answer.code == 0:
+            with self._tracking:
+                self._pushes += 1
+                self._track(branch, commit)
+            return
+        refused = [line for line in answer.output.splitlines() if line.startswith("!")]
+        if not refused:
+            raise RepositoryUnreadable(f"{redact(self._url)} cannot be pushed to: {answer.error}", _AWAY)
+        reason = redact(refused[0].rpartition("\t")[2])
+        if "checked out" in reason or "checked out" in answer.error:
+            raise BranchCheckedOut(f"{branch}: {reason}", "check out another branch there")
+        raise PushRejected(f"{branch}: {reason}", "read it again, and see the source's rules for pushes")
+
+    def _track(self, branch: str, commit: str | None) -> None:
+        move_ref(self._repository, _TRACKED + branch, commit, self._repository.ref(_TRACKED + branch))
+
+    def _fetched(self, branches: list[str]) -> list[str | None]:
+        """Where the branches stand, with their objects here."""
+        answer = self._run("ls-remote", "origin", *(_HEADS + b for b in branches), patience=self._settings.ask)
+        if answer.code != 0:
+            raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
+        there = {ref: commit for commit, _, ref in (line.partition("\t") for line in answer.output.splitlines())}
+        found = {branch: there.get(_HEADS + branch) for branch in branches}
+        lacking = [b for b, commit in found.items() if commit is not None and not self._repository.has(commit)]
+        if lacking:
+            wanted = (f"+{_HEADS}{branch}:{_FETCHED}{branch}" for branch in lacking)
+            arguments = ("fetch", "--progress", "--no-tags", "--no-write-fetch-head", "origin", *wanted)
+            answer = self._run(*arguments, patience=self._settings.fetch)
+            if answer.code != 0:
+                raise RepositoryUnreadable(f"{redact(self._url)} cannot be fetched: {answer.error}", _AWAY)
+            found |= {branch: self._repository.ref(_FETCHED + branch) for branch in lacking}
+        return list(found.values())
+
+    def _run(self, *arguments: str, patience: Patience) -> Answer:
+        settings = {
+            "remote.origin.url": self._url,
+            "gc.auto": "0",
+            # Always as a pack: of objects one by one, a fetch that is ended leaves a commit without its trees.
+            "fetch.unpackLimit": "1",
+            "maintenance.auto": "false",
+            "credential.interactive": "false",
+            "http.lowSpeedLimit": "1",
+            "http.lowSpeedTime": str(self._settings.stall),
+        }
+        try:
+            return git(
+                self._repository.path,
+                *arguments,
+                settings=settings,
+                variables=self._ssh,
+                patience=patience,
+                hurry=lambda: time.monotonic() > self._until,
+            )
+        except RepositoryUnreadable as error:
+            raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {error}", error.hint or _AWAY) from error
+
+    @cached_property
+    def _ssh(self) -> Mapping[str, str]:
+        """ssh with deadlines and without questions, where the user has not said how to run it."""
+        if os.environ.keys() & {"GIT_SSH_COMMAND", "GIT_SSH"}:
+            return {}
+        if git(self._repository.path, "config", "--get", "core.sshCommand").output.strip():
+            return {}
+        alive = max(1, self._settings.stall // 3)
+        options = {
+            "BatchMode": "yes",
+            "ConnectTimeout": self._settings.connect,
+            "ServerAliveInterval": alive,
+            "ServerAliveCountMax": 3,
+        }
+        return {"GIT_SSH_COMMAND": " ".join(["ssh", *(f"-o {key}={value}" for key, value in options.items())])}
