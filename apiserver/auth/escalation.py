@@ -27,9 +27,9 @@ _EVERYTHING: list[Object] = [
 
 
 class Rights(Protocol):
-    """As much of the Authorizer as this needs."""
+    """As much of the Authorizer as the guards need."""
 
-    def authorize(self, cluster: str, user: User, attributes: Attributes) -> Decision: ...
+    def authorize(self, cluster: str, user: User, attributes: Attributes, *, deep: bool = False) -> Decision: ...
 
     def granted_rules(self, cluster: str, user: User, namespace: str) -> tuple[Rule, ...]: ...
 

@@ -1,16 +1,34 @@
-"""What a write needs beyond the right to make it, by kind: nobody grants or signs more than they may."""
+"""What a write needs beyond the right to make it, by kind: nobody grants, signs or takes more than they may."""
 
 from __future__ import annotations
 
-from apiserver.auth import escalation, signers
+from dataclasses import dataclass
+
+from apiserver.auth import binding, escalation, signers
 from apiserver.auth.escalation import Rights
 from apiserver.auth.user import User
 from apiserver.registry.rest_options import Vet
 from apiserver.registry.served import ServedKind
+from apiserver.storage.protocol import Store
 
 
-def guard(rights: Rights, cluster: str, user: User, kind: ServedKind, subresource: str) -> Vet:
-    """The Vet for writes of `kind`, or of a subresource of it, by `user`."""
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes, and where: in the logical cluster `cluster` of `store`, `path` "" where that is no workspace's.
+    `user`: as they are seen there; `bearer`: as they came."""
+
+    rights: Rights
+    store: Store
+    user: User
+    bearer: User
+    cluster: str
+    path: str = ""
+
+
+def guard(writer: Writer, kind: ServedKind, subresource: str) -> Vet:
+    """The Vet for writes of `kind`, or of a subresource of it."""
     if kind.storage == signers.REQUESTS:
-        return signers.guard(rights, cluster, user, kind, subresource)
-    return escalation.guard(rights, cluster, user, kind)
+        return signers.guard(writer.rights, writer.cluster, writer.user, kind, subresource)
+    taker = binding.Taker(writer.rights, writer.store, writer.bearer, writer.cluster, writer.path)
+    taking = binding.guard(taker, kind) if writer.path else None
+    return taking or escalation.guard(writer.rights, writer.cluster, writer.user, kind)

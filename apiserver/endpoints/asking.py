@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from apiserver.auth.accounts import Accounts
+from apiserver.auth.scopes import in_scope
 from apiserver.auth.user import User
 from apiserver.endpoints.exchange import Exchange
 from apiserver.endpoints.lanes import lane_of, lanes
@@ -22,10 +23,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """`kind`: what the path's resource is in this world."""
+    """`bearer`: the user as they came, or whom they act for. `kind`: what the path's resource is in this world."""
 
     exchange: Exchange
-    user: User
+    bearer: User
     world: World
     place: Place
     kind: ServedKind
@@ -33,6 +34,11 @@ class Asking:
     """Whose bearer token a text is and for which audiences, for TokenReview."""
     accounts: Accounts | None
     """Who issues ServiceAccount tokens."""
+
+    @property
+    def user(self) -> User:
+        """As this world sees them (auth/scopes.py)."""
+        return in_scope(self.bearer, self.world.identity) if self.bearer.extra else self.bearer
 
     @property
     def view(self) -> View:

@@ -120,14 +120,15 @@ class KubernetesAPI:
     async def _judged(self, exchange: Exchange, place: Place, user: User) -> None:
         """Which world, may they, and the answer."""
         world = self._world(exchange, place, user)
-        user = self._acting(exchange, world, user)
+        bearer = self._acting(exchange, world, user)
+        user = in_scope(bearer, world.identity) if bearer.extra else bearer
         verb = _verb(exchange, place)
         decision = self._authorize(world, user, attributes(place, verb), place)
         self._check_served(exchange, world, place, decision)
         if not decision.allowed:
             raise denial(user, attributes(place, verb), decision.reason)
         if place.route is Route.RESOURCE:
-            await self._resource(exchange, user, world, place, verb)
+            await self._resource(exchange, bearer, world, place, verb)
             return
         await self._other(exchange, world, place)
 
@@ -142,10 +143,9 @@ class KubernetesAPI:
 
     @staticmethod
     def _acting(exchange: Exchange, world: World, user: User) -> User:
-        """Who the caller is in this world, and whom it acts for."""
+        """Whom the caller acts for."""
         judge = world.realm.authorizer
-        user = impersonated(user, exchange.headers, world.identity, lambda a: judge.authorize(world.name, user, a))
-        return in_scope(user, world.identity) if user.extra else user
+        return impersonated(user, exchange.headers, world.identity, lambda a: judge.authorize(world.name, user, a))
 
     @staticmethod
     def _authorize(world: World, user: User, asked: Attributes, place: Place) -> Decision:
@@ -168,11 +168,11 @@ class KubernetesAPI:
         elif world.scope is Scope.EVERY and not fleet(world.realm).loaded:
             raise loading(fleet(world.realm))
 
-    async def _resource(self, exchange: Exchange, user: User, world: World, place: Place, verb: str) -> None:
+    async def _resource(self, exchange: Exchange, bearer: User, world: World, place: Place, verb: str) -> None:
         kind = kind_of(world, place)
         if kind.deprecated and kind.deprecation_warning:
             exchange.warnings.append(kind.deprecation_warning)
-        asking = Asking(exchange, user, world, place, kind, self._authenticator.review, self._accounts)
+        asking = Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts)
         if place.subresource in CONNECTIONS and place.subresource in kind.subresources:
             await nodeless.connect(asking, verb)
             return

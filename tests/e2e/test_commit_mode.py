@@ -121,6 +121,24 @@ def test_a_custom_resource_and_its_definition_come_and_go(
     assert not list(clone.folder.rglob("toys.example.org*"))
 
 
+def test_another_teams_api_is_bound_by_who_may(kubectl: Callable[..., str], tmp_path: Path) -> None:
+    """The example's team of databases lets the group shop-web bind them."""
+    for name, role in (("enter", "system:kcp:workspace:access"), ("rule", "cluster-admin")):
+        kubectl("create", "clusterrolebinding", f"eve-{name}", f"--clusterrole={role}", "--user=eve")
+    binding = tmp_path / "binding.yaml"
+    binding.write_text(
+        "apiVersion: apis.kcp.io/v1alpha1\nkind: APIBinding\nmetadata: {name: databases}\n"
+        "spec: {reference: {export: {path: 'root:shop:databases', name: databases}}}\n"
+    )
+    eve = ("apply", "--filename", str(binding), "--as=eve")
+    for way in ((), ("--server-side",), ("--dry-run=server",)):
+        with pytest.raises(PlaneError, match="no permission to bind to export root:shop:databases:databases"):
+            kubectl(*eve, *way)
+    kubectl(*eve, "--as-group=shop-web")
+    kubectl("wait", "apibinding/databases", "--for=condition=Ready", "--timeout=20s")
+    assert kubectl("get", "databases", "--output=name") == ""
+
+
 def test_what_was_acknowledged_survives_kills_and_a_lost_store(tmp_path: Path) -> None:
     data = tmp_path / "server" / "data"
     with Plane(fleet_in(tmp_path), data) as server:

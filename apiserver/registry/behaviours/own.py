@@ -22,13 +22,6 @@ def binding_check(obj: Object) -> list[Cause]:
     return _path("spec.reference.export.path", obj["spec"]["reference"]["export"].get("path"))
 
 
-def binding_update(old: Object, new: Object) -> list[Cause]:
-    after = new["spec"]["reference"]
-    if old["spec"]["reference"] == after:
-        return []
-    return [messages.invalid("spec.reference", after, "APIExport reference must not be changed")]
-
-
 def sync_target_check(obj: Object) -> list[Cause]:
     connection = (obj.get("spec") or {}).get("connection")
     if connection is not None and len(connection) != 1:
@@ -59,7 +52,7 @@ def _path(field: str, value: str | None) -> list[Cause]:
 
 
 BEHAVIOURS = {
-    "apibindings.apis.kcp.io": Behaviour(check=binding_check, check_update=binding_update),
+    "apibindings.apis.kcp.io": Behaviour(check=binding_check),
     "locations.scheduling.kcp.io": Behaviour(check=location_check),
     "placements.scheduling.kcp.io": Behaviour(check=placement_check),
     "synctargets.workload.kcp.io": Behaviour(check=sync_target_check),
