@@ -6,6 +6,7 @@ machine the mirror borrows the objects (git's alternates) and reads the refs whe
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from reconciler.repository.errors import (
     RefMoved,
     RepositoryUnreadable,
 )
+from reconciler.repository.keep import keep
 from reconciler.repository.objects import Repository
 from reconciler.repository.remote import Remote, RemoteSettings
 from reconciler.repository.source import checked_out, kind_of_source
@@ -135,6 +137,10 @@ class Mirror:
     def keep_served(self, commit: str) -> None:
         """Keeps the objects of the served commit from being collected."""
         self.repository.git.references.create(SERVED_REF, commit, force=True)
+
+    def keep(self, old: str, new: str) -> str | None:
+        """Keeps what the commit `old` has and the branch's head `new` lacks, for 90 days; the ref (see keep)."""
+        return keep(self.repository, old, new, datetime.now(UTC).date())
 
     def tidy(self) -> None:
         """Packs what accumulated, if it is time. Slow at times; objects that are referenced or young stay."""

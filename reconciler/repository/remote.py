@@ -63,8 +63,10 @@ class Remote:
         self._until = time.monotonic() + seconds
 
     def branches(self) -> list[str]:
-        """Full names of all branches."""
+        """Full names of all branches. Raises RepositoryUnreadable."""
         answer = self._run("ls-remote", "--heads", "origin", patience=self._settings.ask)
+        if answer.code != 0:
+            raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
         return [line.partition("\t")[2] for line in answer.output.splitlines()]
 
     def look(self, branches: list[str]) -> list[str | None]:
