@@ -29,6 +29,7 @@ from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.targets import Kubeconfigs
+from reconciler.commands.tidying import Tidying
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.follower import Follower
 from reconciler.controllers.housekeeping import housekeeping
@@ -131,10 +132,12 @@ class Reconciler:
         standins.load(syncing.informer)
         syncing.start()
         committer = self._committer(store, loader, writer)
+        tidying = Tidying(self._own_repositories(), store.revision)
         watcher = HeadWatcher(settings.source, self._ring, settings.poll)
         stop_listening = listen_push(settings.data_dir, self._wake.set)
         stop_hearing = store.subscribe(lambda: self._written(committer))
         watcher.start()
+        tidying.start()
         self._wake.set()  # what came between the first look and the first watch
         try:
             self._follow(loader, writer, committer)
@@ -142,6 +145,7 @@ class Reconciler:
             stop_hearing()
             stop_listening()
             watcher.stop()
+            tidying.stop()
             syncing.stop()
             tokens.stop()
             loops.stop()
@@ -177,6 +181,10 @@ class Reconciler:
 
         credentials = Kubeconfigs(store, Keys(self._settings.keys_dir), self._settings.local_url)
         return Syncing(store, _sync_settings(self._settings), credentials, writer.durable, declared, barred)
+
+    def _own_repositories(self) -> list[Path]:
+        """Those whose packing is ours: never a user's."""
+        return [self._mirror.path, *([Path(self._settings.source)] if self._settings.hosted else [])]
 
     # -- the desired branch ------------------------------------------------------------------------------------------
 

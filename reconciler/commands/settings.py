@@ -47,6 +47,9 @@ class ReconcileSettings:
     events: float = 3600.0
     """Seconds that an Event stays after it was last written."""
 
+    hosted: bool = False
+    """Whether the repository is the server's own, which it hosts."""
+
     poll: float = 10.0
     """Seconds from one look at a URL to the next."""
 

@@ -157,6 +157,7 @@ class _Run:
             history=self._settings.history,
             events=self._settings.events,
             poll=self._settings.poll,
+            hosted=self._source.hosted is not None,
         ).to_json()
         for number in range(self._settings.workers):
             self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import pygit2
 
 from reconciler.repository import locks, remote
-from reconciler.repository.command import git
 from reconciler.repository.errors import (
     BranchCheckedOut,
     DivergedStatus,
@@ -141,11 +140,6 @@ class Mirror:
     def keep(self, old: str, new: str) -> str | None:
         """Keeps what the commit `old` has and the branch's head `new` lacks, for 90 days; the ref (see keep)."""
         return keep(self.repository, old, new, datetime.now(UTC).date())
-
-    def tidy(self) -> None:
-        """Packs what accumulated, if it is time. Slow at times; objects that are referenced or young stay."""
-        settings = {"gc.auto": "3000", "gc.autoPackLimit": "50", "gc.autoDetach": "false"}
-        git(self.path, "gc", "--auto", "--quiet", settings=settings)
 
     def _kept(self, ref: str) -> str | None:
         return self._whole(self.repository.ref(ref))

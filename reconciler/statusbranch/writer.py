@@ -30,8 +30,6 @@ from reconciler.statusbranch.render import Files, Rendering
 log = logging.getLogger(__name__)
 
 _BATCH = 4_096
-_PACK_AFTER = 500
-"""Pushes after which the mirror's loose objects are packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,6 @@ class StatusWriter:
         self._foreign = False  # the branch holds what our log does not explain: compare all
         self._pushed = published
         self._told = ""
-        self._unpacked = 0
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="status-branch", daemon=True)
@@ -190,10 +187,6 @@ class StatusWriter:
         else:
             self._pushed, self._told = head, ""
             self.fenced.clear()
-            self._unpacked += 1
-            if self._unpacked >= _PACK_AFTER:
-                self._unpacked = 0
-                self._mirror.tidy()
 
     def _adopt(self) -> None:
         """Put our files on top of what the other server wrote, and try again with the next batch."""

@@ -276,11 +276,3 @@ def test_what_was_seen_before_a_url_went_away(tmp_path: Path, clone: Path) -> No
     clone.rename(tmp_path / "away")
     assert opened(tmp_path, url).last_seen() == seen
     assert opened(tmp_path, tmp_path / "away", "other").last_seen() == Heads(None, None)
-
-
-def test_tidying_keeps_what_is_referenced(tmp_path: Path, clone: Path) -> None:
-    mirror = opened(tmp_path, clone)
-    one = status_commit(mirror, None, "one")
-    mirror.keep_status(one)
-    mirror.tidy()
-    assert mirror.status() == one

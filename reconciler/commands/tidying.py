@@ -1,0 +1,73 @@
+"""Packs the repositories that are ours when nothing else is to be done: the mirror, and the one that the server hosts.
+
+A thread of the reconciler's process. While something is always to be done, it waits until there is much.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from reconciler.repository import packing
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.packing import Load
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TidySettings:
+    """`every`: seconds between two looks. From `some` on a repository is packed if nothing happened since the last
+    look, from `many` on whatever happens."""
+
+    every: float = 20.0
+    some: Load = field(default=Load(loose=400, packs=25))
+    many: Load = field(default=Load(loose=4000, packs=40))
+
+
+class Tidying:
+    """`start`, `stop`. `happened` returns something that differs when anything happened in between."""
+
+    def __init__(
+        self, repositories: Sequence[Path], happened: Callable[[], object], settings: TidySettings = TidySettings()
+    ) -> None:
+        self._repositories = repositories
+        self._happened = happened
+        self._settings = settings
+        self._last: object = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="tidying", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """What is under way is finished, unless it takes long: an end in the middle loses nothing."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=5)
+
+    def look(self) -> None:
+        """Packs what is due."""
+        before, self._last = self._last, self._happened()
+        bound = self._settings.some if self._last == before else self._settings.many
+        for git_dir in self._repositories:
+            try:
+                found = packing.load(git_dir)
+                if found.loose >= bound.loose or found.packs >= bound.packs:
+                    packing.pack(git_dir)
+                    log.info("packed %s: %d loose objects, %d packs", git_dir, found.loose, found.packs)
+            except (RepositoryError, OSError) as error:
+                log.warning("%s was not packed: %s", git_dir, error)
+
+    def _run(self) -> None:
+        for git_dir in self._repositories:
+            try:
+                packing.own(git_dir)
+            except RepositoryError as error:
+                log.warning("%s", error)
+        while not self._stop.wait(self._settings.every):
+            self.look()
