@@ -53,6 +53,9 @@ class ReconcileSettings:
     poll: float = 10.0
     """Seconds from one look at a URL to the next."""
 
+    command: tuple[str, ...] = ("treeplane", "up")
+    """The command line of `up`, as messages may show it."""
+
     def to_json(self) -> str:
         return json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in asdict(self).items()})
 
@@ -61,4 +64,5 @@ class ReconcileSettings:
         found = json.loads(text)
         for name in ("data_dir", "keys_dir"):
             found[name] = Path(found[name])
+        found["command"] = tuple(found["command"])
         return ReconcileSettings(**found)

@@ -28,6 +28,7 @@ from apiserver.auth.pki import KeysError
 from apiserver.launch import listen, spawn
 from apiserver.settings import ServerSettings
 from reconciler.commands import addresses, words
+from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler
 from reconciler.commands.failure import BUSY, Failure
@@ -121,6 +122,7 @@ class _Run:
         self._events: queue.Queue[dict[str, Any]] = queue.Queue()
         self._children = Children()
         self._stopping = False
+        self._refused = ""
 
     def run(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -139,6 +141,8 @@ class _Run:
         finally:
             self._children.stop()
             self._listener.close()
+        if self._refused:
+            raise Failure(self._refused)
         self._say("stopped; the next start continues where this one was")
 
     def _start(self) -> None:
@@ -158,6 +162,7 @@ class _Run:
             events=self._settings.events,
             poll=self._settings.poll,
             hosted=self._source.hosted is not None,
+            command=typed(sys.argv),
         ).to_json()
         for number in range(self._settings.workers):
             self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))
@@ -199,6 +204,8 @@ class _Run:
                 self._say(f"{event['workspace']} is at the newest commit again")
             case "trouble":
                 self._say(event["text"])
+            case "refused":
+                self._refused, self._stopping = event["text"], True
 
     def _held(self, path: str, problems: list[str]) -> None:
         self._say(f"{path} is held back:\n" + "\n".join(f"  {p}" for p in problems))

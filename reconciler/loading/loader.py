@@ -117,7 +117,7 @@ class Loader:
         here = self._trees.at(fleet.commit)
         also = {"root", *system.shipped_workspaces(), *outdated, *paths}
         step = self._stepper(fleet, fleet.commit, here).difference(here, also)
-        self._note(replace(fleet, url=self._url, ships=ships))
+        self._note(replace(fleet, url=self._url, ships=ships, branch=self._branch))
         return step
 
     def propose(self, commit: str, intents: Mapping[Key, Intent]) -> Proposal:

@@ -19,6 +19,7 @@ from reconciler.repository.errors import (
     PushRejected,
     RefMoved,
     RepositoryUnreadable,
+    redact,
 )
 from reconciler.repository.keep import keep
 from reconciler.repository.objects import Repository
@@ -73,6 +74,11 @@ class Mirror:
         self.repository = Repository(self.path)
         self._remote = Remote(self.repository, source, settings) if self.is_remote else None
 
+    @property
+    def source_name(self) -> str:
+        """The source as messages show it."""
+        return redact(self.source)
+
     def close(self, seconds: float) -> None:
         """Nobody waits longer than that for a URL any more."""
         if self._remote is not None:
@@ -101,6 +107,12 @@ class Mirror:
         names = self._remote.branches() if self._remote is not None else list(self._local().git.references)
         prefix = "refs/heads/"
         return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
+
+    def has_branch(self, name: str) -> bool:
+        """Whether the source has a branch of that name, its own or one that it tracks. Raises RepositoryUnreadable."""
+        if self._remote is not None:
+            return f"refs/heads/{name}" in self._remote.branches()
+        return any(self._local().ref(f"{prefix}{name}") is not None for prefix in ("refs/heads/", _TRACKED))
 
     def push_status(self, commit: str, expected: str | None) -> None:
         """Makes `commit` the source's status branch if that still is `expected` (None: does not exist).

@@ -15,11 +15,18 @@ from reconciler.statusbranch import format
 
 @dataclass(frozen=True, slots=True)
 class FleetFacts:
-    """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `claims`: see FleetRecord."""
+    """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `claims`: see FleetRecord;
+    `branch`: the desired branch ("" where an older version wrote)."""
 
     id: str = ""
     revision: int = 0
     claims: dict[str, str] = field(default_factory=dict)
+    branch: str = ""
+
+    def as_file(self) -> format.Object:
+        """The content of fleet.yaml."""
+        found = {"id": self.id, "revision": self.revision, "claims": self.claims, "branch": self.branch}
+        return {key: value for key, value in found.items() if value or key in ("id", "revision")}
 
 
 class RecordedFleet:
@@ -37,7 +44,12 @@ class RecordedFleet:
 
     def facts(self) -> FleetFacts:
         found = format.load(self._read(format.FLEET) or b"{}")
-        return FleetFacts(str(found.get("id", "")), int(found.get("revision", 0)), found.get("claims") or {})
+        return FleetFacts(
+            id=str(found.get("id", "")),
+            revision=int(found.get("revision", 0)),
+            claims=found.get("claims") or {},
+            branch=str(found.get("branch", "")),
+        )
 
     def summary(self, directory: str) -> Summary | None:
         data = self._read(f"{directory}/{format.SUMMARY}")

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apiserver.registry import tree
@@ -24,7 +24,7 @@ from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch import format
-from reconciler.statusbranch.recorded import RecordedFleet
+from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
 
 log = logging.getLogger(__name__)
@@ -137,11 +137,12 @@ class StatusWriter:
             return None
         base = self._repo.commit(head).tree if head else None
         new = edit_tree(self._repo, base, files)
-        if new == base and head is not None:
-            return None
-        claims = {"claims": fleet.claims} if fleet.claims else {}
-        facts = format.dump({"id": fleet.fleet, "revision": until, **claims})
-        new = edit_tree(self._repo, new, {format.FLEET: facts})
+        facts = FleetFacts(fleet.fleet, until, fleet.claims, fleet.branch)
+        if head is not None and new == base:
+            known = RecordedFleet(self._repo, head).facts()
+            if known == replace(facts, revision=known.revision):
+                return None
+        new = edit_tree(self._repo, new, {format.FLEET: format.dump(facts.as_file())})
         message = _message(files, fleet.commit)
         parents = [head, fleet.commit] if head else [fleet.commit]
         return commit_tree(self._repo, new, parents, message, when=None, ref=STATUS_REF, expected=head)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.plane import Clone, Plane
+from support.plane import Clone, Plane, PlaneError
 
 WEB = "root:shop:web"
 DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
@@ -156,6 +156,33 @@ def test_a_url_is_polled_and_pushed_to(
     work.push()
     noticed(server, head, 30, eventually)
     eventually(lambda: recorded(bare) == head, 10)
+
+
+def test_a_fleet_belongs_to_one_branch(
+    plane: Callable[..., Plane], work: Clone, bare: Clone, tmp_path: Path, eventually: Any
+) -> None:
+    server = plane(bare.folder)
+    head = work.git("rev-parse", "HEAD").strip()
+    eventually(lambda: recorded(bare) == head, 10, "the status branch is there")
+    before = server.everything()
+    server.stop()
+    work.git("switch", "--quiet", "--create", "trunk")
+    work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    head = work.commit("three replicas")
+    work.push("--set-upstream", "origin", "trunk")
+    server.arguments = ("--branch", "trunk")
+    with pytest.raises(PlaneError, match="this fleet is served from branch main") as refused:
+        server.start()
+    assert f"up {bare.folder} --data-dir" in str(refused.value)
+    assert "--branch main" in str(refused.value)
+    assert f"git -C {bare.folder} branch -D main" in str(refused.value)
+    bare.git("branch", "-D", "main")
+    server.start()
+    noticed(server, head, 10, eventually)
+    assert {k: v["metadata"]["uid"] for k, v in server.everything().items()} == {
+        k: v["metadata"]["uid"] for k, v in before.items()
+    }
+    eventually(lambda: "branch: trunk" in bare.git("show", f"{STATUS}:fleet.yaml"), 10, "it is recorded")
 
 
 def test_what_is_no_repository_is_refused(tmp_path: Path, plane: Callable[..., Plane]) -> None:

@@ -1,0 +1,139 @@
+"""The server that holds its repository: it loads commits, serves writes, and says what happened on the status branch.
+
+Made by the reconciler's process (reconcile) for a store that is open. Order matters: the store is filled before
+anything else runs, and the first status commit stands in the mirror before the first write to a cluster.
+"""
+
+from __future__ import annotations
+
+import time
+
+from apiserver.push import listen_push
+from apiserver.registry import tree
+from apiserver.storage.protocol import Store
+from reconciler.commands.lookout import Lookout
+from reconciler.commands.loops import Loops
+from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.start import Beginning
+from reconciler.commands.teller import Teller
+from reconciler.loading.committer import Branch, Committer
+from reconciler.loading.identities import Identities
+from reconciler.loading.keptsecrets import KeptSecrets
+from reconciler.loading.loader import Loader
+from reconciler.loading.secrets import SecretFiles
+from reconciler.repository.desired import Desired
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.mirror import Heads, Mirror
+from reconciler.repository.watch import HeadWatcher
+from reconciler.statusbranch.writer import StatusWriter
+
+_LOOK = 5.0
+"""Seconds after which heads and Secrets are looked at without having been told to."""
+
+
+class Holder:
+    """`run` returns when the process is to end."""
+
+    def __init__(
+        self, settings: ReconcileSettings, store: Store, mirror: Mirror, lookout: Lookout, teller: Teller
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._mirror = mirror
+        self._lookout = lookout
+        self._teller = teller
+        self._secrets = SecretFiles(settings.keys_dir)
+        self._seen = ""
+        identities = Identities(settings.keys_dir / "identities")
+        self._loader = Loader(store, mirror.repository, identities, self._secrets.of, settings.branch, settings.url)
+
+    def run(self, beginning: Beginning) -> None:
+        self._writer = StatusWriter(self._store, self._mirror, beginning.heads.status, stepping=self._loader.stepping)
+        if not self._first_load(beginning):
+            return
+        self._writer.start()
+        self._committer = self._new_committer()
+        loops = Loops(self._settings, self._store, self._mirror, self._writer)
+        loops.start()
+        watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
+        stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
+        stop_hearing = self._store.subscribe(self._written)
+        watcher.start()
+        self._lookout.wake.set()  # what came between the first look and the first watch
+        try:
+            self._follow()
+        finally:
+            stop_hearing()
+            stop_listening()
+            watcher.stop()
+            loops.stop()
+            self._writer.stop()
+
+    def _first_load(self, beginning: Beginning) -> bool:
+        began, heads = time.monotonic(), beginning.heads
+        while not self._lookout.stop.is_set():
+            if heads.desired is not None:
+                loaded = self._loader.load(heads.desired, beginning.recorded, self._teller.progress)
+                if tree.fleet(self._store).loaded:
+                    self._loader.recheck(self._secrets.changed())
+                    self._teller.loaded(self._store, loaded, time.monotonic() - began)
+                    return True
+                self._teller.held(loaded)
+            self._lookout.wake.wait(1.0)
+            heads = self._lookout.look() or heads
+        return False
+
+    def _follow(self) -> None:
+        while not self._lookout.stop.is_set():
+            self._lookout.wake.wait(_LOOK)
+            self._lookout.wake.clear()
+            heads = self._lookout.heads()
+            if heads is not None:
+                self._take(heads)
+            changed = self._secrets.changed()
+            if changed:
+                self._loader.recheck(changed)
+            if self._committer.waiting():
+                self._commit()
+
+    def _take(self, heads: Heads) -> None:
+        """The desired branch, where it moved; a head that cannot be read is tried again at the next look."""
+        head = heads.desired
+        if head is None or head == self._seen:
+            return
+        self._writer.loading.set()
+        try:
+            loaded = self._loader.load(head)
+        except RepositoryError as error:
+            self._teller.trouble(str(error))
+            return
+        finally:
+            self._writer.loading.clear()
+        self._moved(head)
+        self._teller.held(loaded)
+
+    def _commit(self) -> None:
+        self._writer.loading.set()
+        try:
+            self._committer.serve()
+        finally:
+            self._writer.loading.clear()
+
+    def _new_committer(self) -> Committer:
+        def catch_up() -> None:
+            heads = self._lookout.look()
+            if heads is not None:
+                self._take(heads)
+
+        branch = Branch(Desired(self._mirror), self._mirror.repository, catch_up, self._moved)
+        secrets = KeptSecrets(self._store, self._settings.keys_dir, self._secrets)
+        return Committer(self._store, self._loader, branch, secrets)
+
+    def _moved(self, commit: str) -> None:
+        self._seen = commit
+        self._mirror.keep_served(commit)
+
+    def _written(self) -> None:
+        """The store changed: perhaps a write waits for its commit."""
+        if self._committer.waiting():
+            self._lookout.wake.set()

@@ -1,0 +1,87 @@
+"""Where the source's branches stand, as the reconciler's process sees them: looked up, waited for, or as last seen.
+
+A repository on this machine is looked at by whoever asks. A URL may take long to answer: the watcher's thread asks it,
+and everybody else goes by what it found.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from reconciler.commands.teller import Teller
+from reconciler.layout.errors import BadFile
+from reconciler.layout.fleet import STATUS_BRANCH, read_fleet
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.mirror import Heads, Mirror
+
+_AGAIN = 1.0
+
+
+class Lookout:
+    """`wake` is set when there may be something new, `stop` when the process is to end."""
+
+    def __init__(self, mirror: Mirror, teller: Teller) -> None:
+        self.wake = threading.Event()
+        self.stop = threading.Event()
+        self._mirror = mirror
+        self._teller = teller
+        self._away = False
+
+    def first(self) -> Heads | None:
+        """Waits until the repository answers and has the branch; None at the end. One that is away, but was seen
+        before, delays nothing: what runs is kept running. From here on the status branch has the name that the newest
+        treeplane.yaml gives it."""
+        while not self.stop.is_set():
+            try:
+                heads = self._named()
+                if heads.desired is not None:
+                    return heads
+                self._teller.trouble(f"the repository has no branch {self._mirror.branch}: push one")
+            except RepositoryError as error:
+                self._teller.trouble(str(error))
+                self._away = True
+                heads = self._mirror.last_seen()
+                if heads.desired is not None:
+                    self._name(heads.desired)
+                    return self._mirror.last_seen()
+            self.wake.wait(_AGAIN)
+        return None
+
+    def look(self) -> Heads | None:
+        """Asks the source; None where it does not answer."""
+        try:
+            heads = self._mirror.refresh()
+        except RepositoryError as error:
+            self._teller.trouble(str(error))
+            self._away = True
+            return None
+        if self._away:
+            self._away = False
+            self._teller.over()
+        return heads
+
+    def heads(self) -> Heads | None:
+        """As they are by now; of a URL, as it was last seen."""
+        return self._mirror.last_seen() if self._mirror.is_remote else self.look()
+
+    def ring(self) -> bool:
+        """Called by the watcher; whether the source answers."""
+        answers = not self._mirror.is_remote or self.look() is not None
+        self.wake.set()
+        return answers
+
+    def _named(self) -> Heads:
+        heads = self._mirror.refresh()
+        if heads.desired is not None and self._name(heads.desired):
+            return self._mirror.refresh()
+        return heads
+
+    def _name(self, head: str) -> bool:
+        """Whether the status branch is called otherwise than was thought."""
+        repo = self._mirror.repository
+        try:
+            found = read_fleet(repo, repo.commit(head).tree).status_branch
+        except (RepositoryError, BadFile):
+            found = STATUS_BRANCH
+        before, self._mirror.status_branch = self._mirror.status_branch, found
+        return before != found

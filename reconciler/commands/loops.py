@@ -1,0 +1,92 @@
+"""Everything that works on a store which is served, beside the thread that loads commits: started and ended together.
+
+Made by holder once the first load is complete and the status branch is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from apiserver.auth.keys import Keys
+from apiserver.auth.pki import Signer
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.kinds import KUBERNETES
+from apiserver.storage.protocol import Store
+from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.standins import StandIns
+from reconciler.commands.targets import Kubeconfigs
+from reconciler.commands.tidying import Tidying
+from reconciler.controllers.clusterparts import cluster_loops
+from reconciler.controllers.housekeeping import housekeeping
+from reconciler.controllers.served import started_with
+from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
+from reconciler.controllers.tokensecrets import token_secrets
+from reconciler.loading.declared import Declarations
+from reconciler.repository.mirror import Mirror
+from reconciler.statusbranch.writer import StatusWriter
+from reconciler.syncing.service import Syncing
+from reconciler.syncing.settings import SyncSettings
+from reconciler.syncing.upstream import Item
+
+_NAMESPACES_LINGER = 2.0
+"""Seconds; see HousekeepingSettings."""
+
+
+class _Part(Protocol):
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Loops:
+    """`start` once the store may be written to, `stop` before it is closed."""
+
+    def __init__(self, settings: ReconcileSettings, store: Store, mirror: Mirror, writer: StatusWriter) -> None:
+        keys = Keys(settings.keys_dir)
+        bundle = keys.ca.read_text()
+        bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
+        keeping = housekeeping(store, Catalog(store).kinds, bounds)
+        cluster = cluster_loops(store, started_with(store, KUBERNETES), bundle)
+        tokens = token_secrets(store, Signer(keys), bundle, lambda name: name)
+        for follower in (keeping, cluster, tokens):
+            follower.busy = writer.loading.is_set
+        self._standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
+        self._syncing = _syncing(settings, store, mirror, writer)
+        self._tidying = Tidying(_own(settings, mirror), store.revision)
+        self._first: tuple[_Part, ...] = (keeping, cluster, tokens)
+
+    def start(self) -> None:
+        for part in self._first:
+            part.start()
+        self._standins.load(self._syncing.informer)
+        self._syncing.start()
+        self._tidying.start()
+
+    def stop(self) -> None:
+        self._tidying.stop()
+        self._syncing.stop()
+        for part in reversed(self._first):
+            part.stop()
+        self._standins.stop()
+
+
+def _syncing(settings: ReconcileSettings, store: Store, mirror: Mirror, writer: StatusWriter) -> Syncing:
+    declarations = Declarations(store, mirror.repository)
+
+    def declared(path: str, commit: str, item: Item) -> bool:
+        return declarations.declared(path, commit, item.kind.group, item.kind.resource, item.namespace, item.name)
+
+    targets = TargetSettings(heartbeat=settings.heartbeat, threshold=settings.threshold, tolerance=settings.tolerance)
+    credentials = Kubeconfigs(store, Keys(settings.keys_dir), settings.local_url)
+    return Syncing(store, SyncSettings(targets=targets), credentials, writer.durable, declared, _barred(writer))
+
+
+def _barred(writer: StatusWriter) -> Callable[[], str]:
+    return lambda: "another server writes to the status branch; waiting to read it" if writer.fenced.is_set() else ""
+
+
+def _own(settings: ReconcileSettings, mirror: Mirror) -> list[Path]:
+    """The repositories whose packing is ours: never a user's."""
+    return [mirror.path, *([Path(settings.source)] if settings.hosted else [])]

@@ -1,0 +1,90 @@
+"""What a start goes on from, and which one is refused with the command that goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.loadedfleet import LoadedFleet
+
+from reconciler.commands.report import Report
+from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.start import Beginning, Refused, begin
+from reconciler.commands.teller import Teller
+from reconciler.repository.mirror import Mirror
+from reconciler.repository.write import move_ref
+
+STATUS = "treeplane/status"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[LoadedFleet]:
+    """Served from main, and recorded."""
+    made = LoadedFleet(tmp_path / "fleet")
+    made.begin()
+    made.publish()
+    yield made
+    made.close()
+
+
+def start(fleet: LoadedFleet, branch: str) -> Beginning:
+    """As a server that is told to serve `branch`, with a data directory of its own."""
+    folder = fleet.directory.parent / "another"
+    source = str(fleet.repo.path)
+    settings = ReconcileSettings(folder, folder, source, branch, "https://x", "https://x", command=("treeplane", "up"))
+    mirror = Mirror(folder, source, branch, STATUS)
+    return begin(settings, mirror, mirror.refresh(), Teller(Report()))
+
+
+def branch(fleet: LoadedFleet, name: str, commit: str | None) -> None:
+    move_ref(fleet.repo.repo, f"refs/heads/{name}", commit, fleet.repo.repo.ref(f"refs/heads/{name}"))
+
+
+def test_the_status_branch_says_whose_it_is(fleet: LoadedFleet) -> None:
+    recorded = start(fleet, "main").recorded
+    assert recorded is not None
+    assert recorded.facts().branch == "main"
+
+
+def test_a_server_for_another_branch_refuses(fleet: LoadedFleet) -> None:
+    branch(fleet, "trunk", fleet.repo.head)
+    with pytest.raises(Refused, match="served from branch main") as refused:
+        start(fleet, "trunk")
+    assert "treeplane up --branch main" in str(refused.value)
+    assert f"git -C {fleet.repo.path} branch -D main" in str(refused.value)
+
+
+def test_a_branch_that_was_renamed_is_followed(fleet: LoadedFleet) -> None:
+    branch(fleet, "trunk", fleet.repo.head)
+    branch(fleet, "main", None)
+    begun = start(fleet, "trunk")
+    assert begun.recorded is not None
+    assert begun.heads.desired == fleet.repo.commits[-1]
+
+
+def test_another_branch_is_no_other_name_for_one_that_is_gone(fleet: LoadedFleet) -> None:
+    served = fleet.repo.head
+    other = fleet.repo.commit({"elsewhere": "x"}, parent=None)
+    branch(fleet, "trunk", fleet.repo.commits[0])
+    branch(fleet, "main", None)
+    fleet.mirror.keep_status(fleet.mirror.refresh().status or "")
+    assert other != served
+    orphan = fleet.repo.repo.git.create_commit(
+        None, *(2 * [fleet.repo.repo.git.get(served).author]), "orphan", fleet.repo.repo.commit(served).tree, []
+    )
+    branch(fleet, "trunk", str(orphan))
+    with pytest.raises(Refused, match="does not contain the commit that was served") as refused:
+        start(fleet, "trunk")
+    assert f"git push {fleet.repo.path} {served}:refs/heads/main" in str(refused.value)
+
+
+def test_what_is_served_by_another_name_is_recorded_by_it(fleet: LoadedFleet) -> None:
+    """With the next start, although nothing else changed."""
+    fleet.loader._branch = "trunk"
+    fleet.loader.recheck()
+    fleet.publish()
+    recorded = fleet.recorded()
+    assert recorded is not None
+    assert recorded.facts().branch == "trunk"
+    assert fleet.writer().flush() is None
