@@ -23,11 +23,20 @@ Object = dict[str, Any]
 RUNTIME_KINDS = frozenset({"events", "leases.coordination.k8s.io"})
 """By store name: kinds whose objects are runtime state, so that git need not know them."""
 
-COMPUTED_STATUS = frozenset({"workspaces.tenancy.kcp.io", "apibindings.apis.kcp.io", "apiexports.apis.kcp.io"})
+COMPUTED_STATUS = frozenset(
+    {
+        "workspaces.tenancy.kcp.io",
+        "workspacetypes.tenancy.kcp.io",
+        "logicalclusters.core.kcp.io",
+        "apibindings.apis.kcp.io",
+        "apiexports.apis.kcp.io",
+    }
+)
 """By store name: kinds whose status follows from commits alone. Nothing would put right what a client wrote there."""
 
-FROM_COMMITS = COMPUTED_STATUS | {"logicalclusters.core.kcp.io"}
-"""By store name: kinds that come into effect with a commit alone. One that was only stored would do nothing."""
+FROM_COMMITS = COMPUTED_STATUS | {"apiresourceschemas.apis.kcp.io"}
+"""By store name: kinds that come into effect with a commit alone. One that was only stored would do nothing, or what it
+did would be gone with the store."""
 
 
 BY_DIRECTORY = frozenset({"workspaces.tenancy.kcp.io", "logicalclusters.core.kcp.io"})

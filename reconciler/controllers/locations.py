@@ -12,6 +12,7 @@ from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.runtime import Informer, Loop, WorkQueue
 from reconciler.controllers.targets import SYNC_TARGETS
 from reconciler.plan.placement import Target, available, instances
+from reconciler.plan.unsupported import stated, with_stated
 
 LOCATIONS = "locations.scheduling.kcp.io"
 LABELS = "scheduling.kcp.io/labels"
@@ -59,6 +60,11 @@ def counted(location: Object, targets: list[Target]) -> Object:
     mine = instances(location, targets)
     status = location.setdefault("status", {})
     status["instances"], status["availableInstances"] = len(mine), sum(available(t) for t in mine)
+    told = with_stated(
+        status.pop("conditions", ()), stated(LOCATIONS, location, location["metadata"]["creationTimestamp"])
+    )
+    if told:
+        status["conditions"] = told
     labels = location["metadata"].get("labels") or {}
     location["metadata"].setdefault("annotations", {})[LABELS] = " ".join(f"{k}={labels[k]}" for k in sorted(labels))
     return location

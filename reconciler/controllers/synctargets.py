@@ -24,11 +24,15 @@ from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import KEY_LABEL, SYNC_TARGETS, Cluster, Credentials, Missing
 from reconciler.plan.placement import Sight
 from reconciler.plan.syncable import SYNCED
+from reconciler.plan.unsupported import stated, with_stated
 
 _PATIENCE = 3.0
 """Seconds that a request to a target which hangs may hold up our end."""
 
 Object = dict[str, Any]
+
+_CONDITIONS = ("SyncerReady", "HeartbeatHealthy", "Ready")
+"""Said anew together, or one of them would go on saying what was so before."""
 
 Told = Callable[[str, Object | None, Cluster | None], None]
 """Key of a target, its object (None: it is no more), the connection (None: there is none)."""
@@ -123,7 +127,8 @@ class SyncTargets:
             labels[KEY_LABEL] = key
             was = conditions.get(status.get("conditions"), "Ready")
             told = self._conditions(key, was)
-            status["conditions"] = conditions.merged(status.get("conditions"), told)
+            unused = stated(SYNC_TARGETS, obj, obj["metadata"]["creationTimestamp"])
+            status["conditions"] = with_stated(conditions.merged(status.get("conditions"), told), unused)
             now = conditions.get(status["conditions"], "Ready")
             if now is not None and now["status"] == "True":
                 if was is None or was["status"] != "True" or "lastSyncerHeartbeatTime" not in status:
@@ -138,17 +143,14 @@ class SyncTargets:
         seen, now = self.heartbeats.seen(key), clock.now()
         match seen.sight:
             case Sight.ANSWERS:
-                return [condition(c, True, at=now) for c in ("SyncerReady", "HeartbeatHealthy", "Ready")]
+                return [condition(c, True, at=now) for c in _CONDITIONS]
             case Sight.SILENT:
                 message = f"no answer for more than {self.settings.threshold:.0f} s: {seen.why}"
-                return [
-                    condition("HeartbeatHealthy", False, "ErrorHeartbeat", message, at=now),
-                    condition("Ready", False, "ErrorHeartbeat", message, at=now),
-                ]
+                return [condition(c, False, "ErrorHeartbeat", message, at=now) for c in _CONDITIONS]
             case Sight.MISSING:
-                return [condition(c, None, "CredentialsMissing", seen.why, at=now) for c in ("SyncerReady", "Ready")]
+                return [condition(c, None, "CredentialsMissing", seen.why, at=now) for c in _CONDITIONS]
             case Sight.UNKNOWN if was is None or was["reason"] in ("Connecting", "CredentialsMissing"):
-                return [condition(c, None, "Connecting", seen.why, at=now) for c in ("SyncerReady", "Ready")]
+                return [condition(c, None, "Connecting", seen.why, at=now) for c in _CONDITIONS]
             case _:
                 return ()
 

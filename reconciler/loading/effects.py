@@ -21,6 +21,7 @@ from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.render import Declared
 from reconciler.plan.merge import merged, same_content
 from reconciler.plan.summary import Summary
+from reconciler.plan.unsupported import SUPPORTED, with_stated
 
 Object = dict[str, Any]
 
@@ -207,7 +208,8 @@ def _steady(status: Object, stored: Object) -> Object:
     order in which they are computed, as in an object that is made anew; others' come after them."""
     if "conditions" not in status:
         return status
-    found = {c["type"]: c for c in conditions.merged(stored.get("conditions"), status["conditions"])}
+    before = with_stated(stored.get("conditions") or (), (c for c in status["conditions"] if c["type"] == SUPPORTED))
+    found = {c["type"]: c for c in conditions.merged(before, status["conditions"])}
     order = dict.fromkeys([*(c["type"] for c in status["conditions"]), *found])
     return {**status, "conditions": [found[kind] for kind in order]}
 

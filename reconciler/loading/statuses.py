@@ -16,8 +16,8 @@ from reconciler.loading.content import BINDINGS, CRDS, Content
 from reconciler.loading.effects import Effects
 from reconciler.loading.identities import Identities
 from reconciler.loading.render import Declared
-from reconciler.loading.world import EXPORTS
-from reconciler.plan import apis
+from reconciler.loading.world import EXPORTS, TYPES
+from reconciler.plan import apis, unsupported
 
 Object = dict[str, Any]
 
@@ -34,16 +34,31 @@ def status_of(
         at = effects.time_of(declared, stored)
         return _dated(strategy.crd_status(_with_status(declared.obj, stored), at), at)
     if resource == BINDINGS and content.apis is not None:
-        return _dated(content.apis.bindings[name], effects.time_of(declared, stored))
+        return _complete(content.apis.bindings[name], declared, effects.time_of(declared, stored))
     if resource == EXPORTS:
         hashes, at = effects.summary.identities, effects.time_of(declared, stored)
         hashes[name] = identities.hash_of(case.path, name, hashes.get(name, ""))
-        return _dated(apis.export_status({}, hashes[name], at), at)
+        return _complete(apis.export_status({}, hashes[name], at), declared, at)
+    if resource == TYPES:
+        return _type_status(declared, stored, effects)
     if case.recorded is not None and stored is None:
         left = case.recorded.residue(declared.key) or {}
         found: Object | None = left.get("status") or declared.obj.get("status")
         return found or _shipped_status(declared)
     return _shipped_status(declared) if stored is None else None
+
+
+def _complete(status: Object, declared: Declared, at: str) -> Object:
+    """With what the object says that is not done."""
+    told = unsupported.stated(declared.key.resource, declared.obj, at)
+    return _dated({**status, "conditions": unsupported.with_stated(status["conditions"], told)}, at)
+
+
+def _type_status(declared: Declared, stored: Record | None, effects: Effects) -> Object | None:
+    told = unsupported.stated(TYPES, declared.obj, effects.time_of(declared, stored))
+    if told:
+        return {"conditions": told}
+    return {} if stored is not None and "status" in orjson.loads(stored.value) else None
 
 
 def _shipped_status(declared: Declared) -> Object | None:

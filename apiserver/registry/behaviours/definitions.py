@@ -51,6 +51,10 @@ def crd_check(obj: Object) -> list[Cause]:
     return causes + _names(spec["names"]) + _versions(versions, shared(versions)) + _stored(obj)
 
 
+_NAME_VALIDATIONS = ["DNS1123Subdomain"]
+"""How an APIResourceSchema may have the names of its objects checked. kcp knows PathSegmentName too."""
+
+
 def resource_schema_check(obj: Object) -> list[Cause]:
     """Of an APIResourceSchema: `<prefix>.<plural>.<group|core>`."""
     spec = obj["spec"]
@@ -60,6 +64,9 @@ def resource_schema_check(obj: Object) -> list[Cause]:
     if not name.endswith(f".{suffix}"):
         text = f"must be of the form <prefix>.{suffix} (the prefix is yours; spec.names.plural and spec.group follow)"
         causes.append(messages.invalid("metadata.name", name, text))
+    rule = spec.get("nameValidation")
+    if rule and rule not in _NAME_VALIDATIONS:
+        causes.append(messages.unsupported("spec.nameValidation", rule, _NAME_VALIDATIONS))
     return causes + _names(spec["names"]) + _versions(spec["versions"], _each_for_itself)
 
 

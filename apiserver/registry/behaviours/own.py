@@ -22,6 +22,14 @@ def binding_check(obj: Object) -> list[Cause]:
     return _path("spec.reference.export.path", obj["spec"]["reference"]["export"].get("path"))
 
 
+def export_check(obj: Object) -> list[Cause]:
+    """What would limit the rights of others and would not be done is not taken."""
+    if (obj.get("spec") or {}).get("maximalPermissionPolicy") is None:
+        return []
+    text = "maximal permission policies are not supported: nothing would be limited; remove it"
+    return [messages.forbidden("spec.maximalPermissionPolicy", text)]
+
+
 def sync_target_check(obj: Object) -> list[Cause]:
     connection = (obj.get("spec") or {}).get("connection")
     if connection is not None and len(connection) != 1:
@@ -53,6 +61,7 @@ def _path(field: str, value: str | None) -> list[Cause]:
 
 BEHAVIOURS = {
     "apibindings.apis.kcp.io": Behaviour(check=binding_check),
+    "apiexports.apis.kcp.io": Behaviour(check=export_check),
     "locations.scheduling.kcp.io": Behaviour(check=location_check),
     "placements.scheduling.kcp.io": Behaviour(check=placement_check),
     "synctargets.workload.kcp.io": Behaviour(check=sync_target_check),

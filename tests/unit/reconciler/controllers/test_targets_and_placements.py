@@ -184,6 +184,8 @@ def test_missing_credentials_are_a_condition_and_move_nothing(fleet: Any, loops:
         return str(found and found["reason"])
 
     eventually(lambda: ready() == "CredentialsMissing")
+    # Nothing else goes on saying what was so before.
+    assert {c["status"] for c in fleet.get(target)["status"]["conditions"]} == {"Unknown"}
     fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws"}, spec={})
     eventually(lambda: fleet.get(fleet.key("locations", "infra0", "aws"))["status"]["availableInstances"] == 1)
     assert decided(fleet, key) == WEST
@@ -300,3 +302,20 @@ def test_losing_use_removes_nothing_and_lets_nothing_in(fleet: Any, loops: Loops
     fleet.admit("infra0", ("Group", "system:workspaces:root"))
     eventually(lambda: decided(fleet, second))
     eventually(lambda: "may not use" not in str(fleet.get(first)["status"]))
+
+
+def test_sync_targets_and_locations_say_what_they_ask_for_in_vain(fleet: Any, loops: Loops, eventually: Any) -> None:
+    target = fleet.put("synctargets", "infra0", "west", spec={"cells": {"rack": "1"}})
+    labels = [{"key": "rack", "values": ["1"]}]
+    location = fleet.put("locations", "infra0", "aws", spec={"instanceSelector": {}, "availableSelectorLabels": labels})
+    loops.start()
+
+    def told(key: Key) -> str:
+        found = conditions.get((fleet.get(key).get("status") or {}).get("conditions"), "Supported")
+        return str(found and found["message"])
+
+    eventually(lambda: "spec.cells" in told(target) and "spec.availableSelectorLabels" in told(location))
+    fleet.put("synctargets", "infra0", "west", spec={})
+    fleet.put("locations", "infra0", "aws", spec={"instanceSelector": {}})
+    eventually(lambda: (told(target), told(location)) == ("None", "None"))
+    assert "conditions" not in fleet.get(location)["status"]

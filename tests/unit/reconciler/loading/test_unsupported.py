@@ -1,0 +1,115 @@
+"""What kcp's kinds let one say and Treeplane does not do: said on the object, or refused if it would limit rights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.loadedfleet import A, LoadedFleet
+
+APIS, TENANCY = "apis.kcp.io/v1alpha1", "tenancy.kcp.io/v1alpha1"
+CLAIM = {"resource": "configmaps", "all": True}
+
+
+def manifest(api_version: str, kind: str, name: str, **spec: Any) -> str:
+    return json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec})
+
+
+def binding(**more: Any) -> str:
+    reference = {"export": {"path": "root:compute", "name": "kubernetes"}}
+    return manifest(APIS, "APIBinding", "k", reference=reference, **more)
+
+
+TAKEN = [
+    (
+        "workspacetypes.tenancy.kcp.io",
+        "t",
+        manifest(TENANCY, "WorkspaceType", "t", initializer=True, terminator=True, additionalWorkspaceLabels={"a": ""}),
+        ["spec.initializer", "spec.terminator", "spec.additionalWorkspaceLabels"],
+        manifest(TENANCY, "WorkspaceType", "t"),
+    ),
+    (
+        "workspacetypes.tenancy.kcp.io",
+        "t",
+        manifest(TENANCY, "WorkspaceType", "t", authenticationConfigurations=[{"name": "a"}],
+                 defaultAPIBindingLifecycle="InitializeOnly"),
+        ["spec.authenticationConfigurations", "spec.defaultAPIBindingLifecycle"],
+        manifest(TENANCY, "WorkspaceType", "t", defaultAPIBindingLifecycle="Maintain"),
+    ),
+    (
+        "apiexports.apis.kcp.io",
+        "e",
+        manifest(APIS, "APIExport", "e", permissionClaims=[CLAIM], identity={"secretRef": {"name": "s"}}),
+        ["spec.permissionClaims", "spec.identity.secretRef"],
+        manifest(APIS, "APIExport", "e"),
+    ),
+    (
+        "apibindings.apis.kcp.io",
+        "k",
+        binding(permissionClaims=[{**CLAIM, "state": "Accepted"}]),
+        ["spec.permissionClaims"],
+        binding(permissionClaims=[{**CLAIM, "state": "Rejected"}]),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("resource", "name", "said", "fields", "silent"), TAKEN)
+def test_what_is_taken_and_not_done_is_said(
+    fleet: LoadedFleet,
+    another: Callable[..., LoadedFleet],
+    resource: str,
+    name: str,
+    said: str,
+    fields: list[str],
+    silent: str,
+) -> None:
+    fleet.commit({f"{A}/it.json": said})
+    assert fleet.held() == {}
+    obj = fleet.get("root:a", resource, name, "")
+    told = fleet.condition(obj, "Supported")
+    assert (told["status"], told["reason"]) == ("False", "NotSupported")
+    assert told["lastTransitionTime"] == obj["metadata"]["creationTimestamp"]
+    assert [field for field in fields if field not in told["message"]] == []
+    # The same commit twice writes nothing, and a recovery says the same.
+    fleet.recheck(["root:a"])
+    assert fleet.changes() == []
+    fleet.publish()
+    second = another(fleet)
+    second.load(second.recorded())
+    assert second.get("root:a", resource, name, "")["status"] == obj["status"]
+    fleet.commit({f"{A}/it.json": silent})
+    assert "Supported" not in str(fleet.get("root:a", resource, name, ""))
+
+
+def test_claims_that_nobody_applies_are_not_called_applied(fleet: LoadedFleet) -> None:
+    def claims() -> list[str]:
+        obj = fleet.get("root:a", "apibindings.apis.kcp.io", "k", "")
+        return [fleet.condition(obj, f"PermissionClaims{what}")["status"] for what in ("Applied", "Valid")]
+
+    fleet.commit({f"{A}/it.json": binding()})
+    assert claims() == ["True", "True"], "there are none"
+    fleet.commit({f"{A}/it.json": binding(permissionClaims=[{**CLAIM, "state": "Accepted"}])})
+    assert claims() == ["False", "Unknown"]
+    ready = fleet.condition(fleet.get("root:a", "apibindings.apis.kcp.io", "k", ""), "Ready")
+    assert ready["status"] == "True", "what is bound is"
+    fleet.commit({f"{A}/it.json": binding()})
+    assert claims() == ["True", "True"]
+
+
+def test_a_policy_that_would_limit_nobody_is_refused(fleet: LoadedFleet) -> None:
+    export = manifest(APIS, "APIExport", "e", maximalPermissionPolicy={"local": {}})
+    fleet.commit({f"{A}/it.json": export})
+    [error] = fleet.held()["root:a"]
+    assert error.startswith(f"{A}/it.json:1: APIExport e: spec.maximalPermissionPolicy: Forbidden:")
+
+
+def test_names_that_a_schema_allows_and_nobody_takes_are_refused(fleet: LoadedFleet) -> None:
+    names = {"plural": "toys", "kind": "Toy"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"type": "object"}}
+    spec = {"group": "example.io", "scope": "Cluster", "names": names, "versions": [version]}
+    text = manifest(APIS, "APIResourceSchema", "v1.toys.example.io", nameValidation="PathSegmentName", **spec)
+    fleet.commit({f"{A}/it.json": text})
+    [error] = fleet.held()["root:a"]
+    assert "spec.nameValidation: Unsupported value" in error
