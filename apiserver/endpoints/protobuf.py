@@ -26,6 +26,7 @@ from apiserver.registry.facts.messages import INLINE, MAP, OMITEMPTY, POINTER, R
 MAGIC = b"k8s\0"
 _MAX_DEPTH = 200
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NOTHING = memoryview(b"")
 
 Object = dict[str, Any]
 
@@ -49,10 +50,10 @@ def decode(body: bytes) -> Object:
     if not body.startswith(MAGIC):
         raise bad_request("the body is not of Kubernetes' protobuf form: it does not begin with its mark")
     try:
-        unknown = {number: value for number, _, value in _fields(memoryview(body)[len(MAGIC) :])}
-        meta = {number: bytes(value).decode() for number, _, value in _fields(unknown.get(1, memoryview(b"")))}
-        api_version, kind = meta.get(1, ""), meta.get(2, "")
-        found = _message(unknown.get(2, memoryview(b"")), _message_of(api_version, kind), 0)
+        unknown = _by_number(memoryview(body)[len(MAGIC) :])
+        meta = _by_number(_data(unknown.get(1, _NOTHING)))
+        api_version, kind = _text(meta.get(1, _NOTHING)), _text(meta.get(2, _NOTHING))
+        found = _message(_data(unknown.get(2, _NOTHING)), _message_of(api_version, kind), 0)
         if nesting.too_deep(found):
             raise Malformed(f"it is nested more than {nesting.DEPTH} levels deep")
     except (Malformed, ValueError, TypeError, IndexError, struct.error, OverflowError) as error:
@@ -77,15 +78,36 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
-        if byte < 0x80:
+        if byte < 0x80 and value < 1 << 64:
             return value, at
         shift += 7
         if shift > 63:
             raise Malformed("a number is too long")
 
 
-def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
-    """Number, wire type and raw value of each field in order."""
+def _data(raw: Any) -> memoryview:
+    """Of a field that has a length. Python would take a number for as many zeros."""
+    if not isinstance(raw, memoryview):
+        raise Malformed("a field is of the wrong wire type")
+    return raw
+
+
+def _text(raw: Any) -> str:
+    return bytes(_data(raw)).decode()
+
+
+def _whole(raw: Any, bits: int = 64) -> int:
+    """Of a signed number: negative ones are on the wire with 64 bits, whatever they have in Go."""
+    if not isinstance(raw, int):
+        raise Malformed("a field is of the wrong wire type")
+    value = raw - (1 << 64) if raw >= 1 << 63 else raw
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise Malformed(f"a number has more than {bits} bits")
+    return value
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, Any]]:
+    """Number and raw value of each field in order: an int, a float, or what has a length."""
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)
@@ -105,7 +127,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int, Any]]:
             at += size
         else:
             raise Malformed(f"unknown wire type {wire}")
-        yield tag >> 3, wire, value
+        yield tag >> 3, value
 
 
 def _message(data: memoryview, name: str, depth: int) -> Any:
@@ -116,12 +138,12 @@ def _message(data: memoryview, name: str, depth: int) -> Any:
         raise Malformed("it is nested too deeply")
     table = messages()[name]
     out: Object = {}
-    for number, _, raw in _fields(data):
+    for number, raw in _fields(data):
         field = table.get(number)
         if field is None:
             continue
         if field.flags & MAP:
-            key, value = _entry(raw, field.type, depth)
+            key, value = _entry(_data(raw), field.type, depth)
             out.setdefault(field.json, {})[key] = value
             continue
         value = _value(raw, field.type, depth)
@@ -145,10 +167,10 @@ def _printed(field: Field, value: Any) -> bool:
 
 def _entry(data: memoryview, kind: str, depth: int) -> tuple[str, Any]:
     """A map's entry: {1: key, 2: value}."""
-    key, value = "", _value(memoryview(b""), kind, depth) if "." in kind or kind in ("string", "bytes") else None
-    for number, _, raw in _fields(data):
+    key, value = "", _value(_NOTHING, kind, depth) if "." in kind or kind in ("string", "bytes") else None
+    for number, raw in _fields(data):
         if number == 1:
-            key = bytes(raw).decode()
+            key = _text(raw)
         else:
             value = _value(raw, kind, depth)
     return key, value
@@ -157,29 +179,30 @@ def _entry(data: memoryview, kind: str, depth: int) -> tuple[str, Any]:
 def _value(raw: Any, kind: str, depth: int) -> Any:
     match kind:
         case "string":
-            return bytes(raw).decode()
+            return _text(raw)
         case "bool":
-            return bool(raw)
+            return bool(_whole(raw))
         case "bytes":
-            return base64.b64encode(raw).decode()
+            return base64.b64encode(_data(raw)).decode()
         case "double" | "float":
+            if not isinstance(raw, float):
+                raise Malformed("a field is of the wrong wire type")
             return raw
         case _ if "." in kind:
-            return _message(raw, kind, depth + 1)
+            return _message(_data(raw), kind, depth + 1)
         case _:
-            return raw - (1 << 64) if raw >= 1 << 63 else raw
+            return _whole(raw, 32 if kind == "int32" else 64)
 
 
 def _by_number(data: memoryview) -> dict[int, Any]:
-    return {number: value for number, _, value in _fields(data)}
+    return dict(_fields(data))
 
 
 def _moment(data: memoryview) -> datetime | None:
     found = _by_number(data)
-    seconds, nanos = found.get(1, 0), found.get(2, 0)
+    seconds, nanos = _whole(found.get(1, 0)), _whole(found.get(2, 0), 32)
     if 1 not in found and not nanos:
         return None
-    seconds = seconds - (1 << 64) if seconds >= 1 << 63 else seconds
     if seconds < -62135596800 or (seconds == -62135596800 and not nanos):
         return None
     return _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
@@ -201,35 +224,35 @@ def _written(at: datetime, precision: str) -> str:
 
 
 def _quantity(data: memoryview, _: str, __: int) -> str:
-    return bytes(_by_number(data).get(1, b"")).decode() or "0"
+    return _text(_by_number(data).get(1, _NOTHING)) or "0"
 
 
 def _int_or_string(data: memoryview, _: str, depth: int) -> Any:
     found = _by_number(data)
     if found.get(1):
-        return bytes(found.get(3, b"")).decode()
+        return _text(found.get(3, _NOTHING))
     return _value(found.get(2, 0), "int32", depth)
 
 
 def _raw_json(data: memoryview, _: str, __: int) -> Any:
-    raw = bytes(_by_number(data).get(1, b""))
+    raw = bytes(_data(_by_number(data).get(1, _NOTHING)))
     if not raw:
         return None
     return decode(raw) if raw.startswith(MAGIC) else orjson.loads(raw)
 
 
 def _items(data: memoryview, _: str, __: int) -> list[str]:
-    return [bytes(value).decode() for number, _, value in _fields(data) if number == 1]
+    return [_text(value) for number, value in _fields(data) if number == 1]
 
 
-def _schema(data: memoryview, name: str, depth: int) -> Any:
-    return _message(data, name.rpartition(".")[0] + ".JSONSchemaProps", depth + 1)
+def _schema(raw: Any, name: str, depth: int) -> Any:
+    return _message(_data(raw), name.rpartition(".")[0] + ".JSONSchemaProps", depth + 1)
 
 
 def _schema_or_list(data: memoryview, name: str, depth: int) -> Any:
     found = list(_fields(data))
-    schemas = [_schema(value, name, depth) for number, _, value in found if number == 2]
-    single = [_schema(value, name, depth) for number, _, value in found if number == 1]
+    schemas = [_schema(value, name, depth) for number, value in found if number == 2]
+    single = [_schema(value, name, depth) for number, value in found if number == 1]
     return schemas or (single[0] if single else None)
 
 
@@ -240,8 +263,8 @@ def _schema_or_bool(data: memoryview, name: str, depth: int) -> Any:
 
 def _schema_or_strings(data: memoryview, name: str, depth: int) -> Any:
     found = list(_fields(data))
-    strings = [bytes(value).decode() for number, _, value in found if number == 2]
-    single = [_schema(value, name, depth) for number, _, value in found if number == 1]
+    strings = [_text(value) for number, value in found if number == 2]
+    single = [_schema(value, name, depth) for number, value in found if number == 1]
     return strings or (single[0] if single else None)
 
 

@@ -212,6 +212,40 @@ def test_damage_is_refused_or_read(kind: tuple[str, str, str], seed: int, data: 
         assert error.code == 400
 
 
+def test_a_number_of_more_than_64_bits_is_refused() -> None:
+    """Ten bytes have room for 70. JSON could not say it."""
+    generation = b"\x38" + b"\xff" * 9 + b"\x02"
+    for raw in (tagged(1, generation), b"\x78" + b"\xff" * 9 + b"\x7f"):
+        with pytest.raises(StatusError, match="a number is too long") as raised:
+            protobuf.decode(body("v1", "ConfigMap", raw))
+        assert raised.value.code == 400
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        tagged(1, tagged(1, 1 << 34)),  # a name
+        tagged(2, 1 << 34),  # a map's entry
+        tagged(2, tagged(1, 1 << 34)),  # its key
+        tagged(1, 1 << 34),  # metadata
+        tagged(1, tagged(7, 1.5)),  # generation
+        tagged(1, tagged(7, b"1")),
+        tagged(1, tagged(8, tagged(1, 1.5))),  # seconds of a time
+    ],
+)
+def test_a_field_of_another_wire_type_is_refused(raw: bytes) -> None:
+    """Above all not taken for as many bytes as the number says."""
+    with pytest.raises(StatusError, match="of the wrong wire type") as raised:
+        protobuf.decode(body("v1", "ConfigMap", raw))
+    assert raised.value.code == 400
+
+
+def test_the_envelope_is_looked_at_as_closely() -> None:
+    for raw in (tagged(1, 1 << 34), tagged(1, tagged(1, 1 << 34)), tagged(2, 1 << 34)):
+        with pytest.raises(StatusError, match="of the wrong wire type"):
+            protobuf.decode(protobuf.MAGIC + raw)
+
+
 @pytest.mark.parametrize("levels", [150, 5_000, 50_000])
 def test_nesting_ends_somewhere(levels: int) -> None:
     schema = b""
