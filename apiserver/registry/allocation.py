@@ -33,6 +33,7 @@ ADDRESSES = "ipaddresses.networking.k8s.io"
 CIDRS = "servicecidrs.networking.k8s.io"
 _TRIES = 64
 _EXTERNAL = ("NodePort", "LoadBalancer")
+_ONE_FAMILY = "SingleStack"
 
 Object = dict[str, Any]
 
@@ -60,7 +61,10 @@ def allocated(service: Object) -> Object:
     out: Object = {}
     if spec.get("clusterIP") not in (None, "", "None"):
         out["clusterIPs"] = list(spec.get("clusterIPs") or [spec["clusterIP"]])
-        out |= {"ipFamilies": spec["ipFamilies"]} if spec.get("ipFamilies") else {}
+    if spec.get("clusterIP") and spec.get("ipFamilies"):
+        out["ipFamilies"] = spec["ipFamilies"]
+        policy = spec.get("ipFamilyPolicy")
+        out |= {"ipFamilyPolicy": policy} if policy not in (None, _ONE_FAMILY) else {}
     ports = {_port_name(p): p["nodePort"] for p in spec.get("ports") or () if p.get("nodePort")}
     if ports:
         out["nodePorts"] = ports
@@ -75,8 +79,9 @@ def restore(service: Object, given: Object) -> None:
     addresses = given.get("clusterIPs")
     if addresses and not spec.get("clusterIP") and spec.get("type") != "ExternalName":
         spec["clusterIP"], spec["clusterIPs"] = addresses[0], list(addresses)
-        if given.get("ipFamilies"):
-            spec.setdefault("ipFamilies", given["ipFamilies"])
+    if spec.get("clusterIP") and given.get("ipFamilies"):
+        spec.setdefault("ipFamilies", given["ipFamilies"])
+        spec.setdefault("ipFamilyPolicy", given.get("ipFamilyPolicy", _ONE_FAMILY))
     if spec.get("type") not in _EXTERNAL:
         return
     for port in spec.get("ports") or ():
@@ -89,6 +94,25 @@ def restore(service: Object, given: Object) -> None:
 
 def _port_name(port: Object) -> str:
     return f"{port.get('protocol') or 'TCP'}/{port.get('port')}"
+
+
+def lacks(spec: Object) -> bool:
+    """Whether `settle` would give something to a Service with this spec."""
+    if not spec or spec.get("type") == "ExternalName":
+        return False
+    if not (spec.get("clusterIP") and spec.get("ipFamilies") and spec.get("ipFamilyPolicy")):
+        return True
+    if _checks_health(spec) and not spec.get("healthCheckNodePort"):
+        return True
+    return _has_node_ports(spec) and any(not port.get("nodePort") for port in spec.get("ports") or ())
+
+
+def _has_node_ports(spec: Object) -> bool:
+    return spec.get("type") in _EXTERNAL and spec.get("allocateLoadBalancerNodePorts") is not False
+
+
+def _checks_health(spec: Object) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def held_by(cluster: str, spec: Object) -> set[Key]:
@@ -150,10 +174,13 @@ class _Allocation:
             spec["clusterIP"], spec["clusterIPs"] = found, [found]
 
     def _families(self, spec: Object) -> bool:
-        """Sets the families; whether they can be had: there is one only."""
-        headless = spec.get("clusterIP") == "None" and not spec.get("selector")
-        if headless:
-            spec.setdefault("ipFamilies", ["IPv4", "IPv6"])
+        """Sets the families and their policy; whether they can be had: there is one only. Of a headless Service without
+        a selector somebody else knows the addresses, so it may have both."""
+        if spec.get("clusterIP") == "None" and not spec.get("selector"):
+            policy = spec.setdefault("ipFamilyPolicy", "RequireDualStack")
+            families = spec.setdefault("ipFamilies", ["IPv4"])
+            if len(families) == 1 and policy != _ONE_FAMILY:
+                spec["ipFamilies"] = [*families, "IPv6" if families == ["IPv4"] else "IPv4"]
             return True
         for index, family in enumerate(spec.get("ipFamilies") or ()):
             if family != "IPv4":
@@ -163,6 +190,7 @@ class _Allocation:
             text = "this cluster is not configured for dual-stack services"
             self.causes.append(messages.invalid("spec.ipFamilyPolicy", "RequireDualStack", text))
         spec.setdefault("ipFamilies", ["IPv4"])
+        spec.setdefault("ipFamilyPolicy", _ONE_FAMILY)
         return not self.causes
 
     def _given(self, address: str) -> str:
@@ -225,7 +253,7 @@ class _Allocation:
 
     def ports(self) -> None:
         spec = self.service["spec"]
-        if spec["type"] in _EXTERNAL and spec.get("allocateLoadBalancerNodePorts") is not False:
+        if _has_node_ports(spec):
             given: dict[int, int] = {}
             for port in spec.get("ports") or ():
                 if not port.get("nodePort"):
@@ -236,7 +264,7 @@ class _Allocation:
             if port.get("nodePort") and port["nodePort"] not in mine:
                 mine.add(port["nodePort"])
                 self._hold_port(f"spec.ports[{index}].nodePort", port["nodePort"])
-        if spec["type"] == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local":
+        if _checks_health(spec):
             spec["healthCheckNodePort"] = spec.get("healthCheckNodePort") or self._free_port()
             self._hold_port("spec.healthCheckNodePort", spec["healthCheckNodePort"])
 

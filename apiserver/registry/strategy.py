@@ -15,7 +15,7 @@ from apiserver.model.errors import Cause
 from apiserver.registry import metadata as rules
 from apiserver.registry import spellings
 from apiserver.registry.behaviours import certificates
-from apiserver.registry.behaviours.base import IMMUTABLE
+from apiserver.registry.behaviours.base import IMMUTABLE, carries_nothing
 from apiserver.registry.behaviours.catalogue import behaviour_of
 from apiserver.registry.behaviours.definitions import CRDS, crd_check, crd_status
 from apiserver.registry.behaviours.versions import documented
@@ -26,6 +26,7 @@ from apiserver.schema import messages
 from apiserver.schema.defaults import copy_json
 
 __all__ = [
+    "carried",
     "check_crd",
     "crd_status",
     "identified",
@@ -173,6 +174,17 @@ def prepare_create(kind: ServedKind, obj: Object) -> list[Cause]:
 def identified(kind: ServedKind, obj: Object) -> None:
     """Completes a new object that has got its uid."""
     behaviour_of(kind.qualified).identified(obj)
+
+
+def carried(kind: ServedKind, old: Object, new: Object) -> Object:
+    """`new`, in place of the stored `old`, with what an update need not say again, as `prepare_update` has it for
+    clients. Both are prepared; neither is changed. What is bound is completed where it runs."""
+    behaviour = behaviour_of(kind.qualified)
+    if kind.storage != kind.qualified or behaviour.carry is carries_nothing:
+        return new
+    made: Object = copy_json(new)
+    behaviour.carry(old, made)
+    return made
 
 
 def prepare_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:

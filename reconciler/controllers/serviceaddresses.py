@@ -41,9 +41,10 @@ class ServiceAddresses(Part):
             return
         before, after = _spec(change.previous), _spec(change.value)
         cluster = change.key.cluster
-        for key in allocation.held_by(cluster, before) - allocation.held_by(cluster, after):
+        was, now = allocation.held_by(cluster, before), allocation.held_by(cluster, after)
+        for key in was - now:
             self.desk.add(key)
-        if change.value is not None and _lacks(after):
+        if change.value is not None and (now - was or allocation.lacks(after)):
             self.desk.add(change.key)
 
     def handle(self, key: Key) -> Future[list[int]] | None:
@@ -69,7 +70,7 @@ class ServiceAddresses(Part):
 
     def _wants(self, key: Key, spec: dict[str, object]) -> bool:
         """Whether it lacks something, or (after a recovery) claims what nothing says that it holds."""
-        if _lacks(spec):
+        if allocation.lacks(spec):
             return True
         held = sorted(allocation.held_by(key.cluster, spec))
         return any(record is None for record in self._store.get_many(held))
@@ -78,8 +79,3 @@ class ServiceAddresses(Part):
 def _spec(value: bytes | None) -> dict[str, object]:
     found: dict[str, object] = (orjson.loads(value).get("spec") or {}) if value is not None else {}
     return found
-
-
-def _lacks(spec: dict[str, object]) -> bool:
-    """Whether a Service that should have an address has none."""
-    return bool(spec) and spec.get("type") != "ExternalName" and not spec.get("clusterIP")

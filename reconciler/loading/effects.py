@@ -14,7 +14,7 @@ import orjson
 from apiserver.model import clock, conditions, marks
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
-from apiserver.registry import codec
+from apiserver.registry import codec, strategy
 from apiserver.registry.intents import DONE, KEPT, Intent
 from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record
 from reconciler.loading.moment import Moment, Moments
@@ -143,6 +143,7 @@ class Effects:
         annotations = stored["metadata"].get("annotations") or {}
         bare = {**stored, "metadata": {**stored["metadata"], "annotations": _unmarked(annotations)}}
         new = merged(_named_by_git(old), _named_by_git(declared.obj), bare)
+        new = strategy.carried(declared.kind, stored, new)
         intent = self._intent(declared, record, new)
         asked = _asked(intent)
         if asked is not None and intent is not None:

@@ -18,8 +18,8 @@ def _nothing(obj: Object) -> None:  # noqa: ARG001
     return
 
 
-def _carries_nothing(old: Object, new: Object) -> None:  # noqa: ARG001
-    return
+def carries_nothing(old: Object, new: Object) -> None:
+    """The `carry` of kinds of which an update says all."""
 
 
 def _no_errors(*objects: Object) -> list[Cause]:  # noqa: ARG001
@@ -44,10 +44,10 @@ class Behaviour:
     default: Callable[[Object], None] = _nothing
     check: Callable[[Object], list[Cause]] = _no_errors
     check_update: Callable[[Object, Object], list[Cause]] = _no_errors
-    carry: Callable[[Object, Object], None] = _carries_nothing
+    carry: Callable[[Object, Object], None] = carries_nothing
     identified: Callable[[Object], None] = _nothing
     check_new: Callable[[Object], list[Cause]] = _no_errors
-    carry_status: Callable[[Object, Object], None] = _carries_nothing
+    carry_status: Callable[[Object, Object], None] = carries_nothing
     check_status: Callable[[Object, Object], list[Cause]] = _no_errors
     warnings: Callable[[Object | None, Object], list[str]] = _nothing_to_say
 

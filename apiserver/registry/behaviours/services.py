@@ -32,8 +32,7 @@ def service_default(obj: Object) -> None:
     if spec["type"] in _EXTERNAL:
         spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
     if spec["type"] != "ExternalName":
-        alone = spec.get("clusterIP") == "None" and not spec.get("selector")
-        fill(spec, internalTrafficPolicy="Cluster", ipFamilyPolicy="RequireDualStack" if alone else "SingleStack")
+        fill(spec, internalTrafficPolicy="Cluster")
     if spec["type"] == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
 

@@ -18,7 +18,8 @@ CORPUS = {f"{o['kind']}/{o['metadata']['name']}": o for o in yaml.safe_load_all(
 ANSWERS = json.loads((HERE / "answers.json").read_text())
 
 LEFT_TO_OTHERS = {
-    "Service": {"spec.clusterIP", "spec.clusterIPs", "spec.ipFamilies", "spec.ports"},  # allocated by the cluster
+    # What the cluster allocates.
+    "Service": {"spec.clusterIP", "spec.clusterIPs", "spec.ipFamilies", "spec.ipFamilyPolicy", "spec.ports"},
     "Job": {"metadata.labels", "spec.selector", "spec.manualSelector", "spec.template"},  # need the object's uid
     "Pod": {"spec.preemptionPolicy", "spec.priority", "spec.tolerations", "status.qosClass"},  # admission, kubelet
     "PersistentVolume": {"metadata.finalizers", "status.lastPhaseTransitionTime"},

@@ -135,6 +135,23 @@ def test_a_service_keeps_what_it_was_given_when_the_store_is_lost(
     assert second.get("root:k", "services", "s")["spec"] == made["spec"]
 
 
+def test_a_headless_service_keeps_its_families_when_the_store_is_lost(
+    idle: CommitFleet, another: Callable[..., LoadedFleet]
+) -> None:
+    idle.commit(KUBERNETES)
+    idle.serve()
+    made = {}
+    for name, more in (("s", {"selector": {"app": "web"}}), ("t", {})):
+        spec = {"clusterIP": "None", "ports": [{"port": 80}], **more}
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+        made[name] = idle.create("root:k", "services", service)["spec"]
+    assert (made["t"]["ipFamilies"], made["t"]["ipFamilyPolicy"]) == (["IPv4", "IPv6"], "RequireDualStack")
+    idle.publish()
+    second = another(idle)
+    second.load(second.recorded())
+    assert {name: second.get("root:k", "services", name)["spec"] for name in made} == made
+
+
 def test_a_claim_that_is_used_no_more_leaves_git(idle: CommitFleet) -> None:
     idle.commit(KUBERNETES)
     idle.serve()
