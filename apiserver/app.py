@@ -16,6 +16,7 @@ from apiserver.auth.authn import Authenticator
 from apiserver.auth.rbac import Authorizer
 from apiserver.endpoints.exchange import ASGIScope, Receive, Send
 from apiserver.endpoints.git import GitEndpoint, Hosted
+from apiserver.endpoints.gitservice import Limits
 from apiserver.push import notify_push
 from apiserver.settings import ServerSettings
 from apiserver.shell import Counters, Shell
@@ -70,4 +71,5 @@ def _hosted(settings: ServerSettings) -> Hosted | None:
     if settings.git_dir is None:
         return None
     data_dir = settings.data_dir
-    return Hosted(settings.git_dir, lambda: notify_push(data_dir), settings.git_concurrency)
+    limits = Limits(settings.max_push_mib * 1024 * 1024, settings.stall_seconds)
+    return Hosted(settings.git_dir, lambda: notify_push(data_dir), settings.git_concurrency, limits)

@@ -63,11 +63,14 @@ class ServerSettings:
     branch: str = "main"
     """The branch that is served."""
 
-    status_branch: str = "treeplane/status"
-    """The branch that the server alone writes."""
-
     git_concurrency: int = 8
     """How many git subprocesses one worker runs at a time; further requests wait."""
+
+    max_push_mib: int = 100
+    """How large a push may be."""
+
+    stall_seconds: float = 60.0
+    """How long a client may neither send of what it sends nor take of what it is sent."""
 
     shutdown_seconds: int = 5
     """How long a stopping worker waits for requests that are under way."""

@@ -61,6 +61,10 @@ class DirectProtocol(HttpToolsProtocol):
         self.transport.write(b"%x\r\n%b\r\n" % (len(data), data))
         return True
 
+    def cut(self) -> None:
+        """Ends the connection at once."""
+        self.transport.abort()
+
     def _ready(self, scope: Any) -> RequestResponseCycle | None:
         """The exchange of `scope` if bytes can be written for it now: others of the connection may wait behind it."""
         cycle = self.cycle

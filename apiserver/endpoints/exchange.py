@@ -41,6 +41,8 @@ class Direct(Protocol):
 
     def stream(self, scope: ASGIScope, data: bytes) -> bool: ...
 
+    def cut(self) -> None: ...
+
 
 class Exchange:
     """A request and the way to answer it."""
@@ -170,6 +172,12 @@ class Exchange:
     def linked(self) -> bool:
         """Whether the server offers its connection; it takes it back when that is lost."""
         return self._direct() is not None
+
+    def cut(self) -> None:
+        """Ends the connection at once, what was sent and not yet taken included."""
+        direct = self._direct()
+        if direct is not None:
+            direct.cut()
 
     def _direct(self) -> Direct | None:
         found: Direct | None = (self.scope.get("extensions") or {}).get("treeplane.direct")

@@ -35,7 +35,7 @@ from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.ports import holder
 from reconciler.commands.progress import Progress
 from reconciler.commands.settings import ReconcileSettings
-from reconciler.commands.source import STATUS_BRANCH, Source, resolve
+from reconciler.commands.source import Source, resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,6 @@ def up(settings: UpSettings) -> None:
             disabled_admission=settings.disabled_admission,
             git_dir=source.hosted,
             branch=settings.branch,
-            status_branch=STATUS_BRANCH,
             sync_writes=settings.sync_writes,
             **asdict(settings.bounds),
         )

@@ -92,7 +92,8 @@ def git() -> Callable[..., Any]:
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Running]:
+def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
+    """`@pytest.mark.parametrize("running", [{"stall_seconds": 1}], indirect=True)` gives it other settings."""
     data = tmp_path / "data"
     keys = ensure_keys(data / "keys")
     issue_client(keys.directory, "bob", "bob", ["devs"])
@@ -103,9 +104,8 @@ def running(tmp_path: Path) -> Iterator[Running]:
     tokens.write_text("bobs-token,bob,1\n")
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    settings = ServerSettings(
-        data, keys.directory, port=port, git_dir=git_dir, token_auth_file=tokens, sync_writes=False
-    )
+    more: dict[str, Any] = {"sync_writes": False, **getattr(request, "param", {})}
+    settings = ServerSettings(data, keys.directory, port=port, git_dir=git_dir, token_auth_file=tokens, **more)
     store = open_main_store(settings)
     authenticator, authorizer = Authenticator(tokens), Authorizer(store)
     worker = server(App(settings, store, authenticator, authorizer, echo), settings, lambda: None)
@@ -113,13 +113,18 @@ def running(tmp_path: Path) -> Iterator[Running]:
     thread.start()
 
     def git(folder: Path, *arguments: str, user: str = "admin", environment: dict[str, str] | None = None) -> Any:
-        tls = {"http.sslCAInfo": str(keys.ca)}
-        if user:
-            pair = keys.pair(user)
-            tls |= {"http.sslCert": str(pair.certificate), "http.sslKey": str(pair.key)}
-        return clean_git(folder, *arguments, settings=tls, environment=environment)
+        return clean_git(folder, *arguments, settings=credentials(keys, user), environment=environment)
 
     yield Running(settings, keys, store, git)
     worker.should_exit = True
     thread.join(30)
     store.close()
+
+
+def credentials(keys: Keys, user: str) -> dict[str, str]:
+    """Settings with which git comes in as `user`, or as nobody."""
+    tls = {"http.sslCAInfo": str(keys.ca)}
+    if user:
+        pair = keys.pair(user)
+        tls |= {"http.sslCert": str(pair.certificate), "http.sslKey": str(pair.key)}
+    return tls

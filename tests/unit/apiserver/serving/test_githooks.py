@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from apiserver.endpoints.cgi import parse_head
 from apiserver.endpoints.githooks import INTERNAL, install_hooks
 
 
@@ -57,9 +56,3 @@ def test_installing_again_changes_nothing(tmp_path: Path, git: Any) -> None:
     assert hook.stat() == before
     install_hooks(tmp_path / "bare.git", "trunk", "treeplane/status")
     assert "refs/heads/trunk" in hook.read_text()
-
-
-def test_the_head_of_a_cgi_answer() -> None:
-    head = b"Status: 403 Forbidden\r\nContent-Type: text/plain\r\nX:  y \r\n\r\n"
-    assert parse_head(head) == (403, [(b"content-type", b"text/plain"), (b"x", b"y")])
-    assert parse_head(b"Expires: 0\r\n\r\n") == (200, [(b"expires", b"0")])
