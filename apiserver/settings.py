@@ -69,7 +69,7 @@ class ServerSettings:
     max_push_mib: int = 100
     """How large a push may be."""
 
-    stall_seconds: float = 60.0
+    stall_seconds: float = 60
     """How long a client may neither send of what it sends nor take of what it is sent."""
 
     shutdown_seconds: int = 5

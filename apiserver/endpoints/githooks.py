@@ -1,28 +1,46 @@
 """What a push to the hosted repository may not do, as a git hook in that repository.
 
-Installed by `up` at each start; run by git, whichever way a push comes in (HTTP, or a path on the same machine). The
-server's own pushes set TREEPLANE_INTERNAL=1; requests over HTTP cannot: the endpoint builds git's environment anew.
+Installed by `up` at each start, and by the reconciler once it knows the status branch's name; run by git, whichever way
+a push comes in (HTTP, or a path on the same machine). The server itself does not push there: it moves refs.
 """
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
-INTERNAL = "TREEPLANE_INTERNAL"
+_RESERVED = "treeplane"
+"""Below refs/ and refs/heads/ all of it is the server's, whatever the status branch is called."""
 
+# Ancestors are asked for without replacements, which a push could bring along; names are compared as a file system does
+# that takes capital and small letters for the same.
 _UPDATE = """\
 #!/bin/sh
 # Written by treeplane at each start: changes made here are lost.
-[ "${INTERNAL-}" = 1 ] && exit 0
+LC_ALL=C GIT_NO_REPLACE_OBJECTS=1
+export LC_ALL GIT_NO_REPLACE_OBJECTS
 ref=$1 old=$2 new=$3
-zero=$(printf %s "$new" | tr 0-9a-f '[0*]')
-served=SERVED
+served=BRANCH
 refuse() { echo "treeplane: $*" >&2; exit 1; }
 case $ref in
-STATUS)
+*[!\\ -~]*)
+    [ "$(git config --type=bool core.ignorecase)" = true ] &&
+        refuse "its name has letters that this file system may take for others: use ASCII"
+    printf %s "$ref" | iconv -f UTF-8 -t UTF-8 >/dev/null 2>&1 || refuse "its name is not UTF-8" ;;
+esac
+small=$(printf %s "$ref" | tr '[:upper:]' '[:lower:]')
+case $small in
+RESERVED)
     refuse "$ref is written by the server alone; push to $served and read the status here" ;;
-SERVED)
+refs/heads/* | refs/tags/* | refs/notes/*) ;;
+*)
+    refuse "$ref: branches, tags and notes can be pushed here, nothing else" ;;
+esac
+case $small in
+SMALL)
+    zero=$(printf %s "$new" | tr 0-9a-f '[0*]')
+    [ "$ref" = SERVED ] || refuse "$ref differs from the served branch in capital letters alone: choose another name"
     [ "$new" = "$zero" ] && refuse "$ref is the served branch and cannot be deleted"
     [ "$old" = "$zero" ] && exit 0
     git merge-base --is-ancestor "$old" "$new" 2>/dev/null ||
@@ -33,11 +51,16 @@ exit 0
 
 
 def install_hooks(git_dir: Path, branch: str, status_branch: str) -> None:
-    """Make `git_dir` refuse pushes to `status_branch`, and deletion or rewriting of `branch`. Idempotent."""
-    text = _UPDATE.replace("INTERNAL-", f"{INTERNAL}-")
-    text = text.replace("STATUS)", f"{shlex.quote(f'refs/heads/{status_branch}')})")
-    text = text.replace("SERVED)", f"{shlex.quote(f'refs/heads/{branch}')})")
-    text = text.replace("served=SERVED", f"served={shlex.quote(branch)}")
+    """Make `git_dir` refuse pushes to what is the server's, and deletion or rewriting of `branch`. Idempotent.
+
+    The server's are `status_branch`, all refs under refs/treeplane/ and refs/heads/treeplane/, and what would stand in
+    their way as files do: a branch `a` where `a/b` is one of them.
+    """
+    served = f"refs/heads/{branch}"
+    text = _UPDATE.replace("RESERVED)", f"{' | '.join(_reserved(status_branch))})")
+    text = text.replace("SMALL)", f"{shlex.quote(_small(served))})")
+    text = text.replace('"$ref" = SERVED', f'"$ref" = {shlex.quote(served)}')
+    text = text.replace("served=BRANCH", f"served={shlex.quote(branch)}")
     hook = git_dir / "hooks" / "update"
     hook.parent.mkdir(exist_ok=True)
     if not hook.exists() or hook.read_text() != text:
@@ -46,3 +69,18 @@ def install_hooks(git_dir: Path, branch: str, status_branch: str) -> None:
         fresh.write_text(text)
         fresh.chmod(0o755)
         fresh.replace(hook)
+
+
+def _reserved(status_branch: str) -> Iterator[str]:
+    """Patterns of `case`."""
+    roots = (f"refs/{_RESERVED}", f"refs/heads/{_RESERVED}", f"refs/heads/{status_branch}")
+    for root in dict.fromkeys(map(_small, roots)):
+        yield from (shlex.quote(root), f"{shlex.quote(f'{root}/')}*")
+    parts = _small(status_branch).split("/")
+    for end in range(1, len(parts)):
+        yield shlex.quote(f"refs/heads/{'/'.join(parts[:end])}")
+
+
+def _small(name: str) -> str:
+    """As `tr` makes it: letters of ASCII alone."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)

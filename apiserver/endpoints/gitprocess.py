@@ -1,4 +1,4 @@
-"""A git program that serves one request: with bounds, in a group of its own, and gone with its children when it is over.
+"""A git program that serves one request: with bounds, in a group of its own, gone with its children when that is over.
 
 Called by gitservice.py. git's own `http-backend` is not used: it reads for ever, at full speed, from a client that went
 away before the end that it had announced.

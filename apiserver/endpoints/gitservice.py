@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from apiserver.endpoints.exchange import TEXT, Exchange, Headers
 from apiserver.endpoints.gitbody import Commands, Stalled, commands, pieces, refusal
-from apiserver.endpoints.gitprocess import PIECE, Bounds, hang_up, running
+from apiserver.endpoints.gitprocess import PIECE, Bounds, running
 from apiserver.model.errors import StatusError
 
 log = logging.getLogger(__name__)

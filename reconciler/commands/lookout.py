@@ -9,8 +9,7 @@ from __future__ import annotations
 import threading
 
 from reconciler.commands.teller import Teller
-from reconciler.layout.errors import BadFile
-from reconciler.layout.fleet import STATUS_BRANCH, read_fleet
+from reconciler.layout.fleet import status_branch
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 
@@ -29,8 +28,8 @@ class Lookout:
 
     def first(self) -> Heads | None:
         """Waits until the repository answers and has the branch; None at the end. One that is away, but was seen
-        before, delays nothing: what runs is kept running. From here on the status branch has the name that the newest
-        treeplane.yaml gives it."""
+        before, delays nothing: what runs is kept running. From here on the status branch has the name that the commit
+        gives it that was served last, at a first start the newest."""
         while not self.stop.is_set():
             try:
                 heads = self._named()
@@ -78,10 +77,6 @@ class Lookout:
 
     def _name(self, head: str) -> bool:
         """Whether the status branch is called otherwise than was thought."""
-        repo = self._mirror.repository
-        try:
-            found = read_fleet(repo, repo.commit(head).tree).status_branch
-        except (RepositoryError, BadFile):
-            found = STATUS_BRANCH
+        found = status_branch(self._mirror.repository, self._mirror.served() or head)
         before, self._mirror.status_branch = self._mirror.status_branch, found
         return before != found

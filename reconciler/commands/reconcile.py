@@ -17,6 +17,7 @@ from reconciler.commands.holder import Holder
 from reconciler.commands.lookout import Lookout
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.source import guard
 from reconciler.commands.start import Beginning, Refused, begin
 from reconciler.commands.teller import Teller
 from reconciler.layout.fleet import STATUS_BRANCH
@@ -70,8 +71,10 @@ class Reconciler:
     def _begin(self) -> Beginning | None:
         """None at the end of the process."""
         while (heads := self._lookout.first()) is not None:
+            settings = self._settings
+            guard(settings.source, settings.data_dir, settings.branch, self._mirror.status_branch)
             try:
-                return begin(self._settings, self._mirror, heads, self._teller)
+                return begin(settings, self._mirror, heads, self._teller)
             except RepositoryError as error:
                 self._teller.trouble(str(error))
                 self._lookout.wake.wait(_AGAIN)

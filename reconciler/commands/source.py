@@ -7,11 +7,12 @@ from pathlib import Path
 
 from apiserver.endpoints.githooks import install_hooks
 from reconciler.commands.failure import Failure
+from reconciler.layout.fleet import status_branch
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.mirror import SERVED_REF
+from reconciler.repository.objects import Repository
 from reconciler.repository.seed import moved_on, seed
 from reconciler.repository.source import kind_of_source
-
-STATUS_BRANCH = "treeplane/status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,19 @@ def resolve(repository: str, data_dir: Path, branch: str) -> Source:
     return _hosted(path, data_dir, branch)
 
 
+def guard(location: str, data_dir: Path, branch: str, status_branch: str) -> None:
+    """Keep pushes away from the status branch if the repository is one that the server hosts."""
+    git_dir = _git_dir(data_dir)
+    if location == str(git_dir):
+        install_hooks(git_dir, branch, status_branch)
+
+
+def _git_dir(data_dir: Path) -> Path:
+    return data_dir / "repo" / "fleet.git"
+
+
 def _hosted(directory: Path, data_dir: Path, branch: str) -> Source:
-    git_dir = data_dir / "repo" / "fleet.git"
+    git_dir = _git_dir(data_dir)
     notes = []
     if not git_dir.exists():
         git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,5 +65,12 @@ def _hosted(directory: Path, data_dir: Path, branch: str) -> Source:
             f"serving {git_dir}; {directory} has changed since it was seeded from it: "
             "those changes are not served (commit them in a clone and push)"
         )
-    install_hooks(git_dir, branch, STATUS_BRANCH)
+    guard(str(git_dir), data_dir, branch, _status_branch(git_dir, data_dir, branch))
     return Source(str(git_dir), git_dir, tuple(notes))
+
+
+def _status_branch(git_dir: Path, data_dir: Path, branch: str) -> str:
+    """As the commit names it that was served last; before there was one, the branch's head."""
+    repo, mirror = Repository(git_dir), data_dir / "mirror"
+    served = Repository(mirror).ref(SERVED_REF) if mirror.exists() else None
+    return status_branch(repo, served or repo.ref(f"refs/heads/{branch}"))

@@ -46,6 +46,8 @@ class Bounds:
     max_requests_per_user: int = 200
     request_seconds: int = 60
     shutdown_seconds: int = 5
+    max_push_mib: int = 100
+    stall_seconds: int = 60
 
 
 @dataclass(frozen=True, slots=True)

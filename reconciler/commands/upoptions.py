@@ -192,6 +192,20 @@ _OPTIONS = (
         show_default=True,
         help="How long a stopping API process waits for requests under way, after it has ended the watches.",
     ),
+    click.option(
+        "--max-push-mib",
+        type=click.IntRange(1),
+        default=100,
+        show_default=True,
+        help="How large a push to the hosted repository may be, in MiB.",
+    ),
+    click.option(
+        "--stall-seconds",
+        type=click.IntRange(1),
+        default=60,
+        show_default=True,
+        help="How long a client may neither send of what it sends nor take of what it is sent.",
+    ),
     click.option("--no-sync", "sync_writes", flag_value=False, default=True, hidden=True),
 )
 

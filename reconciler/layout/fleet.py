@@ -12,6 +12,7 @@ from functools import lru_cache
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.schemas import check
 from reconciler.layout.yamldoc import parse
+from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 
 FILE = "treeplane.yaml"
@@ -38,6 +39,15 @@ def read_fleet(repo: Repository, tree_id: str) -> FleetConfig:
         what = "is missing" if entry is None else "is not a regular file"
         raise BadFile([LayoutError(FILE, 0, 0, what, hint)])
     return parse_fleet(repo.blob(entry.id))
+
+
+def status_branch(repo: Repository, commit: str | None) -> str:
+    """As a commit names it: of the served one, or of the first that is to be served. One that cannot be read, or that
+    names none, leaves it at the usual name."""
+    try:
+        return read_fleet(repo, repo.commit(commit).tree).status_branch if commit else STATUS_BRANCH
+    except (RepositoryError, BadFile):
+        return STATUS_BRANCH
 
 
 @lru_cache(maxsize=8)

@@ -60,6 +60,20 @@ def test_what_a_push_may_not_do(server: Plane, tmp_path: Path) -> None:
     work.push("origin", ":refs/heads/proposal")
 
 
+def test_what_is_the_servers_follows_the_name_that_the_fleet_gives_it(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    config = example_fleet / "treeplane.yaml"
+    config.write_text(config.read_text().replace("treeplane/status", "ops/state"))
+    server = plane(example_fleet)
+    work = server.clone(tmp_path / "fleet")
+    eventually(lambda: "refs/heads/ops/state" in work.git("ls-remote", "origin"), 20)
+    refs = ("ops/state", "ops", "ops/state/x", "OPS/State", "treeplane/status", "treeplane")
+    for ref in (*(f"refs/heads/{ref}" for ref in refs), "refs/treeplane/served", "refs/remotes/origin/ops/state"):
+        with pytest.raises(PlaneError, match=r"written by the server alone|nothing else|hidden ref"):
+            work.push("--force", "origin", f"HEAD:{ref}")
+
+
 def test_a_clone_carries_what_it_needs(server: Plane, tmp_path: Path) -> None:
     """By path, on one unwrapped line, with no secret on screen; without the credential there is no clone."""
     words = server.clone_words()

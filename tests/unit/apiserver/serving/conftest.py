@@ -82,7 +82,9 @@ def clean_git(
         **(environment or {}),
     }
     command = ["git", *pairs, *arguments]
-    return subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=clean, capture_output=True, errors="surrogateescape", timeout=60, check=False
+    )
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Clients of the hosted repository that go away, stop or send too much: nothing of git is left behind, with real git."""
+"""Clients of the hosted repository that go away, stop or send too much leave nothing of git behind, with real git."""
 
 import contextlib
 import http.client
@@ -43,7 +43,7 @@ def commands_of(running: Any) -> bytes:
 
 
 def cloned(running: Any, folder: Path, size: int) -> Path:
-    """A clone with so many bytes that no compression makes smaller, in a commit that is pushed and in one that is not."""
+    """A clone with so many bytes that do not compress, in a commit that is pushed and in one that is not."""
     assert running.git(folder, "-c", "core.compression=0", "clone", running.repository, "work").returncode == 0
     work = folder / "work"
     running.git(work, "config", "core.compression", "0")
@@ -135,7 +135,11 @@ def push(running: Any, work: Path, branch: str) -> bytes:
     head = running.git(work, "rev-parse", "HEAD").stdout.strip()
     line = f"{'0' * 40} {head} refs/heads/{branch}\0 report-status".encode()
     pack = subprocess.run(
-        ["git", "pack-objects", "--revs", "--stdout", "-q"], cwd=work, input=head.encode(), capture_output=True, check=True
+        ["git", "pack-objects", "--revs", "--stdout", "-q"],
+        cwd=work,
+        input=head.encode(),
+        capture_output=True,
+        check=True,
     ).stdout
     return f"{len(line) + 4:04x}".encode() + line + b"0000" + pack
 
@@ -222,8 +226,8 @@ def test_too_many_refs_in_one_push_are_refused(running: Any, tmp_path: Path, eve
 
 
 @pytest.mark.parametrize(
-    "name", ["refs/heads/a\nb", "refs/heads/../x", "refs/heads/a..b", "refs/heads/\x7f", "../x", "HEAD", "refs/heads/a b",
-             "refs/heads/a.lock", "refs/heads/" + "x" * 300],
+    "name", ["refs/heads/a\nb", "refs/heads/../x", "refs/heads/a..b", "refs/heads/\x7f", "../x", "HEAD",
+             "refs/heads/a b", "refs/heads/a.lock", "refs/heads/" + "x" * 300],
 )  # fmt: skip
 def test_names_that_git_does_not_know_are_refused(running: Any, work: Path, name: str) -> None:
     head = running.git(work, "rev-parse", "HEAD").stdout.strip()
