@@ -9,6 +9,7 @@ from apiserver.model import clock
 from apiserver.model.keys import Key
 from apiserver.registry import allocation, codec, strategy
 from apiserver.registry.behaviours.definitions import CRDS
+from apiserver.registry.claims import claims, claims_of, refused
 from apiserver.registry.conversion import completed, convert, stored
 from apiserver.registry.rest_options import Collection, Object
 from apiserver.registry.served import ServedKind
@@ -58,8 +59,15 @@ def allocated(at: Collection, key: Key, live: Object | None, obj: Object) -> tup
 
 def establish(at: Collection, obj: Object) -> None:
     """A CustomResourceDefinition is judged in the same write, so that it is served as soon as it is answered."""
-    if at.kind.qualified == CRDS:
-        obj["status"] = strategy.crd_status(obj, clock.now())
+    if at.kind.qualified != CRDS:
+        return
+    now, before = clock.now(), (obj.get("status") or {}).get("conditions")
+    obj["status"] = strategy.crd_status(obj, now)
+    # Other definitions are the controllers' to look at; a bound API must not be taken over even for a moment.
+    bound = {claim for kind in at.kinds.all() if ":" in kind.storage for claim in claims_of(kind)}
+    clashes = [claim for claim in claims(obj["spec"]) if claim in bound] if bound else []
+    if clashes:
+        obj["status"] = refused(obj["status"], clashes, before, now)
 
 
 def reset(kind: ServedKind, subresource: str) -> tuple[str, ...]:

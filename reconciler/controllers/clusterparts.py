@@ -6,6 +6,7 @@ embedded sync target's.
 
 from __future__ import annotations
 
+from apiserver.registry.catalog import Catalog
 from apiserver.storage.protocol import Store
 from reconciler.controllers.aggregation import Aggregation
 from reconciler.controllers.apiservices import APIServices
@@ -24,7 +25,7 @@ def cluster_loops(store: Store, serves: Serves, bundle: str) -> Follower:
         ServiceAccounts(store, serves),
         RootCAs(store, serves, bundle),
         Aggregation(store, serves),
-        Definitions(store, serves),
+        Definitions(store, serves, Catalog(store).kinds),
         APIServices(store, serves),
         ServiceAddresses(store, serves),
         Protection(store, serves),

@@ -172,7 +172,7 @@ def test_a_definition_is_established_and_another_of_its_kind_waits_for_it_to_go(
 
 def test_names_are_those_of_one_group() -> None:
     one, other = definition("widgets", "Widget"), definition("widgets", "Widget", "example.com")
-    status = judged(other, [one, other], "2026-01-01T00:00:00Z")
+    status = judged(other, [one, other], (), "2026-01-01T00:00:00Z")
     assert conditions.is_true(status["conditions"], "Established")
 
 
