@@ -55,7 +55,8 @@ class FleetRecord:
     """What is served. `loaded`: the first load is complete (until then unknown workspaces answer 503, never 404).
 
     `url`: where clients reach the server. `claims`: directories that lost their workspace.yaml but hold manifests
-    still, with the workspaces they belong to. `ships`: the digest of what a cluster of Kubernetes' kinds starts with,
+    still, with the workspaces they belong to. `lost`: the status commit of a recovery that could not bring back every
+    workspace, "" if there is none. `ships`: the digest of what a cluster of Kubernetes' kinds starts with,
     as it was when such workspaces were looked at.
     """
 
@@ -70,6 +71,7 @@ class FleetRecord:
     url: str = ""
     claims: dict[str, str] = field(default_factory=dict)
     ships: str = ""
+    lost: str = ""
 
     def encode(self) -> bytes:
         return orjson.dumps(self)

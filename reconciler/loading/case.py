@@ -29,6 +29,11 @@ class Recorded:
     endings: Callable[[], Iterable[Object]]
 
 
+def was_served(recorded: Recorded | None) -> bool:
+    """Whether the status branch says that a workspace had a good commit."""
+    return recorded is not None and recorded.summary.served != ""
+
+
 class Case(NamedTuple):
     """`directory` None: a workspace that ships with Treeplane and has no directory. `record`: as it is served now, None
     if it is new. `appears`: nothing of it is looked for in the store; its writes are refused where something is.
@@ -53,10 +58,11 @@ class Case(NamedTuple):
 @dataclass(slots=True)
 class Verdict:
     """`ops` go to the store in one transaction, the workspace's record last. `provides`: exports, schemas or types
-    changed, so that consumers have to be looked at again."""
+    changed, so that consumers have to be looked at again. `fault`: the problem is this program's, nobody else's."""
 
     record: WorkspaceRecord
     ops: list[Op] = field(default_factory=list)
     problems: list[LayoutError] = field(default_factory=list)
     provides: bool = False
     changed: bool = False
+    fault: bool = False

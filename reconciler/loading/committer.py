@@ -21,7 +21,7 @@ from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, re
 from apiserver.storage.protocol import Check, Conflict, Delete, Op, Put, Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.loading.edits import Edits, Outdated, unreadable
-from reconciler.loading.loader import Loader
+from reconciler.loading.loader import Loader, Proposal
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
 from reconciler.repository.objects import Repository
@@ -33,6 +33,7 @@ _TOGETHER = 1000
 _TRIES = 5
 """Commits tried for one group: somebody else may push between two."""
 _LISTED = 50
+_FAULT = StatusError(500, "InternalError", "the write failed in Treeplane: see its log")
 _UNREAD = StatusError(409, "Conflict", "the file was committed and is not read: see .treeplaneignore")
 
 
@@ -79,7 +80,7 @@ class Committer:
                 self._refuse(intents, unavailable(f"the write cannot be committed: {error}"))
             except Exception:
                 log.exception("a commit for the API failed")
-                self._refuse(intents, StatusError(500, "InternalError", "the write failed in Treeplane: see its log"))
+                self._refuse(intents, _FAULT)
 
     # -- one author's
 
@@ -108,7 +109,7 @@ class Committer:
             return True
         proposal = self._loader.propose(commit, chosen)
         if proposal.held:
-            return self._divide(author, self._turn_away(proposal.held, chosen, edits.paths))
+            return self._divide(author, self._turn_away(proposal, chosen, edits.paths))
         try:
             self._branch.desired.publish(commit, fleet.commit)
         except BranchCheckedOut:
@@ -143,13 +144,11 @@ class Committer:
             self._refuse([intent], error)
         return False
 
-    def _turn_away(
-        self, held: Mapping[str, list[LayoutError]], chosen: Mapping[Key, Intent], paths: Mapping[Key, str]
-    ) -> list[Intent]:
+    def _turn_away(self, proposal: Proposal, chosen: Mapping[Key, Intent], paths: Mapping[Key, str]) -> list[Intent]:
         """Refuses the intents that make the commit a bad one: those whose files are at fault, or the only one that can
         be. Those among which it cannot be told."""
         suspects: list[Intent] = []
-        for path, problems in held.items():
+        for path, problems in proposal.held.items():
             mine = [i for i in chosen.values() if self._path(i.key.cluster) == path] or list(chosen.values())
             guilty = [i for i in mine if any(p.path == paths[i.key] for p in problems)]
             if not guilty and len(mine) > 1:
@@ -157,7 +156,7 @@ class Committer:
                 continue
             for intent in guilty or mine:
                 told = [p for p in problems if p.path == paths[intent.key]] or problems
-                self._refuse([intent], _invalid(intent, told))
+                self._refuse([intent], _FAULT if path in proposal.faults else _invalid(intent, told))
         return suspects
 
     def _divide(self, author: str, suspects: list[Intent]) -> bool:

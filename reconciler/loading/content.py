@@ -5,13 +5,13 @@ Called by judge. Finds every problem, not the first one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apiserver.model import marks
 from apiserver.model.keys import Key
-from apiserver.registry import codec, strategy
+from apiserver.registry import codec
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import KindTable, ServedKind, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
@@ -20,15 +20,14 @@ from reconciler.layout.manifest import Manifest
 from reconciler.loading.case import Case
 from reconciler.loading.gather import Gathered
 from reconciler.loading.render import Declared, Renderer, itself, key_of
+from reconciler.loading.resolving import Identity, Resolving
 from reconciler.loading.sources import Sources
-from reconciler.loading.world import EXPORTS, SCHEMAS, World
+from reconciler.loading.world import World
 from reconciler.plan import apis, bootstrap
 from reconciler.plan.residue import is_runtime
 
 Object = dict[str, Any]
 
-CRDS = "customresourcedefinitions.apiextensions.k8s.io"
-BINDINGS = "apibindings.apis.kcp.io"
 NAMESPACES = "namespaces"
 _BY_LAYOUT = {
     ("tenancy.kcp.io", "Workspace"): "a directory with a workspace.yaml is a workspace",
@@ -36,20 +35,18 @@ _BY_LAYOUT = {
 }
 _KINDS_FIRST = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema"})
 
-Identity = Callable[[Case, str], str]
-"""The identity hash of an export that the judged workspace itself declares."""
-
 
 @dataclass(slots=True)
 class Content:
     """`declared` by key; `removed`: keys that git declared and no longer does; `old`: the objects as git said before;
-    `apis` only when kinds were decided anew."""
+    `faulty`: (group, kind) of manifests with problems; `apis` only when kinds were decided anew."""
 
     kinds: KindTable
     declared: dict[Key, Declared] = field(default_factory=dict)
     removed: list[Key] = field(default_factory=list)
     old: dict[Key, Object] = field(default_factory=dict)
     problems: list[LayoutError] = field(default_factory=list)
+    faulty: set[tuple[str, str]] = field(default_factory=set)
     apis: apis.Apis | None = None
 
 
@@ -63,24 +60,60 @@ class Contents:
         self._sources = sources
 
     def examine(self, case: Case, record: WorkspaceRecord, gathered: Gathered, extra: Iterable[Manifest]) -> Content:
-        """`record`: the workspace's, as it will be. `extra`: manifests that its type brings (default bindings)."""
+        """`record`: the workspace's, as it will be. `extra`: manifests that its type brings (default bindings).
+
+        A provider's change holds no consumer: a binding whose export offers what the content does not fit keeps what it
+        is bound to. Where that does not help, the problems are those with what is offered.
+        """
+        manifests = [*extra, *gathered.new] if gathered.complete else gathered.new
+        keep: frozenset[str] = frozenset()
+        first = content = self._examined(case, record, gathered, manifests, keep)
+        while more := self._unfit(case, record.cluster, content):
+            keep |= more
+            content = self._examined(case, record, gathered, manifests, keep)
+        return content if set(content.problems) <= set(first.problems) else first
+
+    def _examined(
+        self, case: Case, record: WorkspaceRecord, gathered: Gathered, new: list[Manifest], keep: frozenset[str]
+    ) -> Content:
         cluster, builtins = record.cluster, builtins_of(record.builtins)
         was = self._catalog.kinds(cluster) if case.record is not None and case.record.served else builtins
         content = Content(was)
         content.problems.extend(gathered.problems)
-        new = [*extra, *gathered.new] if gathered.complete else gathered.new
+        rest = new
         if gathered.complete:
             first = [m for m in new if m.gvk.kind in _KINDS_FIRST]
             rest = [m for m in new if m.gvk.kind not in _KINDS_FIRST]
             self._declare(first, builtins, cluster, gathered, content)
-            content.apis = self._resolve(case, cluster, builtins, content)
+            resolving = Resolving(self._world, self._identity, case, cluster, content.declared)
+            past = resolving.past()
+            content.apis = resolving.resolve(builtins, replace(past, keep=past.keep | keep))
             content.kinds = content.apis.kinds
-        else:
-            rest = list(new)
         self._declare(rest, content.kinds, cluster, gathered, content)
+        if content.kinds is not was:
+            content.problems.extend(_changed_hands(content, was))
         self._look_back(gathered, was, cluster, content)
         self._check_others(case, cluster, gathered, content)
         return content
+
+    def _unfit(self, case: Case, cluster: str, content: Content) -> frozenset[str]:
+        """Bindings that take something else than they were bound to, which objects of the workspace do not fit."""
+        turned = content.apis.turned.items() if content.apis is not None else ()
+        return frozenset(
+            name
+            for name, turn in turned
+            if turn.export.path != case.path
+            and (turn.kinds() & content.faulty or self._leaves_behind(turn.dropped(), cluster, content))
+        )
+
+    def _leaves_behind(self, storages: Iterable[str], cluster: str, content: Content) -> bool:
+        """Whether there are objects of resources that would be served no more. What git removes with this is none."""
+        going = set(content.removed)
+        return any(
+            record.key not in going
+            for storage in storages
+            for record in self._world.store.scan(storage, cluster).records
+        )
 
     def _declare(
         self, manifests: Iterable[Manifest], kinds: KindTable, cluster: str, gathered: Gathered, out: Content
@@ -97,6 +130,8 @@ class Contents:
                 continue
             declared, problems = renderer.render(manifest)
             out.problems.extend(problems)
+            if problems:
+                out.faulty.add((manifest.gvk.group, manifest.gvk.kind))
             if declared is None:
                 continue
             other = out.declared.get(declared.key)
@@ -104,46 +139,6 @@ class Contents:
                 out.problems.extend(_twice(declared, other.manifest))
                 continue
             out.declared[declared.key] = declared
-
-    def _resolve(self, case: Case, cluster: str, builtins: KindTable, content: Content) -> apis.Apis:
-        crds, bindings = [], []
-        for key, declared in content.declared.items():
-            if key.resource == CRDS:
-                status = strategy.crd_status(declared.obj, case.moment.rfc3339)
-                crds.append({**declared.obj, "status": status})
-            elif key.resource == BINDINGS:
-                bindings.append(self._with_stored_status(declared))
-        bound = case.recorded.summary.bound if case.recorded is not None else {}
-
-        def find(path: str, name: str) -> apis.Export | None:
-            if path == case.path:
-                return self._own_export(case, cluster, name, content)
-            former = bound.get(f"{path}:{name}")
-            return self._world.former_export(path, name, former) if former else self._world.find_export(path, name)
-
-        return apis.resolve(builtins, crds, bindings, find, case.path, case.moment.rfc3339)
-
-    def _own_export(self, case: Case, cluster: str, name: str, content: Content) -> apis.Export | None:
-        """An export of the workspace itself, which is not in the store before its binding."""
-        export = content.declared.get(Key(EXPORTS, cluster, "", name))
-        if export is None:
-            return None
-        names = export.obj["spec"].get("latestResourceSchemas") or ()
-        found = {n: content.declared.get(Key(SCHEMAS, cluster, "", n)) for n in names}
-        return apis.Export(
-            path=case.path,
-            name=name,
-            cluster=cluster,
-            identity=self._identity(case, name),
-            schemas=tuple(s.obj for s in found.values() if s is not None),
-            missing=tuple(n for n, s in found.items() if s is None),
-        )
-
-    def _with_stored_status(self, declared: Declared) -> Object:
-        record = self._world.store.get(declared.key)
-        if record is None:
-            return declared.obj
-        return {**declared.obj, "status": codec.decode(record.value, record.revision).get("status")}
 
     def _look_back(self, gathered: Gathered, was: KindTable, cluster: str, out: Content) -> None:
         """Which objects git said before, and which of them it says no more."""
@@ -191,6 +186,18 @@ class Contents:
             return key in out.declared
         found = self._world.store.get(key)
         return found is not None and (name in bootstrap.NAMESPACES or not is_runtime(found.value))
+
+
+def _changed_hands(content: Content, was: KindTable) -> Iterator[LayoutError]:
+    """Manifests of a kind that another definition brings than the one that brought it so far: they would become other
+    objects, and those that were there would go."""
+    for key, declared in content.declared.items():
+        kind, manifest = declared.kind, declared.manifest
+        before = was.preferred(kind.group, kind.resource) if manifest.path else None
+        if before is not None and before.storage != kind.storage:
+            text = f"{kind.kind} {key.name}: the kind changes hands, and this is no object of the new definition"
+            hint = "remove it in the commit that removes the old one, and add it in a later one"
+            yield LayoutError(manifest.path, manifest.line, 0, text, hint)
 
 
 def _refused(manifest: Manifest) -> LayoutError | None:

@@ -110,9 +110,7 @@ class Effects:
 
     def _metadata(self, declared: Declared, metadata: Object) -> Object:
         key, known, origin = declared.key, self._known(declared.key), self._origin_of_new(declared)
-        metadata["uid"] = known.get("uid") or object_uid(
-            self.fleet, self.path, key.resource.partition(":")[0], key.namespace, key.name, origin
-        )
+        metadata["uid"] = self._uid(key, known, origin)
         metadata["creationTimestamp"] = known.get("creationTimestamp") or self._time(origin)
         if declared.kind.generation:
             metadata["generation"] = known.get("generation", 1)
@@ -120,6 +118,14 @@ class Effects:
         commit = (known.get("annotations") or {}).get(marks.SOURCE_COMMIT, origin)
         metadata["annotations"] = self._marks(declared, found, commit)
         return metadata
+
+    def uid_of_new(self, key: Key) -> str:
+        """What an object that a file declares will have, if it is not there yet."""
+        return self._uid(key, self._known(key), self.summary.origin if self.recorded else self.moment.id)
+
+    def _uid(self, key: Key, known: Object, origin: str) -> str:
+        resource = key.resource.partition(":")[0]
+        return known.get("uid") or object_uid(self.fleet, self.path, resource, key.namespace, key.name, origin)
 
     def _time(self, commit: str) -> str:
         return clock.rfc3339(self.moments.at(commit, self.moment.time).time)
@@ -142,6 +148,8 @@ class Effects:
         stored: Object = orjson.loads(record.value)
         annotations = stored["metadata"].get("annotations") or {}
         bare = {**stored, "metadata": {**stored["metadata"], "annotations": _unmarked(annotations)}}
+        if old is None and annotations.get(marks.ORIGIN) == marks.SYSTEM and _in_git(declared):
+            old = bare  # it shipped with Treeplane: what the manifest does not say goes
         new = merged(_named_by_git(old), _named_by_git(declared.obj), bare)
         new = strategy.carried(declared.kind, stored, new)
         intent = self._intent(declared, record, new)

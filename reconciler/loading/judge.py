@@ -17,23 +17,29 @@ from apiserver.model.keys import Key, storage_name
 from apiserver.model.kinds import kind_of
 from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
-from apiserver.registry.kinds import KUBERNETES, builtins_of
+from apiserver.registry.kinds import KUBERNETES, builtins_of, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
 from apiserver.storage.protocol import Note, Put, Record, Store
 from reconciler.layout.errors import LayoutError
-from reconciler.loading.case import Case, Recorded, Verdict
-from reconciler.loading.content import BINDINGS, CRDS, Content, Contents
+from reconciler.layout.tree import problem
+from reconciler.loading.case import Case, Recorded, Verdict, was_served
+from reconciler.loading.content import Content, Contents
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered, Gatherer
 from reconciler.loading.identities import Identities
 from reconciler.loading.moment import Moments
+from reconciler.loading.offers import SCHEMAS, Offers
+from reconciler.loading.providing import Providing
 from reconciler.loading.ratcheting import accepted
+from reconciler.loading.resolving import BINDINGS, CRDS, said_otherwise, waiting
 from reconciler.loading.sources import Sources, shipped
 from reconciler.loading.statuses import status_of
 from reconciler.loading.treeobjects import TreeObjects
 from reconciler.loading.trees import Trees
-from reconciler.loading.world import CONSUMERS, PROVIDED, SCHEMAS, World
-from reconciler.plan import apis, bootstrap, computed, types
+from reconciler.loading.workspacetype import type_of
+from reconciler.loading.world import CONSUMERS, PROVIDED, World
+from reconciler.plan import apis, bootstrap, computed, system, types
+from reconciler.plan.bindings import Said
 from reconciler.plan.residue import restore, restored_ending
 from reconciler.plan.summary import Summary
 
@@ -56,12 +62,11 @@ class Site:
 
 
 class Judge:
-    """Judges workspaces of one step. `fresh`: the store holds nothing yet, so nothing needs to be looked up in it."""
+    """Judges workspaces of one step."""
 
-    def __init__(self, site: Site, world: World, *, fresh: bool = False) -> None:
+    def __init__(self, site: Site, world: World) -> None:
         self._site = site
         self._world = world
-        self._fresh = fresh
         self._gatherer = Gatherer(site.sources)
         self._tree_objects = TreeObjects(site.moments, world.record, self._stored)
         self._contents = Contents(world, site.catalog, site.sources, self._own_identity)
@@ -69,21 +74,35 @@ class Judge:
     def judge(self, case: Case) -> Verdict:
         """The verdict on one workspace. The step's world already shows its parent as it will be."""
         base = self._site.trees.at(case.record.head) if case.record and case.record.head else None
+        if self._is_exceptional(case):
+            case = case._replace(forced=True)
         gathered = self._gatherer.gather(case, base)
-        kind = self._world.type_of(gathered.workspace.value if gathered.workspace else None, case.path)
-        gathered.problems.extend(case.problems)
-        gathered.problems.extend(self._type_problems(case, gathered, kind))
+        typed = type_of(self._world, case, gathered)
+        kind = typed.kind
+        gathered.problems.extend((*case.problems, *typed.problems))
         record = self._identity(case, kind)
         gathered.accepted = accepted(case, gathered, kind.writes or self._site.writes)
         content = self._contents.examine(case, record, gathered, shipped(_brought(record, kind)))
+        if content.apis is not None and record.served and case.recorded is None:
+            content.problems += Providing(self._site.store, record.cluster, content).problems()
         if content.problems and not gathered.complete:
             # All errors with their lines, the same ones whenever somebody looks.
             return self.judge(case._replace(forced=True))
+        known = self._summary(case, record)
+        if case.recorded is None and not typed.problems:
+            typed.tell(known)
         if content.problems:
-            return self._hold(case, record, gathered, content)
+            return self._hold(case, record, known, gathered, content)
         if record.writes != kind.writes:
             record = replace(record, writes=kind.writes)
-        return self._accept(case, record, gathered, content)
+        return self._accept(case, record, known, gathered, content)
+
+    def _is_exceptional(self, case: Case) -> bool:
+        """Whether what is served follows from more than the commit it is served at, so that files which do not change
+        may have something to say: a workspace that is held, and one that keeps what its providers offered once."""
+        if case.record is None:
+            return False
+        return bool(case.record.errors) or bool(summary(self._site.store, case.record.cluster).get("bindings"))
 
     def _identity(self, case: Case, kind: types.ResolvedType) -> WorkspaceRecord:
         """The record as it is, or that of a workspace which appears now (or, at recovery, appeared then). Until a
@@ -107,65 +126,78 @@ class Judge:
             directory=case.directory.directory if case.directory else "",
         )
 
-    def _type_problems(self, case: Case, gathered: Gathered, kind: types.ResolvedType) -> list[LayoutError]:
-        manifest = gathered.workspace
-        path, line = (manifest.path, manifest.line) if manifest else (case.path, 0)
-        if kind.error and case.path != paths.ROOT:
-            return [LayoutError(path, line, 0, kind.error, "correct spec.type, or declare the WorkspaceType")]
-        if case.record is not None and case.record.served and case.record.type != str(kind.ref):
-            text = f"spec.type is immutable: it is {case.record.type}, not {kind.ref}"
-            return [LayoutError(path, line, 0, text, "recreate the workspace in two commits")]
-        return []
+    def offers(self, case: Case) -> Offers:
+        """What a workspace provides as its manifests say, none of it judged."""
+        record = self._identity(case, types.ResolvedType(types.TypeRef(*types.DEFAULT)))
+        manifests = shipped(system.manifests(case.path))
+        if case.directory is not None:
+            for path, entry in case.tree.files(case.directory):
+                if problem(path, entry) is None:
+                    manifests.extend(self._site.sources.read(path, entry.id).manifests)
+        effects = self._effects(case, self._summary(case, record))
+
+        def uid(key: Key) -> str:
+            stored = self._site.store.get(key)
+            return str(orjson.loads(stored.value)["metadata"]["uid"]) if stored else effects.uid_of_new(key)
+
+        def identity(name: str) -> str:
+            return self._own_identity(case, name)
+
+        return Offers(case.path, record.cluster, workspace_builtins(), manifests, identity, uid)
 
     def refuse(self, case: Case) -> Verdict:
         """The verdict where judging itself failed: the workspace stays as it is, and says so."""
         problem = LayoutError(case.path, 0, 0, "could not be judged: an error inside Treeplane, see its log")
         record = case.record or self._identity(case, types.ResolvedType(types.TypeRef(*types.DEFAULT)))
-        record = replace(record, errors=[str(problem)])
-        verdict = Verdict(record, problems=[problem])
         known = self._summary(case, record)
-        known.served, known.errors = record.head if record.served else "", record.errors
-        known.held = known.held or case.moment.id
+        verdict = self._held(case, record, known, [problem])
+        verdict.fault = True
         self._seal(case, verdict, known)
         return verdict
 
     # -- bad ---------------------------------------------------------------------------------------------------------
 
-    def _hold(self, case: Case, record: WorkspaceRecord, gathered: Gathered, content: Content) -> Verdict:
-        problems = sorted(set(content.problems))
-        texts = [str(p) for p in problems]
-        held = replace(record, errors=texts)
-        known = self._summary(case, record)
-        known.served, known.errors = record.head if record.served else "", texts
-        known.held = known.held or case.moment.id
-        known.bound = self._bound_still(record, case.path, content) if record.served else {}
-        verdict = Verdict(held, problems=problems)
+    def _hold(
+        self, case: Case, record: WorkspaceRecord, known: Summary, gathered: Gathered, content: Content
+    ) -> Verdict:
+        verdict = self._held(case, record, known, sorted(set(content.problems)))
         effects = self._effects(case, known)
-        self._tree_objects.put(case, held, gathered, effects)
+        self._tree_objects.put(case, verdict.record, gathered, effects)
         verdict.ops = effects.ops
         if content.apis is not None:
             self._remember_providers(case, content.apis, verdict)
         self._seal(case, verdict, known)
         return verdict
 
-    def _bound_still(self, record: WorkspaceRecord, home: str, content: Content) -> dict[str, Object]:
-        """What a held workspace is served with, of the exports that offer something else by now."""
-        offered = content.apis.bindings if content.apis is not None else {}
-        out = {}
-        for stored in self._site.store.scan(BINDINGS, record.cluster).records:
-            binding = orjson.loads(stored.value)
-            served = _bound(binding.get("status") or {})
-            export = binding["spec"]["reference"]["export"]
-            if served["schemas"] and served != _bound(offered.get(stored.key.name) or {}):
-                out[f"{export.get('path') or home}:{export['name']}"] = served
-        return out
+    def _held(self, case: Case, record: WorkspaceRecord, known: Summary, problems: list[LayoutError]) -> Verdict:
+        """What is said of a workspace that stays as it is; `known` is completed. One that was served before a recovery
+        and cannot be brought back is not served for now: what the status branch knows of it stays as it is."""
+        if was_served(case.recorded):
+            text = "was served, and cannot be brought back"
+            problems = [LayoutError(p.path, p.line, p.column, f"{text}: {p.message}", p.hint) for p in problems]
+            return Verdict(replace(record, served=False, errors=[str(p) for p in problems]), problems=problems)
+        held = replace(record, errors=[str(p) for p in problems])
+        known.served, known.errors = record.head if record.served else "", held.errors
+        known.held = known.held or case.moment.id
+        # What it is served with follows from the past alone, whatever its providers do meanwhile.
+        statuses = self._binding_statuses(record) if record.served else {}
+        known.bindings = {name: Said.of(status).as_json() for name, status in statuses.items()}
+        return Verdict(held, problems=problems)
+
+    def _binding_statuses(self, record: WorkspaceRecord) -> dict[str, Object]:
+        found = self._site.store.scan(BINDINGS, record.cluster).records
+        return {r.key.name: orjson.loads(r.value).get("status") or {} for r in found}
 
     # -- good --------------------------------------------------------------------------------------------------------
 
-    def _accept(self, case: Case, record: WorkspaceRecord, gathered: Gathered, content: Content) -> Verdict:
-        known = self._summary(case, record)
+    def _accept(
+        self, case: Case, record: WorkspaceRecord, known: Summary, gathered: Gathered, content: Content
+    ) -> Verdict:
         if case.recorded is None:
-            known.served, known.held, known.errors, known.bound = None, "", [], {}
+            known.served, known.held, known.errors = None, "", []
+        if case.recorded is None and content.apis is not None:
+            known.bindings = said_otherwise(content.apis.bindings, content.apis)
+            known.waiting = waiting(content.apis)
         effects = self._effects(case, known)
         records = {} if case.appears else self._stored([*content.declared, *content.removed])
         for key in content.removed:
@@ -227,8 +259,6 @@ class Judge:
             effects.ops.append(Put(record.key._replace(resource=KEPT_SCHEMAS), record.value))
 
     def _stored(self, keys: list[Key]) -> dict[Key, Record]:
-        if self._fresh:
-            return {}
         found = self._site.store.get_many(keys)
         return {k: r for k, r in zip(keys, found, strict=True) if r is not None}
 
@@ -267,16 +297,18 @@ class Judge:
 
     def _seal(self, case: Case, verdict: Verdict, known: Summary) -> None:
         """The summary and, last, the record: what marks the transaction as this workspace's."""
-        record = verdict.record
-        if record == case.record:
+        record, place = verdict.record, summary_key(verdict.record.cluster)
+        text = bytes(memoryview(orjson.dumps(known.as_json())))
+        stored = self._site.store.get(place) if case.record is not None else None
+        if record == case.record and stored is not None and stored.value == text:
             return
         if case.record is None:
             verdict.ops.append(Put(cluster_key(record.cluster), record.path.encode()))
         # Beside the objects: what a commit changes is counted and watched by its objects. Whether a workspace is served
-        # at all is news by itself.
-        write = Note if case.record is not None and case.record.served == record.served else Put
-        text = orjson.dumps(known.as_json())
-        verdict.ops.append(write(summary_key(record.cluster), bytes(memoryview(text))))
+        # at all is news by itself, and so is what nothing but its summary says.
+        told = any(op.key.cluster == record.cluster or op.key.resource == computed.WORKSPACES for op in verdict.ops)
+        write = Note if case.record is not None and case.record.served == record.served and told else Put
+        verdict.ops.append(write(place, text))
         verdict.ops.append(write(workspace_key(record.path), record.encode()))
 
 
@@ -295,13 +327,3 @@ def _storages(key: Key, record: Record) -> set[str]:
     status = orjson.loads(record.value).get("status") or {}
     bound = status.get("boundResources") or ()
     return {storage_name(b["group"], b["resource"], b["schema"]["identityHash"]) for b in bound}
-
-
-def _bound(status: Object) -> Object:
-    """What a binding's status says that it is bound to, as Summary.bound holds it."""
-    schemas = [b["schema"] for b in status.get("boundResources") or ()]
-    return {
-        "cluster": status.get("apiExportClusterName", ""),
-        "identity": schemas[0]["identityHash"] if schemas else "",
-        "schemas": [s["name"] for s in schemas],
-    }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from apiserver.model.keys import Key
@@ -24,7 +24,7 @@ from apiserver.storage.protocol import Note, Put, Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FleetConfig, read_fleet
 from reconciler.layout.tree import WorkspaceTree
-from reconciler.loading.case import Recorded
+from reconciler.loading.case import Recorded, was_served
 from reconciler.loading.identities import Identities
 from reconciler.loading.judge import Site
 from reconciler.loading.moment import Moments
@@ -52,10 +52,11 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A commit on top of the served one that is judged and not written: `held` says who would not take it. `take`
-    writes it, once it is the branch's."""
+    """A commit on top of the served one that is judged and not written: `held` says who would not take it, `faults` who
+    of them for a fault of this program. `take` writes it, once it is the branch's."""
 
     held: Mapping[str, list[LayoutError]]
+    faults: Collection[str]
     take: Callable[[], None]
 
 
@@ -95,8 +96,7 @@ class Loader:
             begun = self._begin(head, fleet, recorded)
             if isinstance(begun, tuple):
                 return Loaded(head, begun)
-            fleet, step = self._fill(begun, recorded, progress)
-            steps.append(step)
+            fleet, steps = self._fill(begun, recorded, progress)
         problems: tuple[LayoutError, ...] = ()
         for commit in self._commits(fleet.commit, head):
             with self.stepping:
@@ -133,7 +133,7 @@ class Loader:
                 stepper.release()
                 self._note(replace(fleet, commit=commit, claims=here.claims))
 
-        return Proposal(step.held, take)
+        return Proposal(step.held, step.faults, take)
 
     # -- the first load ----------------------------------------------------------------------------------------------
 
@@ -167,14 +167,28 @@ class Loader:
             key = Key(KEPT_SCHEMAS, cluster, "", schema["metadata"]["name"])
             self._store.write(Put(key, codec.encode(schema)), log=False).result()
 
-    def _fill(self, fleet: FleetRecord, recorded: RecordedFleet | None, progress: Progress) -> tuple[FleetRecord, Step]:
+    def _fill(
+        self, fleet: FleetRecord, recorded: RecordedFleet | None, progress: Progress
+    ) -> tuple[FleetRecord, list[Step]]:
         here = self._trees.at(fleet.commit)
         fresh = self._store.count("~workspaces") == 0
         stepper = self._stepper(fleet, fleet.commit, here, recorded=recorded, fresh=fresh, progress=progress)
-        step = stepper.everything()
-        fleet = replace(fleet, loaded=True, done=step.judged, total=step.judged)
+        steps = [stepper.everything()]
+        if recorded is not None:
+            # What is held was loaded as it is served: what its newest content waits for is known once that is judged.
+            records = (tree.workspace_at(self._store, path) for path in tree.held(self._store))
+            held = [record.path for record in records if record is not None and record.served]
+            steps.append(self._stepper(fleet, fleet.commit, here).difference(here, held))
+        lost = recorded.commit if recorded is not None and self._lost(recorded) else ""
+        fleet = replace(fleet, loaded=True, done=steps[0].judged, total=steps[0].judged, lost=lost)
         self._note(fleet)
-        return fleet, step
+        return fleet, steps
+
+    def _lost(self, recorded: RecordedFleet) -> bool:
+        """Whether there are workspaces that a recovery could not bring back."""
+        find = _recorded_reader(recorded)
+        found = (tree.workspace_at(self._store, path) for path in tree.held(self._store))
+        return any(r is not None and not r.served and was_served(find(r.path, r.directory)) for r in found)
 
     # -- commits -----------------------------------------------------------------------------------------------------
 
@@ -215,7 +229,8 @@ class Loader:
             "commit %.10s: %d judged, %d configured, %d deleted, %d held in %.0f ms", commit, step.judged,
             len(step.moved), len(step.removed), len(step.held), 1000 * (time.perf_counter() - began),
         )  # fmt: skip
-        fleet = replace(then, commit=commit, error="", claims=here.claims)
+        lost = then.lost if then.lost and self._lost(RecordedFleet(self._repo, then.lost)) else ""
+        fleet = replace(then, commit=commit, error="", claims=here.claims, lost=lost)
         self._note(fleet)
         return fleet, step
 
@@ -254,11 +269,13 @@ class Loader:
             self._catalog,
         )
         find = _recorded_reader(recorded) if recorded else None
+        lost = RecordedFleet(self._repo, fleet.lost) if fleet.lost and not recorded else None
         target = Target(
             self._moments.at(commit),
             here,
             self._secrets,
             find,
+            (_recorded_reader(lost), lost.source) if lost is not None else None,
             fresh,
             most_removed,
             intents or {},

@@ -4,9 +4,9 @@ Called by judge. As in Kubernetes, a CustomResourceDefinition may become stricte
 not change since it was accepted may stay, what changes has to pass. That is for workspaces whose writes are commits.
 Where people push, a commit that leaves objects behind is one that they want to hear of.
 
-Accepted is what the last good commit of the workspace said. At recovery that is the very commit which the status branch
-says was served, so that a store made anew has the objects that the lost one had. Without a status branch there is no
-past, and everything has to pass.
+Accepted is what the last good commit of the workspace said. Without a status branch there is no past, and everything
+has to pass. At recovery the very commit is judged which the status branch says was served: whatever it says was
+accepted, in every mode, so that a store made anew has the objects that the lost one had.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from apiserver.admission.writes import COMMIT
 from reconciler.layout.manifest import Manifest
-from reconciler.loading.case import Case
+from reconciler.loading.case import Case, was_served
 from reconciler.loading.gather import Gathered
 from reconciler.loading.render import Accepted, Object, itself
 
@@ -30,10 +30,10 @@ class _Name(NamedTuple):
 
 def accepted(case: Case, gathered: Gathered, writes: str) -> Accepted | None:
     """What excuses the manifests of a case, None where nothing does. `writes`: the mode of the workspace."""
-    if writes != COMMIT:
+    if was_served(case.recorded):
+        return itself
+    if writes != COMMIT or case.recorded is not None:
         return None
-    if case.recorded is not None:
-        return None if case.recorded.summary.served == "" else itself
 
     @functools.cache
     def before() -> dict[_Name, Object]:

@@ -57,7 +57,7 @@ def _declarable(kind: ServedKind, manifest: Manifest) -> bool:
 
 
 def itself(manifest: Manifest) -> Object:
-    """The Accepted of manifests that are known to have been accepted."""
+    """The Accepted of manifests that are known to have been accepted, of whatever kind."""
     return manifest.value
 
 
@@ -128,6 +128,8 @@ class Renderer:
         causes = strategy.prepare(kind, obj)
         if not unknown and not causes:
             _prepared.keep(kind, namespace, said, obj)
+            return obj, []
+        if self._accepted is itself:
             return obj, []
         before = self._accepted(manifest) if kind.custom and self._accepted is not None else None
         if before is not None:

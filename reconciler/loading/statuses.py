@@ -10,14 +10,17 @@ from typing import Any
 import orjson
 
 from apiserver.registry import strategy
+from apiserver.registry.claims import refused
 from apiserver.storage.protocol import Record
 from reconciler.loading.case import Case
-from reconciler.loading.content import BINDINGS, CRDS, Content
+from reconciler.loading.content import Content
 from reconciler.loading.effects import Effects
 from reconciler.loading.identities import Identities
+from reconciler.loading.offers import EXPORTS, TYPES
 from reconciler.loading.render import Declared
-from reconciler.loading.world import EXPORTS, TYPES
-from reconciler.plan import apis, unsupported
+from reconciler.loading.resolving import BINDINGS, CRDS
+from reconciler.plan import unsupported
+from reconciler.plan.bindings import export_status
 
 Object = dict[str, Any]
 
@@ -31,14 +34,17 @@ def status_of(
     """
     resource, name = declared.key.resource, declared.key.name
     if resource == CRDS:
-        at = effects.time_of(declared, stored)
-        return _dated(strategy.crd_status(_with_status(declared.obj, stored), at), at)
+        at, crd = effects.time_of(declared, stored), _with_status(declared.obj, stored)
+        status = strategy.crd_status(crd, at)
+        if content.apis is not None and name in content.apis.refused:
+            status = refused(status, content.apis.refused[name], (crd.get("status") or {}).get("conditions"), at)
+        return _dated(status, at)
     if resource == BINDINGS and content.apis is not None:
         return _complete(content.apis.bindings[name], declared, effects.time_of(declared, stored))
     if resource == EXPORTS:
         hashes, at = effects.summary.identities, effects.time_of(declared, stored)
         hashes[name] = identities.hash_of(case.path, name, hashes.get(name, ""))
-        return _complete(apis.export_status({}, hashes[name], at), declared, at)
+        return _complete(export_status({}, hashes[name], at), declared, at)
     if resource == TYPES:
         return _type_status(declared, stored, effects)
     if case.recorded is not None and stored is None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from apiserver.model import paths
 from apiserver.model.failures import described
 from apiserver.model.keys import Key
 from apiserver.registry.intents import Intent
@@ -20,11 +19,13 @@ from reconciler.layout.compare import touched
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
-from reconciler.loading.case import Case, Recorded, Verdict
+from reconciler.loading.case import Case, Recorded, Verdict, was_served
 from reconciler.loading.judge import Judge, Site
 from reconciler.loading.moment import Moment
+from reconciler.loading.offers import TYPES, Offers
 from reconciler.loading.removal import remove
-from reconciler.loading.world import TYPES, World
+from reconciler.loading.turns import Steps, Turns
+from reconciler.loading.world import Waits, World
 from reconciler.plan import system
 from reconciler.repository.errors import RepositoryError
 
@@ -34,34 +35,43 @@ _IN_FLIGHT = 1000
 _TOGETHER = 64
 """Workspaces whose writes are handed over at once: the store's writer wakes once for them, and syncs them together."""
 _RETRIES = 20
+_ROUNDS = 20
+"""How often one step judges a workspace anew for others."""
 
 Secrets = Callable[[str], tuple[Manifest, ...]]
 """The Secrets of keys/secrets/ for a workspace path."""
 
 
+FindRecorded = Callable[[str, str], Recorded | None]
+"""What the status branch knows of a workspace: (path, directory)."""
+
+
 @dataclass(slots=True)
 class Step:
     """What a step did: workspaces judged, moved (something was written), held with their problems, removed, and mended
-    (held before and good now)."""
+    (held before and good now). `faults`: those held for a fault of this program."""
 
     judged: int = 0
     moved: list[str] = field(default_factory=list)
     held: dict[str, list[LayoutError]] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
     mended: list[str] = field(default_factory=list)
+    faults: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a step goes: the commit, its tree, and what to do there. `recorded` gives, at recovery, what the status
-    branch knows of a workspace (path, directory). `fresh`: the store holds nothing yet. `most_removed`: the fleet's
+    branch knows of a workspace (path, directory). `lost`: the same after a recovery, of workspaces that it could not
+    bring back, and the commit that was recorded. `fresh`: the store holds nothing yet. `most_removed`: the fleet's
     safety limit. `intents`: writes through the API that wait. `proposed`: the commit was made of them and may still
     not become the branch's, so nothing is written before `release`."""
 
     moment: Moment
     tree: WorkspaceTree
     secrets: Secrets
-    recorded: Callable[[str, str], Recorded | None] | None = None
+    recorded: FindRecorded | None = None
+    lost: tuple[FindRecorded, str] | None = None
     fresh: bool = False
     most_removed: int | None = None
     intents: Mapping[Key, Intent] = field(default_factory=dict)
@@ -86,11 +96,15 @@ class Stepper:
         self._forced: set[str] = set()
         self._all = False
         self._places: dict[str, WorkspaceDir] = {}
-        self._world = World(site.store, self._ensure)
-        self._judge = Judge(site, self._world, fresh=target.fresh)
+        self._at: WorkspaceDir | None = None
+        self._turns = Turns(Steps(self._waits, self._judge_now, self._stand, self._look_again, self._offers))
+        self._world = World(site.store, self._turns)
+        self._judge = Judge(site, self._world)
         self._ready: list[tuple[str, list[Op]]] = []
         self._writes: list[tuple[str, Future[list[int]]]] = []
+        self._verdicts: dict[str, tuple[Case, Verdict]] = {}
         self._attempts: dict[str, int] = {}
+        self._rounds: dict[str, int] = {}
         self._kept_back: list[tuple[str, Verdict]] | None = [] if target.proposed else None
         self.done = Step()
 
@@ -100,9 +114,10 @@ class Stepper:
         for _ in self._target.tree.workspaces():
             pass  # two directories of one path are known once all are seen, and both are held for it
         for directory in self._target.tree.workspaces():
-            self._once(directory.path, directory)
+            self._at = directory
+            self._turns.take(directory.path)
         for path in system.shipped_workspaces():
-            self._ensure(path)
+            self._turns.take(path)
         self._finish()
         return self.done
 
@@ -117,7 +132,7 @@ class Stepper:
         waiting = sorted({*found.changed, *found.appeared, *self._forced}, key=_depth)
         self._pending.update(dict.fromkeys(waiting))
         for path in waiting:
-            self._ensure(path)
+            self._turns.take(path)
         for path in sorted(found.removed, key=_depth, reverse=True):
             self._remove(path)
         self._finish()
@@ -135,43 +150,92 @@ class Stepper:
         record = self._world.record(path)
         return [record.directory] if record is not None and record.directory else []
 
-    def _ensure(self, path: str) -> None:
-        """Judge a workspace if it waits; somebody needs it."""
-        if path not in self._pending and (not self._all or self._world.is_judged(path)):
-            return
-        self._pending.pop(path, None)
-        parent = paths.parent(path)
-        if parent is not None:
-            self._ensure(parent)
+    def _waits(self, path: str) -> bool:
+        return path in self._pending or (self._all and not self._world.is_judged(path))
+
+    def _judge_now(self, path: str) -> bool:
+        """Judges a workspace; whether it is good. Raises Waits, after which it waits still."""
         directory = self._find(path)
-        if directory is not None or path in system.shipped_workspaces() or self._world.record(path) is not None:
-            self._once(path, directory)
+        if directory is None and path not in system.shipped_workspaces() and self._world.record(path) is None:
+            self._pending.pop(path, None)
+            self._world.gone(path)
+            return True
+        case = self._case(path, directory)
+        verdict = self._verdict(case)
+        self._pending.pop(path, None)
+        self._verdicts[path] = case, verdict
+        self._world.moved(verdict.record)
+        return not verdict.problems
+
+    def _stand(self, judged: Iterable[str]) -> None:
+        """The verdicts on these workspaces count from now on."""
+        for path in judged:
+            case, verdict = self._verdicts.pop(path, (None, None))
+            if case is None or verdict is None:
+                continue
+            self._count(case, verdict)
+            if verdict.ops:
+                self._write(path, verdict)
+            if case.recorded is not None and self._target.recorded is None and not verdict.problems:
+                self._look_again(path)  # it is back where it was, and follows from there
+            self._progress(self.done.judged)
+
+    def _count(self, case: Case, verdict: Verdict) -> None:
+        done = self.done
+        done.judged += 1
+        if verdict.problems:
+            done.held[case.path] = verdict.problems
+        elif case.record is not None and case.record.errors:
+            done.mended.append(case.path)
+        if verdict.fault:
+            done.faults.add(case.path)
+
+    def _offers(self, path: str) -> Offers:
+        return self._judge.offers(self._case(path, self._find(path)))
 
     def _find(self, path: str) -> WorkspaceDir | None:
+        if self._at is not None and self._at.path == path:
+            return self._at
         return self._places.get(path) or self._target.tree.find(path, next(iter(self._known(path)), ""))
 
-    def _once(self, path: str, directory: WorkspaceDir | None) -> None:
-        """In a step over everything somebody may have needed the workspace before its turn came."""
-        if not self._all or not self._world.is_judged(path):
-            self._run(self._case(path, directory))
+    def _look_again(self, path: str) -> None:
+        """Have a workspace judged again, all of it, for what another one provides by now. Those that never come to rest
+        (each good only if the other is not) are left as they are."""
+        if self._verdicts.pop(path, None) is not None:
+            self._world.forget(path)
+        self._rounds[path] = self._rounds.get(path, 0) + 1
+        if self._rounds[path] > _ROUNDS:
+            log.error("workspace %s follows from itself: it stays as it is", path)
+            return
+        self._forced.add(path)
+        self._pending.setdefault(path)
 
     def _case(self, path: str, directory: WorkspaceDir | None) -> Case:
+        earlier = self._verdicts.get(path)
+        if earlier is not None:
+            return earlier[0]  # the verdict on it did not stand
         target = self._target
-        recorded = target.recorded(path, directory.directory if directory else "") if target.recorded else None
+        place, record = directory.directory if directory else "", self._world.record(path)
+        recorded = target.recorded(path, place) if target.recorded else None
         moment, tree = target.moment, target.tree
-        if recorded is not None and recorded.summary.served:
-            moment = self._site.moments.at(recorded.summary.served, moment.time)
+        served = recorded.summary.served if recorded is not None else ""
+        if target.lost is not None and record is not None and not record.served:
+            find, commit = target.lost
+            recorded = found if was_served(found := find(path, place)) else None
+            served = (recorded.summary.served or commit) if recorded is not None else ""
+        if served:
+            moment = self._site.moments.at(served, moment.time)
             tree = self._site.trees.at(moment.id)
             directory = tree.find(path)
         problems = tuple(tree.problems(directory)) if directory is not None else ()
-        record = self._world.record(path)
+        again = self._world.is_judged(path) or path in self._attempts
         return Case(
             path=path,
             moment=moment,
             tree=tree,
             directory=directory,
             record=record,
-            appears=record is None and recorded is None and path not in self._attempts,
+            appears=not again and (target.fresh or (record is None and recorded is None)),
             forced=path in self._forced or directory is None,
             problems=problems,
             recorded=recorded,
@@ -180,24 +244,15 @@ class Stepper:
             proposed=target.proposed,
         )
 
-    def _run(self, case: Case) -> None:
+    def _verdict(self, case: Case) -> Verdict:
         try:
-            verdict = self._judge.judge(case)
-        except (RepositoryError, MemoryError):
+            return self._judge.judge(case)
+        except (RepositoryError, MemoryError, Waits):
             raise
         except Exception as error:
             # A fault of this program in one workspace's content stays that workspace's.
             log.error("workspace %s could not be judged at %s\n%s", case.path, case.moment.id, described(error))
-            verdict = self._judge.refuse(case)
-        self.done.judged += 1
-        if verdict.problems:
-            self.done.held[case.path] = verdict.problems
-        elif case.record is not None and case.record.errors:
-            self.done.mended.append(case.path)
-        self._world.moved(verdict.record)
-        if verdict.ops:
-            self._write(case.path, verdict)
-        self._progress(self.done.judged)
+            return self._judge.refuse(case)
 
     def _write(self, path: str, verdict: Verdict) -> None:
         if self._kept_back is not None:
@@ -209,8 +264,9 @@ class Stepper:
             self._settle()
             self._world.provides_anew(path)
             self._recheck_consumers(path)
-            if any(op.key.resource == TYPES for op in verdict.ops):
-                self._recheck_held()
+            changed = {op.key.name for op in verdict.ops if op.key.resource == TYPES}
+            if changed:
+                self._recheck_types({(path, name) for name in changed})
         elif len(self._ready) >= _TOGETHER:
             self._hand_over()
             self._settle(_IN_FLIGHT)
@@ -223,15 +279,13 @@ class Stepper:
     def _recheck_consumers(self, provider: str) -> None:
         for path in self._world.consumers(provider):
             if path != provider and self._world.record(path) is not None:
-                self._forced.add(path)
-                self._pending.setdefault(path)
+                self._look_again(path)
 
-    def _recheck_held(self) -> None:
-        """A type may be what a held workspace waits for, wherever that stands. In a step over all it came first."""
+    def _recheck_types(self, changed: set[tuple[str, str]]) -> None:
+        """Workspaces of a type follow it, and one that is held may wait for it. In a step over all it came first."""
         if not self._all:
-            for path in self._world.held():
-                self._forced.add(path)
-                self._pending.setdefault(path)
+            for path in self._world.of_types(changed):
+                self._look_again(path)
 
     def _settle(self, under_way: int = 0) -> None:
         """Wait until no more than so many writes are under way; a workspace that somebody else wrote to meanwhile is
@@ -250,7 +304,7 @@ class Stepper:
         if self._attempts[path] > _RETRIES:
             raise RuntimeError(f"workspace {path} is written to so often that a commit cannot be applied")
         self._world.forget(path)
-        self._run(self._case(path, self._find(path)))
+        self._pending.setdefault(path)
 
     def _remove(self, path: str) -> None:
         if self._kept_back is not None:
@@ -272,7 +326,7 @@ class Stepper:
         self._settle()
         while self._pending or self._ready or self._writes:
             for path in sorted(self._pending, key=_depth):
-                self._ensure(path)
+                self._turns.take(path)
             self._settle()
 
 

@@ -1,13 +1,15 @@
 """The rest of the fleet as one workspace's judgement sees it: other workspaces' records, exports and types.
 
-Answers are those of the commit that is being stepped to: a workspace that waits to be judged in the same step is judged
-first when somebody asks for it (providers before consumers, types before users).
+Answers are those of the commit that is being stepped to. A workspace that waits to be judged in the same step is judged
+first: who asks for it is put off (Waits). Where two ask for each other, or a parent for its child, one of them has to
+be judged before the other is: what the other offers is read from its manifests then (offers), and who relied on that
+is judged again once it is settled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
+from typing import Any, Protocol
 
 from apiserver.model import paths
 from apiserver.model.keys import Internal, Key
@@ -16,12 +18,10 @@ from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
-from reconciler.plan import types
-from reconciler.plan.apis import Export
+from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES, Offers
+from reconciler.plan import system, types
+from reconciler.plan.exports import Bound, Export
 
-EXPORTS = "apiexports.apis.kcp.io"
-SCHEMAS = "apiresourceschemas.apis.kcp.io"
-TYPES = "workspacetypes.tenancy.kcp.io"
 CONSUMERS = "~consumers"
 """Key(CONSUMERS, <provider's path>, <export>, <consumer's path>): who is re-checked when an export changes."""
 
@@ -29,16 +29,40 @@ PROVIDED = frozenset({EXPORTS, SCHEMAS, TYPES})
 """A change to one of these concerns other workspaces."""
 
 
-class World:
-    """`ensure` judges a workspace that waits in the current step; it returns at once for any other."""
+FindSchema = Callable[[str], dict[str, Any] | None]
+"""An APIResourceSchema by its name."""
 
-    def __init__(self, store: Store, ensure: Callable[[str], None]) -> None:
+
+class Waits(Exception):
+    """The workspace at `path` has to be judged before the one that asked for it."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+class Turns(Protocol):
+    """Whose turn it is to be judged."""
+
+    def settled(self, path: str) -> bool:
+        """Whether what the workspace provides is what the store says. False: it is being judged itself, so its
+        manifests have to tell. Raises Waits where it is to be judged first."""
+
+    def offers(self, path: str) -> Offers:
+        """What it provides as its manifests say."""
+
+
+class World:
+    """What is read of the store is remembered for one step."""
+
+    def __init__(self, store: Store, turns: Turns) -> None:
         self.store = store
         self._objects = Objects(store)
-        self._ensure = ensure
+        self._turns = turns
         self._records: dict[str, WorkspaceRecord | None] = {}
         self._read: dict[str, WorkspaceRecord | None] = {}
         self._exports: dict[tuple[str, str], Export | None] = {}
+        self._former: dict[tuple[str, str, Bound], Export | None] = {}
         self._types: dict[tuple[str, str], dict[str, Any] | None] = {}
         self._resolved: dict[tuple[Any, ...], types.ResolvedType] = {}
 
@@ -69,59 +93,78 @@ class World:
     def provides_anew(self, path: str) -> None:
         """Forget what was read of a workspace whose exports, schemas or types changed."""
         self._exports = {k: v for k, v in self._exports.items() if k[0] != path}
+        self._former = {k: v for k, v in self._former.items() if k[0] != path}
         self._types = {k: v for k, v in self._types.items() if k[0] != path}
         self._resolved.clear()
 
-    def type_of(self, workspace: dict[str, Any] | None, path: str) -> types.ResolvedType:
-        """The type of the workspace at `path`, whose manifest says `workspace`. Siblings that say the same have the
-        same."""
+    def type_of(
+        self, workspace: dict[str, Any] | None, path: str, former: types.TypeRef | None = None
+    ) -> types.ResolvedType:
+        """The type of the workspace at `path`, whose manifest says `workspace`; `former`: that it has already. Siblings
+        that say the same have the same."""
         parent = paths.parent(path)
-        above = self._type_ref(parent)
-        at = (parent, above, types.wanted(workspace))
+        above = self.record(parent) if parent is not None else None
+        at = (parent, above.type if above is not None else "", types.wanted(workspace), former)
         found = self._resolved.get(at)
         if found is None:
-            found = self._resolved[at] = types.resolve(workspace, path, above, self.find_type)
+            ref = types.TypeRef.parse(above.type) if above is not None else None
+            found = self._resolved[at] = types.resolve(workspace, path, ref, self.find_type, former)
         return found
 
-    def _type_ref(self, path: str | None) -> types.TypeRef | None:
-        record = self.record(path) if path is not None else None
-        if record is None:
-            return None
-        where, _, name = record.type.rpartition(":")
-        return types.TypeRef(name, where)
-
     def find_type(self, path: str, name: str) -> dict[str, Any] | None:
-        """A WorkspaceType."""
+        """A WorkspaceType. Those that ship are there whatever the workspace root holds."""
+        if not self._turns.settled(path):
+            return self._turns.offers(path).type(name) or system.workspace_type(path, name)
         at = (path, name)
         if at not in self._types:
-            self._types[at] = self._object(path, TYPES, name)
+            self._types[at] = self._object(path, TYPES, name) or system.workspace_type(path, name)
         return self._types[at]
 
     def find_export(self, path: str, name: str) -> Export | None:
         """An APIExport with its schemas, at its provider's served commit."""
+        if not self._turns.settled(path):
+            return self._turns.offers(path).export(name)
         at = (path, name)
         if at not in self._exports:
             self._exports[at] = self._read_export(path, name)
         return self._exports[at]
 
-    def former_export(self, path: str, name: str, bound: dict[str, Any]) -> Export:
-        """An APIExport as a workspace that is held is served with it (see Summary.bound), whatever became of it."""
-        self._ensure(path)
-        cluster = str(bound["cluster"])
-        schemas = {n: self._schema(cluster, n) or self._schema(cluster, n, KEPT_SCHEMAS) for n in bound["schemas"]}
-        return _export(path, name, cluster, str(bound["identity"]), schemas)
+    def former_export(self, path: str, name: str, bound: Bound, own: FindSchema | None = None) -> Export | None:
+        """An APIExport as a binding is served with it, whatever became of it; None where its schemas are lost. `own`:
+        finds schemas of the workspace that is being judged, if that is the provider."""
+        if own is not None or not self._turns.settled(path):
+            return self._read_former(path, name, bound, own or self._turns.offers(path).schema)
+        at = (path, name, bound)
+        if at not in self._former:
+            self._former[at] = self._read_former(path, name, bound, lambda _: None)
+        return self._former[at]
+
+    def _read_former(self, path: str, name: str, bound: Bound, otherwise: FindSchema) -> Export | None:
+        found = [self._any_schema(bound.cluster, n) or otherwise(n) for n in bound.schemas]
+        schemas = tuple(schema for schema in found if schema is not None)
+        return Export(path, name, bound.cluster, bound.identity, schemas) if len(schemas) == len(found) else None
 
     def consumers(self, path: str) -> list[str]:
         """The workspaces with a binding to an export of the workspace at `path`."""
         return sorted({r.key.name for r in self.store.scan(CONSUMERS, path).records})
 
-    def held(self) -> list[str]:
-        """The workspaces with errors. Reads all records, but decodes only theirs."""
-        found = self.store.scan(Internal.WORKSPACE, "").records
-        return [r.key.name for r in found if r.key.name and b'"errors":[]' not in r.value]
+    def of_types(self, changed: Collection[tuple[str, str]]) -> list[str]:
+        """The workspaces that have one of these types (path, name), or one that extends it, and those with errors,
+        which may wait for one. Reads all records."""
+        concerned: dict[str, bool] = {}
+        out = []
+        for stored in self.store.scan(Internal.WORKSPACE, "").records:
+            if not stored.key.name:
+                continue
+            record = WorkspaceRecord.decode(stored.value)
+            if record.type not in concerned:
+                ref = types.TypeRef.parse(record.type)
+                concerned[record.type] = any(types.extends(ref, each, self.find_type) for each in changed)
+            if record.errors or concerned[record.type]:
+                out.append(record.path)
+        return out
 
     def _object(self, path: str, resource: str, name: str) -> dict[str, Any] | None:
-        self._ensure(path)
         record = self.record(path)
         if record is None or not record.served:
             return None
@@ -138,6 +181,9 @@ class World:
 
     def _schema(self, cluster: str, name: str, resource: str = SCHEMAS) -> dict[str, Any] | None:
         return self._objects.get(Key(resource, cluster, "", name))
+
+    def _any_schema(self, cluster: str, name: str) -> dict[str, Any] | None:
+        return self._schema(cluster, name) or self._schema(cluster, name, KEPT_SCHEMAS)
 
 
 def _export(path: str, name: str, cluster: str, identity: str, schemas: dict[str, dict[str, Any] | None]) -> Export:

@@ -3,34 +3,45 @@
 Called by loading for each workspace whose CRDs or bindings changed, or one of whose providers did. Never looks at a
 binding's phase: a binding and its objects may arrive in one commit. What it finds becomes the bindings' status, from
 which the apiserver serves.
+
+What a workspace is served with so far is its past. Who holds a name keeps it; a binding whose export is gone, or offers
+what the workspace's content does not fit, keeps the schemas that it was bound with, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from apiserver.model.conditions import Condition, condition, merged
+from apiserver.registry.claims import Claim, claims
 from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay
+from reconciler.plan.bindings import Said, Trouble, binding_status
+from reconciler.plan.exports import Bound, Export, Turn
 
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
-    """An APIExport at its provider's served commit: the provider's logical cluster, identity hash and schemas.
+class Past:
+    """What the workspace is served with so far.
 
-    `missing`: names in spec.latestResourceSchemas that the provider does not have.
+    `definitions`: names of CustomResourceDefinitions that hold their names; `others`: definitions that git does not
+    know of and that hold theirs. `bound`: by binding what it is bound to. `read`: an export (`<path>:<name>`) as a
+    binding is bound to it, None where its schemas are lost. `keep`: bindings that are to keep what they are bound to,
+    since the workspace's content does not fit what their export offers by now. `said`: at recovery, bindings that are
+    to be what they were, whatever their export offers.
     """
 
-    path: str
-    name: str
-    cluster: str
-    identity: str
-    schemas: tuple[Object, ...]
-    missing: tuple[str, ...] = ()
+    definitions: frozenset[str] = frozenset()
+    others: Sequence[Object] = ()
+    bound: Mapping[str, Bound] = field(default_factory=dict)
+    read: Callable[[str, Bound], Export | None] = lambda _, __: None
+    keep: frozenset[str] = frozenset()
+    said: Mapping[str, Said] = field(default_factory=dict)
 
+
+_NO_PAST = Past()
 
 FindExport = Callable[[str, str], Export | None]
 """(workspace path, export name) → the export, or None where there is none."""
@@ -38,63 +49,206 @@ FindExport = Callable[[str, str], Export | None]
 
 @dataclass(frozen=True, slots=True)
 class Apis:
-    """The kinds, the status of each binding by name, and the providers that were looked at (path, export)."""
+    """The kinds; the status of each binding by name; of CustomResourceDefinitions that are not served for their names,
+    the claims that others hold; the providers that were looked at (path, export).
+
+    `waiting`: bindings that are not bound since others have their names. `offers`: what each binding's export offers,
+    where it can be taken. `turned`: bindings that take something else than they were bound to, with what that was.
+    """
 
     kinds: KindTable
-    bindings: dict[str, Object]
-    providers: frozenset[tuple[str, str]]
+    bindings: dict[str, Object] = field(default_factory=dict)
+    refused: dict[str, list[Claim]] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
+    providers: frozenset[tuple[str, str]] = frozenset()
+    offers: dict[str, Bound] = field(default_factory=dict)
+    turned: dict[str, Turn] = field(default_factory=dict)
 
 
 def resolve(
-    builtins: KindTable, crds: Iterable[Object], bindings: Iterable[Object], find: FindExport, home: str, at: str
+    builtins: KindTable,
+    crds: Iterable[Object],
+    bindings: Iterable[Object],
+    find: FindExport,
+    home: str,
+    at: str,
+    past: Past = _NO_PAST,
 ) -> Apis:
-    """`crds` carry their computed status; `home` is the workspace's path (an export without path is its own); `at`
-    the time for conditions that change (RFC 3339)."""
-    crds, bindings = list(crds), list(bindings)
-    if not crds and not bindings:
-        return Apis(builtins, {}, frozenset())
-    kinds: list[ServedKind] = []
-    taken = {(k.group, k.resource): "a built-in kind" for k in builtins.all()}
-    for crd in crds:
-        for kind in kinds_of_crd(crd):
-            kinds.append(kind)
-            taken[kind.group, kind.resource] = f"the CustomResourceDefinition {crd['metadata']['name']}"
-    statuses: dict[str, Object] = {}
-    providers = set()
-    for binding in sorted(bindings, key=lambda b: str(b["metadata"]["name"])):
-        name = binding["metadata"]["name"]
-        reference = ((binding.get("spec") or {}).get("reference") or {}).get("export") or {}
-        path = reference.get("path") or home
-        providers.add((path, str(reference.get("name", ""))))
-        export = find(path, str(reference.get("name", "")))
-        found, status = _bind(binding, export, path, taken, at)
-        kinds.extend(found)
-        for kind in found:
-            taken[kind.group, kind.resource] = f"the APIBinding {name}"
-        statuses[name] = status
-    return Apis(overlay(builtins, kinds) if kinds else builtins, statuses, frozenset(providers))
+    """`home` is the workspace's path (an export without path is its own); `at` the time for conditions that change
+    (RFC 3339). `bindings` carry the status that they have so far."""
+    crds = sorted(crds, key=lambda c: str(c["metadata"]["name"]))
+    wishes = [_wish(b, find, home, past) for b in sorted(bindings, key=lambda b: str(b["metadata"]["name"]))]
+    if not crds and not wishes:
+        return Apis(builtins)
+    names = _Names(builtins)
+    for crd in past.others:
+        names.take(_definition(crd), claims(crd["spec"]))
+    for name, crd in _named(crds):
+        if name in past.definitions:
+            names.take(_definition(crd), claims(crd["spec"]))
+    for wish in wishes:
+        if wish.former is not None:
+            names.take(wish.label, _claims(wish.former))
+    _settle(names, crds, wishes)
+    # A binding may have let go of names that others wait for.
+    names.keep_only({wish.label: _claims(wish.export) for wish in wishes})
+    refused = _settle(names, crds, wishes)
+    kinds = [kind for name, crd in _named(crds) if name not in refused for kind in kinds_of_crd(crd)]
+    kinds += [kind for wish in wishes for kind in wish.kinds()]
+    return Apis(
+        overlay(builtins, kinds) if kinds else builtins,
+        {wish.name: wish.status(at) for wish in wishes},
+        refused,
+        frozenset(w.name for w in wishes if w.conflict is not None and w.export is None),
+        frozenset(w.provider for w in wishes),
+        {w.name: Bound.to(w.offered) for w in wishes if w.offered is not None and not w.offered.missing},
+        {w.name: turn for w in wishes if (turn := w.turn()) is not None},
+    )
 
 
-def _bind(
-    binding: Object, export: Export | None, path: str, taken: dict[tuple[str, str], str], at: str
-) -> tuple[list[ServedKind], Object]:
-    wanted = binding["spec"]["reference"]["export"]["name"]
-    if export is None:
+@dataclass(slots=True)
+class _Wish:
+    """One binding on its way. `former`: what it is bound to so far, None if to nothing; `trouble`: why it cannot take
+    what is offered, `conflict`: nor for its names; `said`: what it is to be in any case; `export`: what it is served
+    with in the end."""
+
+    binding: Object
+    provider: tuple[str, str]
+    offered: Export | None
+    former: Export | None
+    trouble: Trouble | None
+    said: Said | None = None
+    conflict: Trouble | None = None
+    export: Export | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.binding["metadata"]["name"])
+
+    @property
+    def label(self) -> str:
+        return f"{_BINDING}{self.name}"
+
+    def settle(self, names: _Names) -> None:
+        """Takes what is offered if nothing stands against it, and keeps what it has otherwise."""
+        self.conflict, self.export = None, self.former
+        if self.said is not None or self.trouble is not None or self.offered is None:
+            return
+        clashes = names.take(self.label, _claims(self.offered))
+        if clashes:
+            what = f"{clashes[0].name}.{clashes[0].group}".rstrip(".")
+            why = f"{what} is served already by {names.holder(clashes[0])}: remove one of the two"
+            self.conflict = Trouble("BindingUpToDate", "NamingConflicts", why)
+        else:
+            self.export = self.offered
+
+    def turn(self) -> Turn | None:
+        if self.former is None or self.export is None or self.export is self.former:
+            return None
+        return Turn(self.former, self.export)
+
+    def kinds(self) -> list[ServedKind]:
+        export = self.export
+        return [k for s in export.schemas for k in kinds_of_schema(s, export.identity)] if export is not None else []
+
+    def status(self, at: str) -> Object:
+        export, trouble = self.export, self.trouble or self.conflict
+        if self.said is not None:
+            trouble = self.said.trouble
+        elif trouble is not None and export is not None and export.schemas:
+            kept = ", ".join(s["metadata"]["name"] for s in export.schemas)
+            trouble = trouble._replace(message=f"{trouble.message}; it keeps what it is bound to: {kept}")
+        cluster = next((e.cluster for e in (self.said, export, self.offered) if e is not None), "")
+        resources = [_bound_resource(s, export.identity) for s in export.schemas] if export is not None else None
+        return binding_status(self.binding, cluster, resources, trouble, at)
+
+
+def _settle(names: _Names, crds: Sequence[Object], wishes: Iterable[_Wish]) -> dict[str, list[Claim]]:
+    """Gives names to who wants them, definitions first; those that get none, and what others hold."""
+    found = {name: names.take(_definition(crd), claims(crd["spec"])) for name, crd in _named(crds)}
+    for wish in wishes:
+        wish.settle(names)
+    return {name: clashes for name, clashes in found.items() if clashes}
+
+
+def _wish(binding: Object, find: FindExport, home: str, past: Past) -> _Wish:
+    name = str(binding["metadata"]["name"])
+    reference = ((binding.get("spec") or {}).get("reference") or {}).get("export") or {}
+    path, wanted = reference.get("path") or home, str(reference.get("name", ""))
+    offered, before, said = find(path, wanted), past.bound.get(name), past.said.get(name)
+    trouble = _trouble(offered, path, wanted, before)
+    if trouble is None and offered is not None and name in past.keep:
+        offers = ", ".join(s["metadata"]["name"] for s in offered.schemas) or "nothing"
+        why = f"APIExport {path}:{wanted} offers {offers} by now, which does not fit what is here: change that"
+        trouble = Trouble("BindingUpToDate", "APIResourceSchemaInvalid", why)
+    return _Wish(binding, (path, wanted), offered, _former(path, wanted, before, offered, past), trouble, said)
+
+
+def _former(path: str, name: str, before: Bound | None, offered: Export | None, past: Past) -> Export | None:
+    if before is None:
+        return None
+    if offered is not None and not offered.missing and before == Bound.to(offered):
+        return offered
+    if not before.schemas:
+        return Export(path, name, before.cluster, "", ())
+    return past.read(f"{path}:{name}", before)
+
+
+def _trouble(offered: Export | None, path: str, wanted: str, before: Bound | None) -> Trouble | None:
+    """Why an export cannot be taken as it is."""
+    named = f"{path}:{wanted}"
+    if offered is None:
         why = f"no APIExport {wanted} in workspace {path}: declare it there, or correct spec.reference.export"
-        return [], _status(binding, None, [], {"APIExportValid": ("APIExportNotFound", why)}, at)
-    if export.missing:
-        why = f"APIExport {path}:{wanted} names schemas that do not exist: {', '.join(export.missing)}"
-        return [], _status(binding, export, [], {"APIExportValid": ("InternalError", why)}, at)
-    for schema in export.schemas:
-        spec = schema["spec"]
-        holder = taken.get((spec["group"], spec["names"]["plural"]))
-        if holder is not None:
-            what = f"{spec['names']['plural']}.{spec['group']}".rstrip(".")
-            why = f"{what} is served already by {holder}: remove one of the two"
-            return [], _status(binding, export, [], {"BindingUpToDate": ("NamingConflicts", why)}, at)
-    kinds = [k for schema in export.schemas for k in kinds_of_schema(schema, export.identity)]
-    bound = [_bound_resource(schema, export.identity) for schema in export.schemas]
-    return kinds, _status(binding, export, bound, {}, at)
+        return Trouble("APIExportValid", "APIExportNotFound", why)
+    if offered.missing:
+        why = f"APIExport {named} names schemas that do not exist: {', '.join(offered.missing)}"
+        return Trouble("APIExportValid", "InternalError", why)
+    if before is not None and before.identity not in ("", offered.identity):
+        why = f"APIExport {named} is another than the one it was bound to (its identity differs): bind it anew"
+        return Trouble("APIExportValid", "APIExportNotFound", why)
+    return None
+
+
+class _Names:
+    """Who holds which names. A builtin kind holds its resource; definitions may not take that."""
+
+    def __init__(self, builtins: KindTable) -> None:
+        self._built_in = {(k.group, k.resource) for k in builtins.all()}
+        self._held: dict[Claim, str] = {}
+
+    def take(self, claimant: str, wanted: list[Claim]) -> list[Claim]:
+        """All or nothing: the claims that others hold, [] if it has them now."""
+        clashes = [claim for claim in wanted if self._other(claimant, claim)]
+        if not clashes:
+            self._held.update(dict.fromkeys(wanted, claimant))
+        return clashes
+
+    def holder(self, claim: Claim) -> str:
+        return self._held.get(claim, "a built-in kind")
+
+    def keep_only(self, wanted: Mapping[str, list[Claim]]) -> None:
+        """Those named hold nothing else any more."""
+        self._held = {c: who for c, who in self._held.items() if who not in wanted or c in wanted[who]}
+
+    def _other(self, claimant: str, claim: Claim) -> bool:
+        if claimant.startswith(_BINDING) and claim.sort == "resource" and (claim.group, claim.name) in self._built_in:
+            return True
+        return self._held.get(claim, claimant) != claimant
+
+
+_BINDING = "the APIBinding "
+
+
+def _definition(crd: Object) -> str:
+    return f"the CustomResourceDefinition {crd['metadata']['name']}"
+
+
+def _claims(export: Export | None) -> list[Claim]:
+    return [claim for schema in (export.schemas if export is not None else ()) for claim in claims(schema["spec"])]
+
+
+def _named(crds: Iterable[Object]) -> list[tuple[str, Object]]:
+    return [(crd["metadata"]["name"], crd) for crd in crds]
 
 
 def _bound_resource(schema: Object, identity: str) -> Object:
@@ -105,42 +259,3 @@ def _bound_resource(schema: Object, identity: str) -> Object:
         "schema": {"name": metadata["name"], "UID": metadata.get("uid", ""), "identityHash": identity},
         "storageVersions": [v["name"] for v in spec["versions"] if v.get("storage")],
     }
-
-
-_CONDITIONS = ("APIExportValid", "BindingUpToDate", "InitialBindingCompleted", "PermissionClaimsValid",
-               "PermissionClaimsApplied", "Ready")  # fmt: skip
-_FAILS_WITH = {
-    "APIExportValid": {"APIExportValid", "BindingUpToDate", "InitialBindingCompleted", "Ready"},
-    "BindingUpToDate": {"BindingUpToDate", "InitialBindingCompleted", "Ready"},
-}
-
-
-def _status(
-    binding: Object, export: Export | None, bound: list[Object], failed: dict[str, tuple[str, str]], at: str
-) -> Object:
-    conditions: list[Condition] = []
-    broken: dict[str, tuple[str, str]] = {}
-    for cause, text in failed.items():
-        broken.update(dict.fromkeys(_FAILS_WITH[cause], text))
-    for kind in _CONDITIONS:
-        if kind in broken:
-            conditions.append(condition(kind, False, broken[kind][0], broken[kind][1], at=at))
-        else:
-            conditions.append(condition(kind, True, at=at))
-    status: Object = {
-        "phase": "Bound" if not failed else "Binding",
-        "conditions": merged((binding.get("status") or {}).get("conditions"), conditions),
-        "boundResources": bound,
-    }
-    if export is not None:
-        status["apiExportClusterName"] = export.cluster
-    return status
-
-
-def export_status(export: Object, identity: str, at: str) -> Object:
-    """An APIExport's status: the identity hash and IdentityValid."""
-    conditions = merged(
-        (export.get("status") or {}).get("conditions"),
-        [condition("IdentityValid", True, at=at)],
-    )
-    return {"identityHash": identity, "conditions": conditions}

@@ -9,8 +9,13 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     served: 5d3e…            only while held back: the commit it is served at ("" if it never had a good one)
     held: 77ab…              only while held back: the commit since which it is
     errors: [...]            only while held back
-    bound:                   only while held back, where an export offers other schemas by now than are served
-      root:a:widgets: {cluster: 1abc…, identity: 9f86…, schemas: [v1.widgets.example.io]}
+    bindings:                bindings that are bound to something else than their export offers by now; all of them
+                             while held back (plan/bindings.Said)
+      widgets: {cluster: 1abc…, identity: 9f86…, schemas: [v1.widgets.example.io], condition: APIExportValid, reason: …}
+    waiting: [APIBinding/gadgets]   definitions and bindings that are not served, since others have their names
+    type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
+    brought:                 only where its type cannot be resolved by now: what it brought
+      {writes: Store, builtins: Kubernetes, bindings: [root:compute:kubernetes]}
     identities: {widgets: 9f86…}    identity hashes of its APIExports
 """
 
@@ -29,7 +34,10 @@ class Summary:
     served: str | None = None
     held: str = ""
     errors: list[str] = field(default_factory=list)
-    bound: dict[str, dict[str, Any]] = field(default_factory=dict)
+    bindings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    waiting: list[str] = field(default_factory=list)
+    type: str = ""
+    brought: dict[str, Any] = field(default_factory=dict)
     identities: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -42,8 +50,14 @@ class Summary:
             out["held"] = self.held
         if self.errors:
             out["errors"] = self.errors
-        if self.bound:
-            out["bound"] = dict(sorted(self.bound.items()))
+        if self.bindings:
+            out["bindings"] = dict(sorted(self.bindings.items()))
+        if self.waiting:
+            out["waiting"] = sorted(self.waiting)
+        if self.type:
+            out["type"] = self.type
+        if self.brought:
+            out["brought"] = self.brought
         if self.identities:
             out["identities"] = dict(sorted(self.identities.items()))
         return out
@@ -58,6 +72,9 @@ class Summary:
             served=found.get("served"),
             held=found.get("held", ""),
             errors=list(found.get("errors") or ()),
-            bound=dict(found.get("bound") or {}),
+            bindings=dict(found.get("bindings") or {}),
+            waiting=list(found.get("waiting") or ()),
+            type=found.get("type", ""),
+            brought=dict(found.get("brought") or {}),
             identities=dict(found.get("identities") or {}),
         )

@@ -89,6 +89,13 @@ def workspace_types() -> list[Manifest]:
     ]  # fmt: skip
 
 
+def workspace_type(path: str, name: str) -> Manifest | None:
+    """The shipped type of that name, of the workspace at `path`."""
+    if path != "root":
+        return None
+    return next((each for each in workspace_types() if each["metadata"]["name"] == name), None)
+
+
 def compute_export() -> list[Manifest]:
     """Workload kinds for tenants."""
     schemas = [_schema(*w) for w in WORKLOADS]

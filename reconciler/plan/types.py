@@ -24,6 +24,12 @@ class TypeRef:
     def __str__(self) -> str:
         return f"{self.path}:{self.name}"
 
+    @staticmethod
+    def parse(text: str) -> TypeRef:
+        """From `<path>:<name>`."""
+        path, _, name = text.rpartition(":")
+        return TypeRef(name, path)
+
 
 @dataclass(frozen=True, slots=True)
 class ResolvedType:
@@ -44,23 +50,34 @@ def wanted(workspace: Object | None) -> tuple[str, str]:
     return str(found.get("name") or ""), str(found.get("path") or "")
 
 
-def resolve(workspace: Object | None, path: str, parent: TypeRef | None, find: FindType) -> ResolvedType:
+def resolve(
+    workspace: Object | None, path: str, parent: TypeRef | None, find: FindType, former: TypeRef | None = None
+) -> ResolvedType:
     """The type of the workspace at `path`.
 
     `workspace`: its workspace.yaml (None: there is none). Without `spec.type` it is the default child type of the
-    parent's type. A reference without a path is looked up in the parent and its ancestors, nearest first.
+    parent's type. A reference without a path is looked up in the parent and its ancestors, nearest first. `former`: the
+    type that it has already, which it keeps unless workspace.yaml says otherwise; it may stay where it stands.
     """
     if path == paths.ROOT:
         return ResolvedType(TypeRef("root", "root"))
     name, where = wanted(workspace)
+    if former is not None and name in ("", former.name) and where in ("", former.path):
+        found = find(former.path, former.name)
+        return _resolved(former, find, "") if found is not None else _unresolved(former)
     if not name:
         ref = _default_child(parent, find)
         kind = find(ref.path, ref.name)
     else:
         ref, kind = _find(name, where, path, find)
-    if kind is None:
-        return ResolvedType(ref, error=f"workspace type {ref} cannot be resolved: no such WorkspaceType")
-    error = _misplaced(ref, kind, parent, find)
+    return _resolved(ref, find, _misplaced(ref, kind, parent, find)) if kind is not None else _unresolved(ref)
+
+
+def _unresolved(ref: TypeRef) -> ResolvedType:
+    return ResolvedType(ref, error=f"workspace type {ref} cannot be resolved: no such WorkspaceType")
+
+
+def _resolved(ref: TypeRef, find: FindType, error: str) -> ResolvedType:
     lineage = [(each, found.get("spec") or {}) for each, found in _lineage(ref, find)]
     bindings = [
         (str(b.get("path") or each.path), str(b["export"]))
@@ -69,6 +86,11 @@ def resolve(workspace: Object | None, path: str, parent: TypeRef | None, find: F
     ]
     writes, builtins = (next((str(s[f]) for _, s in lineage if s.get(f)), "") for f in ("writes", "builtins"))
     return ResolvedType(ref, tuple(dict.fromkeys(bindings)), error, writes, builtins)
+
+
+def extends(ref: TypeRef, other: tuple[str, str], find: FindType) -> bool:
+    """Whether a type is the other one (path and name), or extends it."""
+    return any((each.path, each.name) == other for each, _ in _lineage(ref, find))
 
 
 def _default_child(parent: TypeRef | None, find: FindType) -> TypeRef:

@@ -40,6 +40,12 @@ def directory_of(path: str, directory: str) -> str:
     return directory or "workspaces/" + path.replace(":", "/")
 
 
+def owner_of(path: str) -> str:
+    """The folder of the workspace that a file of the branch is about; "" for one that is about none."""
+    folder, found, _ = path.partition("/_")
+    return folder if found else ""
+
+
 def status_path(directory: str, key: Key) -> str:
     return f"{directory}/{STATUS}/{_place(key)}"
 

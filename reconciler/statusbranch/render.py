@@ -67,6 +67,17 @@ class Rendering:
             files[format.schema_path(record.key)] = _whole(record.value)
         return {path: data for path, data in files.items() if data is not None}
 
+    def lost(self) -> frozenset[str]:
+        """Directories of workspaces that were served before a recovery and could not be brought back: what the branch
+        holds of them is not explained by the store, and stays."""
+        records = (tree.workspace_at(self._store, path) for path in tree.held(self._store))
+        unserved = [record for record in records if record is not None and not record.served]
+        return frozenset(
+            format.directory_of(record.path, record.directory)
+            for record in unserved
+            if tree.summary(self._store, record.cluster).get("served") != ""
+        )
+
     def _all(self, cluster: str | None, files: Files) -> None:
         """All files of one workspace, or of the fleet (`cluster` None)."""
         shared: dict[bytes, bytes] = {}

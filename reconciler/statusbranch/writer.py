@@ -127,8 +127,9 @@ class StatusWriter:
         """All files, and the removal of those that the branch holds and the store does not explain."""
         files = rendering.everything()
         if head is not None:
+            lost = rendering.lost()
             for path in RecordedFleet(self._repo, head).paths():
-                if path != format.FLEET:
+                if path != format.FLEET and format.owner_of(path) not in lost:
                     files.setdefault(path, None)
         return files
 

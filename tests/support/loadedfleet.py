@@ -5,7 +5,7 @@ For unit tests of loading and recovery: no process, no server, no cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from support.fleetrepo import TREEPLANE_YAML, Files, FleetRepo
 
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
+from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Change, Delete, Op, Put, Store
@@ -163,12 +164,16 @@ class LoadedFleet:
         """`namespace` None: `default` for what is namespaced. Resources of bound APIs are found by their plain name."""
         cluster = self.record(path).cluster
         if ":" not in resource:
-            kinds = self.loader._catalog.kinds(cluster).all()
+            kinds = self.kinds(path)
             resource = next((k.storage for k in kinds if k.storage.partition(":")[0] == resource), resource)
             kind = next((k for k in kinds if k.storage == resource), None)
             if namespace is None:
                 namespace = "default" if kind is not None and kind.namespaced else ""
         return Key(resource, cluster, namespace or "", name)
+
+    def kinds(self, path: str) -> Sequence[ServedKind]:
+        """What a workspace serves."""
+        return self.loader._catalog.kinds(self.record(path).cluster).all()
 
     def find(self, path: str, resource: str, name: str, namespace: str | None = None) -> Object | None:
         record = self.store.get(self.key(path, resource, name, namespace))

@@ -62,6 +62,7 @@ def test_a_change_moves_the_commit_of_object_and_workspace_alone(fleet: LoadedFl
     assert tree.summary(fleet.store, fleet.record("root:a").cluster) == {
         "origin": first,
         "commit": fleet.repo.head,
+        "type": "root:organization",
     }
     left = fleet.residue("root:a", "configmaps", "app")
     assert left is not None

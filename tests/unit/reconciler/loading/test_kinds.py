@@ -3,76 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.widgets import binding, crd, export, schema, widget
+
+from apiserver.model.keys import Key
 
 APP_B = f"{B}/app.yaml"
-
-
-def crd(version: str = "v1", field: str = "size", kind: str = "integer", **more: Any) -> str:
-    """The CRD of Widgets whose spec has one field."""
-    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
-    spec = {"type": "object", "properties": {field: {"type": kind}}}
-    schema = {"type": "object", "properties": {"spec": spec}}
-    versions = [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}]
-    return json.dumps(
-        {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": "widgets.example.io"},
-            "spec": {"group": "example.io", "scope": "Namespaced", "names": names, "versions": versions, **more},
-        }
-    )
-
-
-def widget(version: str = "v1", name: str = "w", **spec: Any) -> str:
-    metadata = {"name": name}
-    return json.dumps({"apiVersion": f"example.io/{version}", "kind": "Widget", "metadata": metadata, "spec": spec})
-
-
-def schema(prefix: str = "v1", field: str = "size", kind: str = "integer") -> str:
-    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
-    spec = {"type": "object", "properties": {field: {"type": kind}}}
-    shape = {"type": "object", "properties": {"spec": spec}}
-    return json.dumps(
-        {
-            "apiVersion": "apis.kcp.io/v1alpha1",
-            "kind": "APIResourceSchema",
-            "metadata": {"name": f"{prefix}.widgets.example.io"},
-            "spec": {
-                "group": "example.io",
-                "scope": "Namespaced",
-                "names": names,
-                "versions": [{"name": "v1", "served": True, "storage": True, "schema": shape}],
-            },
-        }
-    )
-
-
-def export(*schemas: str) -> str:
-    names = [f"{s}.widgets.example.io" for s in schemas or ("v1",)]
-    return json.dumps(
-        {
-            "apiVersion": "apis.kcp.io/v1alpha1",
-            "kind": "APIExport",
-            "metadata": {"name": "widgets"},
-            "spec": {"latestResourceSchemas": names},
-        }
-    )
-
-
-def binding(path: str, name: str = "widgets", wanted: str = "widgets") -> str:
-    return json.dumps(
-        {
-            "apiVersion": "apis.kcp.io/v1alpha1",
-            "kind": "APIBinding",
-            "metadata": {"name": name},
-            "spec": {"reference": {"export": {"path": path, "name": wanted}}},
-        }
-    )
 
 
 def provide(directory: str = A) -> dict[str, str | None]:
@@ -241,20 +181,93 @@ def test_a_binding_may_wait_for_a_workspace(fleet: LoadedFleet) -> None:
     assert ready(fleet, "root:b") == ("True", "Ready")
 
 
-def test_a_new_schema_of_the_provider_checks_consumers_again(fleet: LoadedFleet) -> None:
+TEXT = {f"{A}/v2.json": schema("v2", kind="string"), f"{A}/export.json": export("v2", allow="v1->v2")}
+"""A new schema, which objects of the old one do not fit."""
+
+
+def bound_to(fleet: LoadedFleet, path: str, name: str = "widgets") -> list[str]:
+    status = fleet.get(path, "apibindings.apis.kcp.io", name, "")["status"]
+    assert status["phase"] == "Bound"
+    return [resource["schema"]["name"].partition(".")[0] for resource in status["boundResources"]]
+
+
+def up_to_date(fleet: LoadedFleet, path: str, name: str = "widgets") -> str:
+    """Why a binding does not have what its export offers; "" if it does."""
+    found = fleet.condition(fleet.get(path, "apibindings.apis.kcp.io", name, ""), "BindingUpToDate")
+    return "" if found["status"] == "True" else str(found["reason"])
+
+
+def test_a_providers_change_never_holds_a_consumer(fleet: LoadedFleet) -> None:
     fleet.commit({**provide(), **consume()})
     before = fleet.get("root:b", "widgets.example.io", "w")
-    fleet.commit({f"{A}/v2.json": schema("v2", kind="string"), f"{A}/export.json": export("v2")})
-    # The consumer's object does not fit the new schema: the consumer is told, the provider is not held.
-    assert set(fleet.held()) == {"root:b"}
-    [error] = fleet.held()["root:b"]
-    assert "spec.size" in error
-    assert fleet.get("root:b", "widgets.example.io", "w") == before
-    bound = fleet.get("root:b", "apibindings.apis.kcp.io", "widgets", "")["status"]["boundResources"]
-    assert bound[0]["schema"]["name"] == "v1.widgets.example.io"
-    fleet.commit({f"{B}/w.json": widget(size="big")})
+    fleet.commit(TEXT)
+    # The consumer's object does not fit the new schema: it keeps the old one, and says so.
     assert fleet.held() == {}
+    assert fleet.get("root:b", "widgets.example.io", "w") == before
+    assert bound_to(fleet, "root:b") == ["v1"]
+    assert up_to_date(fleet, "root:b") == "APIResourceSchemaInvalid"
+    assert ready(fleet, "root:b") == ("True", "Ready")
+    # It is judged by what it has.
+    fleet.commit({f"{B}/x.json": widget(name="x", size=2)})
+    assert fleet.held() == {}
+    fleet.commit({f"{B}/w.json": widget(size="big"), f"{B}/x.json": widget(name="x", size="small")})
+    assert fleet.held() == {}
+    assert bound_to(fleet, "root:b") == ["v2"]
+    assert up_to_date(fleet, "root:b") == ""
     assert fleet.get("root:b", "widgets.example.io", "w")["spec"] == {"size": "big"}
+
+
+def test_a_consumer_that_fits_neither_is_told_of_what_is_offered(fleet: LoadedFleet) -> None:
+    fleet.commit({**provide(), **consume()})
+    fleet.commit(TEXT)
+    fleet.commit({f"{B}/x.json": widget(name="x", size="small")})
+    [error] = fleet.held()["root:b"]
+    assert error.startswith(f"{B}/w.json:1: Widget w: spec.size: Invalid value")
+    assert bound_to(fleet, "root:b") == ["v1"]
+    fleet.commit({f"{B}/w.json": None, "treeplane.yaml": fleet.repo.files(fleet.repo.head)["treeplane.yaml"] + "\n"})
+    assert fleet.held() == {}
+    assert bound_to(fleet, "root:b") == ["v2"]
+
+
+def test_a_resource_that_an_export_offers_no_more_stays_while_it_has_objects(fleet: LoadedFleet) -> None:
+    fleet.commit({**provide(), f"{B}/binding.json": binding("root:a")})
+    runtime = Key(
+        fleet.key("root:b", "widgets.example.io", "w").resource, fleet.record("root:b").cluster, "default", "r"
+    )
+    fleet.put(runtime, json.loads(widget(name="r")))
+    fleet.commit({f"{A}/export.json": export().replace('"v1.widgets.example.io"', "")})
+    assert fleet.held() == {}
+    assert bound_to(fleet, "root:b") == ["v1"]
+    assert fleet.store.get(runtime) is not None
+
+
+def test_a_schema_that_takes_less_holds_its_provider(fleet: LoadedFleet) -> None:
+    fleet.commit({**provide(), **consume()})
+    fleet.commit({f"{A}/v2.json": schema("v2", kind="string"), f"{A}/export.json": export("v2")})
+    [error] = fleet.held()["root:a"]
+    assert error.startswith(f"{A}/v2.json:1: APIResourceSchema v2.widgets.example.io takes less than v1.widgets")
+    assert "v1: .spec.size: was integer, is string" in error
+    assert 'treeplane.dev/allow-incompatible-schema: "v1.widgets.example.io->v2.widgets.example.io"' in error
+    assert bound_to(fleet, "root:b") == ["v1"]
+    fleet.commit({f"{A}/export.json": export("v2", allow="v0->v2")})
+    assert set(fleet.held()) == {"root:a"}
+    fleet.commit({f"{A}/export.json": export("v2", allow="v1->v2")})
+    assert fleet.held() == {}
+
+
+@pytest.mark.parametrize("first", ["", f"{A}/schema.json"], ids=["in place", "after it was taken away"])
+def test_a_schema_that_others_are_served_with_never_takes_less(fleet: LoadedFleet, first: str) -> None:
+    fleet.commit({**provide(), **consume()})
+    if first:
+        fleet.commit({first: None})
+    fleet.commit({f"{A}/schema.json": schema(kind="string"), f"{A}/export.json": export("v1", allow="v1->v1")})
+    [error] = fleet.held()["root:a"]
+    assert "takes less than it did, and others are served with it" in error
+    fleet.commit({f"{A}/schema.json": schema(kind="number"), f"{A}/export.json": export("v1")})
+    assert fleet.held() == {}
+    assert up_to_date(fleet, "root:b") == ""
+    fleet.commit({f"{B}/w.json": widget(size=1.5)})
+    assert fleet.held() == {}
 
 
 def test_a_schema_that_consumers_fit_reaches_them(fleet: LoadedFleet) -> None:
@@ -284,13 +297,33 @@ def test_a_provider_that_takes_its_api_away_breaks_no_consumer(
     key = fleet.key("root:b", "widgets.example.io", "w")
     before = fleet.store.get(key)
     fleet.commit(change)
-    assert set(fleet.held()) == {"root:b"}
+    assert fleet.held() == {}
     assert fleet.store.get(key) == before
-    # It is served still, and follows its other commits no more until somebody decides.
-    assert fleet.get("root:b", "widgets.example.io", "w")["spec"] == {"size": 1}
+    # It keeps what it has, follows its own commits, and says what became of its export.
+    valid = fleet.condition(fleet.get("root:b", "apibindings.apis.kcp.io", "widgets", ""), "APIExportValid")
+    assert valid["status"] == "False"
+    assert "it keeps what it is bound to: v1.widgets.example.io" in valid["message"]
+    assert bound_to(fleet, "root:b") == ["v1"]
+    fleet.commit({f"{B}/w.json": widget(size=2)})
+    assert fleet.held() == {}
+    assert fleet.get("root:b", "widgets.example.io", "w")["spec"] == {"size": 2}
+    fleet.commit({f"{B}/w.json": widget(size="big")})
+    assert set(fleet.held()) == {"root:b"}
     fleet.commit({f"{B}/w.json": None, f"{B}/binding.json": None})
     assert "root:b" not in fleet.held()
     assert fleet.store.get(key) is None
+
+
+def test_an_export_that_is_made_anew_with_another_identity_is_another(fleet: LoadedFleet) -> None:
+    fleet.commit({**provide(), **consume()})
+    fleet.commit({A: None})
+    shutil.rmtree(fleet.keys / "identities")
+    fleet.commit({f"{A}/workspace.yaml": "", **provide()})
+    assert fleet.held() == {}
+    valid = fleet.condition(fleet.get("root:b", "apibindings.apis.kcp.io", "widgets", ""), "APIExportValid")
+    assert "its identity differs" in valid["message"]
+    assert bound_to(fleet, "root:b") == ["v1"]
+    assert fleet.get("root:b", "widgets.example.io", "w")["spec"] == {"size": 1}
 
 
 def test_a_provider_that_is_held_serves_its_last_good_export(fleet: LoadedFleet) -> None:
@@ -349,7 +382,8 @@ def test_an_export_without_path_is_the_workspaces_own(fleet: LoadedFleet) -> Non
     assert fleet.key("root:a", "widgets.example.io", "w").resource.endswith(identity)
     fleet.recheck(["root:a"])
     assert fleet.all_changes() == []
-    fleet.commit({f"{A}/v2.json": schema("v2", kind="string"), f"{A}/export.json": export("v2")})
+    fleet.commit(TEXT)
+    # Its own content is nobody else's.
     assert set(fleet.held()) == {"root:a"}
     fleet.commit({f"{A}/w.json": widget(size="big")})
     assert fleet.held() == {}

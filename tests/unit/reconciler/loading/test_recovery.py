@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import shutil
-from collections.abc import Callable
-from pathlib import Path
 
-import orjson
 import pytest
 from support.loadedfleet import A, B, LoadedFleet, Object, configmap
+from support.recoveries import Another, assert_recovers, assert_same, recover
 
-from apiserver.registry import tree
 from apiserver.storage.protocol import Delete
+from reconciler.loading.case import Case, Verdict
+from reconciler.loading.judge import Judge
+from reconciler.repository.difference import walk
 from reconciler.statusbranch.recorded import RecordedFleet
-
-Another = Callable[..., LoadedFleet]
 
 C, D, E = "workspaces/root/c", "workspaces/root/d", "workspaces/root/e"
 WORKSPACE = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\n"
@@ -89,7 +85,7 @@ def deployment(replicas: int = 1) -> str:
     )
 
 
-def gadget(size: int) -> str:
+def gadget(size: int | str) -> str:
     return f"apiVersion: example.io/v1\nkind: Gadget\nmetadata: {{name: g}}\nspec: {{size: {size}}}\n"
 
 
@@ -132,52 +128,6 @@ def observe(fleet: LoadedFleet) -> None:
     fleet.update(fleet.key("root:b", "placements.scheduling.kcp.io", "aws", ""), decide)
     fleet.update(fleet.key("root:b", "deployments.apps", "web", "shop"), run)
     fleet.update(fleet.key("root:a", "widgets.example.io", "w", ""), lambda obj: obj.update(status={"ready": True}))
-
-
-def recover(
-    fleet: LoadedFleet, another: Another, name: str = "recovered", *, identities: bool = True, start: bool = True
-) -> LoadedFleet:
-    """A new server over the same repository."""
-    keys = Path(fleet.directory.parent / f"{name}-keys")
-    if identities and fleet.keys.exists():
-        shutil.copytree(fleet.keys, keys)
-    new = another(fleet, name, keys=keys)
-    recorded = new.recorded()
-    assert recorded is not None
-    assert recorded.facts().id == fleet.fleet().fleet
-    new.load(recorded)
-    return new
-
-
-def assert_same(new: LoadedFleet, old: LoadedFleet) -> None:
-    """The same objects, and the same of every workspace."""
-    assert text(new) == text(old), "\n".join(
-        difflib.unified_diff(text(old), text(new), "before", "recovered", n=0, lineterm="")
-    )
-    for record in old.records():
-        other = new.record(record.path)
-        for name in ("cluster", "parent", "type", "served", "commit", "origin", "origin_time", "directory", "errors"):
-            assert getattr(other, name) == getattr(record, name), f"{name} of {record.path}"
-        assert tree.summary(new.store, other.cluster) == tree.summary(old.store, record.cluster), record.path
-    assert new.fleet().fleet == old.fleet().fleet
-
-
-def text(fleet: LoadedFleet) -> list[str]:
-    lines = []
-    for key, value in fleet.everything().items():
-        dumped = orjson.dumps(orjson.loads(value), option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2).decode()
-        lines += [f"{'/'.join(key)}: {line}" for line in dumped.splitlines()]
-    return lines
-
-
-def assert_recovers(fleet: LoadedFleet, another: Another, *, identities: bool = True) -> LoadedFleet:
-    """Records all, loses all, and has it again; nothing is left to be recorded then."""
-    head = fleet.publish()
-    new = recover(fleet, another, identities=identities)
-    assert_same(new, fleet)
-    assert new.writer().flush() is None
-    assert new.mirror.refresh().status == head
-    return new
 
 
 # -- one thing at a time
@@ -363,31 +313,38 @@ def test_a_held_root(shop: LoadedFleet, another: Another) -> None:
     assert_recovers(shop, another)
 
 
-def test_a_consumer_that_is_held_for_its_provider(shop: LoadedFleet, another: Another) -> None:
+def test_a_consumer_that_keeps_what_its_provider_offered(shop: LoadedFleet, another: Another) -> None:
     newer = EXPORT.replace("v1.gadgets", "v2.gadgets").replace(
         "{type: object, x-kubernetes-preserve-unknown-fields: true}",
         "{type: object, properties: {spec: {type: object, properties: {size: {type: string}}}}}",
     )
-    shop.commit({f"{A}/new.yaml": newer.partition("---\n")[2], f"{A}/export.yaml": EXPORT.replace("[v1.", "[v2.")})
-    assert set(shop.held()) == {"root:b"}
-    assert_recovers(shop, another)
+    allowed = "annotations: {treeplane.dev/allow-incompatible-schema: v1.gadgets.example.io->v2.gadgets.example.io}, "
+    export = EXPORT.replace("[v1.", "[v2.").replace("metadata: {name: gadgets", f"metadata: {{{allowed}name: gadgets")
+    shop.commit({f"{A}/new.yaml": newer.partition("---\n")[2], f"{A}/export.yaml": export})
+    assert shop.held() == {}
+    new = assert_recovers(shop, another)
+    for size, held in ((2, set()), ("'big'", set()), (3, {"root:b"})):
+        shop.commit({f"{B}/g.yaml": gadget(size)})
+        new.load()
+        assert set(shop.held()) == set(new.held()) == held
+        assert_same(new, shop)
 
 
-def test_a_consumer_that_is_held_for_an_export_that_went(shop: LoadedFleet, another: Another) -> None:
+def test_a_consumer_whose_export_went(shop: LoadedFleet, another: Another) -> None:
     shop.commit({f"{A}/export.yaml": EXPORT.partition("---\n")[2]})
-    assert set(shop.held()) == {"root:b"}
+    assert shop.held() == {}
     new = assert_recovers(shop, another)
     new.commit({f"{A}/export.yaml": EXPORT})
     assert new.held() == {}
+    bound = new.get("root:b", "apibindings.apis.kcp.io", "gadgets", "")
+    assert new.condition(bound, "APIExportValid")["status"] == "True"
 
 
 @pytest.mark.parametrize("change", [{f"{A}/export.yaml": None}, {A: None}], ids=["export and schema", "workspace"])
-def test_a_consumer_that_is_held_for_a_provider_that_went(
-    shop: LoadedFleet, another: Another, change: dict[str, str | None]
-) -> None:
+def test_a_consumer_whose_provider_went(shop: LoadedFleet, another: Another, change: dict[str, str | None]) -> None:
     observe(shop)
     shop.commit(change)
-    assert set(shop.held()) == {"root:b"}
+    assert shop.held() == {}
     new = assert_recovers(shop, another)
     assert new.get("root:b", "gadgets.example.io", "g")["spec"] == {"size": 1}
 
@@ -514,3 +471,46 @@ def test_what_was_recorded_of_objects_that_are_gone_is_forgotten(shop: LoadedFle
     paths = list(RecordedFleet(new.mirror.repository, head).paths())
     assert paths
     assert not any("deployments.apps" in path for path in paths)
+
+
+def _files(fleet: LoadedFleet, commit: str) -> dict[str, str]:
+    """What a status commit holds of root:b."""
+    repo = fleet.mirror.repository
+    entries = walk(repo, repo.commit(commit).tree)
+    return {path: entry.id for path, entry in entries if path.startswith(f"{B}/")}
+
+
+def test_a_workspace_that_cannot_be_brought_back_is_not_lost(
+    shop: LoadedFleet, another: Another, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault of the program at a recovery lowers nothing: what the status branch knows stays there, and brings the
+    workspace back as it was once the fault is mended."""
+    observe(shop)
+    shop.commit({f"{B}/web.json": deployment(3)})
+    head = shop.publish()
+    judge = Judge.judge
+
+    def fails(self: Judge, case: Case) -> Verdict:
+        if case.path == "root:b":
+            raise ZeroDivisionError
+        return judge(self, case)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Judge, "judge", fails)
+        new = recover(shop, another)
+        assert not new.record("root:b").served
+        assert "was served, and cannot be brought back: could not be judged" in new.record("root:b").errors[0]
+        new.commit({f"{A}/w.yaml": widget(5)})
+        writer = new.writer()
+        writer.flush()
+        writer._foreign = True  # compares all
+        writer.flush()
+    recorded = new.mirror.status()
+    assert recorded is not None
+    assert _files(shop, head) == _files(new, recorded)
+    shop.load()
+    shop.commit({f"{B}/g.yaml": gadget(4)})
+    new.load()
+    assert new.held() == {}
+    assert new.fleet().lost == ""
+    assert_same(new, shop)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.recoveries import Another, assert_recovers, assert_same
 
 from apiserver.registry import tree
 
@@ -354,3 +355,54 @@ def test_labels_of_a_workspace_change_without_touching_its_content(fleet: Loaded
     assert fleet.record("root:a").commit in (before, fleet.repo.head)
     fleet.commit({f"{A}/workspace.yaml": WORKSPACE})
     assert "labels" not in fleet.workspace("root:a")["metadata"]
+
+
+GOLD = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: WorkspaceType\nmetadata: {name: gold}\nspec: {}\n"
+OF_GOLD = WORKSPACE + "spec: {type: {name: gold}}\n"
+BRINGS = GOLD.replace("{}", "{defaultAPIBindings: [{path: 'root:compute', export: kubernetes}], writes: Store}")
+
+
+def test_a_workspace_follows_what_its_type_says(fleet: LoadedFleet, another: Another) -> None:
+    fleet.commit({"workspaces/root/gold.yaml": GOLD, f"{C}/workspace.yaml": OF_GOLD})
+    assert fleet.find("root:c", "services", "none") is None
+    fleet.commit({"workspaces/root/gold.yaml": BRINGS})
+    assert (fleet.record("root:c").writes, fleet.held()) == ("Store", {})
+    assert any(kind.resource == "services" for kind in fleet.kinds("root:c"))
+    assert_recovers(fleet, another)
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_the_end_of_a_type_holds_none_of_its_workspaces(fleet: LoadedFleet, another: Another, held: bool) -> None:
+    service = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {ports: [{port: 80}]}\n"
+    fleet.commit({"workspaces/root/gold.yaml": BRINGS, f"{C}/workspace.yaml": OF_GOLD, f"{C}/s.yaml": service})
+    bad = {f"{C}/bad.yaml": "kind: ["} if held else {}
+    fleet.commit({"workspaces/root/gold.yaml": None, **bad})
+    assert set(fleet.held()) == ({"root:c"} if held else set())
+    new = assert_recovers(fleet, another)
+    fleet.commit({**dict.fromkeys(bad), f"{C}/app.yaml": configmap()})
+    new.load()
+    for each in (fleet, new):
+        assert each.held() == {}
+        assert each.get("root:c", "services", "s")["spec"]["ports"][0]["port"] == 80
+    assert_same(new, fleet)
+
+
+def test_a_workspace_keeps_its_type_when_another_one_would_be_its_default(fleet: LoadedFleet, another: Another) -> None:
+    root = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: WorkspaceType\nmetadata: {name: root}\n"
+    fleet.commit(
+        {"workspaces/root/types.yaml": f"{root}spec: {{defaultChildWorkspaceType: {{name: gold}}}}\n---\n{GOLD}"}
+    )
+    fleet.commit(
+        {f"{A}/app.yaml": configmap(a="c"), f"{A}/workspace.yaml": WORKSPACE, f"{C}/workspace.yaml": WORKSPACE}
+    )
+    assert fleet.held() == {}
+    new = assert_recovers(fleet, another)
+    for each in (fleet, new):
+        assert (each.record("root:a").type, each.record("root:c").type) == ("root:organization", "root:gold")
+
+
+def test_a_workspace_that_says_its_type_no_more_asks_for_another(fleet: LoadedFleet) -> None:
+    fleet.commit({"workspaces/root/gold.yaml": GOLD, f"{C}/workspace.yaml": OF_GOLD})
+    fleet.commit({f"{C}/workspace.yaml": WORKSPACE})
+    [error] = fleet.held()["root:c"]
+    assert "spec.type is immutable: it is root:gold, not root:organization" in error

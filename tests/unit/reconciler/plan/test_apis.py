@@ -8,8 +8,9 @@ import pytest
 
 from apiserver.model.conditions import get, is_true
 from apiserver.registry.kinds import workspace_builtins
-from reconciler.plan import apis
-from reconciler.plan.apis import Apis, Export
+from reconciler.plan import apis, bindings
+from reconciler.plan.apis import Apis
+from reconciler.plan.exports import Export
 
 Object = dict[str, Any]
 
@@ -192,7 +193,7 @@ def test_the_same_content_gives_the_same_table() -> None:
 
 
 def test_an_exports_status_has_its_identity_and_keeps_its_time() -> None:
-    status = apis.export_status({}, "9f86", AT)
+    status = bindings.export_status({}, "9f86", AT)
     assert status["identityHash"] == "9f86"
     assert is_true(status["conditions"], "IdentityValid")
-    assert apis.export_status({"status": status}, "9f86", "2027-01-01T00:00:00Z") == status
+    assert bindings.export_status({"status": status}, "9f86", "2027-01-01T00:00:00Z") == status

@@ -20,7 +20,10 @@ SUMMARIES = st.builds(
     served=st.one_of(st.none(), st.just(""), COMMITS),
     held=st.sampled_from(["", A, B]),
     errors=st.lists(st.text(max_size=5), max_size=2),
-    bound=st.dictionaries(st.sampled_from(["root:a:widgets"]), st.just({"cluster": "c", "schemas": ["v1.widgets.x"]})),
+    bindings=st.dictionaries(st.sampled_from(["widgets"]), st.just({"cluster": "c", "schemas": ["v1.widgets.x"]})),
+    waiting=st.lists(st.sampled_from(["APIBinding/widgets", "CustomResourceDefinition/x"]), unique=True).map(sorted),
+    type=st.sampled_from(["", "root:organization"]),
+    brought=st.sampled_from([{}, {"writes": "Store", "bindings": ["root:compute:kubernetes"]}]),
     identities=st.dictionaries(st.sampled_from(["widgets", "gadgets"]), st.text(max_size=5)),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -157,7 +158,7 @@ def test_a_crash_after_the_commit_is_healed_by_loading_it(idle: CommitFleet) -> 
         def take() -> None:
             raise SystemExit
 
-        return type(proposal)(proposal.held, take)
+        return dataclasses.replace(proposal, take=take)
 
     idle.loader.propose = dying  # type: ignore[method-assign]
     with ThreadPoolExecutor(1) as threads:

@@ -111,7 +111,11 @@ def test_a_summary_does_not_grow_with_what_is_written(fleet: CommitFleet) -> Non
     first = fleet.repo.head
     made = fleet.create("root:a", "configmaps", a_configmap())
     commit = made["metadata"]["annotations"]["treeplane.dev/source-commit"]
-    assert tree.summary(fleet.store, fleet.record("root:a").cluster) == {"origin": first, "commit": commit}
+    assert tree.summary(fleet.store, fleet.record("root:a").cluster) == {
+        "origin": first,
+        "commit": commit,
+        "type": "root:organization",
+    }
 
 
 def test_what_the_server_does_not_know_is_not_written_into_git(fleet: CommitFleet) -> None:

@@ -1,0 +1,73 @@
+"""What a workspace provides to others (exports with their schemas, workspace types), read from its manifests alone.
+
+Asked by world for a workspace that is being judged itself, where judging it first is impossible. Nothing else of the
+workspace counts: whether it is good is its own judgement's, after which whoever relied on this is judged again. An
+export is offered when its schemas are whole; a manifest with errors offers nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from apiserver.model.keys import Key
+from apiserver.registry.kinds import KindTable
+from reconciler.layout.manifest import Manifest
+from reconciler.loading.render import Renderer
+from reconciler.plan.exports import Export
+
+Object = dict[str, Any]
+
+EXPORTS = "apiexports.apis.kcp.io"
+SCHEMAS = "apiresourceschemas.apis.kcp.io"
+TYPES = "workspacetypes.tenancy.kcp.io"
+
+_KINDS = frozenset({"APIExport", "APIResourceSchema", "WorkspaceType"})
+
+
+class Offers:
+    """Of the workspace at `path`. `identity`: the identity hash of one of its exports, by name. `uid`: what an object
+    has or will have."""
+
+    def __init__(
+        self,
+        path: str,
+        cluster: str,
+        builtins: KindTable,
+        manifests: Iterable[Manifest],
+        identity: Callable[[str], str],
+        uid: Callable[[Key], str],
+    ) -> None:
+        self._path, self._cluster, self._identity = path, cluster, identity
+        renderer = Renderer(builtins, cluster, lambda manifest, _: manifest.line)
+        self._found: dict[Key, Object] = {}
+        for manifest in manifests:
+            if manifest.gvk.kind in _KINDS:
+                declared, problems = renderer.render(manifest)
+                if declared is not None and not problems:
+                    metadata = {**declared.obj["metadata"], "uid": uid(declared.key)}
+                    self._found[declared.key] = {**declared.obj, "metadata": metadata}
+
+    def export(self, name: str) -> Export | None:
+        found = self._get(EXPORTS, name)
+        if found is None:
+            return None
+        wanted = (found.get("spec") or {}).get("latestResourceSchemas") or ()
+        schemas = {each: self.schema(each) for each in wanted}
+        return Export(
+            path=self._path,
+            name=name,
+            cluster=self._cluster,
+            identity=self._identity(name),
+            schemas=tuple(s for s in schemas.values() if s is not None),
+            missing=tuple(n for n, s in schemas.items() if s is None),
+        )
+
+    def schema(self, name: str) -> Object | None:
+        return self._get(SCHEMAS, name)
+
+    def type(self, name: str) -> Object | None:
+        return self._get(TYPES, name)
+
+    def _get(self, resource: str, name: str) -> Object | None:
+        return self._found.get(Key(resource, self._cluster, "", name))

@@ -1,0 +1,99 @@
+"""What a provider may do to the schemas that it serves: others rely on them.
+
+Called by judge for a workspace that is judged whole. A schema may take more than the one that is served; one that takes
+less holds the provider, unless its export says that it shall. A schema of the same name is the one that consumers are
+served with, so it may never take less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from apiserver.model.keys import Key
+from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.storage.protocol import Store
+from reconciler.layout.errors import LayoutError
+from reconciler.loading.content import Content
+from reconciler.loading.offers import EXPORTS, SCHEMAS
+from reconciler.loading.render import Declared
+from reconciler.plan.narrowing import narrower_resource
+
+Object = dict[str, Any]
+
+ALLOWED = "treeplane.dev/allow-incompatible-schema"
+"""Annotation of an APIExport: `<old>-><new>`, names of schemas; several are divided by commas."""
+_SHOWN = 3
+
+
+class Providing:
+    """Of the workspace with this logical cluster. `content`: all that it is to hold."""
+
+    def __init__(self, store: Store, cluster: str, content: Content) -> None:
+        self._store, self._cluster, self._content = store, cluster, content
+
+    def problems(self) -> list[LayoutError]:
+        return [*self._renewed(), *self._replaced()]
+
+    def _renewed(self) -> Iterator[LayoutError]:
+        """Schemas that are there already, or were, and take less now."""
+        for key, declared in self._content.declared.items():
+            if key.resource != SCHEMAS:
+                continue
+            served = self._served(key.name)
+            why = narrower_resource(served["spec"], declared.obj["spec"]) if served is not None else []
+            if why:
+                text = f"takes less than it did, and others are served with it: {_shown(why)}"
+                yield _problem(declared, text, "put it back, and give what is new another name")
+
+    def _replaced(self) -> Iterator[LayoutError]:
+        """Schemas that an export offers instead of what it offered."""
+        for record in self._store.scan(EXPORTS, self._cluster).records:
+            export = self._content.declared.get(record.key)
+            if export is None:
+                continue
+            before = orjson.loads(record.value)["spec"].get("latestResourceSchemas") or ()
+            served = {_resource(s): s for s in map(self._served, before) if s is not None}
+            for name in export.obj["spec"].get("latestResourceSchemas") or ():
+                declared = self._content.declared.get(Key(SCHEMAS, self._cluster, "", name))
+                old = served.get(_resource(declared.obj)) if declared is not None else None
+                if declared is not None and old is not None and old["metadata"]["name"] != name:
+                    yield from _narrower(export, old, declared)
+
+    def _served(self, name: str) -> Object | None:
+        for resource in (SCHEMAS, KEPT_SCHEMAS):
+            record = self._store.get(Key(resource, self._cluster, "", name))
+            if record is not None:
+                found: Object = orjson.loads(record.value)
+                return found
+        return None
+
+
+def _narrower(export: Declared, old: Object, new: Declared) -> Iterator[LayoutError]:
+    why = narrower_resource(old["spec"], new.obj["spec"])
+    turn = f"{old['metadata']['name']}->{new.key.name}"
+    allowed = (export.obj["metadata"].get("annotations") or {}).get(ALLOWED, "")
+    if not why or turn in (each.strip() for each in allowed.split(",")):
+        return
+    text = f"takes less than {old['metadata']['name']}, which APIExport {export.key.name} serves: {_shown(why)}"
+    place = f"{export.manifest.path}:{export.manifest.line}"
+    hint = (
+        f'loosen it, or add to the export ({place}) the annotation {ALLOWED}: "{turn}", and who is bound keeps the old'
+    )
+    yield _problem(new, text, hint)
+
+
+def _problem(declared: Declared, text: str, hint: str) -> LayoutError:
+    manifest = declared.manifest
+    return LayoutError(manifest.path, manifest.line, 0, f"APIResourceSchema {declared.key.name} {text}", hint)
+
+
+def _resource(schema: Object) -> tuple[str, str]:
+    return schema["spec"].get("group") or "", schema["spec"]["names"]["plural"]
+
+
+def _shown(why: list[str]) -> str:
+    more = f" and {len(why) - _SHOWN} more" if len(why) > _SHOWN else ""
+    return "; ".join(why[:_SHOWN]) + more

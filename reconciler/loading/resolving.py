@@ -1,0 +1,152 @@
+"""Which kinds a workspace is to serve: collects what plan/apis decides from.
+
+Called by content for a workspace that is judged whole. What it is served with so far is read from the store; at
+recovery, from what the status branch recorded: there only what is contested or differs is said, the rest follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from apiserver.model import conditions, marks
+from apiserver.model.keys import Key
+from apiserver.registry import codec
+from apiserver.registry.kinds import KindTable
+from reconciler.loading.case import Case, was_served
+from reconciler.loading.offers import EXPORTS, SCHEMAS
+from reconciler.loading.render import Declared
+from reconciler.loading.world import World
+from reconciler.plan import apis
+from reconciler.plan.apis import Past
+from reconciler.plan.bindings import Said
+from reconciler.plan.exports import Bound, Export
+
+Object = dict[str, Any]
+
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+BINDINGS = "apibindings.apis.kcp.io"
+
+DEFINITION, BINDING = "CustomResourceDefinition/", "APIBinding/"
+"""Before the names in Summary.waiting."""
+
+Identity = Callable[[Case, str], str]
+"""The identity hash of an export that the judged workspace itself declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolving:
+    """Of one case. `declared`: what its content declares, definitions and bindings among it."""
+
+    world: World
+    identity: Identity
+    case: Case
+    cluster: str
+    declared: Mapping[Key, Declared]
+
+    def past(self) -> Past:
+        """What the workspace is served with so far; nothing, if it never was."""
+        recorded, record = self.case.recorded, self.case.record
+        if recorded is not None:
+            return self._recorded() if was_served(recorded) else Past()
+        return self._stored() if record is not None and record.served else Past()
+
+    def resolve(self, builtins: KindTable, past: Past) -> apis.Apis:
+        crds = [d.obj for d in self._of(CRDS)]
+        bindings = [self._with_stored_status(d) for d in self._of(BINDINGS)]
+        case = self.case
+        return apis.resolve(builtins, crds, bindings, self._find, case.path, case.moment.rfc3339, past)
+
+    def _of(self, resource: str) -> Iterator[Declared]:
+        return (declared for key, declared in self.declared.items() if key.resource == resource)
+
+    def _find(self, path: str, name: str) -> Export | None:
+        return self._own_export(name) if path == self.case.path else self.world.find_export(path, name)
+
+    def _own_export(self, name: str) -> Export | None:
+        """An export of the workspace itself, which is not in the store before its binding."""
+        export = self.declared.get(Key(EXPORTS, self.cluster, "", name))
+        if export is None:
+            return None
+        found = {
+            schema: self.declared.get(Key(SCHEMAS, self.cluster, "", schema))
+            for schema in export.obj["spec"].get("latestResourceSchemas") or ()
+        }
+        return Export(
+            path=self.case.path,
+            name=name,
+            cluster=self.cluster,
+            identity=self.identity(self.case, name),
+            schemas=tuple(s.obj for s in found.values() if s is not None),
+            missing=tuple(n for n, s in found.items() if s is None),
+        )
+
+    def _with_stored_status(self, declared: Declared) -> Object:
+        record = self.world.store.get(declared.key)
+        if record is None:
+            return declared.obj
+        return {**declared.obj, "status": codec.decode(record.value, record.revision).get("status")}
+
+    # -- what was before
+
+    def _stored(self) -> Past:
+        definitions, others = set(), []
+        for record in self.world.store.scan(CRDS, self.cluster).records:
+            crd = orjson.loads(record.value)
+            if not conditions.is_true((crd.get("status") or {}).get("conditions"), "NamesAccepted"):
+                continue
+            definitions.add(record.key.name)
+            if record.key not in self.declared and _is_runtime(crd):
+                others.append(crd)
+        bound = {}
+        for record in self.world.store.scan(BINDINGS, self.cluster).records:
+            found = Bound.of(orjson.loads(record.value).get("status") or {})
+            if found is not None:
+                bound[record.key.name] = found
+        return Past(frozenset(definitions), tuple(others), bound, self._read)
+
+    def _recorded(self) -> Past:
+        assert self.case.recorded is not None
+        summary = self.case.recorded.summary
+        absent = frozenset(summary.waiting)
+        definitions = {d.key.name for d in self._of(CRDS) if DEFINITION + d.key.name not in absent}
+        said = {name: Said.from_json(found) for name, found in summary.bindings.items()}
+        bound = {name: each.bound for name, each in said.items() if each.bound is not None}
+        for declared in self._of(BINDINGS):
+            name = declared.key.name
+            if name not in said and BINDING + name not in absent:
+                reference = declared.obj["spec"]["reference"]["export"]
+                offered = self._find(reference.get("path") or self.case.path, reference["name"])
+                if offered is not None and not offered.missing:
+                    bound[name] = Bound.to(offered)
+        return Past(frozenset(definitions), (), bound, self._read, said=said)
+
+    def _read(self, named: str, bound: Bound) -> Export | None:
+        path, _, name = named.rpartition(":")
+        if path == self.case.path:
+            return self.world.former_export(path, name, bound, self._own_schema)
+        return self.world.former_export(path, name, bound)
+
+    def _own_schema(self, name: str) -> Object | None:
+        found = self.declared.get(Key(SCHEMAS, self.cluster, "", name))
+        return found.obj if found is not None else None
+
+
+def waiting(found: apis.Apis) -> list[str]:
+    """As Summary.waiting holds it."""
+    return sorted([*(DEFINITION + name for name in found.refused), *(BINDING + name for name in found.waiting)])
+
+
+def said_otherwise(statuses: Mapping[str, Object], found: apis.Apis) -> dict[str, Object]:
+    """Which bindings (by name, with their statuses) are bound to something else than their export offers, as
+    Summary.bindings holds it."""
+    said = {name: Said.of(status) for name, status in statuses.items()}
+    return {n: s.as_json() for n, s in said.items() if s.bound is not None and s.bound != found.offers.get(n)}
+
+
+def _is_runtime(crd: Object) -> bool:
+    annotations = crd["metadata"].get("annotations") or {}
+    return annotations.get(marks.ORIGIN) == marks.RUNTIME and marks.SOURCE_PATH not in annotations

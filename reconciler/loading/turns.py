@@ -1,0 +1,138 @@
+"""Whose turn it is in a step: a workspace after all that it asks for, providers before consumers, types before users.
+
+Called by steps. A judgement that asks for a workspace which waits is put off and made again once that is judged, so
+however long a chain of providers is, nothing nests.
+
+Where workspaces ask for each other in a circle (two teams that take each other's API), or for what stands below them (a
+parent that binds its child's export), no order will do. Then all of the circle are taken for good at first, and count
+with what their manifests offer; they are judged so until no verdict is other than it was taken for, and only then does
+any of the verdicts stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from apiserver.model import paths
+from reconciler.loading.offers import Offers
+from reconciler.loading.world import Waits
+
+_FREE_ROUNDS = 8
+"""Rounds of a circle after which one that was found bad stays bad, so that it comes to an end. If it is good after all
+once the others' verdicts stand, it is judged by itself."""
+
+
+class Steps(NamedTuple):
+    """What a step does for its turns. `waits`: whether a workspace has yet to be judged. `judge`: judges one and keeps
+    the verdict; whether it is good. Raises Waits for another. `stand`: these verdicts count. `again`: forgets one, and
+    has the workspace judged once more. `offers`: what a workspace provides as its manifests say."""
+
+    waits: Callable[[str], bool]
+    judge: Callable[[str], bool]
+    stand: Callable[[Iterable[str]], None]
+    again: Callable[[str], None]
+    offers: Callable[[str], Offers]
+
+
+class Turns:
+    """Of one step."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._under_way: dict[str, None] = {}
+        self._circle: dict[str, bool] = {}
+        """Whether each is taken for good."""
+        self._offers: dict[str, Offers] = {}
+
+    def take(self, path: str) -> None:
+        """Judges a workspace if it waits, after whatever it asks for."""
+        self._judge(path)
+        if self._circle:
+            self._close()
+
+    def settled(self, path: str) -> bool:
+        """See world.Turns."""
+        if path in self._circle:
+            self._join(next(reversed(self._under_way)))
+            return not self._circle[path]
+        if not self._steps.waits(path):
+            return True
+        if self._is_under_way(path):
+            self._join(path, next(reversed(self._under_way)))
+            return False
+        raise Waits(path)
+
+    def offers(self, path: str) -> Offers:
+        """See world.Turns."""
+        if path not in self._offers:
+            self._offers[path] = self._steps.offers(path)
+        return self._offers[path]
+
+    def _judge(self, path: str) -> bool:
+        """Whether it is good; it is judged if it waits, or is of the circle."""
+        self._under_way[path] = None
+        good = True
+        while self._under_way:
+            at = next(reversed(self._under_way))
+            first = None
+            if self._steps.waits(at) or (at == path and at in self._circle):
+                first = self._above(at)
+                if first is None:
+                    try:
+                        good = self._steps.judge(at)
+                    except Waits as waits:
+                        first = waits.path
+            if first is not None:
+                self._under_way[first] = None
+                continue
+            del self._under_way[at]
+            if at not in self._circle:
+                self._steps.stand((at,))
+        return good
+
+    def _close(self) -> None:
+        """Judges a circle until it comes to rest."""
+        rounds, restless = 0, True
+        given_up: set[str] = set()
+        while restless:
+            rounds, restless = rounds + 1, False
+            for path in self._members():
+                known = len(self._circle)
+                good = self._judge(path)
+                if good and not self._circle[path] and rounds > _FREE_ROUNDS:
+                    given_up.add(path)
+                    good = False
+                restless |= good != self._circle[path] or len(self._circle) != known
+                self._circle[path] = good
+        members = [path for path in self._members() if path not in given_up]
+        self._circle.clear()
+        self._offers.clear()
+        self._steps.stand(members)
+        for path in sorted(given_up):
+            self._steps.again(path)
+
+    def _members(self) -> list[str]:
+        return sorted(self._circle, key=lambda path: (path.count(":"), path))
+
+    def _join(self, *members: str) -> None:
+        for path in members:
+            self._circle.setdefault(path, True)
+
+    def _is_under_way(self, path: str) -> bool:
+        """Whether it, or what it stands in, is: a workspace is judged after the one above it."""
+        at: str | None = path
+        while at is not None:
+            if at in self._under_way:
+                return True
+            at = paths.parent(at)
+        return False
+
+    def _above(self, path: str) -> str | None:
+        """The uppermost workspace above that waits, and is not under way."""
+        above, found = paths.parent(path), None
+        while above is not None:
+            if above not in self._under_way and above not in self._circle and self._steps.waits(above):
+                found = above
+            above = paths.parent(above)
+        return found

@@ -1,0 +1,114 @@
+"""The type of a workspace that is judged, and what it brings.
+
+Called by judge. A type decides when the workspace appears; from then on the workspace has it, whatever becomes of its
+parent's default or of a nearer type of that name. What a type says (bindings, writes) follows its object while that is
+there; when it goes, its workspaces keep what they had. So no change of a type holds a workspace that is served.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from apiserver.model import marks, paths
+from apiserver.storage.protocol import Store
+from reconciler.layout.errors import LayoutError
+from reconciler.loading.case import Case, was_served
+from reconciler.loading.gather import Gathered
+from reconciler.loading.resolving import BINDINGS
+from reconciler.loading.world import World
+from reconciler.plan import types
+from reconciler.plan.summary import Summary
+from reconciler.plan.types import ResolvedType, TypeRef
+
+Object = dict[str, Any]
+
+_UNIVERSAL = str(TypeRef(*types.DEFAULT))
+
+
+class Typed(NamedTuple):
+    """`kind`: the type with what it brings; `problems`: why the workspace cannot have it. `name` and `brought`: as
+    Summary holds them, what cannot be found out again from the types that there are."""
+
+    kind: ResolvedType
+    problems: list[LayoutError]
+    name: str = ""
+    brought: Object | None = None
+
+    def tell(self, known: Summary) -> None:
+        known.type, known.brought = self.name, self.brought or {}
+
+
+def type_of(world: World, case: Case, gathered: Gathered) -> Typed:
+    """Asks `world` for the type, which may have to be judged first."""
+    manifest = gathered.workspace.value if gathered.workspace else None
+    former = _former(case, manifest, gathered.old_workspace.value if gathered.old_workspace else None)
+    found = world.type_of(manifest, case.path, former)
+    problems = _problems(case, gathered, found) if former is None or found.ref != former else []
+    if former is None or found.ref != former or case.path == paths.ROOT:
+        return Typed(found, problems, _name(found.ref, manifest))
+    kind = _as_it_was(world.store, case, found) if found.error else replace(found, builtins=_builtins(case, found))
+    brought: Object = {}
+    if found.error:
+        brought = {"writes": kind.writes, "builtins": kind.builtins, "bindings": [f"{p}:{n}" for p, n in kind.bindings]}
+    elif kind.builtins != found.builtins:
+        brought = {"builtins": kind.builtins}
+    return Typed(kind, [], _name(found.ref, manifest), brought)
+
+
+def _former(case: Case, manifest: Object | None, before: Object | None) -> TypeRef | None:
+    """The type that the workspace has and keeps; None if it never was served, or workspace.yaml says less than before,
+    so that it asks for another one."""
+    if case.recorded is not None:
+        if not was_served(case.recorded):
+            return None
+        name, path = types.wanted(manifest)
+        return TypeRef(name, path) if name and path else TypeRef.parse(case.recorded.summary.type or _UNIVERSAL)
+    if case.record is None or not case.record.served:
+        return None
+    said, was = types.wanted(manifest), types.wanted(before)
+    return TypeRef.parse(case.record.type) if said == was or all(said) else None
+
+
+def _name(ref: TypeRef, manifest: Object | None) -> str:
+    said = all(types.wanted(manifest))
+    return "" if said or str(ref) == _UNIVERSAL or ref == TypeRef("root", paths.ROOT) else str(ref)
+
+
+def _builtins(case: Case, found: ResolvedType) -> str:
+    """What a workspace starts with never changes, whatever its type says by now."""
+    if case.recorded is not None:
+        return str(case.recorded.summary.brought.get("builtins", found.builtins))
+    return case.record.builtins if case.record is not None else found.builtins
+
+
+def _as_it_was(store: Store, case: Case, found: ResolvedType) -> ResolvedType:
+    """What a type brought that is no more."""
+    if case.recorded is not None:
+        brought = case.recorded.summary.brought
+        split = (text.rpartition(":") for text in brought.get("bindings") or ())
+        bindings = tuple((path, name) for path, _, name in split)
+        return ResolvedType(found.ref, bindings, "", brought.get("writes", ""), brought.get("builtins", ""))
+    assert case.record is not None
+    stored = (orjson.loads(r.value) for r in store.scan(BINDINGS, case.record.cluster).records)
+    exports = [b["spec"]["reference"]["export"] for b in stored if _is_default(b)]
+    bindings = tuple((str(e["path"]), str(e["name"])) for e in exports)
+    return ResolvedType(found.ref, bindings, "", case.record.writes, case.record.builtins)
+
+
+def _is_default(binding: Object) -> bool:
+    annotations = binding["metadata"].get("annotations") or {}
+    return annotations.get(marks.ORIGIN) == marks.SYSTEM and marks.SOURCE_PATH not in annotations
+
+
+def _problems(case: Case, gathered: Gathered, kind: ResolvedType) -> list[LayoutError]:
+    manifest = gathered.workspace
+    path, line = (manifest.path, manifest.line) if manifest else (case.path, 0)
+    if kind.error and case.path != paths.ROOT:
+        return [LayoutError(path, line, 0, kind.error, "correct spec.type, or declare the WorkspaceType")]
+    if case.record is not None and case.record.served and case.record.type != str(kind.ref):
+        text = f"spec.type is immutable: it is {case.record.type}, not {kind.ref}"
+        return [LayoutError(path, line, 0, text, "recreate the workspace in two commits")]
+    return []

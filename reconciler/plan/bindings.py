@@ -1,0 +1,92 @@
+"""What an APIBinding and an APIExport say of themselves: their statuses, in kcp's conditions.
+
+Called by apis, which decides, and by loading. What a binding said last is what the status branch keeps of it, where it
+does not follow from what its export offers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from apiserver.model.conditions import Condition, condition, get, merged
+from reconciler.plan.exports import Bound
+
+Object = dict[str, Any]
+
+
+class Trouble(NamedTuple):
+    """Why a binding does not take what its export offers: the condition that is False for it, and what it says."""
+
+    condition: str
+    reason: str
+    message: str
+
+
+_CONDITIONS = ("APIExportValid", "BindingUpToDate", "InitialBindingCompleted", "PermissionClaimsValid",
+               "PermissionClaimsApplied", "Ready")  # fmt: skip
+_STANDS_ON = {
+    "APIExportValid": ("APIExportValid", "BindingUpToDate"),
+    "BindingUpToDate": ("BindingUpToDate",),
+}
+_INITIAL = ("InitialBindingCompleted", "Ready")
+
+
+def binding_status(
+    binding: Object, cluster: str, resources: list[Object] | None, trouble: Trouble | None, at: str
+) -> Object:
+    """`cluster`: the provider's logical cluster, "" if there is none; `resources`: what is bound, None if it is not
+    bound. One that is bound stays Bound and Ready, whatever becomes of its export: what is wrong then stands in the
+    other conditions."""
+    bound = resources is not None
+    broken = set(_STANDS_ON[trouble.condition]) | (set() if bound else set(_INITIAL)) if trouble is not None else set()
+    conditions: list[Condition] = []
+    for kind in _CONDITIONS:
+        if kind in broken and trouble is not None:
+            conditions.append(condition(kind, False, trouble.reason, trouble.message, at=at))
+        else:
+            conditions.append(condition(kind, True, at=at))
+    status: Object = {
+        "phase": "Bound" if bound else "Binding",
+        "conditions": merged((binding.get("status") or {}).get("conditions"), conditions),
+        "boundResources": resources or [],
+    }
+    if cluster:
+        status["apiExportClusterName"] = cluster
+    return status
+
+
+class Said(NamedTuple):
+    """A binding's status in short. `bound` None: it is not bound; `cluster`: the provider's logical cluster."""
+
+    cluster: str
+    bound: Bound | None
+    trouble: Trouble | None
+
+    @staticmethod
+    def of(status: Object) -> Said:
+        found = ((kind, get(status.get("conditions"), kind)) for kind in _STANDS_ON)
+        wrong = next(((kind, c) for kind, c in found if c is not None and c["status"] == "False"), None)
+        trouble = Trouble(wrong[0], wrong[1]["reason"], wrong[1]["message"]) if wrong is not None else None
+        return Said(status.get("apiExportClusterName", ""), Bound.of(status), trouble)
+
+    def as_json(self) -> Object:
+        out: Object = {"cluster": self.cluster} if self.cluster else {}
+        if self.bound is not None:
+            out |= {"identity": self.bound.identity, "schemas": list(self.bound.schemas)}
+        return out | (self.trouble._asdict() if self.trouble is not None else {})
+
+    @staticmethod
+    def from_json(found: Object) -> Said:
+        cluster = found.get("cluster", "")
+        bound = Bound(cluster, found["identity"], tuple(found["schemas"])) if "schemas" in found else None
+        wrong = [found[each] for each in Trouble._fields if each in found]
+        return Said(cluster, bound, Trouble(*wrong) if wrong else None)
+
+
+def export_status(export: Object, identity: str, at: str) -> Object:
+    """An APIExport's status: the identity hash and IdentityValid."""
+    conditions = merged(
+        (export.get("status") or {}).get("conditions"),
+        [condition("IdentityValid", True, at=at)],
+    )
+    return {"identityHash": identity, "conditions": conditions}

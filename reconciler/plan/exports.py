@@ -1,0 +1,72 @@
+"""What a provider offers, what a binding is bound to, and what changes between the two.
+
+Shapes that apis decides with, and loading fills.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from apiserver.model.keys import storage_name
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """An APIExport at its provider's served commit: the provider's logical cluster, identity hash and schemas.
+
+    `missing`: names in spec.latestResourceSchemas that the provider does not have.
+    """
+
+    path: str
+    name: str
+    cluster: str
+    identity: str
+    schemas: tuple[Object, ...]
+    missing: tuple[str, ...] = ()
+
+
+class Bound(NamedTuple):
+    """What a binding is served with: the provider's logical cluster, the identity hash ("" where there are no schemas),
+    and names of schemas."""
+
+    cluster: str
+    identity: str
+    schemas: tuple[str, ...]
+
+    @staticmethod
+    def to(export: Export) -> Bound:
+        names = tuple(schema["metadata"]["name"] for schema in export.schemas)
+        return Bound(export.cluster, export.identity if names else "", names)
+
+    @staticmethod
+    def of(status: Object) -> Bound | None:
+        """As the status of an APIBinding says; None for one that is not bound."""
+        if status.get("phase") != "Bound":
+            return None
+        schemas = [b["schema"] for b in status.get("boundResources") or ()]
+        identity = schemas[0]["identityHash"] if schemas else ""
+        return Bound(status.get("apiExportClusterName", ""), identity, tuple(s["name"] for s in schemas))
+
+
+class Turn(NamedTuple):
+    """What a binding was bound to, and what it takes instead."""
+
+    former: Export
+    export: Export
+
+    def kinds(self) -> set[tuple[str, str]]:
+        """(group, kind) of all that is in either."""
+        specs = [schema["spec"] for schema in (*self.former.schemas, *self.export.schemas)]
+        return {(spec.get("group") or "", spec["names"]["kind"]) for spec in specs}
+
+    def dropped(self) -> set[str]:
+        """The store's names of what was bound and is no more."""
+        return _storages(self.former) - _storages(self.export)
+
+
+def _storages(export: Export) -> set[str]:
+    specs = [schema["spec"] for schema in export.schemas]
+    return {storage_name(spec.get("group") or "", spec["names"]["plural"], export.identity) for spec in specs}

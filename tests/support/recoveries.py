@@ -1,0 +1,64 @@
+"""A fleet that is lost and comes back from its repository, held against the one that went on running."""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+from support.loadedfleet import LoadedFleet
+
+from apiserver.registry import tree
+
+Another = Callable[..., LoadedFleet]
+"""Opens a LoadedFleet with an empty store beside another one, over the same repository."""
+
+
+def recover(
+    fleet: LoadedFleet, another: Another, name: str = "recovered", *, identities: bool = True, share: bool = False
+) -> LoadedFleet:
+    """A new server over the same repository. `share`: with the same directory of keys, new ones included."""
+    keys = fleet.keys if share else Path(fleet.directory.parent / f"{name}-keys")
+    if identities and not share and fleet.keys.exists():
+        shutil.copytree(fleet.keys, keys)
+    new = another(fleet, name, keys=keys)
+    recorded = new.recorded()
+    assert recorded is not None
+    assert recorded.facts().id == fleet.fleet().fleet
+    new.load(recorded)
+    return new
+
+
+def assert_same(new: LoadedFleet, old: LoadedFleet) -> None:
+    """The same objects, and the same of every workspace."""
+    assert text(new) == text(old), "\n".join(
+        difflib.unified_diff(text(old), text(new), "before", "recovered", n=0, lineterm="")
+    )
+    for record in old.records():
+        other = new.record(record.path)
+        for name in ("cluster", "parent", "type", "served", "commit", "origin", "origin_time", "directory", "errors"):
+            assert getattr(other, name) == getattr(record, name), f"{name} of {record.path}"
+        assert tree.summary(new.store, other.cluster) == tree.summary(old.store, record.cluster), record.path
+    assert new.fleet().fleet == old.fleet().fleet
+
+
+def text(fleet: LoadedFleet) -> list[str]:
+    lines = []
+    for key, value in fleet.everything().items():
+        dumped = orjson.dumps(orjson.loads(value), option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2).decode()
+        lines += [f"{'/'.join(key)}: {line}" for line in dumped.splitlines()]
+    return lines
+
+
+def assert_recovers(
+    fleet: LoadedFleet, another: Another, name: str = "recovered", *, identities: bool = True, share: bool = False
+) -> LoadedFleet:
+    """Records all, loses all, and has it again; nothing is left to be recorded then."""
+    head = fleet.publish()
+    new = recover(fleet, another, name, identities=identities, share=share)
+    assert_same(new, fleet)
+    assert new.writer().flush() is None
+    assert new.mirror.refresh().status == head
+    return new
