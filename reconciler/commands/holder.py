@@ -25,6 +25,7 @@ from reconciler.repository.desired import Desired
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.watch import HeadWatcher
+from reconciler.statusbranch.publisher import Publisher
 from reconciler.statusbranch.writer import StatusWriter
 
 _LOOK = 5.0
@@ -48,12 +49,14 @@ class Holder:
         self._loader = Loader(store, mirror.repository, identities, self._secrets.of, settings.branch, settings.url)
 
     def run(self, beginning: Beginning) -> None:
-        self._writer = StatusWriter(self._store, self._mirror, beginning.heads.status, stepping=self._loader.stepping)
+        self._writer = StatusWriter(self._store, self._mirror, stepping=self._loader.stepping)
+        publisher = Publisher(self._mirror, self._writer, beginning.heads.status)
         if not self._first_load(beginning):
             return
         self._writer.start()
+        publisher.start()
         self._committer = self._new_committer()
-        loops = Loops(self._settings, self._store, self._mirror, self._writer)
+        loops = Loops(self._settings, self._store, self._mirror, self._writer, lambda: _barred(publisher))
         loops.start()
         watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
         stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
@@ -68,6 +71,7 @@ class Holder:
             watcher.stop()
             loops.stop()
             self._writer.stop()
+            publisher.stop()
 
     def _first_load(self, beginning: Beginning) -> bool:
         began, heads = time.monotonic(), beginning.heads
@@ -137,3 +141,7 @@ class Holder:
         """The store changed: perhaps a write waits for its commit."""
         if self._committer.waiting():
             self._lookout.wake.set()
+
+
+def _barred(publisher: Publisher) -> str:
+    return "another server writes to the status branch; waiting to read it" if publisher.fenced.is_set() else ""

@@ -43,7 +43,10 @@ class _Part(Protocol):
 class Loops:
     """`start` once the store may be written to, `stop` before it is closed."""
 
-    def __init__(self, settings: ReconcileSettings, store: Store, mirror: Mirror, writer: StatusWriter) -> None:
+    def __init__(
+        self, settings: ReconcileSettings, store: Store, mirror: Mirror, writer: StatusWriter, barred: Callable[[], str]
+    ) -> None:
+        """`barred`: why no cluster may be written to just now, "" if it may."""
         keys = Keys(settings.keys_dir)
         bundle = keys.ca.read_text()
         bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
@@ -53,7 +56,7 @@ class Loops:
         for follower in (keeping, cluster, tokens):
             follower.busy = writer.loading.is_set
         self._standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
-        self._syncing = _syncing(settings, store, mirror, writer)
+        self._syncing = _syncing(settings, store, mirror, writer, barred)
         self._tidying = Tidying(_own(settings, mirror), store.revision)
         self._first: tuple[_Part, ...] = (keeping, cluster, tokens)
 
@@ -72,7 +75,9 @@ class Loops:
         self._standins.stop()
 
 
-def _syncing(settings: ReconcileSettings, store: Store, mirror: Mirror, writer: StatusWriter) -> Syncing:
+def _syncing(
+    settings: ReconcileSettings, store: Store, mirror: Mirror, writer: StatusWriter, barred: Callable[[], str]
+) -> Syncing:
     declarations = Declarations(store, mirror.repository)
 
     def declared(path: str, commit: str, item: Item) -> bool:
@@ -80,11 +85,7 @@ def _syncing(settings: ReconcileSettings, store: Store, mirror: Mirror, writer: 
 
     targets = TargetSettings(heartbeat=settings.heartbeat, threshold=settings.threshold, tolerance=settings.tolerance)
     credentials = Kubeconfigs(store, Keys(settings.keys_dir), settings.local_url)
-    return Syncing(store, SyncSettings(targets=targets), credentials, writer.durable, declared, _barred(writer))
-
-
-def _barred(writer: StatusWriter) -> Callable[[], str]:
-    return lambda: "another server writes to the status branch; waiting to read it" if writer.fenced.is_set() else ""
+    return Syncing(store, SyncSettings(targets=targets), credentials, writer.durable, declared, barred)
 
 
 def _own(settings: ReconcileSettings, mirror: Mirror) -> list[Path]:

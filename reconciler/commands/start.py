@@ -56,7 +56,7 @@ def _check_branch(settings: ReconcileSettings, mirror: Mirror, heads: Heads, rec
         return
     command = again(settings.command, "--branch", named)
     text = f"this fleet is served from branch {named}, as its status branch says, and not from {asked}"
-    if mirror.has_branch(named):
+    if named in mirror.branches():
         source = mirror.source_name
         gone = f"git push {source} --delete {named}" if mirror.is_remote else f"git -C {source} branch -D {named}"
         raise Refused(

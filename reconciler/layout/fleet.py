@@ -7,6 +7,7 @@ safety limit must not be none.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 
 from reconciler.layout.errors import BadFile, LayoutError
@@ -17,11 +18,13 @@ from reconciler.repository.objects import Repository
 
 FILE = "treeplane.yaml"
 STATUS_BRANCH = "treeplane/status"
+_UNITS = {"d": "days", "h": "hours"}
 
 
 @dataclass(frozen=True, slots=True)
 class FleetConfig:
-    """`uid` "" leaves the fleet id to the first commit. `max_deleted_workspaces` None is no limit."""
+    """`uid` "" leaves the fleet id to the first commit. `max_deleted_workspaces` None is no limit. `retention`: the age
+    at which the status branch's history ends."""
 
     name: str
     uid: str = ""
@@ -29,6 +32,7 @@ class FleetConfig:
     status_branch: str = STATUS_BRANCH
     writes: str = "ReadOnly"
     max_deleted_workspaces: int | None = None
+    retention: timedelta = timedelta(days=90)
 
 
 def read_fleet(repo: Repository, tree_id: str) -> FleetConfig:
@@ -71,4 +75,10 @@ def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
         status_branch=spec.get("statusBranch", STATUS_BRANCH),
         writes=spec.get("writes", "ReadOnly"),
         max_deleted_workspaces=spec.get("safety", {}).get("maxDeletedWorkspaces"),
+        retention=_age(spec.get("status", {}).get("retention", "90d")),
     )
+
+
+def _age(text: str) -> timedelta:
+    """`90d` or `12h`."""
+    return timedelta(**{_UNITS[text[-1]]: int(text[:-1])})

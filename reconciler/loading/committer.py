@@ -24,6 +24,7 @@ from reconciler.loading.edits import Edits, Outdated, unreadable
 from reconciler.loading.loader import Loader, Proposal
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
+from reconciler.repository.messages import one_line
 from reconciler.repository.objects import Repository
 
 log = logging.getLogger(__name__)
@@ -240,4 +241,5 @@ def _message(intents: Iterable[Intent], path_of: Callable[[str], str]) -> str:
 
 
 def _name(key: Key) -> str:
-    return f"{key.namespace}/{key.name}" if key.namespace else key.name
+    """One word of a line: a name with line breaks must not say what stands in a message by itself."""
+    return one_line(f"{key.namespace}/{key.name}" if key.namespace else key.name)

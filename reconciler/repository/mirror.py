@@ -1,38 +1,37 @@
 """The mirror: a bare repository in the data directory that sees everything of the source and may be lost at any time.
 
 Called by the loader (what is desired), the status writer (what was published) and the command line. Of a source on this
-machine the mirror borrows the objects (git's alternates) and reads the refs where they are; for a URL see remote.
+machine the mirror borrows the objects (git's alternates) and reads the refs where they are (see local); for a URL see
+remote.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import logging
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import pygit2
 
 from reconciler.repository import locks, remote
-from reconciler.repository.errors import (
-    BranchCheckedOut,
-    DivergedStatus,
-    PushRejected,
-    RefMoved,
-    RepositoryUnreadable,
-    redact,
-)
+from reconciler.repository.chain import endings, goes_on
+from reconciler.repository.errors import PushRejected, RepositoryError, RepositoryUnreadable, redact
 from reconciler.repository.keep import keep
+from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
 from reconciler.repository.remote import Remote, RemoteSettings
-from reconciler.repository.source import checked_out, kind_of_source
-from reconciler.repository.transfer import copy_commits
-from reconciler.repository.write import move_ref
+from reconciler.repository.source import kind_of_source
 
-STATUS_REF = "refs/treeplane/status"
+log = logging.getLogger(__name__)
+
+STATUS_REF = "refs/treeplane/recorded"
 """The newest status commit that this server wrote, pushed or not."""
+HISTORY = "refs/treeplane/status/"
+"""Where the status branch's histories that were ended stay, by date; in the source too, where it takes such refs."""
 SERVED_REF = "refs/treeplane/served"
 """Keeps the objects of the served commit."""
-_TRACKED = "refs/remotes/origin/"
+_FORMER_STATUS_REF = "refs/treeplane/status"
 
 
 class Heads(NamedTuple):
@@ -59,7 +58,8 @@ class Mirror:
         self.status_branch = status_branch
         self.path = data_dir / "mirror"
         self.is_remote = kind_of_source(source) == "url"
-        borrowed = "" if self.is_remote else f"{self._local().git_dir.resolve() / 'objects'}\n"
+        self._local = Local(source)
+        borrowed = "" if self.is_remote else f"{self._local.open().git_dir.resolve() / 'objects'}\n"
         if borrowed.count("\n") > 1:
             raise RepositoryUnreadable(f"{source!r} has a line break in its path", "move it")
         if not self.path.exists():
@@ -73,6 +73,7 @@ class Mirror:
             alternates.unlink(missing_ok=True)
         self.repository = Repository(self.path)
         self._remote = Remote(self.repository, source, settings) if self.is_remote else None
+        self._move_former_ref()
 
     @property
     def source_name(self) -> str:
@@ -88,13 +89,20 @@ class Mirror:
         """What a former self that was killed left locked. Only for the one process that writes."""
         locks.clear(self.repository.git_dir)
         if not self.is_remote:
-            locks.clear_own(self._local(), [f"refs/heads/{self.branch}", f"refs/heads/{self.status_branch}"])
+            names = [f"refs/heads/{self.branch}", f"refs/heads/{self.status_branch}"]
+            locks.clear_own(self._local.open(), names)
+
+    # --- where the source stands
 
     def refresh(self) -> Heads:
         """Looks at the source anew, and fetches what is new there. Raises RepositoryUnreadable and DivergedStatus."""
-        if self._remote is None:
-            return self._refresh_local()
-        return self._present(Heads(*self._remote.look([self.branch, self.status_branch])))
+        if self._remote is not None:
+            heads = Heads(*self._remote.look([self.branch, self.status_branch]))
+        else:
+            heads = Heads(self._local.desired(self.branch), self._local.status(self.status_branch))
+        for commit in filter(None, heads):
+            self.repository.commit(commit)
+        return heads
 
     def last_seen(self) -> Heads:
         """The heads of a URL as the last `refresh` that went well, or a push of ours since, left them."""
@@ -103,36 +111,49 @@ class Mirror:
         return Heads(*(self._whole(self._remote.tracked(b)) for b in (self.branch, self.status_branch)))
 
     def branches(self) -> list[str]:
-        """The source's branches, for a message that names what could have been meant."""
-        names = self._remote.branches() if self._remote is not None else list(self._local().git.references)
-        prefix = "refs/heads/"
-        return sorted(name.removeprefix(prefix) for name in names if name.startswith(prefix))
+        """The source's branches, for a message that names what could have been meant. Raises RepositoryUnreadable."""
+        names = self._remote.branches() if self._remote is not None else self._local.branches()
+        return sorted({name.removeprefix("refs/heads/") for name in names})
 
-    def has_branch(self, name: str) -> bool:
-        """Whether the source has a branch of that name, its own or one that it tracks. Raises RepositoryUnreadable."""
-        if self._remote is not None:
-            return f"refs/heads/{name}" in self._remote.branches()
-        return any(self._local().ref(f"{prefix}{name}") is not None for prefix in ("refs/heads/", _TRACKED))
+    # --- pushes
 
     def push_status(self, commit: str, expected: str | None) -> None:
-        """Makes `commit` the source's status branch if that still is `expected` (None: does not exist).
+        """Makes `commit` the source's status branch if that still is `expected` (None: does not exist). A history that
+        ended in between stays in the source by its date, where that takes it.
 
         Raises PushRejected when it is elsewhere or the source refuses, BranchCheckedOut when a work tree of the source
         has the branch checked out, RepositoryUnreadable when the source is away.
         """
         if expected is not None and not self.repository.is_ancestor(expected, commit):
-            raise PushRejected(
-                f"the status commit {commit} does not descend from {expected}", "read the status branch again"
-            )
+            if not goes_on(self.repository, expected, commit):
+                raise PushRejected(
+                    f"the status commit {commit} does not descend from {expected}", "read the status branch again"
+                )
+            self._push_history(commit, expected)
         if self._remote is not None:
             self._remote.push(self.status_branch, commit, expected)
         else:
-            self._push_local(commit, expected)
+            self._local.push(self.repository, self.status_branch, commit, expected)
 
     def push_desired(self, commit: str, expected: str) -> None:
         """Makes `commit` the desired branch of a URL if that still is `expected`. Raises as `push_status` does."""
         assert self._remote is not None, "a branch on this machine is moved, not pushed to"
         self._remote.push(self.branch, commit, expected)
+
+    def _push_history(self, commit: str, expected: str) -> None:
+        for ended in endings(self.repository, commit):
+            for ref in self._refs_of(ended):
+                try:
+                    if self._remote is not None:
+                        self._remote.put(ref, ended)
+                    else:
+                        self._local.put(self.repository, ref, ended)
+                except RepositoryError as error:
+                    log.warning("%s is kept here and not in %s: %s", ref, self.source_name, error)
+            if self.repository.is_ancestor(expected, ended):
+                return
+
+    # --- what is kept here
 
     def status(self) -> str | None:
         """The status commit kept here, None when there is none or its objects are gone."""
@@ -149,9 +170,28 @@ class Mirror:
         """Keeps the objects of the served commit from being collected."""
         self.repository.git.references.create(SERVED_REF, commit, force=True)
 
+    def keep_history(self, ended: str, today: date) -> None:
+        """Keeps a history of the status branch that ends with `ended`, by its date."""
+        name, number = f"{HISTORY}{today.isoformat()}", 1
+        while self.repository.ref(name) not in (None, ended):
+            number += 1
+            name = f"{HISTORY}{today.isoformat()}.{number}"
+        self.repository.git.references.create(name, ended, force=True)
+
     def keep(self, old: str, new: str) -> str | None:
         """Keeps what the commit `old` has and the branch's head `new` lacks, for 90 days; the ref (see keep)."""
         return keep(self.repository, old, new, datetime.now(UTC).date())
+
+    def _refs_of(self, ended: str) -> list[str]:
+        found = self.repository.git.references
+        return [name for name in found if name.startswith(HISTORY) and self.repository.ref(name) == ended]
+
+    def _move_former_ref(self) -> None:
+        """The name that an older version gave STATUS_REF is that of a directory now."""
+        former = self.repository.ref(_FORMER_STATUS_REF)
+        if former is not None:
+            self.repository.git.references.create(STATUS_REF, former, force=True)
+            self.repository.git.references.delete(_FORMER_STATUS_REF)
 
     def _kept(self, ref: str) -> str | None:
         return self._whole(self.repository.ref(ref))
@@ -160,56 +200,3 @@ class Mirror:
         if commit is None or not self.repository.has(commit):
             return None
         return commit if self.repository.has(self.repository.commit(commit).tree) else None
-
-    # --- a source on this machine
-
-    def _local(self) -> Repository:
-        return Repository(self.source)
-
-    def _refresh_local(self) -> Heads:
-        source = self._local()
-        shallow = source.git_dir / "shallow"
-        if shallow.is_file() and shallow.stat().st_size:
-            raise RepositoryUnreadable(
-                f"{self.source} is a shallow clone: its history is not whole", "run: git fetch --unshallow"
-            )
-        desired = source.ref(f"refs/heads/{self.branch}") or source.ref(f"{_TRACKED}{self.branch}")
-        return self._present(Heads(desired, self._newer(source)))
-
-    def _newer(self, source: Repository) -> str | None:
-        own = source.ref(f"refs/heads/{self.status_branch}")
-        tracked = source.ref(f"{_TRACKED}{self.status_branch}")
-        if own is None or tracked is None:
-            return own or tracked
-        if source.is_ancestor(tracked, own):
-            return own
-        if source.is_ancestor(own, tracked):
-            return tracked
-        raise DivergedStatus(
-            f"{self.source}: {self.status_branch} and origin/{self.status_branch} went different ways",
-            f"decide which one counts, e.g. with: git branch -f {self.status_branch} origin/{self.status_branch}",
-        )
-
-    def _push_local(self, commit: str, expected: str | None) -> None:
-        source = self._local()
-        ref = f"refs/heads/{self.status_branch}"
-        holder = checked_out(source.git_dir).get(ref)
-        if holder is not None:
-            raise BranchCheckedOut(
-                f"{self.status_branch} is checked out in {holder}", "check out another branch there: git switch -"
-            )
-        current = source.ref(ref)
-        behind = current is None or (expected is not None and source.is_ancestor(current, expected))
-        if current != expected and not (behind and expected == source.ref(f"{_TRACKED}{self.status_branch}")):
-            raise PushRejected(f"{self.status_branch} is at {current}, not at {expected}", "read it again")
-        copy_commits(self.repository, source, commit)
-        try:
-            move_ref(source, ref, commit, current)
-        except RefMoved as error:
-            raise PushRejected(error.what, error.hint) from error
-
-    def _present(self, heads: Heads) -> Heads:
-        for commit in heads:
-            if commit is not None:
-                self.repository.commit(commit)
-        return heads

@@ -118,6 +118,11 @@ class Repository:
         found = self._load(commit_id)
         return str(found.committer.name) if isinstance(found, pygit2.Commit) else ""
 
+    def trailers(self, commit_id: str) -> dict[str, str]:
+        """The trailers of a commit's message, as git reads them; of one that is said twice the last counts."""
+        found = self._load(commit_id)
+        return dict(found.message_trailers) if isinstance(found, pygit2.Commit) else {}
+
     def first_parents(self, after: str | None, until: str) -> list[str] | None:
         """Ids from the one that follows `after` up to `until`, oldest first.
 

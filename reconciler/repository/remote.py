@@ -108,6 +108,14 @@ class Remote:
             raise BranchCheckedOut(f"{branch}: {reason}", "check out another branch there")
         raise PushRejected(f"{branch}: {reason}", "read it again, and see the source's rules for pushes")
 
+    def put(self, ref: str, commit: str) -> None:
+        """Makes a ref of the source's point to `commit`, whatever it was. Raises RepositoryUnreadable."""
+        answer = self._run(
+            "push", "--progress", "--no-verify", "origin", f"+{commit}:{ref}", patience=self._settings.push
+        )
+        if answer.code != 0:
+            raise RepositoryUnreadable(f"{redact(self._url)} does not take {ref}: {answer.error}", _AWAY)
+
     def _track(self, branch: str, commit: str | None) -> None:
         move_ref(self._repository, _TRACKED + branch, commit, self._repository.ref(_TRACKED + branch))
 

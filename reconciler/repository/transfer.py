@@ -6,6 +6,7 @@ its parent's, so the cost is the change's and not the repository's.
 
 from __future__ import annotations
 
+from reconciler.repository.chain import CONTINUES
 from reconciler.repository.objects import Repository, raw_entries
 from reconciler.repository.write import Batch
 
@@ -22,7 +23,10 @@ def copy_commits(source: Repository, target: Repository, commit: str) -> int:
             continue
         seen.add(current)
         info = source.commit(current)
-        _copy_tree(source, batch, info.tree, source.commit(info.parents[0]).tree if info.parents else None)
+        # A commit that ends the history has none of its own, and nearly all its files from the one it goes on from.
+        ended = source.trailers(current).get(CONTINUES, "")
+        before = ended if ended and target.has(ended) else info.parents[0] if info.parents else ""
+        _copy_tree(source, batch, info.tree, source.commit(before).tree if before else None)
         batch.objects[current] = (_COMMIT, source.raw(current, _COMMIT))
         pending += info.parents
     count = len(batch.objects)

@@ -3,8 +3,8 @@
 The branch mirrors the layout of the desired one:
 
     fleet.yaml                                          fleet id, the branch that is served, the newest store revision
-                                                        that was covered, and the directories that lost their
-                                                        workspace.yaml alone
+                                                        that was covered, when this history began, and the directories
+                                                        that lost their workspace.yaml alone
     schemas/<logical cluster>/<name>.yaml               APIResourceSchemas that their providers no longer have, but
                                                         consumers are served with
     workspaces/root/shop/web/_summary.yaml              the workspace's summary (plan/summary.py)
@@ -33,11 +33,15 @@ SUMMARY = "_summary.yaml"
 STATUS = "_status"
 ENDING = "_ending"
 TRAILER = "Source-Commit"
+_OURS, _MARK = frozenset({SUMMARY, STATUS, ENDING}), "="
 
 
 def directory_of(path: str, directory: str) -> str:
-    """A workspace's folder on the branch: its directory in the repository, or what that would be."""
-    return directory or "workspaces/" + path.replace(":", "/")
+    """A workspace's folder on the branch: its directory in the repository, or what that would be. A directory that only
+    groups may have any name, so those that are ours here get a mark."""
+    if not directory:
+        return "workspaces/" + path.replace(":", "/")
+    return "/".join(f"{_MARK}{part}" if part in _OURS or part[0] == _MARK else part for part in directory.split("/"))
 
 
 def owner_of(path: str) -> str:

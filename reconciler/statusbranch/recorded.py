@@ -16,16 +16,18 @@ from reconciler.statusbranch import format
 @dataclass(frozen=True, slots=True)
 class FleetFacts:
     """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `claims`: see FleetRecord;
-    `branch`: the desired branch ("" where an older version wrote)."""
+    `branch`: the desired branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote)."""
 
     id: str = ""
     revision: int = 0
     claims: dict[str, str] = field(default_factory=dict)
     branch: str = ""
+    began: str = ""
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
         found = {"id": self.id, "revision": self.revision, "claims": self.claims, "branch": self.branch}
+        found |= {"began": self.began}
         return {key: value for key, value in found.items() if value or key in ("id", "revision")}
 
 
@@ -39,8 +41,12 @@ class RecordedFleet:
 
     @property
     def source(self) -> str:
-        """The desired commit that was reconciled: the second parent, or the only one of the first status commit."""
+        """The desired commit that was reconciled: the last parent."""
         return self._info.parents[-1]
+
+    @property
+    def tree(self) -> str:
+        return self._info.tree
 
     def facts(self) -> FleetFacts:
         found = format.load(self._read(format.FLEET) or b"{}")
@@ -49,6 +55,7 @@ class RecordedFleet:
             revision=int(found.get("revision", 0)),
             claims=found.get("claims") or {},
             branch=str(found.get("branch", "")),
+            began=str(found.get("began", "")),
         )
 
     def summary(self, directory: str) -> Summary | None:

@@ -32,6 +32,7 @@ class Rendering:
         self._store = store
         self._fleet = tree.fleet(store).fleet
         self._places: dict[str, _Place | None] = {}
+        self._gone: dict[str, str] = {}
 
     def changed(self, changes: Iterable[Change]) -> Files:
         """The files that a stretch of the log concerns; the newest change of a key wins."""
@@ -58,6 +59,10 @@ class Rendering:
         place, record = self._place(cluster), self._store.get(tree.summary_key(cluster))
         if place is not None and record is not None:
             files[f"{place.directory}/{format.SUMMARY}"] = _summary(record.value)
+
+    def paths(self) -> dict[str, str]:
+        """The paths of the workspaces that were looked up, by their directories on the branch."""
+        return {**self._gone, **{p.directory: p.home.path for p in self._places.values() if p is not None}}
 
     def everything(self) -> Files:
         """All files that the branch should hold."""
@@ -111,7 +116,8 @@ class Rendering:
         if change.value is None and change.previous is not None and not change.key.cluster:
             gone = WorkspaceRecord.decode(change.previous)
             self._places[gone.cluster] = None
-            files[format.directory_of(gone.path, gone.directory)] = None
+            directory = format.directory_of(gone.path, gone.directory)
+            files[directory], self._gone[directory] = None, gone.path
 
     def _workspace(self, change: Change, clusters: set[str], files: Files) -> None:
         """A Workspace object says what its record would: the workspace's summary may be another, or it moved. Its
@@ -120,7 +126,7 @@ class Rendering:
         if now.cluster:
             clusters.add(now.cluster)
         if before.cluster == now.cluster and before.directory != now.directory and before.directory:
-            files[before.directory] = None
+            files[format.directory_of("", before.directory)] = None
             self._all(now.cluster, files)
         place = self._place(now.cluster) if now.cluster else None
         if place is not None and change.value is not None:

@@ -1,9 +1,8 @@
-"""The status branch's one writer: batches what the store's log says into commits, and pushes them.
+"""The status branch's one writer: batches what the store's log says into commits of the mirror.
 
-Called by the wiring of the reconciler process. A commit is made in the mirror first (that is what `durable` waits for,
-since the first write to a cluster must not come before its decision), and pushed with the next batch: a git server that
-is away stops neither. The push's compare-and-swap is also the lock: when another server's push came first, `fenced` is
-set until what the other wrote has been read.
+Called by the wiring of the reconciler process. A commit in the mirror is what `durable` waits for, since the first
+write to a cluster must not come before its decision; publisher brings it to the source. When a commit is made is
+schedule's and urgency's, what it says of itself message's, how long its history is history's.
 """
 
 from __future__ import annotations
@@ -11,21 +10,28 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Compacted, Store
-from reconciler.repository.errors import BranchCheckedOut, PushRejected, RefMoved, RepositoryError
+from reconciler.repository.chain import CONTINUES
+from reconciler.repository.difference import difference
+from reconciler.repository.errors import RefMoved, RepositoryError
+from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
-from reconciler.statusbranch import format
+from reconciler.statusbranch import format, history, urgency
+from reconciler.statusbranch.message import describe
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
+from reconciler.statusbranch.schedule import Schedule
+from reconciler.statusbranch.urgency import Urgency
 
 log = logging.getLogger(__name__)
 
@@ -34,11 +40,14 @@ _BATCH = 4_096
 
 @dataclass(frozen=True, slots=True)
 class WriterSettings:
-    """`settle`: seconds for which changes are collected into a batch; `longest`: the same while a commit is being
-    loaded, whose end is worth waiting for; `retry`: seconds until a failed push is tried again."""
+    """Seconds. `quiet`, `longest`: see Schedule. `together`: what comes so soon after another is written with it.
+    `loading`: how long the end of a commit that is being loaded is worth waiting for. `retry`: until what could not be
+    committed is tried again."""
 
-    settle: float = 0.25
-    longest: float = 5.0
+    quiet: float = 0.25
+    longest: float = 30.0
+    together: float = 0.05
+    loading: float = 5.0
     retry: float = 5.0
 
 
@@ -49,26 +58,29 @@ class StatusWriter:
         self,
         store: Store,
         mirror: Mirror,
-        published: str | None,
         settings: WriterSettings = WriterSettings(),
         *,
         stepping: AbstractContextManager[Any] | None = None,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        """`published`: where the source's status branch is (None: nowhere yet). `stepping`: Loader.stepping; nothing is
-        committed while it is held, since what some workspaces are at by then is not the commit that would be named."""
-        self.fenced = threading.Event()
+        """`stepping`: Loader.stepping; nothing is committed while it is held, since what some workspaces are at by then
+        is not the commit that would be named. `now`: seconds since 1970, for the age of the history."""
+        self.committed: Callable[[], None] = lambda: None
+        """Called after each commit."""
         self.loading = threading.Event()
         """Set by the loader's thread while it steps through commits."""
         self._store = store
         self._mirror = mirror
         self._repo: Repository = mirror.repository
         self._settings = settings
+        self._now = now
+        self._schedule = Schedule(settings.quiet, settings.longest)
         self._lock = threading.Lock()
         self._between = stepping or nullcontext()
         self._covered = 0
-        self._foreign = False  # the branch holds what our log does not explain: compare all
-        self._pushed = published
-        self._told = ""
+        self._looked = 0
+        self._whole = False  # the branch holds what our log does not explain: compare all
+        self._endless = False  # the source does not let its history end
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="status-branch", daemon=True)
@@ -77,11 +89,12 @@ class StatusWriter:
     def start(self) -> None:
         """Bring the branch up to the store, then follow it."""
         self.flush()
+        self._looked = self._covered
         self._unsubscribe = self._store.subscribe(self._wake.set)
         self._thread.start()
 
     def stop(self) -> None:
-        """Commit and push what is waiting, and end."""
+        """Commit what is waiting, and end."""
         self._unsubscribe()
         self._stop.set()
         self._wake.set()
@@ -92,24 +105,49 @@ class StatusWriter:
         """Returns once everything up to a store revision stands in a commit of the mirror."""
         if self._covered < revision:
             self.flush()
-            self._wake.set()
 
     def flush(self) -> str | None:
         """Commit what the store says beyond what is covered; the new commit, or None if nothing differs."""
         with self._lock:
             head = self._repo.ref(STATUS_REF)
+            rendering = Rendering(self._store)
             with self._between:
                 until, fleet = self._store.revision(), tree.fleet(self._store)
-                files = self._files(head, until)
-            commit = self._commit(head, files, fleet, until)
+                files = self._files(rendering, head, until)
+            commit = self._commit(head, files, fleet, until, rendering) if fleet.commit else None
             self._covered = max(self._covered, until)
-            self._foreign = False
-            return commit
+            self._whole = False
+        if commit is not None:
+            self.committed()
+        return commit
 
-    def _files(self, head: str | None, until: int) -> Files:
-        rendering = Rendering(self._store)
+    # -- what the source makes of it
+
+    def put_on_top(self, of: str) -> None:
+        """Goes on from a commit of the source that is no ancestor of ours; what it holds and we do not goes."""
+        with self._lock:
+            self._mirror.keep_status(of)
+            self._whole = True
+        self.flush()
+
+    def join(self, ended: str) -> None:
+        """Takes the end of the history back, which the source refused: the newest content becomes a child of `ended`,
+        the last commit before it. History does not end any more until the next start."""
+        with self._lock:
+            head = self._repo.ref(STATUS_REF)
+            assert head is not None
+            recorded = RecordedFleet(self._repo, head)
+            facts = replace(recorded.facts(), began=RecordedFleet(self._repo, ended).facts().began)
+            content = edit_tree(self._repo, recorded.tree, {format.FLEET: format.dump(facts.as_file())})
+            message = with_trailers("Go on with the history", [], self._trailers(recorded.source))
+            commit_tree(self._repo, content, [ended, recorded.source], message, None, STATUS_REF, head)
+            self._endless = True
+
+    # -- commits
+
+    def _files(self, rendering: Rendering, head: str | None, until: int) -> Files:
         after = self._covered or (RecordedFleet(self._repo, head).facts().revision if head else 0)
-        if self._foreign or after > until:
+        if self._whole or after > until:
             return self._everything(rendering, head)
         files: Files = {}
         try:
@@ -133,78 +171,94 @@ class StatusWriter:
                     files.setdefault(path, None)
         return files
 
-    def _commit(self, head: str | None, files: Files, fleet: FleetRecord, until: int) -> str | None:
-        if not fleet.commit:
-            return None
-        base = self._repo.commit(head).tree if head else None
+    def _commit(
+        self, head: str | None, files: Files, fleet: FleetRecord, until: int, rendering: Rendering
+    ) -> str | None:
+        before = RecordedFleet(self._repo, head) if head is not None else None
+        base = before.tree if before is not None else None
         new = edit_tree(self._repo, base, files)
-        facts = FleetFacts(fleet.fleet, until, fleet.claims, fleet.branch)
-        if head is not None and new == base:
-            known = RecordedFleet(self._repo, head).facts()
-            if known == replace(facts, revision=known.revision):
-                return None
+        known = before.facts() if before is not None else FleetFacts()
+        facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch)
+        if before is not None and new == base and facts == known:
+            return None
+        changes = list(difference(self._repo, base, new))
+        ends = head is not None and self._ends(head, known, fleet.commit)
+        begins = head is None or ends
+        began = self._time() if begins else history.began(self._repo, head or "", known.began)
+        facts = replace(facts, revision=until, began=began.isoformat(timespec="seconds"))
         new = edit_tree(self._repo, new, {format.FLEET: format.dump(facts.as_file())})
-        message = _message(files, fleet.commit)
-        parents = [head, fleet.commit] if head else [fleet.commit]
-        return commit_tree(self._repo, new, parents, message, when=None, ref=STATUS_REF, expected=head)
+        subject, lines = describe(changes, rendering.paths())
+        trailers = self._trailers(fleet.commit) | ({CONTINUES: head} if ends and head is not None else {})
+        message = with_trailers(subject, lines, trailers)
+        if head is not None and ends:
+            self._mirror.keep_history(head, self._time().date())
+            parents = [*history.unreachable(self._repo, history.named(self._repo, new), [fleet.commit]), fleet.commit]
+            return self._made(new, parents, message, head)
+        if head is None:
+            first = self._made(new, [fleet.commit], message, None)
+            more = history.unreachable(self._repo, history.named(self._repo, new), [fleet.commit])
+            return self._made(new, [first, *more, fleet.commit], message, first) if more else first
+        more = history.unreachable(self._repo, history.named_anew(self._repo, changes), [head, fleet.commit])
+        return self._made(new, [head, *more, fleet.commit], message, head)
+
+    def _made(self, content: str, parents: Sequence[str], message: str, head: str | None) -> str:
+        return commit_tree(self._repo, content, parents, message, int(self._now()), STATUS_REF, head)
+
+    def _ends(self, head: str, known: FleetFacts, served: str) -> bool:
+        """Whether the history has come to its age."""
+        age = self._time() - history.began(self._repo, head, known.began)
+        return not self._endless and age >= history.retention(self._repo, served)
+
+    def _trailers(self, source: str) -> dict[str, str]:
+        return {format.TRAILER: source}
+
+    def _time(self) -> datetime:
+        return datetime.fromtimestamp(self._now(), UTC)
+
+    # -- the thread
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self._wake.wait(None if self._pushed == self._repo.ref(STATUS_REF) else self._settings.retry)
+            due = self._schedule.due - time.monotonic()
+            self._wake.wait(None if due == float("inf") else max(0.0, due))
+            self._stop.wait(self._settings.together)
             self._wake.clear()
-            self._collect()
-            self._round()
-        self._round()
+            self._look()
+            if self._schedule.due <= time.monotonic():
+                self._await_load()
+                self._write()
+        self._write()
 
-    def _collect(self) -> None:
-        until = time.monotonic() + self._settings.longest
-        self._stop.wait(self._settings.settle)
-        while self.loading.is_set() and time.monotonic() < until and not self._stop.wait(self._settings.settle):
+    def _look(self) -> None:
+        """What came since the last look, and how urgent it is."""
+        now, until = time.monotonic(), self._store.revision()
+        try:
+            while self._looked < until and self._schedule.due > now:
+                changes = self._store.changes(self._looked, _BATCH)
+                if not changes:
+                    break
+                self._looked = changes[-1].revision
+                for change in changes:
+                    asked = urgency.of(change)
+                    if asked == Urgency.URGENT:
+                        self._schedule.urgent(now)
+                        break
+                    if asked == Urgency.STATUS:
+                        self._schedule.status(now)
+        except Compacted:
+            self._schedule.urgent(now)
+        self._looked = max(self._looked, until)
+
+    def _await_load(self) -> None:
+        until = time.monotonic() + self._settings.loading
+        while self.loading.is_set() and time.monotonic() < until and not self._stop.wait(self._settings.together):
             pass
 
-    def _round(self) -> None:
+    def _write(self) -> None:
         try:
             self.flush()
-            self._publish()
-        except RefMoved:
-            log.warning("the status branch of the mirror moved under us; reading it again")
-            self._foreign = True
+            self._schedule.wrote()
         except RepositoryError as error:
             log.warning("status branch: %s", error)
-
-    def _publish(self) -> None:
-        head = self._repo.ref(STATUS_REF)
-        if head is None or head == self._pushed:
-            return
-        try:
-            self._mirror.push_status(head, self._pushed)
-        except BranchCheckedOut as error:
-            if str(error) != self._told:
-                self._told = str(error)
-                log.warning("the status branch waits to be pushed: %s", error)
-        except PushRejected as error:
-            self.fenced.set()
-            log.warning("status branch: another server wrote to it; reading what it wrote (%s)", error)
-            self._adopt()
-        else:
-            self._pushed, self._told = head, ""
-            self.fenced.clear()
-
-    def _adopt(self) -> None:
-        """Put our files on top of what the other server wrote, and try again with the next batch."""
-        heads = self._mirror.refresh()
-        with self._lock:
-            self._pushed = heads.status
-            if heads.status is not None:
-                self._mirror.keep_status(heads.status)
-                self._foreign = True
-        self._wake.set()
-
-
-def _message(files: Files, commit: str) -> str:
-    written = sum(1 for data in files.values() if data is not None)
-    removed = len(files) - written
-    subject = f"Record {written} file{'s' if written != 1 else ''}"
-    if removed:
-        subject += f", remove {removed}"
-    return f"{subject}\n\n{format.TRAILER}: {commit}\n"
+            self._whole = isinstance(error, RefMoved)  # in the mirror, under us: read all of it again
+            self._stop.wait(self._settings.retry)

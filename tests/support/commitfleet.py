@@ -71,7 +71,7 @@ class CommitFleet(LoadedFleet):
         super().close()
 
     def writer(self) -> StatusWriter:
-        return StatusWriter(self.store, self.mirror, None, stepping=self.loader.stepping)
+        return StatusWriter(self.store, self.mirror, stepping=self.loader.stepping)
 
     # -- the API's side
 

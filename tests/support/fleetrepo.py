@@ -21,7 +21,8 @@ Files = Mapping[str, str | bytes | Blob | None]
 
 
 class FleetRepo:
-    """`commit({path: text, path: None})` writes a commit on top of `head` and moves the branch."""
+    """`commit({path: text, path: None})` writes a commit on top of `head` and moves the branch. One that is there is
+    taken as it is."""
 
     def __init__(self, path: Path, branch: str = "main") -> None:
         subprocess.run(["git", "init", "--quiet", "--bare", f"--initial-branch={branch}", str(path)], check=True)

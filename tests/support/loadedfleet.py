@@ -250,7 +250,7 @@ class LoadedFleet:
     # -- the status branch
 
     def writer(self) -> StatusWriter:
-        return StatusWriter(self.store, self.mirror, None)
+        return StatusWriter(self.store, self.mirror)
 
     def publish(self) -> str:
         """Writes what is to be recorded, and pushes it; the status commit."""

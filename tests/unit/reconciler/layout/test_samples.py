@@ -7,6 +7,7 @@ After a change of wording, write the expected texts anew with:
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pygit2
@@ -72,7 +73,11 @@ def test_what_the_grouped_sample_holds(tmp_path: Path) -> None:
     repo = Repository(seeded(HERE / "valid" / "grouped", tmp_path))
     tree_id = repo.commit(repo.resolve("main") or "").tree
     assert read_fleet(repo, tree_id) == FleetConfig(
-        "grouped", "2f1e9d54-6c3b-4a53-9b51-1d4b8c8d6a10", status_branch="observed", max_deleted_workspaces=10
+        "grouped",
+        "2f1e9d54-6c3b-4a53-9b51-1d4b8c8d6a10",
+        status_branch="observed",
+        max_deleted_workspaces=10,
+        retention=timedelta(days=30),
     )
     tree = WorkspaceTree(repo, tree_id)
     assert [w.path for w in tree.workspaces()] == ["root", "root:shop", "root:shop:web"]

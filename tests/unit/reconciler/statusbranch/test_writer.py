@@ -1,46 +1,27 @@
-"""The status branch in a real repository: commits only for what means something, and pushes that respect others."""
+"""The status branch in the mirror: commits only for what means something, when it means something."""
 
 from __future__ import annotations
 
-import subprocess
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fleetrepo import FleetRepo
+from support.statusfiles import CLUSTER, DEPLOYMENT, WEB, forget_the_log, source_files, status
 
-from apiserver.model.keys import Key
 from apiserver.storage.protocol import Delete, Store
-from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import STATUS_REF, Mirror
-from reconciler.repository.write import commit_tree, edit_tree, move_ref
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.writer import StatusWriter, WriterSettings
 
-BRANCH = "refs/heads/treeplane/status"
-WEB, CLUSTER = "workspaces/root/web", "webcluster000000"
-DEPLOYMENT = f"{WEB}/_status/default/deployments.apps/web.yaml"
-QUICK = WriterSettings(settle=0.01, longest=0.05, retry=0.05)
+QUICK = WriterSettings(quiet=0.01, longest=0.05, loading=0.05, retry=0.05)
 
 
 @pytest.fixture
 def writer(store: Store, mirror: Mirror, served: Any) -> StatusWriter:
-    return StatusWriter(store, mirror, None, QUICK)
-
-
-@pytest.fixture
-def running(writer: StatusWriter, request: pytest.FixtureRequest) -> StatusWriter:
-    request.addfinalizer(writer.stop)
-    writer.start()
-    return writer
-
-
-def status(served: Any, **content: Any) -> Key:
-    key: Key = served.put("deployments.apps:9f86", CLUSTER, "web", status=content)
-    return key
+    return StatusWriter(store, mirror, QUICK)
 
 
 def test_the_first_commit_covers_all_and_names_what_was_reconciled(
@@ -123,7 +104,7 @@ def test_durable_means_committed_in_the_mirror(writer: StatusWriter, store: Stor
 def test_nothing_is_committed_while_a_commit_is_on_its_way(store: Store, mirror: Mirror, served: Any) -> None:
     """What some workspaces are at by then is not the commit that would be named."""
     stepping = threading.Lock()
-    writer = StatusWriter(store, mirror, None, QUICK, stepping=stepping)
+    writer = StatusWriter(store, mirror, QUICK, stepping=stepping)
     status(served, replicas=1)
     with stepping:
         waiting = threading.Thread(target=writer.durable, args=(store.revision(),))
@@ -136,7 +117,7 @@ def test_nothing_is_committed_while_a_commit_is_on_its_way(store: Store, mirror:
 
 
 def test_nothing_is_committed_before_a_commit_is_served(store: Store, mirror: Mirror) -> None:
-    assert StatusWriter(store, mirror, None, QUICK).flush() is None
+    assert StatusWriter(store, mirror, QUICK).flush() is None
 
 
 def test_after_a_restart_it_goes_on_where_it_was(
@@ -144,7 +125,7 @@ def test_after_a_restart_it_goes_on_where_it_was(
 ) -> None:
     status(served, replicas=1)
     first = writer.flush()
-    again = StatusWriter(store, mirror, None, QUICK)
+    again = StatusWriter(store, mirror, QUICK)
     assert again.flush() is None
     status(served, replicas=2)
     second = again.flush()
@@ -162,7 +143,7 @@ def test_after_a_lost_log_all_is_compared_and_what_nothing_explains_goes(
     store.write(Delete(old)).result()
     served.put("deployments.apps:9f86", CLUSTER, "new", status={"replicas": 1})
     forget_the_log(store, served)
-    second = StatusWriter(store, mirror, None, QUICK).flush()
+    second = StatusWriter(store, mirror, QUICK).flush()
     assert second is not None
     before, after = source_files(mirror, first), source_files(mirror, second)
     assert before.keys() - after.keys() == {f"{WEB}/_status/default/deployments.apps/old.yaml"}
@@ -173,169 +154,78 @@ def test_after_a_lost_log_all_is_compared_and_what_nothing_explains_goes(
 def test_a_lost_log_alone_is_no_commit(writer: StatusWriter, store: Store, mirror: Mirror, served: Any) -> None:
     writer.flush()
     forget_the_log(store, served)
-    assert StatusWriter(store, mirror, None, QUICK).flush() is None
+    assert StatusWriter(store, mirror, QUICK).flush() is None
 
 
-def test_it_pushes_what_it_commits(
-    running: StatusWriter, source: FleetRepo, mirror: Mirror, served: Any, eventually: Callable[..., Any]
+def test_what_cannot_wait_is_committed_at_once_and_statuses_with_it(
+    store: Store, mirror: Mirror, served: Any, eventually: Callable[..., Any]
 ) -> None:
-    status(served, replicas=1)
-    eventually(lambda: DEPLOYMENT in pushed(source), what="the status is pushed")
-    status(served, replicas=2)
-    eventually(lambda: "replicas: 2" in pushed(source)[DEPLOYMENT], what="the change is pushed")
-    assert source.repo.ref(BRANCH) == mirror.repository.ref(STATUS_REF)
-    assert not running.fenced.is_set()
-
-
-def test_stopping_pushes_what_waits(writer: StatusWriter, source: FleetRepo, served: Any) -> None:
-    writer.start()
-    status(served, replicas=7)
-    writer.stop()
-    assert "replicas: 7" in pushed(source)[DEPLOYMENT]
-
-
-def test_a_restart_pushes_on_top_of_what_it_published(
-    source: FleetRepo, store: Store, mirror: Mirror, served: Any
-) -> None:
-    writer = StatusWriter(store, mirror, None, QUICK)
-    writer.start()
-    writer.stop()
-    first = mirror.refresh().status
-    assert first is not None
-    again = StatusWriter(store, mirror, first, QUICK)
-    again.start()
-    status(served, replicas=1)
-    again.stop()
-    head = source.repo.ref(BRANCH)
-    assert head is not None
-    assert source.repo.commit(head).parents[0] == first
-    assert not again.fenced.is_set()
-
-
-def test_when_another_moved_the_branch_it_puts_its_files_on_top(
-    running: StatusWriter, source: FleetRepo, store: Store, served: Any, eventually: Callable[..., Any]
-) -> None:
-    status(served, replicas=1)
-    eventually(lambda: DEPLOYMENT in pushed(source), what="the first push")
-    theirs = elsewhere(source, {DEPLOYMENT: b"theirs\n", "workspaces/root/_status/_/x/y.yaml": b"theirs\n"})
-    status(served, replicas=2)
-    head = eventually(lambda: on_top_of(source, theirs), what="a commit on top of the other's")
-    eventually(lambda: not running.fenced.is_set(), what="it may write to clusters again")
-    found = pushed(source)
-    assert "replicas: 2" in found[DEPLOYMENT]
-    assert "workspaces/root/_summary.yaml" in found
-    assert "workspaces/root/_status/_/x/y.yaml" not in found
-    assert source.repo.is_ancestor(theirs, head)
-
-
-def test_what_the_other_wrote_over_is_restored_even_if_nothing_changed_here(
-    running: StatusWriter, source: FleetRepo, store: Store, served: Any, eventually: Callable[..., Any]
-) -> None:
-    """Only the file that changes next is in our log; the others of ours are brought back too."""
-    status(served, replicas=1)
-    eventually(lambda: DEPLOYMENT in pushed(source), what="the first push")
-    facts = f"id: fleet-id\nrevision: {store.revision() + 10**15}\n".encode()
-    theirs = elsewhere(source, {DEPLOYMENT: b"theirs\n", "fleet.yaml": facts})
-    served.summary("root", Summary(source.head, errors=["wrong"], served=source.head))
-    eventually(lambda: on_top_of(source, theirs), what="a commit on top of the other's")
-    eventually(lambda: "replicas: 1" in pushed(source)[DEPLOYMENT], what="our status is back")
-    eventually(lambda: "wrong" in pushed(source)["workspaces/root/_summary.yaml"], what="our summary is there")
-
-
-def test_a_branch_that_somebody_deleted_is_made_again(
-    running: StatusWriter, source: FleetRepo, served: Any, eventually: Callable[..., Any]
-) -> None:
-    status(served, replicas=1)
-    eventually(lambda: DEPLOYMENT in pushed(source), what="the first push")
-    move_ref(source.repo, BRANCH, None, source.repo.ref(BRANCH))
-    status(served, replicas=2)
-    eventually(lambda: "replicas: 2" in pushed(source).get(DEPLOYMENT, ""), what="it is there again")
-    eventually(lambda: not running.fenced.is_set(), what="it may write to clusters again")
-
-
-def test_a_source_that_is_away_stops_neither_commits_nor_what_comes_later(
-    source: FleetRepo, store: Store, mirror: Mirror, served: Any, eventually: Callable[..., Any]
-) -> None:
-    away = Away(mirror)
-    writer = StatusWriter(store, away, None, QUICK)  # type: ignore[arg-type]
+    writer = StatusWriter(store, mirror, WriterSettings(quiet=100, longest=100))
     writer.start()
     try:
         status(served, replicas=1)
-        eventually(lambda: away.asked, what="a push was tried")
-        writer.durable(store.revision())
         head = mirror.repository.ref(STATUS_REF)
         assert head is not None
-        assert DEPLOYMENT in source_files(mirror, head)
-        assert source.repo.ref(BRANCH) is None
-        away.back = True
-        eventually(lambda: source.repo.ref(BRANCH) == mirror.repository.ref(STATUS_REF), what="the push came later")
+        status(served, replicas=2)
+        served.put("deployments.apps:9f86", CLUSTER, "other", finalizers=["a/b"])
+        found = eventually(lambda: mirror.repository.ref(STATUS_REF) != head and mirror.repository.ref(STATUS_REF))
+        assert "replicas: 2" in source_files(mirror, found)[DEPLOYMENT]
     finally:
         writer.stop()
 
 
-def test_a_checked_out_branch_is_left_alone(
-    tmp_path: Path, store: Store, source: FleetRepo, served: Any, eventually: Callable[..., Any]
+def test_statuses_alone_are_committed_when_their_window_ends(
+    store: Store, mirror: Mirror, served: Any, eventually: Callable[..., Any]
 ) -> None:
-    work = tmp_path / "work"
-    subprocess.run(["git", "clone", "--quiet", str(source.path), str(work)], check=True)
-    subprocess.run(["git", "-C", str(work), "checkout", "--quiet", "-b", "treeplane/status"], check=True)
-    mirror = Mirror(tmp_path / "other", str(work), "main", "treeplane/status")
-    writer = StatusWriter(store, mirror, mirror.refresh().status, QUICK)
+    status(served, replicas=1)
+    writer = StatusWriter(store, mirror, QUICK)
     writer.start()
     try:
-        status(served, replicas=1)
-        writer.durable(store.revision())
-        assert not writer.fenced.is_set()
-        head = subprocess.run(["git", "-C", str(work), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
-        assert head.stdout.strip() == source.head
+        status(served, replicas=2)
+        eventually(lambda: "replicas: 2" in source_files(mirror, mirror.repository.ref(STATUS_REF) or "")[DEPLOYMENT])
     finally:
         writer.stop()
 
 
-class Away:
-    """A mirror whose source does not answer until `back` is set."""
+def test_what_could_not_be_committed_is_tried_again(
+    store: Store, mirror: Mirror, served: Any, eventually: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer, failures = StatusWriter(store, mirror, QUICK), list[int]()
+    writer.start()
+    made = writer._made
 
-    def __init__(self, mirror: Mirror) -> None:
-        self._mirror = mirror
-        self.repository = mirror.repository
-        self.asked = self.back = False
+    def failing(*arguments: Any) -> str:
+        if len(failures) < 3:
+            failures.append(1)
+            raise RepositoryUnreadable("the disk is full")
+        return made(*arguments)
 
-    def push_status(self, commit: str, expected: str | None) -> None:
-        self.asked = True
-        if not self.back:
-            raise RepositoryUnreadable("the source does not answer")
-        self._mirror.push_status(commit, expected)
-
-
-def source_files(mirror: Mirror, commit: str) -> dict[str, str]:
-    recorded = RecordedFleet(mirror.repository, commit)
-    tree = mirror.repository.commit(commit).tree
-    out = {}
-    for path in recorded.paths():
-        entry = mirror.repository.entry_at(tree, path)
-        assert entry is not None
-        out[path] = mirror.repository.blob(entry.id).decode()
-    return out
+    monkeypatch.setattr(writer, "_made", failing)
+    try:
+        status(served, replicas=3)
+        eventually(lambda: DEPLOYMENT in source_files(mirror, mirror.repository.ref(STATUS_REF) or ""))
+        assert len(failures) == 3
+    finally:
+        writer.stop()
 
 
-def pushed(source: FleetRepo) -> dict[str, str]:
-    head = source.repo.ref(BRANCH)
-    return source.files(head) if head else {}
+def test_a_commit_says_what_changed(writer: StatusWriter, mirror: Mirror, served: Any) -> None:
+    writer.flush()
+    status(served, replicas=1)
+    commit = writer.flush()
+    assert commit is not None
+    subject = mirror.repository.commit(commit).message.splitlines()[0]
+    assert subject == "deployments.apps default/web created in root:web"
 
 
-def on_top_of(source: FleetRepo, commit: str) -> str:
-    head = source.repo.ref(BRANCH)
-    return head if head is not None and head != commit and source.repo.is_ancestor(commit, head) else ""
-
-
-def elsewhere(source: FleetRepo, files: dict[str, bytes]) -> str:
-    """A commit of another server on the status branch."""
-    head = source.repo.ref(BRANCH)
-    assert head is not None
-    tree = edit_tree(source.repo, source.repo.commit(head).tree, files)
-    return commit_tree(source.repo, tree, [head, source.head], "Theirs\n", None, BRANCH, head)
-
-
-def forget_the_log(store: Store, served: Any) -> None:
-    served.put("configmaps", CLUSTER, "unlogged", log=False)
-    assert store.oldest() == store.revision()
+def test_directories_that_group_may_be_called_as_ours_are(
+    writer: StatusWriter, mirror: Mirror, store: Store, served: Any
+) -> None:
+    """Whoever may push chooses them: nothing that they hold may get in the way of a record."""
+    status(served, replicas=1)
+    served.workspace("root:web:child", "childcluster0000", f"{DEPLOYMENT}/child")
+    commit = writer.flush()
+    assert commit is not None
+    files = source_files(mirror, commit)
+    assert "replicas: 1" in files[DEPLOYMENT]
+    assert f"{WEB}/=_status/default/deployments.apps/web.yaml/child/_summary.yaml" in files

@@ -1,0 +1,40 @@
+"""The history of a branch that is ended now and then: one commit goes on from another without being its child.
+
+The trailer `Continues` of a commit names the one that it goes on from, which may be gone from a clone by then. Called
+by mirror, and by whoever asks whether one status commit holds what another held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.repository.objects import Repository
+
+CONTINUES = "Continues"
+
+
+def goes_on(repo: Repository, older: str, newer: str) -> bool:
+    """Whether `newer` is `older`, or descends or goes on from it."""
+    if repo.is_ancestor(older, newer):
+        return True
+    return any(ended == older or repo.is_ancestor(older, ended) for ended in endings(repo, newer))
+
+
+def endings(repo: Repository, commit: str) -> Iterator[str]:
+    """The commits from which the history of `commit` went on, the newest first, as far as they are here."""
+    current: str | None = commit
+    while current is not None and repo.has(current):
+        began = first(repo, current)
+        current = repo.trailers(began).get(CONTINUES)
+        if current is not None:
+            yield current
+
+
+def first(repo: Repository, commit: str) -> str:
+    """The commit with which the history of `commit` begins. Every one after it has the one before as first parent, and
+    what it is about as others; what it is about may say anything, and is not asked."""
+    while True:
+        parents = repo.commit(commit).parents
+        if len(parents) < 2 or CONTINUES in repo.trailers(commit):
+            return commit
+        commit = parents[0]

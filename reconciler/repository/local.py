@@ -1,0 +1,92 @@
+"""The source where it is a repository on this machine: read where it is, and written to without running git.
+
+Called by mirror. A plain clone counts as well: of a branch of its own and one that it tracks, the one that goes on from
+the other.
+"""
+
+from __future__ import annotations
+
+from reconciler.repository.chain import goes_on
+from reconciler.repository.errors import (
+    BranchCheckedOut,
+    DivergedStatus,
+    PushRejected,
+    RefMoved,
+    RepositoryUnreadable,
+)
+from reconciler.repository.objects import Repository
+from reconciler.repository.source import checked_out
+from reconciler.repository.transfer import copy_commits
+from reconciler.repository.write import move_ref
+
+_HEADS, _TRACKED = "refs/heads/", "refs/remotes/origin/"
+
+
+class Local:
+    """One repository, opened anew for each call: it may be moved, packed and collected at any time."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def open(self) -> Repository:
+        """Raises RepositoryUnreadable."""
+        return Repository(self._path)
+
+    def branches(self) -> list[str]:
+        """Full names of all branches, own and tracked."""
+        names = self.open().git.references
+        return [
+            _HEADS + name.removeprefix(prefix)
+            for name in names
+            for prefix in (_HEADS, _TRACKED)
+            if name.startswith(prefix)
+        ]
+
+    def desired(self, branch: str) -> str | None:
+        """Where a branch stands. Raises RepositoryUnreadable for a shallow clone: its history is not whole."""
+        source = self.open()
+        shallow = source.git_dir / "shallow"
+        if shallow.is_file() and shallow.stat().st_size:
+            raise RepositoryUnreadable(
+                f"{self._path} is a shallow clone: its history is not whole", "run: git fetch --unshallow"
+            )
+        return source.ref(_HEADS + branch) or source.ref(_TRACKED + branch)
+
+    def status(self, branch: str) -> str | None:
+        """Where the status branch stands. Raises DivergedStatus."""
+        source = self.open()
+        own, tracked = source.ref(_HEADS + branch), source.ref(_TRACKED + branch)
+        if own is None or tracked is None:
+            return own or tracked
+        if goes_on(source, tracked, own):
+            return own
+        if goes_on(source, own, tracked):
+            return tracked
+        raise DivergedStatus(
+            f"{self._path}: {branch} and origin/{branch} went different ways",
+            f"decide which one counts, e.g. with: git branch -f {branch} origin/{branch}",
+        )
+
+    def push(self, mirror: Repository, branch: str, commit: str, expected: str | None) -> None:
+        """Makes `commit` of the mirror the branch's if that still is `expected` (None: does not exist)."""
+        source, ref = self.open(), _HEADS + branch
+        holder = checked_out(source.git_dir).get(ref)
+        if holder is not None:
+            raise BranchCheckedOut(
+                f"{branch} is checked out in {holder}", "check out another branch there: git switch -"
+            )
+        current = source.ref(ref)
+        behind = current is None or (expected is not None and goes_on(source, current, expected))
+        if current != expected and not (behind and expected == source.ref(_TRACKED + branch)):
+            raise PushRejected(f"{branch} is at {current}, not at {expected}", "read it again")
+        copy_commits(mirror, source, commit)
+        try:
+            move_ref(source, ref, commit, current)
+        except RefMoved as error:
+            raise PushRejected(error.what, error.hint) from error
+
+    def put(self, mirror: Repository, ref: str, commit: str) -> None:
+        """Makes a ref of the source's point to a commit of the mirror's, whatever it was."""
+        source = self.open()
+        copy_commits(mirror, source, commit)
+        source.git.references.create(ref, commit, force=True)

@@ -1,0 +1,64 @@
+"""How long the status branch's history is, and which commits of the source it keeps reachable.
+
+Called by the writer. History ends at an age: one commit then goes on from the last without being its child (see
+repository/chain). A clone of the branch has to bring along every commit that recovery reads or takes a time from: those
+that summaries name, also where the source's own branch went elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from reconciler.layout.errors import BadFile
+from reconciler.layout.fleet import FleetConfig, read_fleet
+from reconciler.repository.chain import first
+from reconciler.repository.difference import FileChange, walk
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.objects import Repository
+from reconciler.statusbranch import format
+
+_SUMMARY = f"/{format.SUMMARY}"
+_NAMING = ("origin", "commit", "served", "held")
+
+
+def began(repo: Repository, commit: str, said: str) -> datetime:
+    """When the history of a status commit began. `said`: what its fleet.yaml says, "" where an older version wrote."""
+    if said:
+        return datetime.fromisoformat(said)
+    return datetime.fromtimestamp(repo.commit(first(repo, commit)).time, UTC)
+
+
+def retention(repo: Repository, served: str) -> timedelta:
+    """How old a history becomes, as the served commit's treeplane.yaml has it."""
+    try:
+        return read_fleet(repo, repo.commit(served).tree).retention
+    except (BadFile, RepositoryError):
+        return FleetConfig("").retention
+
+
+def named_anew(repo: Repository, changes: Iterable[FileChange]) -> set[str]:
+    """The commits that changed summaries name and did not name before."""
+    out: set[str] = set()
+    for change in changes:
+        if change.path.endswith(_SUMMARY) and change.new is not None:
+            out |= _named(repo, change.new.id) - (_named(repo, change.old.id) if change.old is not None else set())
+    return out
+
+
+def named(repo: Repository, tree: str) -> set[str]:
+    """The commits that any summary of a status commit's tree names. Reads each distinct one."""
+    blobs = {entry.id for path, entry in walk(repo, tree) if path.endswith(_SUMMARY)}
+    return {commit for blob in blobs for commit in _named(repo, blob)}
+
+
+def unreachable(repo: Repository, commits: Iterable[str], parents: Sequence[str]) -> list[str]:
+    """Those of `commits` that are here and that no commit with these parents would bring along. Of two, one of which
+    brings the other along, the first alone."""
+    lacking = [c for c in sorted(commits) if repo.has(c) and not any(repo.is_ancestor(c, p) for p in parents)]
+    return [c for c in lacking if not any(c != other and repo.is_ancestor(c, other) for other in lacking)]
+
+
+def _named(repo: Repository, blob: str) -> set[str]:
+    found = format.load(repo.blob(blob))
+    return {str(found[key]) for key in _NAMING if found.get(key)}

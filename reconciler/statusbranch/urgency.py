@@ -1,0 +1,65 @@
+"""What of a change of the store the status branch has to have at once: all that nobody could find out again.
+
+Called by the writer for each entry of the log. An object's status can be observed again, with two exceptions: how a Job
+ended (its Pods are gone then, and perhaps the Job), and where a Placement runs. Everything else that leaves a residue
+(identities, finalizers, deletions under way, field owners, allocations, decisions) is known to the store alone.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import orjson
+
+from apiserver.model import conditions
+from apiserver.model.keys import Internal
+from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.storage.protocol import Change
+from reconciler.plan import residue
+from reconciler.plan.computed import WORKSPACES
+
+Object = dict[str, Any]
+
+JOBS = "jobs.batch"
+PLACEMENTS = "placements.scheduling.kcp.io"
+_WHOLE = frozenset({Internal.WORKSPACE, Internal.SUMMARY, KEPT_SCHEMAS, WORKSPACES})
+"""Whatever changes of these is no status: a Workspace's tells what its summary says."""
+
+
+class Urgency(IntEnum):
+    NOTHING = 0
+    """No file follows from it."""
+    STATUS = 1
+    URGENT = 2
+
+
+def of(change: Change) -> Urgency:
+    """What a change asks for. Where it cannot be told cheaply, more rather than less."""
+    key = change.key
+    if key.resource in _WHOLE:
+        return Urgency.URGENT
+    if not residue.may_leave(key) or all(v is None or residue.is_runtime(v) for v in (change.value, change.previous)):
+        return Urgency.NOTHING
+    if change.value is None or change.previous is None:
+        return Urgency.URGENT
+    now, before = orjson.loads(change.value), orjson.loads(change.previous)
+    if _lasting(now) != _lasting(before) or _decided(key.resource, now) != _decided(key.resource, before):
+        return Urgency.URGENT
+    return Urgency.STATUS if now.get("status") != before.get("status") else Urgency.NOTHING
+
+
+def _lasting(obj: Object) -> Object:
+    """Without its status, who owns that, and the number of its revision."""
+    metadata = {k: v for k, v in obj["metadata"].items() if k not in ("resourceVersion", "managedFields")}
+    owners = [e for e in obj["metadata"].get("managedFields") or () if e.get("subresource") != "status"]
+    return {**obj, "metadata": metadata, "status": owners}
+
+
+def _decided(resource: str, obj: Object) -> object:
+    """What of a status nobody could observe again."""
+    status = obj.get("status") or {}
+    name = resource.partition(":")[0]
+    if name == JOBS and any(conditions.is_true(status.get("conditions"), end) for end in ("Complete", "Failed")):
+        return status
+    return status.get("selectedLocation") if name == PLACEMENTS else None
