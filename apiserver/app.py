@@ -14,9 +14,9 @@ from fastapi import FastAPI
 
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.rbac import Authorizer
+from apiserver.connections import Connections
 from apiserver.endpoints.exchange import ASGIScope, Receive, Send
 from apiserver.endpoints.git import GitEndpoint, Hosted
-from apiserver.endpoints.gitservice import Limits
 from apiserver.push import notify_push
 from apiserver.settings import ServerSettings
 from apiserver.shell import Counters, Shell
@@ -41,10 +41,11 @@ class App:
     ) -> None:
         """`kubernetes`: the Kubernetes API (endpoints/kube.py)."""
         self.counters = Counters()
+        self.connections = Connections(settings)
         self._kubernetes = kubernetes
         self._git = GitEndpoint(_hosted(settings), authenticator, authorizer)
         self.shell = FastAPI(title="Treeplane", docs_url=None, redoc_url=None, openapi_url=None)
-        Shell(store, authenticator, authorizer, self.counters).routes(self.shell)
+        Shell(store, authenticator, authorizer, self.counters, self.connections).routes(self.shell)
         self.shell.mount("/git", self._git)
         self.shell.mount("/", kubernetes)
 
@@ -71,5 +72,5 @@ def _hosted(settings: ServerSettings) -> Hosted | None:
     if settings.git_dir is None:
         return None
     data_dir = settings.data_dir
-    limits = Limits(settings.max_push_mib * 1024 * 1024, settings.stall_seconds)
-    return Hosted(settings.git_dir, lambda: notify_push(data_dir), settings.git_concurrency, limits)
+    most = settings.max_push_mib * 1024 * 1024
+    return Hosted(settings.git_dir, lambda: notify_push(data_dir), settings.git_concurrency, most)

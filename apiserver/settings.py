@@ -57,6 +57,16 @@ class ServerSettings:
     webhook_networks: tuple[str, ...] = ()
     """Networks (10.0.0.0/8) in which webhooks that tenants name may be called, besides the public internet."""
 
+    max_connections_per_address: int = 1000
+    """How many connections one worker takes from one address; 0: as many as come."""
+
+    head_seconds: float = 30
+    """How long a client may take for the handshake of TLS, and for the head of a request."""
+
+    idle_seconds: int = 90
+    """How long a connection is kept for another request. Longer than clients keep theirs (Go: 90 s from the last
+    answer), so that they close first."""
+
     git_dir: Path | None = None
     """The bare repository that is served at /git/fleet.git; None: none is hosted."""
 

@@ -18,6 +18,8 @@ from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import Attributes
+from apiserver.connections import Connections
+from apiserver.endpoints.errors import as_status
 from apiserver.model.errors import StatusError
 from apiserver.model.paths import ROOT
 from apiserver.registry.tree import fleet
@@ -37,11 +39,19 @@ class Counters:
 class Shell:
     """Answers for the server itself."""
 
-    def __init__(self, store: Store, authenticator: Authenticator, authorizer: Authorizer, counters: Counters) -> None:
+    def __init__(
+        self,
+        store: Store,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        counters: Counters,
+        connections: Connections,
+    ) -> None:
         self._store = store
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._counters = counters
+        self._connections = connections
 
     def routes(self, app: FastAPI) -> None:
         for path in ("/healthz", "/livez"):
@@ -49,6 +59,7 @@ class Shell:
         app.add_api_route("/readyz", self.ready, methods=["GET", "HEAD"], response_class=PlainTextResponse)
         app.add_api_route("/metrics", self.metrics, response_class=PlainTextResponse)
         app.add_exception_handler(StatusError, refuse)
+        app.add_exception_handler(Exception, failed)
 
     async def alive(self, request: Request) -> PlainTextResponse:
         """Asked by probes, which have no credentials; it tells nothing but that the process answers."""
@@ -82,6 +93,14 @@ class Shell:
             *_metric("treeplane_requests_total", "counter", "Requests answered.", label, counters.requests),
             *_metric("treeplane_requests_active", "gauge", "Requests under way.", label, counters.active),
             *_metric("treeplane_watches", "gauge", "Open watches.", label, counters.watches),
+            *_metric("treeplane_connections", "gauge", "Open connections.", label, self._connections.count),
+            *_metric(
+                "treeplane_connections_refused_total",
+                "counter",
+                "Connections beyond the bound of their address.",
+                label,
+                self._connections.turned_away,
+            ),
             *_metric("process_cpu_seconds_total", "counter", "CPU time.", label, usage.ru_utime + usage.ru_stime),
             *_metric("process_start_time_seconds", "gauge", "Start, since 1970.", label, counters.started),
             *_metric("process_resident_memory_peak_bytes", "gauge", "Peak.", label, usage.ru_maxrss * 1024),
@@ -92,6 +111,12 @@ class Shell:
 
 def _metric(name: str, kind: str, meaning: str, label: str, value: float) -> tuple[str, str, str]:
     return f"# HELP {name} {meaning}", f"# TYPE {name} {kind}", f"{name}{label} {value}"
+
+
+async def failed(_: Request, error: Exception) -> Response:
+    """Whatever goes wrong, told as everywhere."""
+    found = as_status(error)
+    return JSONResponse(found.as_status(), found.code)
 
 
 async def refuse(_: Request, error: Any) -> Response:

@@ -7,28 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
 from apiserver.auth.peer import Peer
 from apiserver.auth.pki_clients import ClientCertificates
+from apiserver.connections import Connections, Place
 from apiserver.openssl import Channel
-from apiserver.wire import DirectProtocol
+from apiserver.patience import PatientProtocol, PatientWebSocket
 
 log = logging.getLogger(__name__)
 
 
-class MutualTLSProtocol(DirectProtocol):
+class MutualTLSProtocol(PatientProtocol):
     """HTTP/1.1 with `scope["extensions"]["tls"]`: the Peer whose certificate the client showed, None if it showed none.
 
     Whether it counts is for the application to ask, at each request."""
 
-    def __init__(self, clients: ClientCertificates, **uvicorns: Any) -> None:
-        super().__init__(**uvicorns)
+    def __init__(self, clients: ClientCertificates, connections: Connections, place: Place, **uvicorns: Any) -> None:
+        super().__init__(connections, place, **uvicorns)
         self._clients = clients
+        self.ws_protocol_class = partial(MutualTLSWebSocket, clients, connections, place)  # type: ignore[assignment]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -36,11 +38,11 @@ class MutualTLSProtocol(DirectProtocol):
         self.extensions["tls"] = peer(transport, self._clients)
 
 
-class MutualTLSWebSocket(WebSocketsSansIOProtocol):
+class MutualTLSWebSocket(PatientWebSocket):
     """A WebSocket whose scope has the same extension."""
 
-    def __init__(self, clients: ClientCertificates, **uvicorns: Any) -> None:
-        super().__init__(**uvicorns)
+    def __init__(self, clients: ClientCertificates, connections: Connections, place: Place, **uvicorns: Any) -> None:
+        super().__init__(connections, place, **uvicorns)
         self._clients = clients
 
     def handle_connect(self, event: Request) -> None:

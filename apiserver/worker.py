@@ -12,44 +12,75 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import uvicorn
 
-from apiserver.app import ASGI
+from apiserver.accepting import Listener
+from apiserver.app import App
 from apiserver.auth.keys import Keys
 from apiserver.auth.pki_clients import ClientCertificates
+from apiserver.connections import Place
 from apiserver.openssl import ServerTLS
 from apiserver.settings import ServerSettings
 from apiserver.tls import MutualTLSProtocol, MutualTLSWebSocket
 
-_KEEP_ALIVE_SECONDS = 90
-"""Longer than clients keep idle connections (Go: 90 s from the last answer), so that they close first."""
-
-
 _LAST_WORD_SECONDS = 0.2
+_LAST_LOOKS = 20
+_MESSAGE = 64 * 1024
+"""Bytes of one from a WebSocket."""
 
 
 class WorkerServer(uvicorn.Server):
     """uvicorn, but watches end before it waits for connections: they would never end by themselves."""
 
-    def __init__(self, config: uvicorn.Config, stop: Callable[[], None], parent: int | None) -> None:
+    def __init__(self, config: uvicorn.Config, app: App, keys: Keys, stop: Callable[[], None]) -> None:
         super().__init__(config)
+        self.parent: int | None = None
+        self._connections = app.connections
+        self._context = ServerTLS(keys)
+        self._clients = ClientCertificates(keys.ca)
         self._stop = stop
-        self._parent = parent
+        self.servers = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self._parent is not None:
-            asyncio.get_running_loop().add_reader(self._parent, self._parent_spoke, self._parent)
+        """In place of uvicorn's, whose servers take any number of connections and wait long for TLS."""
+        await self.lifespan.startup()
+        for each in sockets or ():
+            listener = Listener(each, self._context, self._connections, self._protocol)
+            listener.start()
+            self.servers.append(listener)  # type: ignore[arg-type]
+        self.started = True
+        if self.parent is not None:
+            asyncio.get_running_loop().add_reader(self.parent, self._parent_spoke, self.parent)
+
+    def _protocol(self, place: Place) -> asyncio.Protocol:
+        return MutualTLSProtocol(
+            self._clients,
+            self._connections,
+            place,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._stop()
         cutting = asyncio.ensure_future(self._cut_silent())
         try:
             await super().shutdown(sockets)
+            await self._let_go()
         finally:
             cutting.cancel()
+
+    async def _let_go(self) -> None:
+        """What was cut short has an answer on its way; then all ends."""
+        for _ in range(_LAST_LOOKS):
+            if not self.server_state.connections:
+                return
+            await asyncio.sleep(_LAST_WORD_SECONDS / 4)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
     async def _cut_silent(self) -> None:
         """Ends connections that are closed but for the client's word. A client that keeps one for later without
@@ -77,16 +108,16 @@ class WorkerServer(uvicorn.Server):
         self.should_exit = True
 
 
-def server(app: ASGI, settings: ServerSettings, stop: Callable[[], None], parent: int | None = None) -> WorkerServer:
+def server(app: App, settings: ServerSettings, stop: Callable[[], None], parent: int | None = None) -> WorkerServer:
     """A server for `app`. `stop` ends its watches; `parent` is a pipe whose end says that the parent is gone."""
-    keys = Keys(settings.keys_dir)
-    clients = ClientCertificates(keys.ca)
     config = uvicorn.Config(
         app,
-        http=partial(MutualTLSProtocol, clients),  # type: ignore[arg-type]
-        ws=partial(MutualTLSWebSocket, clients),  # type: ignore[arg-type]
+        http=MutualTLSProtocol,  # made by WorkerServer, with more than uvicorn has to say
+        ws=MutualTLSWebSocket,
         # Compression would cost each watch a window of memory, and the event's bytes could not be shared.
         ws_per_message_deflate=False,
+        # A watch has nothing to hear from its client.
+        ws_max_size=_MESSAGE,
         loop="uvloop",
         lifespan="off",
         interface="asgi3",
@@ -96,9 +127,10 @@ def server(app: ASGI, settings: ServerSettings, stop: Callable[[], None], parent
         access_log=False,
         log_config=None,
         log_level=settings.log_level,
-        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )
     config.load()
-    config.ssl = ServerTLS(keys)
-    return WorkerServer(config, stop, parent)
+    found = WorkerServer(config, app, Keys(settings.keys_dir), stop)
+    found.parent = parent
+    return found

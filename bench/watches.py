@@ -34,7 +34,10 @@ def main() -> None:
     options = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with tempfile.TemporaryDirectory(prefix="treeplane-bench-") as name, served(Path(name), "--workers", "1") as plane:
+    with (
+        tempfile.TemporaryDirectory(prefix="treeplane-bench-") as name,
+        served(Path(name), "--workers", "1", "--max-connections-per-address", "0") as plane,
+    ):
         uvloop.run(run(plane, options.watches, options.events))
 
 

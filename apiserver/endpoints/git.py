@@ -19,7 +19,7 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import Attributes, User
 from apiserver.endpoints.exchange import TEXT, ASGIScope, Exchange, Headers, Receive, Send
 from apiserver.endpoints.gitplaces import Places
-from apiserver.endpoints.gitservice import PUSH, SERVICES, Limits, Service, advertise, call
+from apiserver.endpoints.gitservice import PUSH, SERVICES, Service, advertise, call
 from apiserver.model.errors import StatusError
 from apiserver.model.paths import ROOT
 
@@ -32,12 +32,12 @@ _LARGEST = 128 * 1024 * 1024
 
 class Hosted(NamedTuple):
     """The repository. `pushed` is called after each push, in the event loop; `concurrency` bounds git's processes, half
-    of which may be one user's."""
+    of which may be one user's; `most`: bytes of a push."""
 
     git_dir: Path
     pushed: Callable[[], None]
     concurrency: int = 8
-    limits: Limits = Limits()
+    most: int = 100 * 1024 * 1024
 
 
 class GitEndpoint:
@@ -69,8 +69,8 @@ class GitEndpoint:
         if self._hosted is None:
             raise StatusError(404, "NotFound", "this server hosts no repository: push to the one that it follows")
         git_dir = self._hosted.git_dir.resolve()
-        environment = _environment(exchange, git_dir, user, self._hosted.limits)
-        serving = Service(service, git_dir, environment, self._hosted.limits)
+        environment = _environment(exchange, git_dir, user, self._hosted.most)
+        serving = Service(service, git_dir, environment, self._hosted.most)
         async with self._places.one(user.name):
             if exchange.method == "GET":
                 await advertise(exchange, serving)
@@ -97,13 +97,13 @@ def _asked(exchange: Exchange) -> str:
     return service
 
 
-def _environment(exchange: Exchange, git_dir: Path, user: User, limits: Limits) -> dict[str, str]:
+def _environment(exchange: Exchange, git_dir: Path, user: User, most: int) -> dict[str, str]:
     """Built from nothing, so that neither the server's environment nor a header steers git."""
     # The settings of the machine and of whoever runs the server do not count; these do.
     settings = {
         "safe.directory": str(git_dir),
         "receive.fsckObjects": "true",
-        "receive.maxInputSize": str(limits.push),
+        "receive.maxInputSize": str(most),
         # All of an object is in memory once, so that the bound below holds for each, however small it is packed.
         "core.bigFileThreshold": "1g",
         "core.packedGitWindowSize": "32m",
@@ -119,7 +119,7 @@ def _environment(exchange: Exchange, git_dir: Path, user: User, limits: Limits) 
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_COUNT": str(len(settings)),
-        "GIT_ALLOC_LIMIT": str(max(limits.push, _LARGEST)),
+        "GIT_ALLOC_LIMIT": str(max(most, _LARGEST)),
         # As git's own HTTP server names who pushed, in reflogs.
         "GIT_COMMITTER_NAME": user.name,
         "GIT_COMMITTER_EMAIL": f"{user.name}@http.{(exchange.scope.get('client') or ('',))[0]}",

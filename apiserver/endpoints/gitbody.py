@@ -5,7 +5,6 @@ Called by gitservice.py. Nothing is held in memory whole but the list of refs, w
 
 from __future__ import annotations
 
-import asyncio
 import zlib
 from collections.abc import AsyncIterator
 from typing import NamedTuple
@@ -19,24 +18,16 @@ _LIST = 1024 * 1024
 _FLUSH = b"0000"
 
 
-class Stalled(Exception):
-    """Nothing has come for too long."""
-
-
-async def pieces(exchange: Exchange, most: int, stall: float) -> AsyncIterator[bytes]:
+async def pieces(exchange: Exchange, most: int) -> AsyncIterator[bytes]:
     """The body, in parts of at most 64 KiB, as it is once it is unpacked.
 
-    Raises ConnectionResetError where the client went away before its end, Stalled where nothing came for `stall`
-    seconds, StatusError 413 beyond `most` bytes and 400 for what is not packed as it says.
+    Raises ConnectionResetError where the client went away before its end, StatusError 413 beyond `most` bytes and 400
+    for what is not packed as it says.
     """
     unpacking = zlib.decompressobj(31) if exchange.header(b"content-encoding") in ("gzip", "x-gzip") else None
     count, more = 0, True
     while more:
-        try:
-            async with asyncio.timeout(stall):
-                message = await exchange.receive()
-        except TimeoutError:
-            raise Stalled from None
+        message = await exchange.receive()
         if message["type"] == "http.disconnect":
             raise ConnectionResetError("the client went away")
         more = message.get("more_body", False)

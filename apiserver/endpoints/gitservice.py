@@ -1,7 +1,7 @@
 """git's smart HTTP protocol over git's own programs: a request streamed in, an answer streamed out.
 
 Called by git.py, which has decided that the request may pass. What is said is git's; here are only pipes, and what ends
-them: a client that went away, one that neither sends nor takes, a push that is too large.
+them: a client that went away (one that stands still is cut off, see connections.py), a push that is too large.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from apiserver.endpoints.exchange import TEXT, Exchange, Headers
-from apiserver.endpoints.gitbody import Commands, Stalled, commands, pieces, refusal
+from apiserver.endpoints.gitbody import Commands, commands, pieces, refusal
 from apiserver.endpoints.gitprocess import PIECE, Bounds, running
 from apiserver.model.errors import StatusError
 
@@ -42,20 +42,13 @@ _UNCACHED: Headers = [
 ]
 
 
-class Limits(NamedTuple):
-    """`push`: bytes of one. `stall`: seconds in which something has to move."""
-
-    push: int = 100 * 1024 * 1024
-    stall: float = 60.0
-
-
 class Service(NamedTuple):
-    """`name`: upload-pack or receive-pack. `environment`: all of it."""
+    """`name`: upload-pack or receive-pack. `environment`: all of it. `most`: bytes of a push."""
 
     name: str
     git_dir: Path
     environment: Mapping[str, str]
-    limits: Limits
+    most: int
 
     def command(self, *options: str) -> list[str]:
         return ["git", self.name, "--stateless-rpc", *options, str(self.git_dir)]
@@ -71,7 +64,7 @@ async def advertise(exchange: Exchange, service: Service) -> bool:
     kind = f"application/x-git-{service.name}-advertisement"
     announced = b"" if _speaks_v2(service) else _announcement(service.name)
     async with running(service.command("--advertise-refs"), service.environment, service.bounds) as process:
-        return await Relay(exchange, process, service.limits.stall).run(None, kind, announced)
+        return await Relay(exchange, process).run(None, kind, announced)
 
 
 async def call(exchange: Exchange, service: Service) -> bool:
@@ -79,25 +72,24 @@ async def call(exchange: Exchange, service: Service) -> bool:
     if exchange.header(b"content-type") != f"application/x-git-{service.name}-request":
         raise StatusError(415, "UnsupportedMediaType", f"expected application/x-git-{service.name}-request")
     kind, pushing = f"application/x-git-{service.name}-result", service.name == PUSH
-    most = service.limits.push * _DROPPED if pushing else _NEGOTIATION
-    body = pieces(exchange, most, service.limits.stall)
+    most = service.most * _DROPPED if pushing else _NEGOTIATION
+    body = pieces(exchange, most)
     if pushing:
         try:
             begin = await commands(body)
-        except (Stalled, ConnectionResetError):
-            await cut(exchange)
+        except ConnectionResetError:
             return False
         if begin.refs > _REFS:
             await _refuse(exchange, kind, begin, body)
             return False
         body = _joined(begin.head, body)
     async with running(service.command(), service.environment, service.bounds) as process:
-        return await Relay(exchange, process, service.limits.stall, finish=pushing).run(body, kind)
+        return await Relay(exchange, process, finish=pushing).run(body, kind)
 
 
 async def _refuse(exchange: Exchange, kind: str, begin: Commands, body: AsyncIterator[bytes]) -> None:
     """Once all of it is here: a client that still sends would not listen."""
-    with contextlib.suppress(Stalled, ConnectionResetError, StatusError):
+    with contextlib.suppress(ConnectionResetError, StatusError):
         async for _ in body:
             pass
     text = f"{begin.refs} refs in one push are too many: push at most {_REFS} at a time"
@@ -113,10 +105,9 @@ async def _joined(head: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[byte
 class Relay:
     """One request and one process. `finish`: let git complete even if the client goes away once all is here."""
 
-    def __init__(self, exchange: Exchange, process: Process, stall: float, *, finish: bool = False) -> None:
+    def __init__(self, exchange: Exchange, process: Process, *, finish: bool = False) -> None:
         self._exchange = exchange
         self._process = process
-        self._stall = stall
         self._finish = finish
         self._complaints = b""
         self._poured = asyncio.Event()
@@ -131,8 +122,6 @@ class Relay:
                 await answering
                 return await self._ended(listening)
             why = await feeding
-        except (TimeoutError, ConnectionError):
-            why = "the client took nothing for too long"
         finally:
             for task in (answering, feeding, listening):
                 task.cancel()
@@ -157,8 +146,8 @@ class Relay:
         try:
             if body is not None:
                 await self._pour(body, stdin)
-        except (Stalled, ConnectionResetError, StatusError) as error:
-            return str(error) or "the client sent nothing for too long"
+        except (ConnectionResetError, StatusError) as error:
+            return str(error)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             stdin.close()
         self._poured.set()
@@ -199,8 +188,7 @@ class Relay:
         await self._exchange.start(200, [(b"content-type", kind), *_UNCACHED])
         chunk = announced + chunk
         while chunk:
-            async with asyncio.timeout(self._stall):
-                await self._exchange.chunk(chunk)
+            await self._exchange.chunk(chunk)
             chunk = await out.read(PIECE)
         if self._finish:
             # The client hears of the end when the push stands, and when it has sent all.

@@ -48,6 +48,9 @@ class Bounds:
     shutdown_seconds: int = 5
     max_push_mib: int = 100
     stall_seconds: int = 60
+    head_seconds: int = 30
+    idle_seconds: int = 90
+    max_connections_per_address: int = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,27 @@ _OPTIONS = (
         help="How large a push to the hosted repository may be, in MiB.",
     ),
     click.option(
+        "--max-connections-per-address",
+        type=click.IntRange(0),
+        default=1000,
+        show_default=True,
+        help="Connections that one API process takes from one address; more get 429 or are closed. 0: no bound.",
+    ),
+    click.option(
+        "--head-seconds",
+        type=click.IntRange(1),
+        default=30,
+        show_default=True,
+        help="How long a client may take for the handshake of TLS, and for the head of a request.",
+    ),
+    click.option(
+        "--idle-seconds",
+        type=click.IntRange(1),
+        default=90,
+        show_default=True,
+        help="How long a connection is kept for another request.",
+    ),
+    click.option(
         "--stall-seconds",
         type=click.IntRange(1),
         default=60,

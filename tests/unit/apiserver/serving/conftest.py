@@ -14,13 +14,14 @@ from apiserver.app import App
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.pki import Keys, ensure_keys, issue_client
 from apiserver.auth.rbac import Authorizer
+from apiserver.connections import Connections
 from apiserver.endpoints.githooks import install_hooks
 from apiserver.launch import listen
 from apiserver.model.keys import Key
 from apiserver.settings import ServerSettings
 from apiserver.storage.protocol import Put, Store
 from apiserver.stores import open_main_store
-from apiserver.worker import server
+from apiserver.worker import WorkerServer, server
 
 RBAC = "rbac.authorization.k8s.io"
 
@@ -32,6 +33,8 @@ class Running(NamedTuple):
     keys: Keys
     store: Store
     git: Callable[..., subprocess.CompletedProcess[str]]
+    connections: Connections
+    worker: WorkerServer
 
     @property
     def url(self) -> str:
@@ -95,7 +98,8 @@ def git() -> Callable[..., Any]:
 
 @pytest.fixture
 def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]:
-    """`@pytest.mark.parametrize("running", [{"stall_seconds": 1}], indirect=True)` gives it other settings."""
+    """`@pytest.mark.parametrize("running", [{"stall_seconds": 1}], indirect=True)` gives it other settings; `app` among
+    them is what stands in for the Kubernetes API."""
     data = tmp_path / "data"
     keys = ensure_keys(data / "keys")
     issue_client(keys.directory, "bob", "bob", ["devs"])
@@ -107,17 +111,19 @@ def running(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Running]
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     more: dict[str, Any] = {"sync_writes": False, **getattr(request, "param", {})}
+    kubernetes = more.pop("app", echo)
     settings = ServerSettings(data, keys.directory, port=port, git_dir=git_dir, token_auth_file=tokens, **more)
     store = open_main_store(settings)
     authenticator, authorizer = Authenticator(tokens), Authorizer(store)
-    worker = server(App(settings, store, authenticator, authorizer, echo), settings, lambda: None)
+    app = App(settings, store, authenticator, authorizer, kubernetes)
+    worker = server(app, settings, lambda: None)
     thread = threading.Thread(target=worker.run, args=([listener],))
     thread.start()
 
     def git(folder: Path, *arguments: str, user: str = "admin", environment: dict[str, str] | None = None) -> Any:
         return clean_git(folder, *arguments, settings=credentials(keys, user), environment=environment)
 
-    yield Running(settings, keys, store, git)
+    yield Running(settings, keys, store, git, app.connections, worker)
     worker.should_exit = True
     thread.join(30)
     store.close()
