@@ -12,15 +12,19 @@ import resource
 import signal
 import socket
 import sys
+from typing import NoReturn
 
+from apiserver.parent import end_with_parent, leave
 from apiserver.serve import serve
 from apiserver.settings import ServerSettings
 
 SETTINGS = "TREEPLANE_SETTINGS"
+_GRACE_SECONDS = 3
+"""Beyond what requests under way are given."""
 
 
-def main() -> int:
-    """0: stopped; 2: not started as launch.py does."""
+def main() -> NoReturn:
+    """Exits with 0: stopped; with 2: not started as launch.py does."""
     parser = argparse.ArgumentParser(prog="python -m apiserver", description="one API worker of treeplane")
     parser.add_argument("--listen-fd", type=int, required=True, help="an inherited socket that is bound")
     parser.add_argument("--parent-fd", type=int, help="an inherited pipe that ends with the parent")
@@ -28,6 +32,8 @@ def main() -> int:
     if SETTINGS not in os.environ:
         parser.error(f"{SETTINGS} is not set: API workers are started by `treeplane up`")
     settings = ServerSettings.from_json(os.environ[SETTINGS])
+    if arguments.parent_fd is not None:
+        end_with_parent(arguments.parent_fd, settings.shutdown_seconds + _GRACE_SECONDS)
     os.umask(0o077)
     # A watch holds a connection, and there may be many thousands.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -35,9 +41,9 @@ def main() -> int:
     logging.basicConfig(level=settings.log_level.upper(), format="apiserver[%(process)d] %(levelname)s %(message)s")
     # Until the server takes over (worker.py): a start that is called off closes what it has opened.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    serve(settings, socket.socket(fileno=arguments.listen_fd), arguments.parent_fd)
-    return 0
+    serve(settings, socket.socket(fileno=arguments.listen_fd))
+    leave()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,4 +1,4 @@
-"""Puts one API worker together and runs it until it is told to stop or its parent is gone.
+"""Puts one API worker together and runs it until it is told to stop.
 
 Called by __main__.py; the only place of the apiserver where its parts are chosen.
 """
@@ -26,7 +26,7 @@ from apiserver.stores import open_main_store, open_target_store
 from apiserver.worker import server
 
 
-def serve(settings: ServerSettings, listener: socket.socket, parent: int | None) -> None:
+def serve(settings: ServerSettings, listener: socket.socket) -> None:
     """Open the stores, answer requests, return when stopped. Raises what opening them raises."""
     signer = Signer(Keys(settings.keys_dir))
     store = open_main_store(settings)
@@ -52,7 +52,7 @@ def serve(settings: ServerSettings, listener: socket.socket, parent: int | None)
         targets.end_watches()
 
     try:
-        server(app, settings, stop, parent).run([listener])
+        server(app, settings, stop).run([listener])
     finally:
         kubernetes.close()
         targets.close()

@@ -1,4 +1,4 @@
-"""uvicorn as an API worker needs it: mutual TLS, watches that end at SIGTERM, an end together with the parent.
+"""uvicorn as an API worker needs it: mutual TLS, bounds and deadlines of connections, watches that end at SIGTERM.
 
 Called by serve.py. Several workers accept on one socket, which their parent has bound.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import socket
 import threading
@@ -35,7 +34,6 @@ class WorkerServer(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, app: App, keys: Keys, stop: Callable[[], None]) -> None:
         super().__init__(config)
-        self.parent: int | None = None
         self._connections = app.connections
         self._context = ServerTLS(keys)
         self._clients = ClientCertificates(keys.ca)
@@ -50,8 +48,6 @@ class WorkerServer(uvicorn.Server):
             listener.start()
             self.servers.append(listener)  # type: ignore[arg-type]
         self.started = True
-        if self.parent is not None:
-            asyncio.get_running_loop().add_reader(self.parent, self._parent_spoke, self.parent)
 
     def _protocol(self, place: Place) -> asyncio.Protocol:
         return MutualTLSProtocol(
@@ -99,17 +95,9 @@ class WorkerServer(uvicorn.Server):
             signal.signal(signal.SIGTERM, self.handle_exit)
         yield
 
-    def _parent_spoke(self, parent: int) -> None:
-        """The parent never writes; readable means that it is gone, however it went."""
-        with contextlib.suppress(BlockingIOError):
-            if os.read(parent, 1024):
-                return
-        asyncio.get_running_loop().remove_reader(parent)
-        self.should_exit = True
 
-
-def server(app: App, settings: ServerSettings, stop: Callable[[], None], parent: int | None = None) -> WorkerServer:
-    """A server for `app`. `stop` ends its watches; `parent` is a pipe whose end says that the parent is gone."""
+def server(app: App, settings: ServerSettings, stop: Callable[[], None]) -> WorkerServer:
+    """A server for `app`. `stop` ends its watches."""
     config = uvicorn.Config(
         app,
         http=MutualTLSProtocol,  # made by WorkerServer, with more than uvicorn has to say
@@ -131,6 +119,4 @@ def server(app: App, settings: ServerSettings, stop: Callable[[], None], parent:
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )
     config.load()
-    found = WorkerServer(config, app, Keys(settings.keys_dir), stop)
-    found.parent = parent
-    return found
+    return WorkerServer(config, app, Keys(settings.keys_dir), stop)

@@ -7,10 +7,10 @@ import logging
 import os
 import signal
 import sys
-import threading
 from pathlib import Path
 
 from apiserver import garbage
+from apiserver.parent import end_with_parent
 from apiserver.storage.lmdb import open_store
 from apiserver.stores import MARKED
 from reconciler.commands.holder import Holder
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 _LAST = 8.0
 """Seconds at the end for a source that does not answer."""
+_GRACE = 30.0
+"""Seconds for an end in order after the parent's."""
 _AGAIN = 1.0
 
 
@@ -91,21 +93,14 @@ def main() -> None:
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
     settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
+    end_with_parent(sys.stdin.fileno(), _GRACE)
     with (settings.data_dir / "reconciler.lock").open("w") as lock:
         # One for a data directory: what is left of a server that crashed ends first.
         fcntl.flock(lock, fcntl.LOCK_EX)
         reconciler = Reconciler(settings, Report())
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: reconciler.stop())
-        threading.Thread(target=_end_with_parent, args=(reconciler,), name="parent", daemon=True).start()
         reconciler.run()
-
-
-def _end_with_parent(reconciler: Reconciler) -> None:
-    """The parent never writes; standard input ends when it is gone, however it went."""
-    while os.read(sys.stdin.fileno(), 1024):
-        pass
-    reconciler.stop()
 
 
 if __name__ == "__main__":

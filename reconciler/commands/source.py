@@ -12,7 +12,7 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import SERVED_REF
 from reconciler.repository.objects import Repository
 from reconciler.repository.seed import moved_on, seed
-from reconciler.repository.source import kind_of_source
+from reconciler.repository.source import is_git_dir, kind_of_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +72,5 @@ def _hosted(directory: Path, data_dir: Path, branch: str) -> Source:
 def _status_branch(git_dir: Path, data_dir: Path, branch: str) -> str:
     """As the commit names it that was served last; before there was one, the branch's head."""
     repo, mirror = Repository(git_dir), data_dir / "mirror"
-    served = Repository(mirror).ref(SERVED_REF) if mirror.exists() else None
+    served = Repository(mirror).ref(SERVED_REF) if is_git_dir(mirror) else None
     return status_branch(repo, served or repo.ref(f"refs/heads/{branch}"))

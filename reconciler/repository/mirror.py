@@ -21,7 +21,7 @@ from reconciler.repository.keep import keep
 from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
 from reconciler.repository.remote import Remote, RemoteSettings
-from reconciler.repository.source import kind_of_source
+from reconciler.repository.source import is_git_dir, kind_of_source
 
 log = logging.getLogger(__name__)
 
@@ -62,8 +62,9 @@ class Mirror:
         borrowed = "" if self.is_remote else f"{self._local.open().git_dir.resolve() / 'objects'}\n"
         if borrowed.count("\n") > 1:
             raise RepositoryUnreadable(f"{source!r} has a line break in its path", "move it")
-        if not self.path.exists():
-            self.path.mkdir(parents=True, mode=0o700)
+        if not (is_git_dir(self.path) and (self.path / "config").is_file()):
+            # Also where a start was killed in the middle of this.
+            self.path.mkdir(parents=True, mode=0o700, exist_ok=True)
             pygit2.init_repository(str(self.path), bare=True)
         alternates = self.path / "objects" / "info" / "alternates"
         if borrowed:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.plane import COMMAND, Clone, Plane, environment
 
 WEB = "root:shop:web"
@@ -67,6 +68,40 @@ def test_no_process_outlives_a_crash(plane: Callable[..., Plane], example_fleet:
     processes = server.pids()
     assert server.stop(signal.SIGTERM) == 0
     assert not [pid for pid in processes if Path(f"/proc/{pid}").exists()]
+
+
+@pytest.mark.slow
+def test_no_process_outlives_a_crash_at_any_moment_of_the_start(
+    example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    """Every process that `up` started is known by its environment, which its children inherit."""
+    data = tmp_path / "data"
+    for number in range(16):
+        mark = f"crash-{tmp_path}-{number}"
+        arguments = ["--data-dir", str(data), "--listen", "127.0.0.1:0", "--workers", "2"]
+        with (tmp_path / "log").open("w") as log:
+            process = subprocess.Popen(
+                [str(COMMAND), "up", str(example_fleet), *arguments],
+                env=environment(TREEPLANE_TEST_MARK=mark),
+                stdout=log,
+                stderr=log,
+            )
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.2 * number)
+                pytest.fail(f"it ended: {(tmp_path / 'log').read_text()}")
+            process.kill()
+            process.wait(10)
+        eventually(lambda mark=mark: not marked(mark), 15, f"killed {0.2 * number:.1f} s after the start")
+
+
+def marked(text: str) -> list[int]:
+    """Processes with this in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"TREEPLANE_TEST_MARK={text}\0".encode() in (process / "environ").read_bytes():
+                found.append(int(process.name))
+    return found
 
 
 def test_in_a_terminal(example_fleet: Path, tmp_path: Path, eventually: Any) -> None:

@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from apiserver.auth.pki import Keys, ensure_keys
 from apiserver.launch import listen, spawn
 from apiserver.model.keys import Key
+from apiserver.registry.intents import waiting
 from apiserver.registry.tree import FLEET_KEY, FleetRecord, WorkspaceRecord, cluster_key, workspace_key
 from apiserver.settings import ServerSettings
 from apiserver.storage.protocol import Put
@@ -65,14 +67,17 @@ def worker(settings: ServerSettings, listener: socket.socket) -> Iterator[Callab
 
 
 @contextlib.contextmanager
-def asked(settings: ServerSettings, path: str) -> Iterator[http.client.HTTPResponse]:
+def asked(settings: ServerSettings, path: str, sent: Any = None) -> Iterator[http.client.HTTPResponse]:
     """An answer to the administrator; a worker that is still starting is waited for, since the socket is bound."""
     keys = Keys(settings.keys_dir)
     context = ssl.create_default_context(cafile=keys.ca)
     context.load_cert_chain(keys.admin.certificate, keys.admin.key)
     connection = http.client.HTTPSConnection("127.0.0.1", settings.port, context=context, timeout=60)
     try:
-        connection.request("GET", path)
+        if sent is None:
+            connection.request("GET", path)
+        else:
+            connection.request("POST", path, json.dumps(sent), {"content-type": "application/json"})
         yield connection.getresponse()
     finally:
         connection.close()
@@ -125,6 +130,40 @@ def test_a_worker_ends_with_its_parent(settings: ServerSettings, worker: Any) ->
         pass
     process.stdin.close()
     assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("how", ["its parent's end", "SIGTERM"])
+def test_a_worker_that_waits_for_a_commit_ends_all_the_same(
+    settings: ServerSettings, worker: Any, eventually: Any, how: str
+) -> None:
+    """Nobody is left to make it: its thread would wait for forty seconds."""
+    store = open_main_store(settings)
+    root = WorkspaceRecord("root", "root", "", writes="Commit")
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    store.write(
+        Put(workspace_key("root"), root.encode()),
+        Put(Key("namespaces", "root", "", "default"), json.dumps(namespace).encode()),
+    ).result(10)
+    process = worker()
+
+    def write() -> None:
+        config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+        path, gone = "/api/v1/namespaces/default/configmaps", (OSError, http.client.HTTPException)
+        with contextlib.suppress(*gone), asked(settings, path, config_map) as answer:
+            answer.read()
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    eventually(lambda: waiting(store), 20, "the write waits")
+    began = time.monotonic()
+    if how == "SIGTERM":
+        process.send_signal(signal.SIGTERM)
+    else:
+        process.stdin.close()
+    process.wait(30)
+    writing.join(10)
+    store.close()
+    assert time.monotonic() - began < settings.shutdown_seconds + 5
 
 
 def test_sigterm_while_starting(worker: Any) -> None:

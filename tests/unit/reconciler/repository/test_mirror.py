@@ -46,6 +46,15 @@ def source(request: pytest.FixtureRequest, tmp_path: Path, clone: Path, git: Git
     return f"file://{path}" if request.param == "url" else str(path)
 
 
+def test_a_start_that_was_killed_while_it_made_the_mirror_is_made_good(tmp_path: Path, clone: Path) -> None:
+    for left in ((), ("HEAD",), ("HEAD", "config")):
+        folder = tmp_path / str(len(left))
+        (folder / "mirror").mkdir(parents=True)
+        for name in left:
+            (folder / "mirror" / name).touch()
+        assert opened(tmp_path, clone, str(len(left))).refresh().desired is not None
+
+
 def test_a_source_is_followed(tmp_path: Path, source: str, clone: Path, git: Git) -> None:
     mirror = opened(tmp_path, source)
     first = git(clone, "rev-parse", "main")
