@@ -79,7 +79,7 @@ def valid_label_value(value: str) -> bool:
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = _TOKEN.findall(text)
+        self.tokens = _TOKEN.findall(text.rstrip())  # blanks at the end would be looked at again from each of them
         self.at = 0
         if "".join(self.tokens) != "".join(text.split()):
             raise self.error(f"found '{text}'")

@@ -2,6 +2,9 @@
 
 `.a.b`, `['a']` or `["a"]`, `\\.` in a name, `[0]`, `[-1]`, `[0:2]`, `[*]` and `.*`, `[?(@.type=="Ready")]` (also
 `!=`, `<`, `<=`, `>`, `>=` and bare existence), `..name`, unions `[0,2]`; with or without surrounding braces and `$`.
+
+Path and object are a tenant's, and a few characters can ask for everything below everything: what one search may look
+at is limited, and one that goes beyond finds nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +15,10 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-Step = Callable[[Any], Iterable[Any]]
+LONGEST = 1_000
+"""Characters of a path."""
+_MOST = 100_000
+"""Values that one search looks at."""
 
 _NAME = re.compile(r"(?:\\.|[^.\[\]\\])+")
 _FILTER = re.compile(r"@((?:\.(?:\\.|[\w/-])+|\[[^\]]*\])*)\s*(?:(==|!=|<=|>=|<|>)\s*(.+))?")
@@ -26,6 +32,25 @@ _COMPARE = {
 }
 
 
+class _Spent(Exception):
+    """A search has looked at as much as it may."""
+
+
+class _Budget:
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = _MOST
+
+    def spend(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise _Spent
+
+
+Step = Callable[[Any, _Budget], Iterable[Any]]
+
+
 class Path:
     """A compiled path. `find` gives all matches in order, [] for none."""
 
@@ -36,9 +61,20 @@ class Path:
         self._steps = steps
 
     def find(self, value: Any) -> list[Any]:
+        try:
+            return self.reached(value, _Budget())
+        except _Spent:
+            return []
+
+    def reached(self, value: Any, budget: _Budget) -> list[Any]:
+        """As part of another search."""
         found = [value]
         for step in self._steps:
-            found = [inner for outer in found for inner in step(outer)]
+            before, found = found, []
+            for outer in before:
+                for inner in step(outer, budget):
+                    budget.spend()
+                    found.append(inner)
         return found
 
     def first(self, value: Any) -> Any:
@@ -50,6 +86,8 @@ class Path:
 @lru_cache(4096)
 def compile_path(text: str) -> Path:
     """Raises ValueError for what is no path of this dialect."""
+    if len(text) > LONGEST:
+        raise ValueError(f"a JSONPath has at most {LONGEST} characters")
     rest = text.strip()
     if rest.startswith("{") and rest.endswith("}"):
         rest = rest[1:-1]
@@ -110,7 +148,7 @@ def _bracket(inner: str, text: str) -> Step:
     parts = [_selector(p.strip(), text) for p in re.findall(r"'[^']*'|\"[^\"]*\"|[^,]+", inner)]
     if not parts:
         raise ValueError(f"empty brackets in JSONPath {text!r}")
-    return parts[0] if len(parts) == 1 else lambda value: [found for part in parts for found in part(value)]
+    return parts[0] if len(parts) == 1 else lambda value, b: (found for part in parts for found in part(value, b))
 
 
 def _selector(part: str, text: str) -> Step:
@@ -120,7 +158,7 @@ def _selector(part: str, text: str) -> Step:
         return _index(int(part))
     if re.fullmatch(r"(-?\d+)?:(-?\d+)?(:-?\d+)?", part):
         bounds = [int(p) if p else None for p in part.split(":")]
-        return lambda value: value[slice(*bounds)] if isinstance(value, list) else ()
+        return lambda value, _: value[slice(*bounds)] if isinstance(value, list) else ()
     raise ValueError(f"cannot read [{part}] in JSONPath {text!r}")
 
 
@@ -129,25 +167,26 @@ def _unescaped(name: str) -> str:
 
 
 def _field(name: str) -> Step:
-    return lambda value: (value[name],) if isinstance(value, dict) and name in value else ()
+    return lambda value, _: (value[name],) if isinstance(value, dict) and name in value else ()
 
 
 def _index(at: int) -> Step:
-    return lambda value: (value[at],) if isinstance(value, list) and -len(value) <= at < len(value) else ()
+    return lambda value, _: (value[at],) if isinstance(value, list) and -len(value) <= at < len(value) else ()
 
 
-def _everything(value: Any) -> Iterable[Any]:
+def _everything(value: Any, _: _Budget) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
 
 
 def _descendants(name: str) -> Step:
-    def walk(value: Any) -> Iterable[Any]:
+    def walk(value: Any, budget: _Budget) -> Iterable[Any]:
+        budget.spend()
         if isinstance(value, dict) and name in value:
             yield value[name]
-        for inner in _everything(value):
-            yield from walk(inner)
+        for inner in _everything(value, budget):
+            yield from walk(inner, budget)
 
     return walk
 
@@ -158,18 +197,19 @@ def _filter(condition: str, text: str) -> Step:
         raise ValueError(f"cannot read the filter {condition!r} in JSONPath {text!r}")
     left, sign, literal = match.groups()
     path = compile_path(left or ".")
-    if sign is None:
-        return lambda value: [item for item in _everything(value) if path.find(item)]
-    wanted, compare = _literal(literal.strip(), text), _COMPARE[sign]
+    wanted: Any = _literal(literal.strip(), text) if sign is not None else None
 
-    def keep(item: Any) -> bool:
-        found = path.find(item)
+    def keep(item: Any, budget: _Budget) -> bool:
+        budget.spend()
+        found = path.reached(item, budget)
+        if sign is None or not found:
+            return bool(found)
         try:
-            return bool(found) and bool(compare(found[0], wanted))
+            return bool(_COMPARE[sign](found[0], wanted))
         except TypeError:
             return False
 
-    return lambda value: [item for item in _everything(value) if keep(item)]
+    return lambda value, budget: (item for item in _everything(value, budget) if keep(item, budget))
 
 
 def _literal(literal: str, text: str) -> Any:

@@ -27,13 +27,16 @@ _SUFFIXES = {
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
 _EXPONENTS = ("e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18")
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d+))?", re.ASCII)
+_FORM = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?", re.ASCII)
+_LONGEST = 100
+"""Characters. Nobody has so much of anything, and numbers get slow."""
 _TEXT = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
 def parse(text: str | float) -> Decimal:
     """The number that a quantity stands for. Raises ValueError."""
-    match = _FORM.fullmatch(str(text))
+    written = str(text)
+    match = _FORM.fullmatch(written) if len(written) <= _LONGEST else None
     if match is None:
         raise ValueError(_TEXT)
     number, suffix, exponent = match.groups()

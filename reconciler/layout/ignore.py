@@ -28,7 +28,7 @@ Stack = tuple[Rules, ...]
 def rules(directory: str, blob_id: str, data: bytes) -> Rules:
     """Raises ValueError for a pattern that cannot be read."""
     lines = data.decode("utf-8", "replace").splitlines()
-    return Rules(directory, blob_id, pathspec.GitIgnoreSpec.from_lines(lines))
+    return Rules(directory, blob_id, pathspec.GitIgnoreSpec.from_lines(lines, backend="re2"))
 
 
 def ignored(stack: Stack, path: str, *, directory: bool = False) -> bool:

@@ -18,7 +18,9 @@ from apiserver.model.marks import FIELD_MANAGER
 
 Object = dict[str, Any]
 
-_QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([eE][+-]?\d+|[KMGTPE]i|[numkMGTPE])?")
+_QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([eE][+-]?\d{1,4}|[KMGTPE]i|[numkMGTPE])?")
+_LONGEST = 64
+"""Characters of a quantity. Both sides may be anybody's text, of any length."""
 _SUFFIX = {"n": Decimal("1e-9"), "u": Decimal("1e-6"), "m": Decimal("1e-3"), "k": Decimal("1e3")} | {
     letter: Decimal(1000) ** n for n, letter in enumerate("MGTPE", 2)
 }
@@ -62,7 +64,8 @@ def _quantity(value: Any) -> Decimal | None:
     """`500m` and `0.5` mean the same, and so do 1 and "1" where both may stand."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    match = _QUANTITY.fullmatch(str(value))
+    text = str(value)
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         return None
     number, suffix = match.groups()

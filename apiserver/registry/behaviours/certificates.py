@@ -33,7 +33,7 @@ _USAGES = frozenset(
         "server auth", "signing", "timestamping",
     }
 )  # fmt: skip
-_PEM = re.compile(rb"-----BEGIN ([^\n]*?)-----\s(.*?)-----END \1-----", re.DOTALL)
+_MARK = re.compile(rb"-----(BEGIN|END) ([^\n-]*)-----")
 _HEADER = re.compile(rb"^[^\n:]+:", re.MULTILINE)
 
 
@@ -50,7 +50,8 @@ def check_request(obj: Object) -> list[Cause]:
     for i, usage in enumerate(usages):
         if usage not in _USAGES:
             causes.append(messages.unsupported(f"spec.usages[{i}]", usage, sorted(_USAGES)))
-    causes += [messages.duplicate(f"spec.usages[{i}]", u) for i, u in enumerate(usages) if u in usages[:i]]
+    first = {usage: i for i, usage in reversed(list(enumerate(usages)))}
+    causes += [messages.duplicate(f"spec.usages[{i}]", u) for i, u in enumerate(usages) if first[u] < i]
     causes += _signer("spec.signerName", spec.get("signerName") or "")
     if isinstance(seconds, int) and seconds < _LEAST_SECONDS:
         why = f"may not specify a duration less than {_LEAST_SECONDS} seconds (10 minutes)"
@@ -122,9 +123,18 @@ def _wrong_certificate(encoded: str) -> str:
 def _blocks(encoded: Any) -> list[tuple[bytes, bytes]]:
     """Type and content of each PEM block of a field of bytes."""
     try:
-        return _PEM.findall(base64.b64decode(encoded or "", validate=True))
+        data = base64.b64decode(encoded or "", validate=True)
     except (binascii.Error, TypeError, ValueError):
         return []
+    found: list[tuple[bytes, bytes]] = []
+    begun: re.Match[bytes] | None = None
+    for mark in _MARK.finditer(data):  # once through, whatever stands there
+        if mark[1] == b"BEGIN":
+            begun = mark
+        elif begun is not None and begun[2] == mark[2]:
+            found.append((mark[2], data[begun.end() + 1 : mark.start()]))
+            begun = None
+    return found
 
 
 def keep_spec(old: Object, new: Object) -> None:
