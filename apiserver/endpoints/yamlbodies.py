@@ -10,43 +10,26 @@ from typing import Any
 
 import yaml
 
-from apiserver.kubeyaml import scalars
-from apiserver.kubeyaml.construct import Construction
-from apiserver.kubeyaml.faults import Fault, Twice, syntax, too_deep
+from apiserver.kubeyaml import document, scalars
+from apiserver.kubeyaml.faults import Fault
 from apiserver.kubeyaml.nodes import PLAIN, Node, nodes
-from apiserver.model.errors import StatusError, bad_request
+from apiserver.model.errors import bad_request
 
 CONVERTING = "error converting YAML to JSON: "
 _ERRORS = "yaml: unmarshal errors:"
-_ALIASES = 256 * 1024
-"""Characters that aliases may add to a document: they multiply."""
 
 
 def load(body: bytes) -> Any:
     """The first document. Of keys that stand twice the last counts. Raises StatusError 400."""
-    faults: list[Fault] = []
     try:
-        root = _root(body)
-        found = None if root is None else Construction(faults, 2 * len(body) + _ALIASES).value(root)
+        return document.first(body)
     except Fault as fault:
-        raise _unreadable(fault) from None
-    except RecursionError:
-        raise _unreadable(too_deep(None)) from None
-    except yaml.YAMLError as error:
-        raise _unreadable(syntax(error, body)) from None
-    wrong = next((fault for fault in faults if not isinstance(fault, Twice)), None)
-    if wrong is not None:
-        raise _unreadable(wrong)
-    return found
+        place = f"line {fault.line}: " if fault.line else ""
+        raise bad_request(f"{CONVERTING}{place}{fault.message}") from None
 
 
 def _root(body: bytes) -> Node | None:
     return next(iter(nodes(body, resolving=False)), None)
-
-
-def _unreadable(fault: Fault) -> StatusError:
-    place = f"line {fault.line}: " if fault.line else ""
-    return bad_request(f"{CONVERTING}{place}{fault.message}")
 
 
 def lines(text: str) -> list[str]:
