@@ -130,7 +130,7 @@ def run(commits: int, folder: Path, cluster: RealCluster) -> None:
         file.write_text(content)
     data = folder / "data"
     write_credentials(data / "keys" / "secrets" / "root:locations", cluster.kubeconfig)
-    with Plane(seed, data) as plane:
+    with Plane(seed, data, "--trust-targets", "root:locations") as plane:
         visible = follow(
             lambda: plane.connection(None).stream(f"/clusters/{WORKSPACE}/api/v1/configmaps?watch=1"), number_of
         )

@@ -21,7 +21,8 @@ import orjson
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
 from apiserver.registry import codec
-from apiserver.registry.outbound import Failed, Outbound, Target
+from apiserver.registry.outbound import Outbound
+from apiserver.registry.posting import Failed, Target, post
 from apiserver.registry.reviews import Review, Wrong
 from apiserver.registry.served import ServedKind
 from apiserver.registry.webhookspec import Conversion, Service
@@ -121,7 +122,7 @@ class Converter:
         if time.monotonic() < until:
             raise Failed(why)
         try:
-            return self._outbound.post(self._target(), body)
+            return post(self._outbound, self._target(), body)
         except Failed as error:
             if error.remote:
                 self._failed = (time.monotonic() + _PAUSE, str(error))

@@ -84,7 +84,7 @@ def _syncing(
         return declarations.declared(path, commit, item.kind.group, item.kind.resource, item.namespace, item.name)
 
     targets = TargetSettings(heartbeat=settings.heartbeat, threshold=settings.threshold, tolerance=settings.tolerance)
-    credentials = Kubeconfigs(store, Keys(settings.keys_dir), settings.local_url)
+    credentials = Kubeconfigs(store, Keys(settings.keys_dir), settings.local_url, settings.trusted_targets)
     return Syncing(store, SyncSettings(targets=targets), credentials, writer.durable, declared, barred)
 
 

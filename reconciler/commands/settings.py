@@ -29,6 +29,9 @@ class ReconcileSettings:
     local_url: str
     """The server's URL on this machine, for embedded targets."""
 
+    trusted_targets: tuple[str, ...] = ()
+    """Workspaces whose sync targets may be at any address."""
+
     sync_writes: bool = True
     """Whether a write is on disk before it counts. Only tests turn it off."""
 
@@ -64,5 +67,6 @@ class ReconcileSettings:
         found = json.loads(text)
         for name in ("data_dir", "keys_dir"):
             found[name] = Path(found[name])
-        found["command"] = tuple(found["command"])
+        for name in ("command", "trusted_targets"):
+            found[name] = tuple(found[name])
         return ReconcileSettings(**found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Collection
 from typing import Any
 
 import yaml
@@ -14,7 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
-from reconciler.controllers.targets import Missing
+from reconciler.controllers.targets import Kubeconfig, Missing
 
 Object = dict[str, Any]
 
@@ -24,36 +25,45 @@ def is_embedded(target: Object) -> bool:
 
 
 class Kubeconfigs:
-    """Answers for stored SyncTargets; `url` is where this process reaches the server."""
+    """Answers for stored SyncTargets. `url`: where this process reaches the server. `trusted`: workspaces whose targets
+    may be at any address, those of this machine and its network included."""
 
-    def __init__(self, store: Store, keys: Keys, url: str) -> None:
+    def __init__(self, store: Store, keys: Keys, url: str, trusted: Collection[str] = ()) -> None:
         self._store = store
         self._objects = Objects(store)
         self._keys = keys
         self._url = url
+        self._trusted = frozenset(trusted)
 
-    def __call__(self, target: Object) -> bytes | Missing:
+    def __call__(self, target: Object) -> Kubeconfig | Missing:
         cluster = target["metadata"]["annotations"][marks.CLUSTER]
         if is_embedded(target):
             record = tree.workspace_of(self._store, cluster)
             if record is None:
                 return Missing("its workspace is not loaded")
             url = f"{self._url}/targets/{record.path}:{target['metadata']['name']}"
-            return yaml.safe_dump(syncer_kubeconfig(url, self._keys)).encode()
+            return Kubeconfig(yaml.safe_dump(syncer_kubeconfig(url, self._keys)).encode(), anywhere=True)
         reference = ((target.get("spec") or {}).get("connection") or {}).get("kubeconfigSecretRef")
         if not reference:
             return Missing("spec.connection names neither embedded nor kubeconfigSecretRef: set one of them")
         return self._from_secret(cluster, reference)
 
-    def _from_secret(self, cluster: str, reference: Object) -> bytes | Missing:
+    def _from_secret(self, cluster: str, reference: Object) -> Kubeconfig | Missing:
         namespace, name = reference.get("namespace", "default"), reference["name"]
         field = reference.get("key", "kubeconfig")
+        record = tree.workspace_of(self._store, cluster)
+        where = record.path if record else cluster
         secret = self._objects.get(Key("secrets", cluster, namespace, name))
         if secret is None:
-            record = tree.workspace_of(self._store, cluster)
-            where = record.path if record else cluster
             return Missing(f"there is no Secret {namespace}/{name}: put it into keys/secrets/{where}/")
         data = (secret.get("data") or {}).get(field)
         if not data:
             return Missing(f"the Secret {namespace}/{name} has no key {field}")
-        return base64.b64decode(data)
+        try:
+            content = base64.b64decode(data, validate=True)
+        except ValueError:
+            return Missing(f"the key {field} of Secret {namespace}/{name} is not base64")
+        remedy = (
+            f"an administrator lifts this check for all targets of {where} with `treeplane up --trust-targets {where}`"
+        )
+        return Kubeconfig(content, anywhere=where in self._trusted, remedy=remedy)

@@ -69,6 +69,7 @@ class UpSettings:
     certificate_seconds: float = 60.0
     token_auth_file: Path | None = None
     webhook_networks: tuple[str, ...] = ()
+    trusted_targets: tuple[str, ...] = ()
     anonymous: bool = False
     disabled_admission: tuple[str, ...] = ()
     sync_writes: bool = True
@@ -158,6 +159,7 @@ class _Run:
             branch=self._settings.branch,
             url=self._server.url,
             local_url=self._server.local_url,
+            trusted_targets=self._settings.trusted_targets,
             sync_writes=self._settings.sync_writes,
             heartbeat=self._settings.heartbeat,
             threshold=self._settings.threshold,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import click
 
 from apiserver.admission.completion import PLUGINS
+from apiserver.model import paths
 from reconciler.commands import addresses
 from reconciler.commands.up import Bounds, UpSettings, default_workers
 
@@ -48,6 +49,13 @@ def _networks(_context: click.Context, _option: click.Parameter, found: tuple[st
             ip_network(text)
         except ValueError as error:
             raise click.BadParameter(str(error)) from None
+    return found
+
+
+def _workspaces(_context: click.Context, _option: click.Parameter, found: tuple[str, ...]) -> tuple[str, ...]:
+    wrong = [path for path in found if not paths.is_path(path)]
+    if wrong:
+        raise click.BadParameter(f"{wrong[0]!r} is not the path of a workspace, like root:infra:locations")
     return found
 
 
@@ -127,6 +135,14 @@ _OPTIONS = (
         multiple=True,
         callback=_networks,
         help="A network (10.0.0.0/8) where webhooks may be called, besides the public internet. Repeatable.",
+    ),
+    click.option(
+        "--trust-targets",
+        "trusted_targets",
+        multiple=True,
+        metavar="WORKSPACE",
+        callback=_workspaces,
+        help="A workspace whose sync targets may be at any address, not only on the public internet. Repeatable.",
     ),
     click.option(
         "--anonymous-auth", "anonymous", is_flag=True, help="Let requests without credentials in, as system:anonymous."

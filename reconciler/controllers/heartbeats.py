@@ -17,8 +17,11 @@ NOT_ASKED = "it has not been asked yet"
 
 @dataclass(slots=True)
 class _Pulse:
-    answered: float | None = None
-    missing: str = ""
+    """`since`: when it was last known not to be silent, None before the first time. `shut`: reason and text."""
+
+    since: float | None = None
+    answered: bool = False
+    shut: tuple[str, str] | None = None
     trouble: str = NOT_ASKED
 
 
@@ -33,7 +36,7 @@ class Heartbeats:
 
     def answered(self, key: str) -> None:
         with self._lock:
-            self._pulses[key] = _Pulse(answered=time.monotonic(), trouble="")
+            self._pulses[key] = _Pulse(time.monotonic(), answered=True, trouble="")
 
     def failed(self, key: str, trouble: str) -> None:
         """`trouble`: why it did not answer. The first reason since its last answer stands: a text that changes with
@@ -42,12 +45,12 @@ class Heartbeats:
             pulse = self._pulses.setdefault(key, _Pulse())
             if pulse.trouble in ("", NOT_ASKED):
                 pulse.trouble = trouble
-            pulse.missing = ""
+            pulse.shut = None
 
-    def missing(self, key: str, why: str) -> None:
-        """It cannot be asked: its credentials are missing."""
+    def shut(self, key: str, reason: str, why: str) -> None:
+        """There is no way in, which is not silence: that is counted from when there was one again."""
         with self._lock:
-            self._pulses[key] = _Pulse(missing=why)
+            self._pulses[key] = _Pulse(time.monotonic(), shut=(reason, why))
 
     def forget(self, key: str) -> None:
         with self._lock:
@@ -56,13 +59,13 @@ class Heartbeats:
     def seen(self, key: str) -> Seen:
         with self._lock:
             pulse = self._pulses.get(key, _Pulse())
-            if pulse.missing:
-                return Seen(Sight.MISSING, 0.0, pulse.missing)
-            since = self._start if pulse.answered is None else pulse.answered
-            silent = time.monotonic() - since
+            if pulse.shut is not None:
+                reason, why = pulse.shut
+                return Seen(Sight.SHUT, 0.0, why, reason)
+            silent = time.monotonic() - (self._start if pulse.since is None else pulse.since)
             if silent >= self._threshold:
                 return Seen(Sight.SILENT, silent, pulse.trouble)
-            if pulse.answered is None:
+            if not pulse.answered:
                 return Seen(Sight.UNKNOWN, silent, pulse.trouble)
             return Seen(Sight.ANSWERS, silent, "")
 

@@ -111,7 +111,7 @@ class Placements:
 
         def change(obj: Object) -> Object:
             _, leaving = plan.recorded(obj)
-            _record(obj, {plan.LEAVING: ",".join(k for k in leaving if k != target)})
+            _record(obj, {marks.LEAVING: ",".join(k for k in leaving if k != target)})
             return obj
 
         self._world.objects.update(key, change)
@@ -288,7 +288,7 @@ def needed(kinds: KindTable) -> dict[GroupResource, str]:
 def written(obj: Object, outcome: plan.Outcome) -> Object:
     """The Placement with the decision recorded on it."""
     decision = outcome.decision
-    _record(obj, {plan.SYNC_TARGET: decision.key if decision else "", plan.LEAVING: ",".join(outcome.leaving)})
+    _record(obj, {marks.SYNC_TARGET: decision.key if decision else "", marks.LEAVING: ",".join(outcome.leaving)})
     status = obj.setdefault("status", {})
     status["phase"] = outcome.phase
     status.pop("selectedLocation", None)

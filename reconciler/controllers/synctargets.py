@@ -21,7 +21,15 @@ from apiserver.storage.protocol import Change
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.runtime import Expected, Informer, Loop, WorkQueue, log_failure
 from reconciler.controllers.settings import TargetSettings
-from reconciler.controllers.targets import KEY_LABEL, SYNC_TARGETS, Cluster, Credentials, Missing
+from reconciler.controllers.targets import (
+    KEY_LABEL,
+    SYNC_TARGETS,
+    Cluster,
+    Credentials,
+    Denied,
+    Kubeconfig,
+    Missing,
+)
 from reconciler.plan.placement import Sight
 from reconciler.plan.syncable import SYNCED
 from reconciler.plan.unsupported import stated, with_stated
@@ -42,7 +50,7 @@ Identities = Callable[[Object], Mapping[GroupResource, str]]
 
 
 class SyncTargets:
-    """`connect`: from a kubeconfig to a connection; raises Expected for one that cannot be used."""
+    """`connect`: from a kubeconfig to a connection; raises Denied for one that cannot be used."""
 
     def __init__(
         self,
@@ -50,7 +58,7 @@ class SyncTargets:
         informer: Informer,
         heartbeats: Heartbeats,
         credentials: Credentials,
-        connect: Callable[[bytes], Cluster],
+        connect: Callable[[Kubeconfig], Cluster],
         offered: Identities,
         told: Told,
         settings: TargetSettings | None = None,
@@ -147,9 +155,9 @@ class SyncTargets:
             case Sight.SILENT:
                 message = f"no answer for more than {self.settings.threshold:.0f} s: {seen.why}"
                 return [condition(c, False, "ErrorHeartbeat", message, at=now) for c in _CONDITIONS]
-            case Sight.MISSING:
-                return [condition(c, None, "CredentialsMissing", seen.why, at=now) for c in _CONDITIONS]
-            case Sight.UNKNOWN if was is None or was["reason"] in ("Connecting", "CredentialsMissing"):
+            case Sight.SHUT:
+                return [condition(c, None, seen.reason, seen.why, at=now) for c in _CONDITIONS]
+            case Sight.UNKNOWN if was is None or was["status"] == "Unknown":
                 return [condition(c, None, "Connecting", seen.why, at=now) for c in _CONDITIONS]
             case _:
                 return ()
@@ -181,7 +189,7 @@ class _Heart(threading.Thread):
         self.place, self.uid = place, uid
         self.served: Mapping[GroupResource, tuple[str, ...]] | None = None
         self._owner, self._key = owner, key
-        self._kubeconfig: bytes | None = None
+        self._kubeconfig: Kubeconfig | None = None
         self._cluster: Cluster | None = None
         self._told: Object | None = None
         self._asked = 0.0
@@ -221,21 +229,35 @@ class _Heart(threading.Thread):
         kubeconfig = owner.credentials(obj)
         if isinstance(kubeconfig, Missing):
             self._connected(obj, None, None)
-            owner.heartbeats.missing(self._key, kubeconfig.why)
-            owner.queue.add(self.place)
-            return owner.settings.credentials
+            return self._shut(Denied("CredentialsMissing", kubeconfig.why))
         failed: Expected | None = None
         try:
             if kubeconfig != self._kubeconfig or self._cluster is None:
-                self._connected(obj, kubeconfig, owner.connect(kubeconfig))
+                self._connect(obj, kubeconfig)
             elif self._told is None or self._told.get("spec") != obj.get("spec"):
                 self._connected(obj, kubeconfig, self._cluster)
             self._ask()
+        except Denied as error:
+            return self._shut(error)
         except Expected as error:
             failed = error
             owner.heartbeats.failed(self._key, str(error))
         self._noted()
         return owner.settings.heartbeat if failed is None else min(owner.settings.heartbeat, owner.settings.again)
+
+    def _connect(self, obj: Object, kubeconfig: Kubeconfig) -> None:
+        try:
+            cluster = self._owner.connect(kubeconfig)
+        except Denied:
+            self._connected(obj, None, None)  # what was good before is not what the Secret says now
+            raise
+        self._connected(obj, kubeconfig, cluster)
+
+    def _shut(self, error: Denied) -> float:
+        self._owner.heartbeats.shut(self._key, error.reason, str(error))
+        self._state = (Sight.SHUT, True)
+        self._owner.queue.add(self.place)
+        return self._owner.settings.credentials
 
     def _ask(self) -> None:
         cluster = self._cluster
@@ -254,7 +276,7 @@ class _Heart(threading.Thread):
             self._state = state
             self._owner.queue.add(self.place)
 
-    def _connected(self, obj: Object, kubeconfig: bytes | None, cluster: Cluster | None) -> None:
+    def _connected(self, obj: Object, kubeconfig: Kubeconfig | None, cluster: Cluster | None) -> None:
         before, self._cluster, self._kubeconfig = self._cluster, cluster, kubeconfig
         again = self._told is None or before is not cluster or self._told.get("spec") != obj.get("spec")
         if again and not self._stopped.is_set():

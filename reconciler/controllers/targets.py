@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from apiserver.model import marks
@@ -17,7 +17,7 @@ from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Change
-from reconciler.controllers.runtime import Informer
+from reconciler.controllers.runtime import Expected, Informer
 
 SYNC_TARGETS = "synctargets.workload.kcp.io"
 KEY_LABEL = marks.TARGET_KEY
@@ -32,18 +32,39 @@ class Missing:
     why: str
 
 
-Credentials = Callable[[Object], "bytes | Missing"]
-"""From a SyncTarget (a stored object) to its kubeconfig (YAML or JSON)."""
+class Denied(Expected):
+    """There is no way in until somebody changes something: we refuse what the kubeconfig says, or the target refuses
+    us. `reason`: for a condition."""
+
+    def __init__(self, reason: str, why: str) -> None:
+        super().__init__(why)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Kubeconfig:
+    """`data`: YAML or JSON. `anywhere`: it may name any address; else `remedy` says what an administrator may do where
+    the address is refused."""
+
+    data: bytes = field(repr=False)
+    anywhere: bool = False
+    remedy: str = ""
+
+
+Credentials = Callable[[Object], "Kubeconfig | Missing"]
+"""From a SyncTarget (a stored object) to its kubeconfig."""
 
 
 class Cluster(Protocol):
     """A connection to a sync target."""
 
     def ping(self) -> None:
-        """One cheap request. Raises Expected, whose text says why it did not answer."""
+        """A cheap question whether we are let in and may work. Raises Denied, and Expected, whose text says why it did
+        not answer."""
 
     def served(self) -> Mapping[GroupResource, tuple[str, ...]]:
-        """The namespaced resources that can be written, with their versions, the preferred first. Asks anew."""
+        """The namespaced resources that can be written, with their versions, the preferred first. Asks anew; raises as
+        `ping`."""
 
     def close(self) -> None:
         """Ends all requests under way."""

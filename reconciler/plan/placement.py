@@ -1,15 +1,15 @@
 """The placement decision: which sync target a Placement's namespaces run on, and why.
 
 Pure: the placements controller reads the objects, calls `decide`, and writes what it answers. The decision is recorded
-on the Placement itself (annotations SYNC_TARGET and LEAVING, status), so it survives with the status branch.
+on the Placement itself (annotations of model/marks, and status), so it survives with the status branch.
 
 Rules. A decision is sticky: as long as its target is selected, stays on it. These start a move: the Placement's
 selectors, the Location or the target's labels no longer select the target; `evictAfter` has passed; the target has not
 answered for longer than the tolerance; the SyncTarget was deleted. A cordon (`unschedulable`) only forbids new
 decisions, and so does a Location that the Placement's workspace may not use any more. A move names the new target and
 keeps the old one in LEAVING until the syncer has found everything healthy at the new place and removed the old copies.
-With no other candidate the decision stays as it is and a condition says what is missing. A target whose credentials are
-missing is neither chosen nor left.
+With no other candidate the decision stays as it is and a condition says what is missing. A target into which there
+is no way (credentials missing, or refused) is neither chosen nor left.
 """
 
 from __future__ import annotations
@@ -36,19 +36,22 @@ class Sight(Enum):
 
     UNKNOWN = "unknown"
     """It has not answered this process yet: what is recorded about it counts."""
-    MISSING = "missing"
-    """Its credentials are missing: it takes nothing and keeps what it has."""
+    SHUT = "shut"
+    """There is no way in: its credentials are missing, or refused by us or by it. It takes nothing and keeps what it
+    has."""
     ANSWERS = "answers"
     SILENT = "silent"
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """`silent`: seconds since its last answer, or since the start of the process if that was later."""
+    """`silent`: seconds since it was last known not to be, or since the start of the process if that was later.
+    `reason`: of a condition, where it is shut."""
 
     sight: Sight = Sight.UNKNOWN
     silent: float = 0.0
     why: str = "it has not been asked yet"
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

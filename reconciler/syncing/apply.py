@@ -23,7 +23,7 @@ from reconciler.syncing.inventory import Inventory
 from reconciler.syncing.live import Cache, Live
 from reconciler.syncing.render import encode, render
 from reconciler.syncing.site import CONFIG_MAPS, NAMESPACES, Site
-from reconciler.syncing.status import lifted
+from reconciler.syncing.status import check, lifted
 from reconciler.syncing.upstream import Item, Upstream
 
 Object = dict[str, Any]
@@ -58,14 +58,15 @@ class Applier:
 
     def _right(self, live: Live | None, rendered: Object, digest: bytes, where: str, body: bytes) -> Object | None:
         """The live object if it is in step; None if there is something to apply."""
-        if live is None or live.fresh is None:
+        if live is None or (live.fresh is None and live.digest):
             return None
-        if in_step(rendered, live.fresh):
-            return live.fresh
+        seen = live.fresh or self._site.client.get(where)  # asked for where there was no room to keep it
+        if seen is None or in_step(rendered, seen):
+            return seen
         if live.digest not in (b"", digest):
             return None  # the upstream object changed, so there is something to apply
         answer = self._site.client.apply(where, body, dry_run=True)
-        return live.fresh if same(live.fresh, answer) else None
+        return seen if same(seen, answer) else None
 
     def _note(self, cache: Cache, live: Object, digest: bytes, item: Item, kind: ServedKind, obj: Object) -> None:
         metadata = live["metadata"]
@@ -75,8 +76,10 @@ class Applier:
             self._site.key, item.cluster, item.namespace
         ):
             return
-        if lifted(obj, live) is None:
+        found = lifted(obj, live)
+        if found is None:
             return
+        check(found["status"])
         generation = obj["metadata"].get("generation")
 
         def change(current: Object) -> Object | None:

@@ -1,59 +1,87 @@
-"""The connection to a sync target: the only door to the `kubernetes` package.
+"""A sync target's API: paths, verbs and errors, over https.py's bytes. Knows nothing of what is synced.
 
-Its configuration and authentication are used (client certificates, tokens, exec plugins, proxies); requests go straight
-through its connection pool, bytes in and bytes out, since its typed models cost more than the request itself. Knows
-paths and verbs, and nothing of what is synced. Safe from every thread.
+What a target answers is another's word: it is checked for its shape and its size before anybody builds on it. Safe from
+every thread.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import orjson
-import urllib3
-import yaml
-from kubernetes import config
-from kubernetes.client import ApiClient, Configuration
 
 from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import FIELD_MANAGER
+from apiserver.registry.outbound import EVERYWHERE, Outbound
 from reconciler.controllers.runtime import Expected
-from reconciler.syncing.errors import Refused, Unreachable, Unusable
+from reconciler.controllers.targets import Denied, Kubeconfig
+from reconciler.syncing import kubeconfig
+from reconciler.syncing.answers import Discovery, checked, checked_page, discovered, refused
+from reconciler.syncing.errors import Excessive, Refused, Unreachable
+from reconciler.syncing.https import Answer, Https, Limits, Request
 
 Object = dict[str, Any]
 
-_APPLY = "application/apply-patch+yaml"
+_JSON, _APPLY = "application/json", "application/apply-patch+yaml"
 _DISCOVERY = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
 )
-_CONNECTIONS = 64
-_VERBS = frozenset({"list", "watch", "patch", "delete"})
+_NAMESPACES = "/api/v1/namespaces"
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_MAY_WRITE = orjson.dumps(
+    {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {"verb": "create", "resource": "namespaces"}},
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """Seconds. `connect`, `answer`: of one request. `ping`: of a heartbeat. `watch`: how long a watch is asked for;
-    one that hears nothing for `quiet` seconds is opened anew (targets send bookmarks about every minute)."""
+    """Seconds. `answer`: of one request. `ping`: of one request of a heartbeat. `watch`: how long a watch is asked for,
+    and `late` how much longer it may last (one that hears nothing for a while is opened anew, see Limits; targets send
+    bookmarks about every minute). `page`: objects asked for at once; `objects`: that a list has at most."""
 
-    connect: float = 5.0
     answer: float = 15.0
     ping: float = 5.0
     watch: int = 300
-    quiet: float = 150.0
+    late: float = 30.0
+    page: int = 500
+    objects: int = 500_000
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)
-class Discovery:
-    """What a target serves: namespaced resources that can be synced, with versions (preferred first), and the resource
-    of each (group, kind)."""
+class _How:
+    """Of a request. `kind`: of its body; `seconds`: 0 for the usual ones; `writes`: unless it is a GET."""
 
-    versions: Mapping[GroupResource, tuple[str, ...]] = field(default_factory=dict)
-    kinds: Mapping[tuple[str, str], GroupResource] = field(default_factory=dict)
+    kind: str = _JSON
+    accept: str = _JSON
+    seconds: float = 0.0
+    writes: bool = True
+
+
+class Page(NamedTuple):
+    """A part of a list: objects (without apiVersion and kind). `size`: bytes of all of them; `revision`: to watch from,
+    "" unless it is the last part."""
+
+    items: list[Object]
+    size: int
+    revision: str = ""
+
+
+class Event(NamedTuple):
+    """Of a watch, bookmarks and errors included. `size`: bytes."""
+
+    kind: str
+    object: Object
+    size: int = 0
 
 
 def path(kind: GroupResource, version: str, namespace: str = "", name: str = "") -> str:
@@ -64,15 +92,12 @@ def path(kind: GroupResource, version: str, namespace: str = "", name: str = "")
 
 
 class Client:
-    """One target. `connect` is the way in."""
+    """One target. `connect` is the way in. Every call raises Denied, Unreachable and Refused."""
 
-    def __init__(self, configuration: Configuration, settings: ClientSettings | None = None) -> None:
-        configuration.connection_pool_maxsize = _CONNECTIONS
-        configuration.retries = False
-        self.settings = settings or ClientSettings()
-        self._configuration = configuration
-        self._pool = ApiClient(configuration).rest_client.pool_manager
-        self._watches: set[urllib3.BaseHTTPResponse] = set()
+    def __init__(self, https: Https, settings: ClientSettings) -> None:
+        self.settings = settings
+        self._https = https
+        self._watches: set[Answer] = set()
         self._lock = threading.Lock()
         self._closed = False
         self.discovery = Discovery()
@@ -80,42 +105,63 @@ class Client:
         """Why nothing may be written just now, "" if it may."""
 
     def ping(self) -> None:
-        self._request("GET", "/version", timeout=self.settings.ping)
+        """Not `/version`, which many clusters answer to everybody: whether our rights stand."""
+        with _let_in():
+            how = _How(seconds=self.settings.ping, writes=False)
+            self._request("GET", _NAMESPACES, {"limit": "1", "resourceVersion": "0"}, how=how)
+            review = self._request("POST", _REVIEWS, body=_MAY_WRITE, how=how)
+        allowed = review.get("status")
+        if not isinstance(allowed, dict) or allowed.get("allowed") is not True:
+            raise Denied("Forbidden", "its credentials may not create namespaces there: give them that right")
 
     def served(self) -> Mapping[GroupResource, tuple[str, ...]]:
         """Asks the target what it serves, and remembers it in `discovery`."""
-        self.discovery = discovered(self._request("GET", p, accept=_DISCOVERY) for p in ("/api", "/apis"))
+        with _let_in():
+            self.discovery = discovered(self._request("GET", p, how=_How(accept=_DISCOVERY)) for p in ("/api", "/apis"))
         return self.discovery.versions
 
     def get(self, where: str) -> Object | None:
         try:
-            return self._request("GET", where)
+            return checked(self._request("GET", where))
         except Refused as error:
             if error.code == 404:
                 return None
             raise
 
-    def list(self, where: str, selector: str = "", limit: int = 500) -> tuple[list[Object], str]:
-        """All objects (without apiVersion and kind) and the resourceVersion to watch from."""
-        items: list[Object] = []
-        query = {"labelSelector": selector, "limit": str(limit)}
+    def list(self, where: str, selector: str = "") -> Iterator[Page]:
+        """All objects, in parts. Raises Excessive for more of them than any cluster has."""
+        limit, count = self.settings.page, 0
+        query = {"labelSelector": selector}
         while True:
-            page = self._request("GET", where, query)
-            items += page.get("items") or []
-            token = page["metadata"].get("continue")
-            if not token:
-                return items, str(page["metadata"].get("resourceVersion", ""))
-            query["continue"] = token
+            query["limit"] = str(limit)
+            try:
+                data = self._asked("GET", where, query, None, _How())
+            except Excessive:
+                if limit == 1:
+                    raise
+                limit = max(1, limit // 8)  # some large objects
+                continue
+            page = checked_page(data, where)
+            count += len(page.items)
+            if count > self.settings.objects:
+                raise Excessive(f"it lists more than {self.settings.objects} objects at {where}")
+            if not page.token:
+                yield Page(page.items, len(data), page.revision)
+                return
+            if not page.items:
+                raise Unreachable(f"GET {where} was answered with nothing, and more of it")
+            yield Page(page.items, len(data))
+            query["continue"] = page.token
 
     def apply(self, where: str, body: bytes, *, dry_run: bool = False) -> Object:
         """Server-side apply, as field manager `treeplane`, by force; the object as it is then."""
         query = {"fieldManager": FIELD_MANAGER, "force": "true"}
         if dry_run:
             query["dryRun"] = "All"
-        return self._request("PATCH", where, query, body, content_type=_APPLY)
+        return checked(self._request("PATCH", where, query, body, _How(kind=_APPLY)))
 
     def create(self, where: str, body: bytes) -> Object:
-        return self._request("POST", where, {"fieldManager": FIELD_MANAGER}, body)
+        return checked(self._request("POST", where, {"fieldManager": FIELD_MANAGER}, body))
 
     def delete(self, where: str, uid: str) -> None:
         """This very object, its dependents in the background; one that is gone already is none of an error."""
@@ -126,8 +172,8 @@ class Client:
             if error.code != 404:
                 raise
 
-    def watch(self, where: str, selector: str, revision: str) -> Iterator[tuple[str, Object]]:
-        """(type, object) of each event, bookmarks and errors included, until the target or `close` ends it."""
+    def watch(self, where: str, selector: str, revision: str) -> Iterator[Event]:
+        """Until the target or `close` ends it."""
         query = {
             "watch": "true",
             "labelSelector": selector,
@@ -135,37 +181,33 @@ class Client:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(self.settings.watch),
         }
-        timeout = urllib3.Timeout(connect=self.settings.connect, read=self.settings.quiet)
-        response = self._send("GET", where, query, None, {}, timeout, stream=True)
-        try:
-            with self._lock:
-                if self._closed:
-                    return
-                self._watches.add(response)
-            if response.status >= 400:
-                raise _refused(response.status, response.read(), where)
-            for line in response:
-                if line.strip():
-                    event = orjson.loads(line)
-                    yield event["type"], event["object"]
-        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            if not self._closed:
-                raise Unreachable(_why(error)) from None
-        finally:
-            with self._lock:
-                self._watches.discard(response)
-            response.close()
-            response.release_conn()
+        seconds = self.settings.watch + self.settings.late
+        with self._sent(Request("GET", _url(where, query), seconds, headers={"Accept": _JSON})) as answer:
+            try:
+                with self._lock:
+                    if self._closed:
+                        return
+                    self._watches.add(answer)
+                if answer.status >= 300:
+                    raise refused(answer.status, answer.whole(), where)
+                for line in answer.lines():
+                    if line.strip():
+                        yield _event(line, where)
+            except Unreachable:
+                if not self._closed:
+                    raise
+            finally:
+                with self._lock:
+                    self._watches.discard(answer)
 
     def close(self) -> None:
         """End watches under way; later requests fail."""
         with self._lock:
             self._closed = True
             watches = list(self._watches)
-        for response in watches:
-            with contextlib.suppress(OSError, ValueError, RuntimeError):
-                response.shutdown()
-        self._pool.clear()
+        for answer in watches:
+            answer.abort()
+        self._https.close()
 
     def _request(
         self,
@@ -173,107 +215,69 @@ class Client:
         where: str,
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
-        *,
-        content_type: str = "application/json",
-        accept: str = "application/json",
-        timeout: float = 0.0,
+        how: _How = _How(),
     ) -> Object:
-        if method != "GET":
+        try:
+            found = orjson.loads(self._asked(method, where, query, body, how))
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise Unreachable(f"{method} {where} was not answered with a JSON object")
+        return found
+
+    def _asked(self, method: str, where: str, query: Mapping[str, str] | None, body: bytes | None, how: _How) -> bytes:
+        if method != "GET" and how.writes:
             why = self.barred()
             if why:
                 raise Expected(why)
-        limit = urllib3.Timeout(connect=timeout or self.settings.connect, read=timeout or self.settings.answer)
-        headers = {"Accept": accept}
-        if body is not None:
-            headers["Content-Type"] = content_type
-        response = self._send(method, where, query, body, headers, limit)
-        if response.status >= 400:
-            raise _refused(response.status, response.data, where)
-        try:
-            found: Object = orjson.loads(response.data)
-        except ValueError:
-            raise Unreachable(f"{method} {where} was not answered with JSON") from None
-        return found
+        headers = {"Accept": how.accept} | ({"Content-Type": how.kind} if body is not None else {})
+        request = Request(method, _url(where, query or {}), how.seconds or self.settings.answer, body, headers)
+        with self._sent(request) as answer:
+            data = answer.whole()
+            if answer.status >= 300:
+                raise refused(answer.status, data, where)
+            return data
 
-    def _send(
-        self,
-        method: str,
-        where: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        headers: dict[str, str],
-        timeout: urllib3.Timeout,
-        *,
-        stream: bool = False,
-    ) -> urllib3.BaseHTTPResponse:
+    def _sent(self, request: Request) -> Answer:
         if self._closed:
             raise Unreachable("the connection was closed")
-        wanted = {k: v for k, v in (query or {}).items() if v}
-        url = self._configuration.host + where + ("?" + urlencode(wanted) if wanted else "")
-        try:
-            sent = {**headers, **self._authentication(), "User-Agent": "treeplane"}
-            return self._pool.request(
-                method, url, body=body, headers=sent, timeout=timeout, retries=False, preload_content=not stream
-            )
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise Unreachable(_why(error)) from None
-
-    def _authentication(self) -> dict[str, str]:
-        """The Authorization header; an exec plugin's token is fetched anew when it has expired."""
-        settings: list[Any] = list(self._configuration.auth_settings().values())
-        return {s["key"]: s["value"] for s in settings if s["in"] == "header" and s["value"]}
+        return self._https.ask(request)
 
 
-def connect(kubeconfig: bytes, settings: ClientSettings | None = None) -> Client:
-    """From a kubeconfig (YAML or JSON), its current context. Raises Unusable."""
+@contextmanager
+def _let_in() -> Iterator[None]:
+    """Who is not let in can do nothing about it by trying again."""
     try:
-        content = yaml.safe_load(kubeconfig)
-        configuration = Configuration()
-        load: Callable[..., None] = config.load_kube_config_from_dict
-        load(content, client_configuration=configuration, persist_config=False)
-    except Exception as error:  # the loader raises whatever its parts raise; their texts may quote credentials
-        raise Unusable(f"the kubeconfig cannot be used ({type(error).__name__})") from None
-    configuration.host = configuration.host.rstrip("/")
-    return Client(configuration, settings)
+        yield
+    except Refused as error:
+        if error.code == 401:
+            raise Denied("Unauthorized", f"it does not accept the kubeconfig's credentials ({error})") from None
+        if error.code == 403:
+            raise Denied("Forbidden", f"its credentials lack rights there ({error})") from None
+        raise
 
 
-def discovered(documents: Iterator[Object]) -> Discovery:
-    """From aggregated discovery (`/api` and `/apis`)."""
-    versions: dict[GroupResource, tuple[str, ...]] = {}
-    kinds: dict[tuple[str, str], GroupResource] = {}
-    for document in documents:
-        for group in document.get("items") or ():
-            name = (group.get("metadata") or {}).get("name", "")
-            for version in group.get("versions") or ():
-                for resource in version.get("resources") or ():
-                    if resource.get("scope") != "Namespaced" or not set(resource.get("verbs") or ()) >= _VERBS:
-                        continue
-                    found = GroupResource(name, resource["resource"])
-                    versions[found] = (*versions.get(found, ()), version["version"])
-                    kinds.setdefault((name, resource["responseKind"]["kind"]), found)
-    return Discovery(versions, kinds)
+def connect(given: Kubeconfig, settings: ClientSettings | None = None) -> Client:
+    """Connects at the first request. Raises Unusable."""
+    settings = settings or ClientSettings()
+    access = kubeconfig.read(given.data)
+    outbound = Outbound(EVERYWHERE if given.anywhere else ())
+    return Client(Https(access, outbound, settings.limits, given.remedy), settings)
 
 
-def _refused(code: int, data: bytes, where: str) -> Refused:
+def _url(where: str, query: Mapping[str, str]) -> str:
+    wanted = {k: v for k, v in query.items() if v}
+    return where + ("?" + urlencode(wanted) if wanted else "")
+
+
+def _event(line: bytes, where: str) -> Event:
     try:
-        status = orjson.loads(data)
-        reason, message = str(status.get("reason") or code), str(status.get("message", ""))
-    except (ValueError, AttributeError):
-        reason, message = f"HTTP {code}", ""
-    # What an API server says about a Secret may quote it.
-    return Refused(code, reason, "" if "/secrets" in where else message)
-
-
-def _why(error: Exception) -> str:
-    """A short, stable text: addresses of objects and ports of ours would make every failure look new."""
-    inner: BaseException = error
-    while isinstance(getattr(inner, "reason", None), BaseException):
-        inner = inner.reason  # type: ignore[attr-defined]
-    text = str(inner).lower()
-    if isinstance(inner, urllib3.exceptions.NewConnectionError) or "refused" in text:
-        return "connection refused" if "refused" in text else "no connection"
-    if isinstance(inner, (urllib3.exceptions.TimeoutError, TimeoutError)) or "timed out" in text:
-        return "timed out"
-    if "certificate" in text:
-        return "its certificate is not trusted"
-    return f"connection broken ({type(inner).__name__})"
+        event = orjson.loads(line)
+        kind, obj = event["type"], event["object"]
+        if kind == "ERROR":
+            return Event(kind, obj)
+        if kind == "BOOKMARK":
+            return Event(kind, {"metadata": {"resourceVersion": str(obj["metadata"]["resourceVersion"])[:100]}})
+        return Event(str(kind), checked(obj), len(line))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise Unreachable(f"a watch of {where} was not answered with events") from None

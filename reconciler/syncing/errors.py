@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from reconciler.controllers.runtime import Expected
+from reconciler.controllers.targets import Denied
 
 
 class Unreachable(Expected):
-    """No answer: refused, timed out, reset, or not a certificate that we trust. Nothing is known of the request."""
+    """No answer: refused, timed out, reset, or not what an API server answers. Nothing is known of the request."""
 
 
-class Unusable(Expected):
+class Excessive(Unreachable):
+    """The answer is larger than any that an API server would give."""
+
+
+class Unusable(Denied):
     """The kubeconfig cannot be used."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("KubeconfigRefused", why)
 
 
 class Refused(Expected):

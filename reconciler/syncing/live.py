@@ -1,20 +1,17 @@
-"""What is on a sync target of ours: lists and watches, and a small cache of what they told.
+"""What is on a sync target of ours: a small cache of what lists and watches told (watcher.py's).
 
 Of each object the cache keeps identity, revision, the digest of the rendering it was found in step with, and its
-health; the object itself only until someone has compared it. One thread a kind, started when the kind is first needed.
+health; the object itself only until someone has compared it, and only as far as the target's allowance goes: what a
+target says may not fill our memory.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from apiserver.model.kinds import GroupResource
-from reconciler.controllers.runtime import log_failure
-from reconciler.syncing import client
-from reconciler.syncing.errors import Refused, Unreachable
+from reconciler.syncing.errors import Excessive
 from reconciler.syncing.inventory import PART_OF
 
 _REMEMBERED = 10_000
@@ -22,18 +19,40 @@ _REMEMBERED = 10_000
 Object = dict[str, Any]
 
 
-class Source(Protocol):
-    """The part of a Client that is watched."""
+class Allowance:
+    """What the caches of one target may hold together. `objects`: how many; `size`: bytes, as they came, of objects
+    that nobody has compared yet."""
 
-    def list(self, where: str, selector: str = "", limit: int = 500) -> tuple[list[Object], str]: ...
+    def __init__(self, objects: int = 500_000, size: int = 128 * 1024 * 1024) -> None:
+        self._objects, self._size = objects, size
+        self._lock = threading.Lock()
 
-    def watch(self, where: str, selector: str, revision: str) -> Iterable[tuple[str, Object]]: ...
+    def one(self) -> None:
+        """One object more. Raises Excessive."""
+        with self._lock:
+            if self._objects <= 0:
+                raise Excessive("it shows more objects of ours than are kept of any target")
+            self._objects -= 1
+
+    def took(self, size: int) -> bool:
+        """Whether there is room for so many bytes, which are taken then."""
+        with self._lock:
+            if size > self._size:
+                return False
+            self._size -= size
+            return True
+
+    def back(self, size: int, objects: int = 0) -> None:
+        with self._lock:
+            self._size += size
+            self._objects += objects
 
 
 @dataclass(slots=True)
 class Live:
-    """One object on the target. `fresh`: it as last seen, until compared. `digest`: of the rendering that it is in step
-    with, b"" if that is not known. `part_of`: the ApplySet in its label."""
+    """One object on the target. `fresh`: it as last seen, until compared (None also where there was no room for it).
+    `size`: bytes that it counts as meanwhile. `digest`: of the rendering that it is in step with, b"" if that is not
+    known. `part_of`: the ApplySet in its label."""
 
     uid: str
     revision: str
@@ -42,12 +61,14 @@ class Live:
     fresh: Object | None
     digest: bytes = b""
     healthy: bool = False
+    size: int = 0
 
 
 class Cache:
     """Objects of one kind by (namespace on the target, name). Safe from every thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance | None = None) -> None:
+        self._allowance = allowance or Allowance()
         self._objects: dict[tuple[str, str], Live] = {}
         self._gone: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
@@ -64,8 +85,9 @@ class Cache:
         with self._lock:
             return list(self._objects)
 
-    def saw(self, obj: Object) -> bool:
-        """The object as a list, a watch or an answer shows it; whether that was news (not an echo, not older)."""
+    def saw(self, obj: Object, size: int = 0) -> bool:
+        """The object as a list, a watch or an answer shows it; whether that was news (not an echo, not older). `size`:
+        its bytes, 0 for an answer, which is compared at once. Raises Excessive."""
         metadata = obj["metadata"]
         key = (metadata.get("namespace", ""), metadata["name"])
         with self._lock:
@@ -75,13 +97,19 @@ class Cache:
                 return False
             if before is not None and before.uid == metadata["uid"] and not _newer(revision, before.revision):
                 return False
+            if before is None:
+                self._allowance.one()
+            else:
+                self._allowance.back(before.size)
+            kept = self._allowance.took(size)
             self._objects[key] = Live(
                 uid=metadata["uid"],
                 revision=revision,
                 part_of=(metadata.get("labels") or {}).get(PART_OF, ""),
                 deleting="deletionTimestamp" in metadata,
-                fresh=obj,
-                digest=before.digest if before is not None and before.uid == metadata["uid"] else b"",
+                fresh=obj if kept else None,
+                digest=before.digest if kept and before is not None and before.uid == metadata["uid"] else b"",
+                size=size if kept else 0,
             )
             return True
 
@@ -90,7 +118,8 @@ class Cache:
         with self._lock:
             held = self._objects.get((namespace, name))
             if held is not None and held.revision == revision:
-                held.digest, held.healthy, held.fresh = digest, healthy, None
+                self._allowance.back(held.size)
+                held.digest, held.healthy, held.fresh, held.size = digest, healthy, None, 0
 
     def drop(self, namespace: str, name: str, uid: str, revision: str) -> bool:
         """Deleted on the target at this revision. Remembered: an answer under way may still show it alive."""
@@ -101,7 +130,7 @@ class Cache:
             held = self._objects.get((namespace, name))
             if held is None or held.uid != uid:
                 return False
-            del self._objects[namespace, name]
+            self._forget((namespace, name))
             return True
 
     def keep(self, keys: set[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -109,87 +138,15 @@ class Cache:
         with self._lock:
             gone = [key for key in self._objects if key not in keys]
             for key in gone:
-                del self._objects[key]
+                self._forget(key)
             return gone
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        self._allowance.back(self._objects.pop(key).size, 1)
 
 
 def _newer(revision: str, than: str) -> bool:
     """Revisions of one target can be compared as numbers (Kubernetes promises it since 1.35, etcd always did)."""
-    if revision.isdigit() and than.isdigit():
+    if revision.isdecimal() and than.isdecimal():
         return int(revision) > int(than)
     return revision != than
-
-
-class Watcher(threading.Thread):
-    """Lists and watches one kind with the label selector of what is ours; `changed(namespace, name)` after each."""
-
-    FIRST_PAUSE, LONGEST_PAUSE = 0.2, 30.0
-
-    def __init__(
-        self, source: Source, kind: GroupResource, version: str, selector: str, changed: Callable[[str, str], None]
-    ) -> None:
-        super().__init__(name=f"watch-{kind}", daemon=True)
-        self.cache = Cache()
-        self.listed = threading.Event()
-        """The target has answered a full list."""
-        self._source, self._selector, self._changed = source, selector, changed
-        self._where = client.path(kind, version)
-        self._stopped = threading.Event()
-
-    def stop(self) -> None:
-        """Ends after the request under way; closing the client ends that, too."""
-        self._stopped.set()
-
-    def run(self) -> None:
-        pause = self.FIRST_PAUSE
-        while not self._stopped.is_set():
-            try:
-                revision = self._list()
-                pause = self.FIRST_PAUSE
-                self._follow(revision)
-            except (Unreachable, Refused) as error:
-                if self._stopped.is_set():
-                    return
-                if pause == self.FIRST_PAUSE:
-                    log_failure(self.name, self._where, error)
-                self._stopped.wait(pause)
-                pause = min(pause * 2, self.LONGEST_PAUSE)
-            except Exception as error:
-                log_failure(self.name, self._where, error)
-                self._stopped.wait(pause)
-
-    def _list(self) -> str:
-        items, revision = self._source.list(self._where, self._selector)
-        keys = {(i["metadata"].get("namespace", ""), i["metadata"]["name"]) for i in items}
-        news = self.cache.keep(keys)
-        for item in items:
-            if self.cache.saw(item):
-                news.append((item["metadata"].get("namespace", ""), item["metadata"]["name"]))
-        self.listed.set()
-        for key in news:
-            self._changed(*key)
-        return revision
-
-    def _follow(self, revision: str) -> None:
-        """Watch on and on from where the last watch ended, until the target no longer knows that revision."""
-        while not self._stopped.is_set():
-            begun = revision
-            for kind, obj in self._source.watch(self._where, self._selector, revision):
-                if kind == "ERROR":
-                    return
-                revision = str(obj["metadata"]["resourceVersion"])
-                if kind != "BOOKMARK":
-                    self._event(kind, obj)
-            if begun == revision:
-                # A target that ends watches at once must not be asked in a tight loop.
-                self._stopped.wait(self.FIRST_PAUSE)
-
-    def _event(self, kind: str, obj: Object) -> None:
-        metadata = obj["metadata"]
-        key = (metadata.get("namespace", ""), metadata["name"])
-        if kind == "DELETED":
-            news = self.cache.drop(*key, metadata["uid"], str(metadata["resourceVersion"]))
-        else:
-            news = self.cache.saw(obj)
-        if news:
-            self._changed(*key)

@@ -93,8 +93,8 @@ class Pruner:
         for kind, versions in self._site.client.discovery.versions.items():
             if kind in _MADE_BY_CONTROLLERS:
                 continue
-            items, _ = self._site.client.list(client.path(kind, versions[0], home.name))
-            if any(not self._expected(kind, item["metadata"]) for item in items):
+            pages = self._site.client.list(client.path(kind, versions[0], home.name))
+            if any(not self._expected(kind, item["metadata"]) for page in pages for item in page.items):
                 return True
         return False
 

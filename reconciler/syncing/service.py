@@ -22,7 +22,7 @@ from reconciler.controllers.namespaces import Namespaces
 from reconciler.controllers.placements import PLACEMENTS, Placements, World, deliberate
 from reconciler.controllers.runtime import Informer
 from reconciler.controllers.synctargets import SyncTargets
-from reconciler.controllers.targets import Cluster, Credentials, TargetIndex
+from reconciler.controllers.targets import Cluster, Credentials, Kubeconfig, TargetIndex
 from reconciler.controllers.uses import Uses
 from reconciler.syncing.client import Client, connect
 from reconciler.syncing.exports import API_EXPORTS, offered
@@ -112,7 +112,7 @@ class Syncing:
         with self._lock:
             return dict(self._syncers)
 
-    def _connect(self, kubeconfig: bytes) -> Cluster:
+    def _connect(self, kubeconfig: Kubeconfig) -> Cluster:
         client = connect(kubeconfig, self.settings.client)
         client.barred = self._barred
         return client

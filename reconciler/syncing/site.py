@@ -6,18 +6,23 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from apiserver.model.kinds import GroupResource
 from reconciler.controllers.runtime import Expected, log_failure
+from reconciler.syncing import client as paths
 from reconciler.syncing import inventory
 from reconciler.syncing.client import Client
-from reconciler.syncing.errors import NotServed
+from reconciler.syncing.errors import Excessive, NotServed
 from reconciler.syncing.homes import Homes, Identity
 from reconciler.syncing.inventory import Inventory
-from reconciler.syncing.live import Live, Watcher
+from reconciler.syncing.live import Allowance, Live
 from reconciler.syncing.render import CLUSTER_LABEL
 from reconciler.syncing.settings import SyncSettings
 from reconciler.syncing.upstream import Item
+from reconciler.syncing.watcher import Watcher
+
+Object = dict[str, Any]
 
 NAMESPACES = GroupResource("", "namespaces")
 CONFIG_MAPS = GroupResource("", "configmaps")
@@ -55,6 +60,7 @@ class Site:
         self._changed, self._homes_changed = changed, homes_changed
         self._inventories: dict[str, Inventory] = {}
         self._watchers: dict[GroupResource, Watcher] = {}
+        self._allowance = Allowance()
         self._lock = threading.Lock()
         self._locks: dict[tuple[str, str], threading.Lock] = {}
         self._stopped = False
@@ -96,11 +102,18 @@ class Site:
                 if self._stopped:
                     raise Expected("the syncer was stopped")
                 selector = f"{CLUSTER_LABEL}={self.key}"
-                watcher = Watcher(self.client, kind, version, selector, self._listener(kind))
+                watcher = Watcher(
+                    self.client, kind, version, selector, self._listener(kind),
+                    allowance=self._allowance, pace=self.settings.pace,
+                )  # fmt: skip
                 self._watchers[kind] = watcher
                 watcher.start()
         if not watcher.listed.wait(self.settings.first_list):
-            raise Expected(f"the target has not answered a list of {kind} yet")
+            trouble = watcher.trouble
+            if isinstance(trouble, Excessive):
+                raise trouble
+            told = f" ({trouble})" if trouble else ""
+            raise Expected(f"the target has not answered a list of {kind} yet{told}")
         return watcher
 
     def watchers(self) -> dict[GroupResource, Watcher]:
@@ -165,19 +178,21 @@ class Site:
     def _namespace_seen(self, _: str, name: str) -> None:
         cache = self._watchers[NAMESPACES].cache
         held = cache.get("", name)
-        if held is None:
+        obj = self._content(held, paths.path(NAMESPACES, "v1", name=name))
+        if held is None or obj is None:
             self.homes.gone(name)
-        elif held.fresh is not None:
-            self.homes.saw(held.fresh)
-            cache.compared("", name, held.revision, b"", True)
+            return
+        self.homes.saw(obj)
+        cache.compared("", name, held.revision, b"", True)
 
     def _parent_seen(self, namespace: str) -> None:
         cache = self._watchers[CONFIG_MAPS].cache
         held = cache.get(namespace, inventory.PARENT_NAME)
-        if held is None:
+        obj = self._content(held, paths.path(CONFIG_MAPS, "v1", namespace, inventory.PARENT_NAME))
+        if held is None or obj is None:
             self.note_inventory(namespace, None)
-        elif held.fresh is not None:
-            read = inventory.read(held.fresh)
+        else:
+            read = inventory.read(obj)
             if read is None:
                 log_failure("inventory", namespace, Expected("the object of its name is not an inventory of ours"))
             self.note_inventory(namespace, read)
@@ -185,3 +200,7 @@ class Site:
         origin = self.homes.origin(namespace)
         if origin is not None:
             self._homes_changed(*origin)
+
+    def _content(self, held: Live | None, where: str) -> Object | None:
+        """What was seen, asked for again where there was no room to keep it."""
+        return held.fresh or self.client.get(where) if held is not None else None

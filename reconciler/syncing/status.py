@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
+from apiserver.model import nesting
+from reconciler.syncing.errors import Excessive
+
 Object = dict[str, Any]
 
+_LARGEST, _LEVELS = 512 * 1024, 100
+"""Bytes and levels of a status."""
 _TIMES = frozenset({"lastUpdateTime", "lastProbeTime", "lastHeartbeatTime", "lastTransitionTime"})
 
 
@@ -30,6 +37,12 @@ def lifted(upstream: Object, live: Object) -> Object | None:
     if _meaning(status) == _meaning(before):
         return None
     return {**upstream, "status": status}
+
+
+def check(status: Any) -> None:
+    """Raises Excessive for a status that goes neither into the store nor into git: no cluster has such a one."""
+    if nesting.too_deep(status, _LEVELS) or len(orjson.dumps(status)) > _LARGEST:
+        raise Excessive("its status on the target is larger than any, and stays there")
 
 
 def _condition(condition: Any, live: Object, generation: int) -> Any:

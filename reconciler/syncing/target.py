@@ -17,7 +17,7 @@ from reconciler.controllers.runtime import Expected, Loop, WorkQueue, log_failur
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
 from reconciler.syncing.client import Client
-from reconciler.syncing.errors import Foreign, NotServed, Refused
+from reconciler.syncing.errors import Excessive, Foreign, NotServed, Refused
 from reconciler.syncing.homes import Identity
 from reconciler.syncing.inventory import Inventory
 from reconciler.syncing.prune import Pruner
@@ -185,7 +185,7 @@ class Syncer:
             return
         try:
             self._sync(item)
-        except (Refused, NotServed, Foreign) as error:
+        except (Refused, NotServed, Foreign, Excessive) as error:
             if not isinstance(error, Refused) or _permanent(error):
                 self._failed(item, str(error))
             raise

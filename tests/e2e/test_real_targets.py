@@ -158,7 +158,7 @@ def test_the_example_runs_on_two_clusters(
     tmp_path: Path,
     eventually: Any,
 ) -> None:
-    server = plane(fleet, "--keys", str(keys))
+    server = plane(fleet, "--trust-targets", LOCATIONS, "--keys", str(keys))
     europe, america = both(server, west, east, eventually)
     assert {"default/web", "default/search", "checkout/checkout"} <= europe.available().keys()
     assert {"staging/web"} <= america.available().keys()
@@ -238,7 +238,7 @@ def test_a_fresh_data_directory_writes_nothing_to_the_clusters(
     work = Clone(fleet)
     work.git("init", "--quiet", "--initial-branch=main")
     work.commit("begin")
-    server = plane(fleet, "--keys", str(keys), data=tmp_path / "first" / "data")
+    server = plane(fleet, "--trust-targets", LOCATIONS, "--keys", str(keys), data=tmp_path / "first" / "data")
     sides = both(server, west, east, eventually)
     eventually(lambda: all(noted(side, work) for side in sides), 20, "the commit is noted in every inventory")
     before, there = server.everything(), [side.objects() for side in sides]
@@ -310,7 +310,7 @@ def test_a_cluster_that_hangs_loses_its_placements_and_slows_nobody(
     eventually: Any,
 ) -> None:
     times = ("--heartbeat-seconds", "0.3", "--threshold-seconds", "1.5", "--tolerance-seconds", "2")
-    server = plane(fleet, "--keys", str(keys), *times)
+    server = plane(fleet, "--trust-targets", LOCATIONS, "--keys", str(keys), *times)
     clone = server.clone(tmp_path / "clone")
     europe, america = both(server, west, east, eventually)
     # The edge caches may run on either continent; everything else of that cluster may not.

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from realclusters.cluster import RealCluster
+from realclusters.cluster import TOKEN, RealCluster
 
 from apiserver.model import conditions, marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
+from apiserver.model.marks import LEAVING, SYNC_TARGET
 from apiserver.registry import codec, tree
 from apiserver.registry.catalog import MARKED
 from apiserver.registry.objects import Objects
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
 from reconciler.controllers.settings import TargetSettings
-from reconciler.controllers.targets import Missing
+from reconciler.controllers.targets import Kubeconfig, Missing
 from reconciler.plan import system
-from reconciler.plan.placement import LEAVING, SYNC_TARGET
 from reconciler.syncing.inventory import PARENT_NAME
 from reconciler.syncing.service import Syncing
 from reconciler.syncing.settings import SyncSettings
@@ -58,6 +59,7 @@ class World:
     def __init__(self, store: Store) -> None:
         self.store, self.objects = store, Objects(store)
         self.clusters: dict[str, RealCluster] = {}
+        self.kubeconfigs: dict[str, bytes] = {}
         self.git: set[tuple[str, str]] = set()
         for path in ("root", "root:compute", "root:infra", "root:shop"):
             self.workspace(path)
@@ -143,9 +145,11 @@ class World:
     def condition(self, key: Key, kind: str) -> dict[str, Any]:
         return conditions.get((self.get(key).get("status") or {}).get("conditions"), kind) or {}
 
-    def credentials(self, target: dict[str, Any]) -> bytes | Missing:
+    def credentials(self, target: dict[str, Any]) -> Kubeconfig | Missing:
         cluster = self.clusters.get(target["metadata"]["name"])
-        return cluster.kubeconfig if cluster else Missing("there is no such cluster")
+        if cluster is None:
+            return Missing("there is no such cluster")
+        return Kubeconfig(self.kubeconfigs.get(cluster.name, cluster.kubeconfig), anywhere=True)
 
     def declared(self, path: str, commit: str, item: Item) -> bool:
         return path == "root:shop" and commit == "c1" and (item.kind.resource, item.name) in self.git
@@ -472,3 +476,39 @@ def test_a_namespace_that_loses_its_label_keeps_its_copies(
     eventually(lambda: world.condition(target, "InventoryExplained").get("status") == "True")
     world.delete(placement)
     eventually(lambda: not west.list("namespaces"), 30)
+
+
+def test_a_target_that_lets_us_in_no_more_keeps_what_it_runs(
+    world: World, west: Downstream, east: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    """Everybody may read /version there; what counts is whether we may work."""
+    world.put("synctargets.workload.kcp.io", "infra0", "east", labels={"name": "east"}, spec={"unschedulable": True})
+    placement = world.place()
+    world.config("settings", a="b")
+    syncing()
+    eventually(lambda: west.names("configmaps") == {"settings"}, 20)
+    world.target("east")
+    target = Key("synctargets.workload.kcp.io", "infra0", "", "west")
+    good = west.cluster.kubeconfig.decode()
+    token = west.cluster.kubectl("create", "token", "default").strip()
+    refused = {
+        "Unauthorized": good.replace(TOKEN, "wrong"),
+        "Forbidden": good.replace(TOKEN, token),
+        "KubeconfigRefused": good.replace(f'"token": "{TOKEN}"', '"exec": {"command": "sh"}'),
+    }
+    for reason, content in refused.items():
+        assert content != good
+        world.kubeconfigs["west"] = content.encode()
+        told = eventually(lambda reason=reason: world.condition(target, "Ready").get("reason") == reason, 20)
+        assert told
+    limit = QUICK.targets.threshold + QUICK.targets.tolerance + 0.5
+    since = time.monotonic()
+    eventually(lambda: time.monotonic() - since > limit)
+    assert world.condition(target, "Ready")["status"] == "Unknown"
+    assert world.annotation(placement, SYNC_TARGET) == sync_target_key("infra0", "west")
+    assert west.names("configmaps") == {"settings"}
+    del world.kubeconfigs["west"]
+    eventually(lambda: world.condition(target, "Ready")["status"] == "True", 20)
+    world.config("settings", a="c")
+    eventually(lambda: west.list("configmaps")["settings"]["data"] == {"a": "c"})
+    assert not east.list("namespaces")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.strategies import CRDS, TARGET, WORKSPACE, crd, deployment, errors, kind, named, prepared, template
 
+from apiserver.model import marks
 from apiserver.registry import kinds, names, strategy
 
 
@@ -351,3 +352,20 @@ def test_finalizers_of_a_namespaces_spec_are_qualified() -> None:
     old = named("n", "", spec={"finalizers": ["kubernetes"]})
     [cause] = strategy.prepare_finalize(kind("", "namespaces"), old, new)
     assert cause.field == "spec.finalizers[2]"
+
+
+def test_a_decision_is_nobodys_to_write_but_the_servers() -> None:
+    """A Placement that names the key of somebody's cluster would run there, whoever may use it."""
+    placement = kind("scheduling.kcp.io", "placements", "v1alpha1")
+    invented = {marks.SYNC_TARGET: "thekeyofanothers", marks.LEAVING: "a,b", "mine": "x"}
+    new = named("prod", "", spec={"locationSelectors": [{}], "namespaceSelector": {}})
+    new["metadata"]["annotations"] = dict(invented)
+    assert strategy.prepare_create(placement, new) == []
+    assert new["metadata"]["annotations"] == {"mine": "x"}
+    old = copy.deepcopy(new)
+    old["metadata"]["annotations"] = {marks.SYNC_TARGET: "decided", "mine": "x"}
+    for prepare in (strategy.prepare_update, strategy.prepare_status_update):
+        sent = copy.deepcopy(old)
+        sent["metadata"]["annotations"] = dict(invented)
+        assert prepare(placement, old, sent) == []
+        assert sent["metadata"]["annotations"] == {marks.SYNC_TARGET: "decided", "mine": "x"}

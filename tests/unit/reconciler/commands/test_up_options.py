@@ -55,3 +55,18 @@ class _Listener:
 def test_the_reconciler_is_told_how_long_events_stay(tmp_path: Path) -> None:
     settings = ReconcileSettings(tmp_path, tmp_path, "r", "main", "https://x", "https://127.0.0.1:1", events=60)
     assert ReconcileSettings.from_json(settings.to_json()) == settings
+
+
+def test_trusted_targets_reach_the_reconciler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(program, "up_command", told.append)
+    options = ["--trust-targets=root:infra", "--trust-targets", "root:shop:web", f"--data-dir={tmp_path}"]
+    assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
+    assert told[0].trusted_targets == ("root:infra", "root:shop:web")
+    refused = CliRunner().invoke(program.main, ["up", str(tmp_path), "--trust-targets=10.0.0.0/8"])
+    assert refused.exit_code == 2
+    assert "is not the path of a workspace, like root:infra:locations" in refused.output
+    settings = ReconcileSettings(
+        tmp_path, tmp_path, "r", "main", "https://x", "https://x", trusted_targets=("root:infra",)
+    )
+    assert ReconcileSettings.from_json(settings.to_json()) == settings

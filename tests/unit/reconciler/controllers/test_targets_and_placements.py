@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from apiserver.model import conditions
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
+from apiserver.model.marks import LEAVING, SYNC_TARGET
 from apiserver.registry.kinds import KindTable
 from reconciler.controllers.bindings import Bindings, Role
 from reconciler.controllers.heartbeats import Heartbeats
@@ -21,9 +23,9 @@ from reconciler.controllers.placements import Placements, World
 from reconciler.controllers.runtime import Expected, Informer
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.synctargets import SyncTargets
-from reconciler.controllers.targets import Cluster, Missing, TargetIndex
+from reconciler.controllers.targets import Cluster, Denied, Kubeconfig, Missing, TargetIndex
 from reconciler.controllers.uses import Uses
-from reconciler.plan.placement import LEAVING, SYNC_TARGET
+from reconciler.plan.placement import Sight
 
 WEST, EAST = sync_target_key("infra0", "west"), sync_target_key("infra0", "east")
 QUICK = TargetSettings(heartbeat=0.05, again=0.05, threshold=0.3, tolerance=0.3, credentials=0.05)
@@ -37,10 +39,13 @@ PLACEMENT = {
 class FakeCluster:
     def __init__(self, name: str) -> None:
         self.name, self.dead = name, False
+        self.denied: Denied | None = None
 
     def ping(self) -> None:
         if self.dead:
             raise Expected("connection refused")
+        if self.denied is not None:
+            raise self.denied
 
     def served(self) -> Mapping[GroupResource, tuple[str, ...]]:
         return {GroupResource("apps", "deployments"): ("v1",), GroupResource("", "configmaps"): ("v1",)}
@@ -60,6 +65,7 @@ class Loops:
         self.fleet = fleet
         self.clusters: dict[str, FakeCluster] = {}
         self.missing: set[str] = set()
+        self.content: dict[str, str] = {}
         self.told: list[tuple[str, bool]] = []
         self.gate = threading.Event()
         self.gate.set()
@@ -87,12 +93,19 @@ class Loops:
         self.gate.wait()
         self.durable.append(revision)
 
-    def credentials(self, target: dict[str, Any]) -> bytes | Missing:
+    def credentials(self, target: dict[str, Any]) -> Kubeconfig | Missing:
         name = target["metadata"]["name"]
-        return Missing(f"no Secret for {name}") if name in self.missing else name.encode()
+        return (
+            Missing(f"no Secret for {name}")
+            if name in self.missing
+            else Kubeconfig(self.content.get(name, name).encode())
+        )
 
-    def connect(self, kubeconfig: bytes) -> Cluster:
-        return self.clusters.setdefault(kubeconfig.decode(), FakeCluster(kubeconfig.decode()))
+    def connect(self, kubeconfig: Kubeconfig) -> Cluster:
+        name = kubeconfig.data.decode()
+        if name == "exec":
+            raise Denied("KubeconfigRefused", "the kubeconfig is refused for `exec`")
+        return self.clusters.setdefault(name, FakeCluster(name))
 
     def tell(self, key: str, obj: dict[str, Any] | None, cluster: Cluster | None) -> None:
         self.told.append((key, cluster is not None))
@@ -191,6 +204,69 @@ def test_missing_credentials_are_a_condition_and_move_nothing(fleet: Any, loops:
     assert decided(fleet, key) == WEST
     loops.missing.clear()
     eventually(lambda: ready() == "Ready")
+
+
+REFUSALS = {
+    "its certificate": Denied("CertificateRefused", "its certificate is not trusted: expired"),
+    "401": Denied("Unauthorized", "it does not accept the kubeconfig's credentials"),
+    "403": Denied("Forbidden", "its credentials lack rights there"),
+    "its address": Denied("AddressRefused", "10.0.0.1 is not allowed; --trust-targets root:infra"),
+    "its kubeconfig": None,
+}
+
+
+@pytest.mark.parametrize("how", REFUSALS)
+def test_a_target_that_is_refused_or_refuses_us_keeps_what_it_runs_and_takes_nothing(
+    how: str, fleet: Any, loops: Loops, eventually: Any
+) -> None:
+    error = REFUSALS[how]
+    key = declare(fleet, "west")
+    loops.start()
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    if error is None:
+        loops.content["west"] = "exec"
+    else:
+        loops.clusters["west"].denied = error
+    target = fleet.key("synctargets", "infra0", "west")
+
+    def ready() -> dict[str, Any]:
+        return conditions.get(fleet.get(target)["status"]["conditions"], "Ready") or {}
+
+    told = eventually(lambda: ready() if ready()["status"] == "Unknown" else None)
+    wanted = error or Denied("KubeconfigRefused", "the kubeconfig is refused for `exec`")
+    assert (told["reason"], told["message"]) == (wanted.reason, str(wanted))
+    since = time.monotonic()
+    fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws"}, spec={})
+    location = fleet.key("locations", "infra0", "aws")
+    eventually(lambda: fleet.get(location)["status"]["availableInstances"] == 1)
+    other = fleet.put("placements", "shop0", "other", spec={**PLACEMENT, "locationWorkspace": "root:infra"})
+    eventually(lambda: decided(fleet, other) == EAST)
+    eventually(lambda: time.monotonic() - since > QUICK.threshold + QUICK.tolerance + 0.2)
+    eventually(lambda: not loops.placements.busy())
+    assert decided(fleet, key) == WEST
+    assert loops.heartbeats.seen(WEST).sight is Sight.SHUT
+    assert loops.bindings.roles("shop0", "web") == {WEST: Role.HERE, EAST: Role.HERE}
+    if error is None:
+        loops.content.clear()
+    else:
+        loops.clusters["west"].denied = None
+    eventually(lambda: ready()["status"] == "True")
+
+
+def test_silence_is_counted_from_when_there_was_a_way_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    heartbeats = Heartbeats(60)
+    heartbeats.shut("t", "CredentialsMissing", "no Secret")
+    now[0] = 3600.0
+    heartbeats.shut("t", "CredentialsMissing", "no Secret")
+    assert heartbeats.seen("t").sight is Sight.SHUT
+    now[0] = 3620.0
+    heartbeats.failed("t", "connection refused")
+    seen = heartbeats.seen("t")
+    assert (seen.sight, seen.silent) == (Sight.UNKNOWN, 20.0)
+    now[0] = 3661.0
+    assert heartbeats.seen("t").sight is Sight.SILENT
 
 
 def test_nothing_is_decided_before_the_fleet_is_loaded(fleet: Any, loops: Loops, eventually: Any) -> None:

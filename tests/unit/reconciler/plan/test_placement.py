@@ -102,7 +102,7 @@ def test_silence_moves_after_the_tolerance_only() -> None:
 
 
 def test_missing_credentials_neither_take_nor_lose_workloads() -> None:
-    unknown = Seen(Sight.MISSING, 10**9, "Secret infra/kube is missing")
+    unknown = Seen(Sight.SHUT, 10**9, "Secret infra/kube is missing")
     stays = decide(placement(key="key-a"), situation(target("a", seen=unknown), target("b")))
     assert stays.decision is not None
     assert stays.decision.key == "key-a"

@@ -1,14 +1,13 @@
-"""The cache of what is on a target, and the watcher that feeds it."""
+"""The cache of what is on a target."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
 from typing import Any
 
-from apiserver.model.kinds import GroupResource
-from reconciler.syncing.errors import Unreachable
-from reconciler.syncing.live import Cache, Watcher
+import pytest
+
+from reconciler.syncing.errors import Excessive
+from reconciler.syncing.live import Allowance, Cache
 
 
 def obj(name: str = "a", revision: int = 1, uid: str = "u", **metadata: Any) -> dict[str, Any]:
@@ -53,46 +52,39 @@ def test_an_answer_that_comes_after_the_deletion_does_not_bring_it_back() -> Non
     assert not cache.drop("n", "a", "u", "7"), "another object of that name"
 
 
-class Target:
-    """Answers lists and watches from a script; waits for the test at its end."""
-
-    def __init__(self) -> None:
-        self.lists: list[list[dict[str, Any]] | Exception] = []
-        self.watches: list[list[tuple[str, dict[str, Any]]]] = []
-        self.asked: list[str] = []
-        self.closed = threading.Event()
-
-    def list(self, where: str, selector: str = "", limit: int = 500) -> tuple[list[dict[str, Any]], str]:
-        self.asked.append("list")
-        answer = self.lists.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer, "1"
-
-    def watch(self, where: str, selector: str, revision: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        self.asked.append(f"watch {revision}")
-        if not self.watches:
-            self.closed.wait(5)
-            return
-        yield from self.watches.pop(0)
+def test_what_nobody_has_compared_yet_is_kept_as_far_as_there_is_room() -> None:
+    cache = Cache(Allowance(objects=3, size=100))
+    assert cache.saw(obj("a"), 60)
+    assert cache.saw(obj("b"), 60)
+    a, b = cache.get("n", "a"), cache.get("n", "b")
+    assert a is not None
+    assert b is not None
+    assert (a.fresh is None, b.fresh is None) == (False, True)
+    cache.compared("n", "a", "1", b"digest", True)
+    assert cache.saw(obj("b", 2), 60), "there is room again"
+    b = cache.get("n", "b")
+    assert b is not None
+    assert b.fresh is not None
+    assert cache.saw(obj("a", 2), 60)
+    a = cache.get("n", "a")
+    assert a is not None
+    assert (a.fresh, a.digest) == (None, b""), "what it is in step with is not known any more"
 
 
-def test_a_watcher_follows_and_starts_over_when_its_revision_is_too_old(eventually: Any) -> None:
-    target = Target()
-    gone = {"code": 410, "reason": "Expired"}
-    target.lists = [Unreachable("connection refused"), [obj("a", 1), obj("b", 1)], [obj("a", 7)]]
-    target.watches = [
-        [("MODIFIED", obj("a", 3)), ("BOOKMARK", {"metadata": {"resourceVersion": "5"}})],
-        [("DELETED", obj("b", 6)), ("ADDED", obj("c", 6)), ("ERROR", gone)],
-    ]
-    changed: list[str] = []
-    watcher = Watcher(target, GroupResource("", "configmaps"), "v1", "l=v", lambda _, name: changed.append(name))
-    watcher.FIRST_PAUSE = 0.01
-    watcher.start()
-    eventually(lambda: target.asked[-1:] == ["watch 1"] and target.asked.count("list") == 3)
-    watcher.stop()
-    target.closed.set()
-    watcher.join(5)
-    assert target.asked == ["list", "list", "watch 1", "watch 5", "list", "watch 1"]
-    assert changed == ["a", "b", "a", "b", "c", "c", "a"]
-    assert sorted(watcher.cache.keys()) == [("n", "a")]
+def test_more_objects_than_any_target_has() -> None:
+    cache = Cache(Allowance(objects=2))
+    cache.saw(obj("a"))
+    cache.saw(obj("b"))
+    cache.saw(obj("b", 2))
+    with pytest.raises(Excessive, match="more objects of ours"):
+        cache.saw(obj("c"))
+    cache.drop("n", "a", "u", "9")
+    assert cache.saw(obj("c", 10))
+    assert cache.keep({("n", "b")}) == [("n", "c")]
+    assert cache.saw(obj("d"))
+
+
+def test_revisions_that_are_no_numbers() -> None:
+    cache = Cache()
+    assert cache.saw({"metadata": {"name": "a", "uid": "u", "resourceVersion": "\u00b2"}})
+    assert cache.saw({"metadata": {"name": "a", "uid": "u", "resourceVersion": "\u00b3"}})

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from reconciler.syncing.status import lifted
+import pytest
+
+from reconciler.syncing.errors import Excessive
+from reconciler.syncing.status import check, lifted
 
 
 def up(generation: int = 7, **status: Any) -> dict[str, Any]:
@@ -41,3 +44,13 @@ def test_conditions_that_name_a_generation() -> None:
     old = lifted(up(), live(conditions=[{**told, "observedGeneration": 1}]))
     assert old is not None
     assert old["status"]["conditions"][0]["observedGeneration"] == 6
+
+
+def test_a_status_that_no_cluster_would_have_stays_there() -> None:
+    deep: Any = 1
+    for _ in range(300):
+        deep = [deep]
+    for status in ({"a": "x" * 600_000}, {"a": deep}):
+        with pytest.raises(Excessive, match="larger than any"):
+            check(status)
+    check({"a": "x" * 500_000, "b": [[[1]]]})
