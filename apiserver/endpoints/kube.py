@@ -40,7 +40,8 @@ from apiserver.endpoints.version import server_version
 from apiserver.endpoints.watch import watch
 from apiserver.endpoints.writes import Writes
 from apiserver.model.errors import StatusError, method_not_allowed, no_such_resource
-from apiserver.registry.kinds import KUBERNETES
+from apiserver.registry import oldgroups
+from apiserver.registry.kinds import KUBERNETES, workspace_builtins
 from apiserver.registry.served import ServedKind
 from apiserver.registry.subresources import CONNECTIONS
 from apiserver.settings import ServerSettings
@@ -120,6 +121,7 @@ class KubernetesAPI:
     async def _judged(self, exchange: Exchange, place: Place, user: User) -> None:
         """Which world, may they, and the answer."""
         world = self._world(exchange, place, user)
+        spelled, place = place.group, _renamed(world, place)
         bearer = self._acting(exchange, world, user)
         user = in_scope(bearer, world.identity) if bearer.extra else bearer
         verb = _verb(exchange, place)
@@ -128,7 +130,11 @@ class KubernetesAPI:
         if not decision.allowed:
             raise denial(user, attributes(place, verb), decision.reason)
         if place.route is Route.RESOURCE:
-            await self._resource(exchange, bearer, world, place, verb)
+            kind = kind_of(world, place)
+            if spelled != place.group:
+                kind = oldgroups.spelled(kind, spelled)
+            asking = Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts)
+            await self._resource(asking, verb)
             return
         await self._other(exchange, world, place)
 
@@ -168,18 +174,17 @@ class KubernetesAPI:
         elif world.scope is Scope.EVERY and not fleet(world.realm).loaded:
             raise loading(fleet(world.realm))
 
-    async def _resource(self, exchange: Exchange, bearer: User, world: World, place: Place, verb: str) -> None:
-        kind = kind_of(world, place)
+    async def _resource(self, asking: Asking, verb: str) -> None:
+        kind, place, exchange = asking.kind, asking.place, asking.exchange
         if kind.deprecated and kind.deprecation_warning:
             exchange.warnings.append(kind.deprecation_warning)
-        asking = Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts)
         if place.subresource in CONNECTIONS and place.subresource in kind.subresources:
             await nodeless.connect(asking, verb)
             return
         if verb in ("get", "list", "watch"):
             await _reader(asking, verb)(asking)
             return
-        if world.cluster is None:
+        if asking.world.cluster is None:
             raise method_not_allowed("only reading is possible in the `*` logical cluster")
         await self._writes.serve(asking, verb)
 
@@ -250,6 +255,15 @@ def attributes(place: Place, verb: str) -> Attributes:
     if place.resource == "namespaces" and not place.group:
         namespace = place.name
     return Attributes(verb, place.group, place.version, place.resource, place.subresource, namespace, place.name)
+
+
+def _renamed(world: World, place: Place) -> Place:
+    """Under the name that its group has now: what is asked for is the same, and so are the rights to it."""
+    if place.group not in oldgroups.NEWER or place.route is not Route.RESOURCE:
+        return place
+    # Nothing is looked for in all workspaces before it is known who asks.
+    kinds = world.kinds() if world.cluster is not None else workspace_builtins()
+    return place._replace(group=oldgroups.newer(place.group, kinds) or place.group)
 
 
 def kind_of(world: World, place: Place) -> ServedKind:

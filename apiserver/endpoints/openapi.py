@@ -17,7 +17,7 @@ from apiserver.endpoints.exchange import JSON, Exchange, Headers
 from apiserver.endpoints.negotiation import choices
 from apiserver.endpoints.paths import Place, Route
 from apiserver.endpoints.realms import World
-from apiserver.registry import openapi, openapi2
+from apiserver.registry import oldgroups, openapi, openapi2
 from apiserver.registry.kindtable import KindTable
 
 _FOREVER: Headers = [(b"cache-control", b"public, immutable, max-age=31536000"), (b"vary", b"Accept")]
@@ -40,10 +40,11 @@ async def serve(exchange: Exchange, world: World, place: Place) -> None:
     if place.route is Route.OPENAPI_V2:
         await _v2(exchange, kinds)
         return
+    older = oldgroups.table(kinds)
     if place.route is Route.OPENAPI_V3:
-        await _root(exchange, kinds)
+        await _root(exchange, kinds, older)
         return
-    document = _document(kinds, place.name)
+    document = _document(older if place.name in _keys(older) else kinds, place.name)
     asked = exchange.parameter("hash")
     etag = f'"{document.digest}"'
     if asked and asked != document.digest:
@@ -82,9 +83,11 @@ def _keys(kinds: KindTable) -> dict[str, tuple[str, str]]:
     }
 
 
-async def _root(exchange: Exchange, kinds: KindTable) -> None:
+async def _root(exchange: Exchange, *tables: KindTable) -> None:
     paths = {
-        key: {"serverRelativeURL": f"/openapi/v3/{key}?hash={_digest(kinds, *gv)}"} for key, gv in _keys(kinds).items()
+        key: {"serverRelativeURL": f"/openapi/v3/{key}?hash={_digest(kinds, *gv)}"}
+        for kinds in tables
+        for key, gv in _keys(kinds).items()
     }
     await exchange.answer(200, orjson.dumps({"paths": paths}), JSON, [(b"vary", b"Accept")])
 

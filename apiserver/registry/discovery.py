@@ -9,7 +9,7 @@ import base64
 import hashlib
 from typing import Any
 
-from apiserver.registry import subresources
+from apiserver.registry import oldgroups, subresources
 from apiserver.registry.kinds import KindTable, ServedKind
 
 Document = dict[str, Any]
@@ -29,7 +29,7 @@ def api_group_list(kinds: KindTable) -> Document:
 
 def api_group(kinds: KindTable, group: str) -> Document | None:
     """What /apis/<group> answers; None for a group that is not served."""
-    versions = kinds.groups().get(group)
+    versions = kinds.groups().get(group) or oldgroups.table(kinds).groups().get(group)
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, versions)} if versions and group else None
 
 
@@ -66,7 +66,7 @@ def aggregated(kinds: KindTable, *, core: bool) -> Document:
                 for version in versions
             ],
         }
-        for group, versions in kinds.groups().items()
+        for group, versions in {**kinds.groups(), **oldgroups.table(kinds).groups()}.items()
         if core is (group == "")
     ]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
@@ -90,6 +90,8 @@ def storage_version_hash(kind: ServedKind) -> str:
 
 
 def _of(kinds: KindTable, group: str, version: str) -> list[ServedKind]:
+    if oldgroups.newer(group, kinds):
+        return [oldgroups.unlisted(k) for k in _of(oldgroups.table(kinds), group, version)]
     found = [k for k in kinds.all() if (k.group, k.version) == (group, version)]
     return sorted(found, key=lambda k: k.resource)
 

@@ -123,7 +123,7 @@ def apply(
         metadata["namespace"] = namespace
     asked = checks.asked_revision({"resourceVersion": metadata.pop("resourceVersion", "")})
     how = ownership.ApplyOptions(
-        options.manager, options.force, kind.api_version, clock.now(), subresource, reset(kind, subresource),
+        options.manager, options.force, kind.own_version, clock.now(), subresource, reset(kind, subresource),
         others(at.kinds, kind),
     )  # fmt: skip
     for _ in range(ATTEMPTS):

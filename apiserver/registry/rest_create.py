@@ -90,9 +90,10 @@ def _create(
 
 
 def _for_git(kind: ServedKind, sent: Object, value: bytes) -> Object:
-    """A new object as git is to have it: as it was sent, but where reading that again would take a webhook."""
+    """A new object as git is to have it: as it was sent, but where reading that again would take a webhook, and under
+    its own group's name."""
     if kind.conversion is None or kind.storage_version:
-        return sent
+        return {**sent, "apiVersion": kind.own_version} if kind.spelled else sent
     return codec.decode(value, 0)
 
 
@@ -101,7 +102,7 @@ def _own(kind: ServedKind, obj: Object, meant: Object, manager: str) -> None:
     otherwise the first server-side apply by the same manager would take it away; the object itself if nothing was."""
     if meant is not obj:
         strategy.prepare_create(kind, meant)
-    ownership.record_update(None, meant, kind.schema, manager, kind.api_version, clock.now(), reset=reset(kind, ""))
+    ownership.record_update(None, meant, kind.schema, manager, kind.own_version, clock.now(), reset=reset(kind, ""))
     if meant is not obj:
         obj["metadata"].pop("managedFields", None)
         obj["metadata"].update({k: v for k, v in meant["metadata"].items() if k == "managedFields"})

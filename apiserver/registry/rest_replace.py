@@ -96,7 +96,7 @@ def _settle(at: Collection, live: Object, new: Object, how: How) -> Outcome:
         establish(at, new)
     if not how.applied:
         ownership.record_update(
-            live, new, kind.schema, how.options.manager, kind.api_version, clock.now(), how.subresource,
+            live, new, kind.schema, how.options.manager, kind.own_version, clock.now(), how.subresource,
             reset(kind, how.subresource), others(at.kinds, kind),
         )  # fmt: skip
     return Outcome(new, warnings=warnings)

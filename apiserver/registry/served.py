@@ -61,7 +61,8 @@ class ServedKind:
     False for Kubernetes' own, bound ones included. `generation`: metadata.generation is kept. `storage_version`:
     objects are stored in this version. `selectable`: fields besides metadata.name and metadata.namespace that field
     selectors may name. `digest`: of everything here, for caches. `conversion`: the webhook that converts between the
-    versions, None if none does; `converter` calls it, where the kind is served.
+    versions, None if none does; `converter` calls it, where the kind is served. `spelled`: the older name of its group
+    under which a request knows it (oldgroups.py).
     """
 
     group: str
@@ -88,6 +89,7 @@ class ServedKind:
     digest: str = ""
     conversion: Conversion | None = None
     converter: Converts | None = field(default=None, compare=False, repr=False)
+    spelled: str = ""
 
     @property
     def schema(self) -> Schema:
@@ -104,8 +106,14 @@ class ServedKind:
 
     @property
     def api_version(self) -> str:
-        """`apps/v1`, `v1`."""
-        return f"{self.group}/{self.version}" if self.group else self.version
+        """`apps/v1`, `v1`: as clients say it."""
+        group = self.spelled or self.group
+        return f"{group}/{self.version}" if group else self.version
+
+    @property
+    def own_version(self) -> str:
+        """As `api_version`, under its own group's name: what is kept of it says this."""
+        return f"{self.group}/{self.version}" if self.spelled else self.api_version
 
     @property
     def qualified(self) -> str:

@@ -139,6 +139,38 @@ def test_another_teams_api_is_bound_by_who_may(kubectl: Callable[..., str], tmp_
     assert kubectl("get", "databases", "--output=name") == ""
 
 
+def test_a_manifest_of_kcps_first_years_is_applied(served: Plane, kubectl: Callable[..., str], tmp_path: Path) -> None:
+    """As git takes it, by kubectl, which asks discovery for the group that it says."""
+    file = tmp_path / "placement.yaml"
+    file.write_text(
+        "apiVersion: scheduling.kcp.dev/v1alpha1\nkind: Placement\nmetadata: {name: old}\nspec:\n"
+        "  locationSelectors: [{}]\n  namespaceSelector: {}\n"
+    )
+    assert "old created" in kubectl("apply", "--filename", str(file))
+    assert "old unchanged" in kubectl("apply", "--filename", str(file))
+    file.write_text(file.read_text().replace("{name: old}", "{name: old, labels: {a: b}}"))
+    assert "old configured" in kubectl("apply", "--filename", str(file))
+    assert "serverside-applied" in kubectl("apply", "--server-side", "--filename", str(file))
+    assert kubectl("diff", "--filename", str(file)) == ""
+    resource = "{group: workload.kcp.dev, version: v1alpha1, resource: synctargets}"
+    file.write_text(f"{file.read_text()}  locationResource: {resource}\n")
+    kubectl("apply", "--filename", str(file))
+    file.write_text(file.read_text() + "  nonsense: true\n")
+    with pytest.raises(PlaneError, match="nonsense"):
+        kubectl("apply", "--filename", str(file))
+    found = kubectl("get", "placements", "old", "--output=jsonpath={.apiVersion} {.spec.locationResource.group}")
+    assert found == "scheduling.kcp.io/v1alpha1 workload.kcp.io"
+    assert [line.split()[0] for line in kubectl("api-resources", "--no-headers").splitlines()].count("placements") == 1
+    clone = served.clone(tmp_path / "clone")
+    made = clone.folder / "workspaces/root/lab/_objects/_cluster/placements.scheduling.kcp.io/old.yaml"
+    assert made.read_text().startswith("apiVersion: scheduling.kcp.io/v1alpha1\n")
+    kubectl("delete", "--filename", str(file))
+    # Where writes are refused, so is this one, by the file that says it.
+    file.write_text((EXAMPLE / "workspaces/root/media/teams/streaming/placements.yaml").read_text())
+    with pytest.raises(PlaneError, match=r"edit workspaces/root/media/teams/streaming/placements\.yaml"):
+        served.kubectl("label", "--filename", str(file), "a=b", workspace="root:media:streaming")
+
+
 def test_what_was_acknowledged_survives_kills_and_a_lost_store(tmp_path: Path) -> None:
     data = tmp_path / "server" / "data"
     with Plane(fleet_in(tmp_path), data) as server:

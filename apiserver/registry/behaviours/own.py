@@ -5,7 +5,11 @@ from __future__ import annotations
 from apiserver.model import paths
 from apiserver.model.errors import Cause
 from apiserver.registry.behaviours.base import Behaviour, Object, selector
+from apiserver.registry.oldgroups import NEWER
 from apiserver.schema import messages
+
+_SYNC_TARGETS = {"group": ("", "workload.kcp.io"), "version": ("v1alpha1",), "resource": ("synctargets",)}
+"""What a Placement's locations may consist of."""
 
 
 def workspace_update(old: Object, new: Object) -> list[Cause]:
@@ -38,6 +42,20 @@ def sync_target_check(obj: Object) -> list[Cause]:
     return []
 
 
+def location_default(obj: Object) -> None:
+    _rename(obj["spec"]["resource"])
+
+
+def placement_default(obj: Object) -> None:
+    _rename(obj["spec"]["locationResource"])
+
+
+def _rename(resource: Object) -> None:
+    """Manifests of kcp's first years call the group of sync targets otherwise."""
+    if resource.get("group"):
+        resource["group"] = NEWER.get(resource["group"], resource["group"])
+
+
 def location_check(obj: Object) -> list[Cause]:
     return selector("spec.instanceSelector", obj["spec"].get("instanceSelector"))
 
@@ -47,9 +65,10 @@ def placement_check(obj: Object) -> list[Cause]:
     causes = selector("spec.namespaceSelector", spec.get("namespaceSelector"))
     for index, found in enumerate(spec.get("locationSelectors") or ()):
         causes += selector(f"spec.locationSelectors[{index}]", found)
-    if spec["locationResource"].get("resource") != "synctargets":
-        resource = spec["locationResource"].get("resource") or ""
-        causes.append(messages.unsupported("spec.locationResource.resource", resource, ["synctargets"]))
+    for field, known in _SYNC_TARGETS.items():
+        found = spec["locationResource"].get(field) or ""
+        if found not in known:
+            causes.append(messages.unsupported(f"spec.locationResource.{field}", found, [k for k in known if k]))
     return causes + _path("spec.locationWorkspace", spec.get("locationWorkspace"))
 
 
@@ -62,8 +81,8 @@ def _path(field: str, value: str | None) -> list[Cause]:
 BEHAVIOURS = {
     "apibindings.apis.kcp.io": Behaviour(check=binding_check),
     "apiexports.apis.kcp.io": Behaviour(check=export_check),
-    "locations.scheduling.kcp.io": Behaviour(check=location_check),
-    "placements.scheduling.kcp.io": Behaviour(check=placement_check),
+    "locations.scheduling.kcp.io": Behaviour(location_default, location_check),
+    "placements.scheduling.kcp.io": Behaviour(placement_default, placement_check),
     "synctargets.workload.kcp.io": Behaviour(check=sync_target_check),
     "workspaces.tenancy.kcp.io": Behaviour(check_update=workspace_update),
 }
