@@ -16,6 +16,7 @@ from apiserver.endpoints.realms import World
 from apiserver.endpoints.views import View
 from apiserver.model.errors import StatusError, not_found
 from apiserver.model.keys import Key
+from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.served import ServedKind
 
 T = TypeVar("T")
@@ -42,7 +43,15 @@ class Asking:
 
     @property
     def view(self) -> View:
-        return View(self.kind, self.world.realm.store)
+        kind, realm = self.kind, self.world.realm
+        if self.world.cluster is not None or not kind.custom or workspace_builtins().of_storage(kind.storage):
+            return View(kind, realm.store)
+
+        def own(cluster: str) -> ServedKind | None:
+            found = realm.catalog.kinds(cluster).by_resource(kind.group, kind.version, kind.resource)
+            return found if found is not None and found.storage == kind.storage else None
+
+        return View(kind, realm.store, own)
 
     @property
     def namespace(self) -> str | None:

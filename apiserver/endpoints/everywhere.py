@@ -1,18 +1,21 @@
 """The kinds of `/clusters/*`: what a list over all workspaces can be of.
 
-Built-in kinds are the same everywhere; the others are what some workspace exports or defines. A bound API is addressed
-as `<resource>:<identity hash>`; its plain name means the first of that name, by logical cluster of the exporting
-workspace, and for custom resources of CRDs the definition of the first workspace that has one.
+Built-in kinds are the same everywhere; the others are what some workspace exports or defines, each with an identity of
+its own: an export's hash, or none for what CustomResourceDefinitions define and for Kubernetes' own kinds in workspaces
+that have them all. A resource is addressed as `<resource>:<identity hash>`, with nothing behind the colon for none; its
+plain name will do where it has but one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import orjson
 
 from apiserver.model import conditions
+from apiserver.model.errors import StatusError, bad_request
 from apiserver.model.keys import Key, storage_name
 from apiserver.registry.catalog import CRDS, SCHEMAS
 from apiserver.registry.kinds import (
@@ -28,15 +31,18 @@ from apiserver.storage.protocol import Record, Store
 
 _EXPORTS = "apiexports.apis.kcp.io"
 _PAGE = 1000
+_NAMED = 20
+"""Identities that an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """`of`: kinds by store name and version."""
+    """`of`: kinds by store name and version; `named`: store names by group, version and resource."""
 
     marked: int
     table: KindTable
     of: dict[tuple[str, str], ServedKind]
+    named: dict[tuple[str, str, str], list[str]]
 
 
 class Everywhere:
@@ -50,22 +56,38 @@ class Everywhere:
         return self._look().table
 
     def kind(self, group: str, version: str, resource: str) -> ServedKind | None:
-        """`resource` may carry an identity hash. None: no workspace serves it."""
-        plain, _, identity = resource.partition(":")
-        if identity:
-            return self._look().of.get((storage_name(group, plain, identity), version))
+        """`resource` may carry an identity hash. None: no workspace serves it. Raises StatusError 400 for a plain name
+        that several identities have."""
+        plain, colon, identity = resource.partition(":")
         builtin = workspace_builtins().by_resource(group, version, plain)
-        found = builtin or self._look().table.by_resource(group, version, plain)
-        # What only workspaces with all of Kubernetes' kinds serve comes last: an export of that name hides it.
-        return found or kubernetes_builtins().by_resource(group, version, plain)
+        if builtin is not None and not identity:
+            return builtin
+        clusters = kubernetes_builtins().by_resource(group, version, plain)
+        of, named = self._look().of, list(self._look().named.get((group, version, plain), ()))
+        if colon:
+            found = of.get((storage_name(group, plain, identity), version))
+            return found if found is not None or identity else clusters
+        if clusters is not None and clusters.storage not in named and self._any(clusters.storage):
+            named.append(clusters.storage)
+        if len(named) > 1:
+            raise _ambiguous(group, version, plain, named)
+        return of.get((named[0], version), clusters) if named else clusters
+
+    def _any(self, storage: str) -> bool:
+        return bool(self._store.scan(storage, limit=1, count=False).records)
 
     def _look(self) -> _Found:
         marked = self._store.marked()
         found = self._found
         if found is None or found.marked != marked:
-            kinds = [*self._exported(), *self._defined()]
-            of = {(kind.storage, kind.version): kind for kind in kinds}
-            found = self._found = _Found(marked, overlay(workspace_builtins(), kinds), of)
+            # Whose webhook would convert an object is known in its own workspace alone (views.py).
+            kinds = [replace(kind, conversion=None) for kind in (*self._exported(), *self._defined())]
+            of: dict[tuple[str, str], ServedKind] = {}
+            named: dict[tuple[str, str, str], list[str]] = {}
+            for kind in kinds:
+                if of.setdefault((kind.storage, kind.version), kind) is kind:
+                    named.setdefault((kind.group, kind.version, kind.resource), []).append(kind.storage)
+            found = self._found = _Found(marked, overlay(workspace_builtins(), kinds), of, named)
         return found
 
     def _exported(self) -> Iterator[ServedKind]:
@@ -92,3 +114,12 @@ class Everywhere:
             if page.more is None:
                 return
             after = page.more
+
+
+def _ambiguous(group: str, version: str, resource: str, named: list[str]) -> StatusError:
+    qualified = storage_name(group, resource)
+    path = f"/clusters/*/apis/{group}/{version}" if group else f"/clusters/*/api/{version}"
+    listed = ", ".join(f"{path}/{resource}:{name.partition(':')[2]}" for name in islice(sorted(named), _NAMED))
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    text = f"{qualified} is served under {len(named)} identities; name one of them: {listed}{more}"
+    return bad_request(f"{text} (without a hash: what CustomResourceDefinitions or clusters have)")

@@ -34,6 +34,7 @@ class Listing:
         self._asking = asking
         self._selection = selection
         self._view = view
+        self._sifts = bool(selection) or view.mixed
         self._left = options.limit
         self._namespace = _namespace(asking, selection)
         self._continued: Continuation | None = None
@@ -57,13 +58,13 @@ class Listing:
         key = self._single()
         if key is not None:
             return self._lookup(key)
-        limit = size if self._left is None or self._selection else min(size, self._left)
+        limit = size if self._left is None or self._sifts else min(size, self._left)
         page = self._scan(limit)
         if self._view.kind.conversion is not None:
             self._view.prepare(record.value for record in page.records)
         self.revision = self._at = page.revision
         self._after = page.more
-        if not self._selection:
+        if not self._sifts:
             if self._left is not None:
                 self._left -= len(page.records)
             if page.more is None or self._left == 0:
@@ -90,7 +91,7 @@ class Listing:
 
     def _scan(self, limit: int) -> Page:
         asking = self._asking
-        counted = not self._selection and limit == self._left
+        counted = not self._sifts and limit == self._left
         try:
             return asking.world.realm.store.scan(
                 asking.kind.storage,
@@ -137,7 +138,7 @@ def _namespace(asking: Asking, selection: Selection) -> str | None:
 
 def matches(selection: Selection, view: View, record: Record) -> bool:
     """Decodes the object only if neither its key nor its bytes decide."""
-    if not selection.key_matches(record.key):
+    if not selection.key_matches(record.key) or not view.shows(record.key, record.value):
         return False
     if not selection.needs_object:
         return True

@@ -7,7 +7,7 @@ lists of Kubernetes' own kinds, whose items carry neither kind nor apiVersion, c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -30,13 +30,23 @@ _DECLARED = f'"{marks.SOURCE_COMMIT}"'.encode()
 _WORKSPACES = "workspaces.tenancy.kcp.io"
 
 
+Own = Callable[[str], ServedKind | None]
+"""The kind as the workspace with that logical cluster name serves it; None if it does not."""
+
+
 class View:
-    """One kind as one request sees it."""
+    """One kind as one request sees it.
 
-    __slots__ = ("_cut", "_fills", "_prefix", "_store", "key", "kind")
+    Across workspaces (`own`) a custom resource is what its own workspace's definition makes of it. One that is kept in
+    another version is converted as its workspace would; where that does not serve the version asked for, or leaves it
+    to a webhook, it is not there. (A workspace's webhook may be slow or dead, and others' lists do not wait for it.)
+    """
 
-    def __init__(self, kind: ServedKind, store: Store) -> None:
+    __slots__ = ("_cut", "_fills", "_own", "_prefix", "_store", "key", "kind")
+
+    def __init__(self, kind: ServedKind, store: Store, own: Own | None = None) -> None:
         self.kind = kind
+        self._own = own
         self.key = (kind.api_version, kind.kind)
         self._prefix = f'{{"kind":"{kind.kind}","apiVersion":"{kind.api_version}",'.encode() + _METADATA
         self._cut = len(self._prefix)
@@ -48,15 +58,37 @@ class View:
         if self.kind.conversion is not None:
             prepare((value for value in values if not value.startswith(self._prefix)), self.kind)
 
+    @property
+    def mixed(self) -> bool:
+        """Whether some of what is stored may not be there: `shows` knows."""
+        return self._own is not None
+
+    def shows(self, key: Key, value: bytes) -> bool:
+        if self._own is None or value.startswith(self._prefix):
+            return True
+        found = self._own(key.cluster)
+        return found is not None and found.conversion is None
+
+    def _kind_at(self, key: Key) -> ServedKind:
+        return (self._own(key.cluster) if self._own is not None else None) or self.kind
+
     def value(self, key: Key, value: bytes) -> bytes:
         """In the version asked for, still without resourceVersion."""
         if self._fills:
             value = self._with_commit(key, value)
         if value.startswith(self._prefix):
-            if self.kind.custom and _DECLARED not in value and self.kind.schema.has_defaults:
-                return codec.encode(completed(orjson.loads(value), self.kind))
-            return value
-        return codec.encode(convert(orjson.loads(value), self.kind))
+            if not self.kind.custom or _DECLARED in value:
+                return value
+            kind = self._kind_at(key)
+            return codec.encode(completed(orjson.loads(value), kind)) if kind.schema.has_defaults else value
+        return codec.encode(self.converted(key, value))
+
+    def converted(self, key: Key, value: bytes) -> Object:
+        """Decoded, in the version asked for."""
+        kind = self._kind_at(key)
+        obj = convert(orjson.loads(value), kind)
+        fills = kind.custom and _DECLARED not in value and kind.schema.has_defaults
+        return completed(obj, kind) if fills else obj
 
     def whole(self, key: Key, value: bytes, revision: int) -> bytes:
         """As clients read a single object."""

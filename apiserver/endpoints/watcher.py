@@ -10,11 +10,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import orjson
-
 from apiserver.endpoints.forms import Form
 from apiserver.endpoints.selection import Selection
-from apiserver.registry.conversion import convert
 from apiserver.storage.protocol import Change
 
 Object = dict[str, Any]
@@ -49,7 +46,7 @@ class Event:
         found = self._objects.get(key)
         if found is None:
             value = self.change.value if new else self.change.previous
-            found = self._objects[key] = convert(orjson.loads(value or b"{}"), form.view.kind)
+            found = self._objects[key] = form.view.converted(self.change.key, value or b"{}")
         return found
 
     def encoded(self, kind: str, form: Form, first: bool) -> bytes:
@@ -69,7 +66,7 @@ def transition(event: Event, selection: Selection, form: Form) -> str | None:
     An object that stops matching is DELETED there, in its last matching state.
     """
     change = event.change
-    was, now = change.previous is not None, change.value is not None
+    was, now = (v is not None and form.view.shows(change.key, v) for v in (change.previous, change.value))
     if selection:
         if not selection.key_matches(change.key):
             return None
