@@ -66,12 +66,20 @@ class CommitSink:
             return StoreSink(self._store).begin(write)
         if way == "turn":
             return self._commits.begin_in_turn(write)
-        if self._record.errors:
-            raise _held(self._record)
+        self._check_held()
         base = write.live.revision if write.live is not None else 0
         return self._commits.begin(
             Intent(write.key, self._author, write.value, base, write.sent, write.also, time.time() + WAIT)
         )
+
+    def check(self, write: Write) -> None:
+        """As Sink.check. What the commit itself would be refused for is not known before it is made."""
+        if self._way(write) == "git":
+            self._check_held()
+
+    def _check_held(self) -> None:
+        if self._record.errors:
+            raise _held(self._record)
 
     def _way(self, write: Write) -> Way:
         if write.key.resource in OWN_RUNTIME_KINDS:

@@ -3,8 +3,9 @@
 A workspace's objects are declared in git; with `writes: ReadOnly` a request may store runtime state only: Events,
 Leases and statuses, and what a commit took away may be let go of by whoever holds it with a finalizer. With `writes:
 Store` every write is done and makes runtime objects, but for the objects that git declares: those stay git's, since the
-next commit would put them back. With `writes: Commit` a write becomes a commit (committing.py). Dry runs and reviews
-are no writes. Whoever may not write learns that from the authorizer, before this names a file.
+next commit would put them back. With `writes: Commit` a write becomes a commit (committing.py). Dry runs
+are told the same; reviews are no writes. Whoever may not write learns that from the authorizer, before this names a
+file.
 """
 
 from __future__ import annotations

@@ -38,8 +38,7 @@ def delete(at: Collection, namespace: str, name: str, options: DeleteOptions) ->
         if record is None:
             raise not_found(kind.resource, kind.group, name)
         live = codec.decode(record.value, record.revision)
-        if not options.dry_run:
-            at.admit("delete", name, live)
+        at.admit("delete", name, live)
         check_preconditions(kind, live, options)
         try:
             return _delete(at, record, live, options)
@@ -56,8 +55,7 @@ def delete_many(at: Collection, keys: Sequence[Key], options: DeleteOptions) -> 
         if record is None:
             continue
         live = codec.decode(record.value, record.revision)
-        if not options.dry_run:
-            at.admit("delete", record.key.name, live)
+        at.admit("delete", record.key.name, live)
         check_preconditions(at.kind, live, options)
         outcome, write = _planned(at, record, live, options)
         pending.append((record.key, outcome, at.begin(write) if write is not None else None))
@@ -116,9 +114,12 @@ def _delete(at: Collection, record: Record, live: Object, options: DeleteOptions
 def _planned(at: Collection, record: Record, live: Object, options: DeleteOptions) -> tuple[Outcome, Write | None]:
     """What is answered and what is written. `live` is as it is stored: in whichever version, metadata are the same."""
     marked = decided(at.kind, live, options)
-    write = None if options.dry_run else _marking(record, live, marked)
+    write = _marking(record, live, marked)
+    if options.dry_run and write is not None:
+        at.check(write)
     shown = convert(live if marked is None else marked, at.kind)
-    return Outcome(shown, removed=marked is None, warnings=warnings(at.kind, options)), write
+    outcome = Outcome(shown, removed=marked is None, warnings=warnings(at.kind, options))
+    return outcome, None if options.dry_run else write
 
 
 def _told(outcome: Outcome, written: Written) -> None:

@@ -34,8 +34,7 @@ def evict(pods: Collection, budgets: Collection | None, namespace: str, name: st
     cause DisruptionBudget while the budget does not allow it, and what deleting raises."""
     for _ in range(_ATTEMPTS):
         pod = _read(pods, namespace, name)
-        if not options.dry_run:
-            pods.admit("delete", name, pod)
+        pods.admit("delete", name, pod)
         if not _is_free(pod):
             break
         try:

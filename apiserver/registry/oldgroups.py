@@ -32,7 +32,8 @@ def spelled(kind: ServedKind, group: str) -> ServedKind:
 
 def table(kinds: KindTable) -> KindTable:
     """What `kinds` has under older names, as kinds of those groups; for documents, not for requests."""
-    return _table(tuple(k for old in NEWER for k in kinds.all() if k.group == newer(old, kinds)))
+    meant = {newer(old, kinds) for old in NEWER} - {""}
+    return _table(tuple(k for k in kinds.all() if k.group in meant))
 
 
 @lru_cache(64)

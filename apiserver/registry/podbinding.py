@@ -31,8 +31,7 @@ def bind(pods: Collection, namespace: str, name: str, binding: Object, *, dry_ru
         if record is None:
             raise not_found("pods", "", name)
         pod = codec.decode(record.value, record.revision)
-        if not dry_run:
-            pods.admit("patch", name, pod)
+        pods.admit("patch", name, pod)
         _check_meant(name, metadata, pod)
         bound = _bound(pod, binding)
         if dry_run:

@@ -20,6 +20,7 @@ from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOp
 from apiserver.registry.rest_replace import Change, How, replace
 from apiserver.schema import ownership
 from apiserver.schema.defaults import copy_json
+from apiserver.storage.protocol import Record
 
 __all__ = ["apply", "create", "patch", "update"]
 
@@ -80,7 +81,7 @@ def update(
         why = "Invalid value: 0: must be specified for an update"
         causes = [Cause("FieldValueInvalid", why, "metadata.resourceVersion")]
         raise invalid(kind.resource, kind.group, name, causes)  # names the resource, as kube-apiserver does
-    _admit(at, "update", name, live.value, live.revision, options, subresource)
+    _admit(at, "update", name, live, subresource)
     checks.check_types(kind, obj)
     warnings = checks.unknown_fields(at, obj, options)
     return replace(at, key_of(at, namespace, name), lambda _: copy_json(obj), How(options, subresource, warnings))
@@ -100,7 +101,7 @@ def patch(
     live = at.store.get(key_of(at, namespace, name))
     if live is None:
         raise not_found(at.kind.resource, at.kind.group, name)
-    _admit(at, "patch", name, live.value, live.revision, options, subresource)
+    _admit(at, "patch", name, live, subresource)
 
     def changed(obj: Object) -> Object:
         new = change(obj)
@@ -139,7 +140,7 @@ def apply(
                 if error.reason != "AlreadyExists":
                     raise
                 continue
-        _admit(at, "patch", name, live.value, live.revision, options, subresource)
+        _admit(at, "patch", name, live, subresource)
         if asked and asked != str(live.revision):
             raise conflict(kind.resource, kind.group, name)
 
@@ -152,8 +153,6 @@ def apply(
     raise conflict(kind.resource, kind.group, name)
 
 
-def _admit(
-    at: Collection, verb: str, name: str, value: bytes, revision: int, options: WriteOptions, subresource: str
-) -> None:
-    if not options.dry_run and subresource not in ("approval", "status"):
-        at.admit(verb, name, codec.decode(value, revision))
+def _admit(at: Collection, verb: str, name: str, live: Record, subresource: str) -> None:
+    if subresource not in ("approval", "status"):
+        at.admit(verb, name, codec.decode(live.value, live.revision))

@@ -52,8 +52,7 @@ def _create(
     """`sent`: as the client sent it; `applied`: what an apply made of that, field ownership included."""
     kind = at.kind
     name = str(obj["metadata"].get("name") or "")
-    if not options.dry_run:
-        at.admit("create", name, None)
+    at.admit("create", name, None)
     if not applied:
         checks.check_types(kind, obj)
     warnings = () if applied else checks.unknown_fields(at, obj, options)
@@ -77,12 +76,14 @@ def _create(
         if at.store.get(key) is not None:
             break
         made, also = allocated(at, key, None, obj)
+        value = value_of(at, made)
+        write = Write(key, None, value, also, _for_git(kind, sent, value))
         if options.dry_run:
+            at.check(write)
             return Outcome(made, created=True, warnings=warnings)
         checks.check_unversioned(sent["metadata"])  # where kube-apiserver looks: it says nothing in a dry run
         try:
-            value = value_of(at, made)
-            written = at.begin(Write(key, None, value, also, _for_git(kind, sent, value)))()
+            written = at.begin(write)()
         except Conflict:
             continue
         return Outcome(as_written(kind, made, written, value), created=True, warnings=warnings)

@@ -105,6 +105,10 @@ class Collection:
         """As Sink.begin."""
         return (self.sink or StoreSink(self.store)).begin(write)
 
+    def check(self, write: Write) -> None:
+        """As Sink.check."""
+        (self.sink or StoreSink(self.store)).check(write)
+
     @property
     def storage_kind(self) -> ServedKind:
         """The version in which objects are kept."""

@@ -67,11 +67,13 @@ def replace(at: Collection, key: Key, change: Change, how: How) -> Outcome:
         if same and (how.options.dry_run or not _is_old(at, record.value)):
             return Outcome(live, warnings=outcome.warnings)
         gone = checks.finished(new)
-        if how.options.dry_run:
-            return Outcome(new, removed=gone, warnings=outcome.warnings)
         value = None if gone else value_of(at, new)
+        write = Write(key, record, value, also, aside=same or how.subresource in _ASIDE)
+        if how.options.dry_run:
+            at.check(write)
+            return Outcome(new, removed=gone, warnings=outcome.warnings)
         try:
-            written = at.begin(Write(key, record, value, also, aside=same or how.subresource in _ASIDE))()
+            written = at.begin(write)()
         except Conflict:
             continue
         return Outcome(as_written(kind, new, written, value), removed=gone, warnings=outcome.warnings)

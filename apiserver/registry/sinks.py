@@ -49,6 +49,10 @@ class Sink(Protocol):
         came first (settle the object anew), and StatusError where the write is refused. May be called many times before
         any of them is waited for."""
 
+    def check(self, write: Write) -> None:
+        """Of a dry run: raises StatusError for a write that `begin` would refuse, as far as that can be told without
+        it."""
+
 
 class StoreSink:
     """Writes to the store and nowhere else."""
@@ -61,3 +65,6 @@ class StoreSink:
     def begin(self, write: Write) -> Callable[[], Written]:
         future = self._store.write(write.op(), *write.also)
         return lambda: Written(future.result()[0])
+
+    def check(self, write: Write) -> None:
+        """It takes what is settled."""

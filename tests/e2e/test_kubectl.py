@@ -27,6 +27,8 @@ from support.plane import Plane, environment, kubectl_program
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet-repo"
 WEB = "root:shop:web"
 LAB = "root:lab"
+OPEN = "root:lab:open"
+"""Where writes are commits."""
 TOKENS = 'bob-token,bob,1,"lab"\neve-token,eve,2\n'
 
 WIDGETS = """apiVersion: apiextensions.k8s.io/v1
@@ -89,14 +91,21 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: lab}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: lab}]
 """
 
+MANY = "".join(
+    f"---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{i:02}, labels: {{odd: '{i % 2}'}}}}}}\n"
+    for i in range(25)
+)
+
+TENANCY = "apiVersion: tenancy.kcp.io/v1alpha1\n"
 FILES = {
     "workspace.yaml": "",
     "widgets.yaml": WIDGETS,
     "access.yaml": ACCESS,
-    "many.yaml": "".join(
-        f"---\n{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{i:02}, labels: {{odd: '{i % 2}'}}}}}}\n"
-        for i in range(25)
-    ),
+    "many.yaml": MANY,
+    "types.yaml": f"{TENANCY}kind: WorkspaceType\nmetadata: {{name: committed}}\nspec: {{writes: Commit}}\n",
+    "open/workspace.yaml": f"{TENANCY}kind: Workspace\nspec: {{type: {{name: committed, path: 'root:lab'}}}}\n",
+    "open/widgets.yaml": WIDGETS,
+    "open/many.yaml": MANY,
     "never/workspace.yaml": "",
     "never/thing.yaml": "{apiVersion: nosuch.example/v1, kind: Thing, metadata: {name: a}}\n",
 }
@@ -264,6 +273,7 @@ def test_watching_what_a_client_writes(kubectl: Kubectl) -> None:
 
 
 def test_dry_runs(kubectl: Kubectl) -> None:
+    kubectl = kubectl.at(OPEN)
     dry = ("--dry-run=server", "-o", "jsonpath={.data.k}")
     assert kubectl("create", "-f", "-", *dry, stdin=NEW) == "changed"
     assert kubectl("apply", "-f", "-", *dry, stdin=NEW) == "changed"
@@ -280,12 +290,10 @@ def test_dry_runs(kubectl: Kubectl) -> None:
     secret = ("create", "secret", "generic", "s", "--from-literal=a=b", "--dry-run=server", "-o", "jsonpath={.data.a}")
     assert kubectl(*secret) == "Yg=="
     assert kubectl("get", "cm", "c01", "-o", "jsonpath={.data}") == ""
-    images = "jsonpath={.spec.template.spec.containers[*].image}"
-    image = ("set", "image", "deployment/web", "web=other:1", "--dry-run=server", "-o", images)
-    assert kubectl.at(WEB)(*image) == "other:1"
 
 
 def test_what_is_wrong_with_an_object(kubectl: Kubectl) -> None:
+    kubectl = kubectl.at(OPEN)
     patch = ("patch", "wi", "one", "--dry-run=server", "-p")
     said = kubectl.refused(*patch, '{"spec":{"mode":"z"}}', "--type=merge")
     assert 'The Widget "one" is invalid: spec.mode: Unsupported value: "z": supported values: "a", "b"' in said
@@ -307,6 +315,9 @@ REFUSED = [
     (LAB, "create namespace new", "add a manifest to workspaces/root/lab"),
     (WEB, "set image deployment/web web=other:1", "shop/web/deployment.yaml"),
     (WEB, "rollout restart deployment/web", "shop/web/deployment.yaml"),
+    (WEB, "set image deployment/web web=other:1 --dry-run=server", "shop/web/deployment.yaml"),
+    (LAB, "apply --dry-run=server -f -", "lab/many.yaml"),
+    (LAB, "diff -f -", "lab/many.yaml"),
     ("root", "delete workspace lab", "lab/workspace.yaml"),
 ]
 

@@ -120,6 +120,8 @@ def test_discovery_has_them_to_be_found_and_nothing_else(box: Any, run: Any) -> 
     assert run(box.get(f"/clusters/root:box/apis/{OLD}")).json["resources"][0]["verbs"] == []
     assert run(box.get("/clusters/root:box/apis/scheduling.kcp.dev")).json["name"] == "scheduling.kcp.dev"
     assert run(box.get(f"{box.EDGE}/apis/{OLD}")).status == 404, "a target serves none of them"
+    of_target = run(box.get(f"{box.EDGE}/apis", accept=AGGREGATED)).json["items"]
+    assert not [item for item in of_target if "kcp" in item["metadata"]["name"]]
     assert run(box.get("/clusters/root:box/apis/nothing.kcp.dev/v1alpha1")).status == 404
 
 

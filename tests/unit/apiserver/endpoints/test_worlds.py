@@ -171,6 +171,7 @@ def test_a_bound_api_across_workspaces_is_named_by_its_identity(api: Any, run: A
             status={"phase": "Bound", "apiExportClusterName": "root", "boundResources": [bound]},
         ),
     )
+    api.put_workspace("root:shop", api.SHOP, writes="Store")
     path = "/apis/example.io/v1/widgets"
     body = {"kind": "Widget", "apiVersion": "example.io/v1", "metadata": {"name": "w"}}
     assert run(api.call("POST", f"/clusters/root:shop{path}?dryRun=All", body)).status == 201

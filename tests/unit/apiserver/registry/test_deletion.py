@@ -130,7 +130,7 @@ def test_many_are_refused_together(store: Any) -> None:
 
     key = Key("configmaps", "c", "n", "a")
     Objects(store).create(key, obj("v1", "ConfigMap"))
-    with pytest.raises(StatusError):
-        deletion.delete_many(collection(store, admit=refuse), [key], DeleteOptions())
-    deletion.delete_many(collection(store, admit=refuse), [key], DeleteOptions(dry_run=True))
+    for options in (DeleteOptions(), DeleteOptions(dry_run=True)):
+        with pytest.raises(StatusError):
+            deletion.delete_many(collection(store, admit=refuse), [key], options)
     assert store.get(key)
