@@ -182,6 +182,8 @@ class KubernetesAPI:
             await nodeless.connect(asking, verb)
             return
         if verb in ("get", "list", "watch"):
+            if kind.resource == "pods" and verb != "get":
+                nodeless.seek(asking)
             await _reader(asking, verb)(asking)
             return
         if asking.world.cluster is None:
@@ -275,6 +277,8 @@ def kind_of(world: World, place: Place) -> ServedKind:
         return found
     kinds = world.realm.catalog.kinds(world.cluster)
     found = kinds.by_resource(place.group, place.version, place.resource)
+    if found is None and (place.group, place.resource) == ("", "pods") and world.path:
+        raise nodeless.no_pods(world.path)
     if found is None:
         if place.version not in kinds.groups().get(place.group, ()):
             raise NoSuchPath

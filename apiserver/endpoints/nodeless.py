@@ -1,8 +1,9 @@
 """Logs, exec, attach, port-forward and proxies: what a server says that has no nodes to turn to.
 
-It says what a kube-apiserver says before it turns to one: about Pods that do not exist or are placed nowhere,
-containers that are none, Services without endpoints. Where a kube-apiserver would now open a connection the answer is a
-501 that names it. Nothing here opens any.
+Where Pods are a cluster's own it says what a kube-apiserver says before it turns to a node: about Pods that do not
+exist or are placed nowhere, containers that are none, Services without endpoints. Where that would now open a
+connection the answer is a 501 that names it. Pods that are bound run on sync targets, so they get that answer at once.
+Nothing here opens any connection.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from apiserver.endpoints import bulk
 from apiserver.endpoints.asking import Asking
 from apiserver.model.errors import (
     Cause,
@@ -32,6 +34,8 @@ _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 _LEAST = {"tailLines": (0, "must be greater than or equal to 0"), "limitBytes": (1, "must be greater than 0"),
           "sinceSeconds": (1, "must be greater than 0")}  # fmt: skip
 _SCHEMES = ("", "http", "https")
+_COMMANDS = frozenset({"attach", "cp", "exec", "logs", "port-forward"})
+"""kubectl's, as it says them in a header."""
 
 
 async def connect(asking: Asking, verb: str) -> None:
@@ -39,6 +43,9 @@ async def connect(asking: Asking, verb: str) -> None:
     subresource = asking.place.subresource
     if verb not in subresources.of(asking.kind, subresource).verbs or not asking.place.name:
         raise method_not_allowed()
+    if ":" in asking.kind.storage:
+        _read(asking, asking.place.name.rpartition(":")[0] or asking.place.name)
+        raise _elsewhere(asking, f"{asking.kind.resource}/{subresource}")
     if subresource == "proxy":
         raise _proxied(asking)
     pod = _read(asking, asking.place.name)
@@ -48,6 +55,7 @@ async def connect(asking: Asking, verb: str) -> None:
         _check_container(pod, asking.exchange.parameter("container"))
     node = pod["spec"].get("nodeName")
     if not node and subresource == "log":
+        asking.exchange.warnings.append("pods/log is not supported: this server has no connection to any node")
         await asking.exchange.answer(204, b"")
         return
     if not node:
@@ -65,6 +73,32 @@ def _read(asking: Asking, name: str) -> Object:
 
 def _not_reached(what: str, where: str) -> StatusError:
     return StatusError(501, "NotImplemented", f"{what} is not supported: this server has no connection to {where}")
+
+
+def _elsewhere(asking: Asking, what: str) -> StatusError:
+    where = f"what {asking.world.path} binds runs on sync targets, to whose programs this server has no connection"
+    hint = "`kubectl get placements -o wide` says on which"
+    return StatusError(501, "NotImplemented", f"{what} is not supported: {where}; {hint}")
+
+
+def no_pods(path: str) -> StatusError:
+    """404 for Pods of a workspace that serves none: logs, exec and their like are looked for here."""
+    why = f"pods are not served in workspace {path}: to run some, bind the export kubernetes of root:compute"
+    return StatusError(404, "NotFound", why, {"kind": "pods"})
+
+
+def seek(asking: Asking) -> None:
+    """Of a list or watch of Pods: raises StatusError 501 where a program looks for one to connect to and there is none.
+    `kubectl exec deployment/web` would wait for a minute, and could not connect to what might come."""
+    command = asking.exchange.header(b"kubectl-command").removeprefix("kubectl ")
+    if command not in _COMMANDS or asking.kind.qualified != "pods" or asking.world.cluster is None:
+        return
+    if bulk.matching(asking):
+        return
+    what = f"kubectl {command}"
+    if ":" in asking.kind.storage:
+        raise _elsewhere(asking, what)
+    raise _not_reached(what, "any node, and no Pod matches")
 
 
 def _check_container(pod: Object, name: str) -> None:

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -327,6 +328,25 @@ def test_refused_writes_name_the_file(kubectl: Kubectl, workspace: str, command:
     said = kubectl.at(workspace).refused(*command.split(), stdin=CHANGED)
     assert "forbidden: this fleet is changed in git, not here" in said
     assert file in said
+
+
+CONNECTIONS = [
+    (WEB, "logs deployment/web", "kubectl logs is not supported"),
+    (WEB, "exec deploy/web -- ls", "kubectl exec is not supported"),
+    (WEB, "attach deploy/web", "kubectl attach is not supported"),
+    (WEB, "port-forward service/web :80", "kubectl port-forward is not supported"),
+    (WEB, "top pods", "Metrics API not available"),
+    (LAB, "cp some:/etc/hosts hosts", "pods are not served in workspace root:lab"),
+    (LAB, "logs some", 'the server doesn\'t have a resource type "pods"'),
+    (LAB, "top nodes", "Metrics API not available"),
+]
+
+
+@pytest.mark.parametrize(("workspace", "command", "said"), CONNECTIONS, ids=[f"{w} {c}" for w, c, _ in CONNECTIONS])
+def test_what_needs_a_node_is_answered_at_once(kubectl: Kubectl, workspace: str, command: str, said: str) -> None:
+    began = time.monotonic()
+    assert said in kubectl.at(workspace).refused(*command.split())
+    assert time.monotonic() - began < 10, "kubectl would wait for Pods for 20 or 60 seconds"
 
 
 def test_statuses_are_written(kubectl: Kubectl) -> None:
