@@ -1,7 +1,7 @@
 """What a deletion makes of an object: nothing is left of it, or it is marked and waits. Pure functions on objects.
 
 Called by deletion.py, and by the controller of definitions for their condition. The propagation policy becomes a
-finalizer; pods get time to end; namespaces and definitions wait for what is in them.
+finalizer; pods get time to end; namespaces, definitions and bindings wait for what came with them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from apiserver.model import clock
 from apiserver.registry.behaviours.definitions import CRDS
+from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.rest_checks import finished
 from apiserver.registry.rest_options import (
     BACKGROUND,
@@ -24,6 +25,8 @@ from apiserver.registry.served import ServedKind
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer of a definition that is being deleted: its instances go first."""
+BINDING_CLEANUP = "apis.kcp.io/apibinding-finalizer"
+"""The same of an APIBinding that is bound: what its kinds have here goes first."""
 
 _NO_DEPENDENTS = frozenset({"events", "events.events.k8s.io"})
 """Kinds whose deletion takes no propagation policy."""
@@ -38,6 +41,8 @@ def decided(kind: ServedKind, live: Object, options: DeleteOptions) -> Object | 
             return _terminating_namespace(kind, live, options)
         if kind.qualified == CRDS:
             return _terminating_definition(live)
+        if kind.storage == BINDINGS and (live.get("status") or {}).get("boundResources"):
+            return _terminating(live, BINDING_CLEANUP)
     elif is_namespace(kind) and (live.get("spec") or {}).get("finalizers"):
         return live
     if kind.qualified == "pods":
@@ -110,17 +115,22 @@ def _terminating_namespace(kind: ServedKind, live: Object, options: DeleteOption
     return {**marked, "metadata": metadata, "status": {**(live.get("status") or {}), "phase": "Terminating"}}
 
 
-def _terminating_definition(live: Object) -> Object:
+def _terminating(live: Object, finalizer: str) -> Object:
+    """As it is while a controller takes away what came with it."""
     metadata = dict(live["metadata"])
     metadata["deletionTimestamp"] = clock.now()
     finalizers = list(metadata.get("finalizers") or ())
-    metadata["finalizers"] = finalizers if CLEANUP in finalizers else [*finalizers, CLEANUP]
+    metadata["finalizers"] = finalizers if finalizer in finalizers else [*finalizers, finalizer]
+    return {**live, "metadata": metadata}
+
+
+def _terminating_definition(live: Object) -> Object:
     told = terminating(
         True,
         "InstanceDeletionPending",
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
     )
-    return with_terminating({**live, "metadata": metadata}, told)
+    return with_terminating(_terminating(live, CLEANUP), told)
 
 
 def terminating(holds: bool, reason: str, message: str) -> Object:

@@ -15,6 +15,7 @@ from apiserver.registry.served import ServedKind
 from apiserver.schema import messages
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+_BINDINGS = "apibindings.apis.kcp.io"
 
 
 def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> None:
@@ -143,8 +144,11 @@ def check_types(kind: ServedKind, obj: Object, patched: Patched | None = None) -
 
 
 def check_definition(at: Collection, name: str) -> None:
-    """Nothing is made anew of a definition that is being deleted."""
-    if not at.kind.custom or ":" in at.kind.storage:
+    """Nothing is made anew of a definition, or a binding, that is being deleted."""
+    if ":" in at.kind.storage:
+        _check_binding(at, name)
+        return
+    if not at.kind.custom:
         return
     found = at.store.get(Key(_DEFINITIONS, at.cluster, "", at.kind.qualified))
     if found is None or b'"deletionTimestamp"' not in found.value:
@@ -152,6 +156,18 @@ def check_definition(at: Collection, name: str) -> None:
     if codec.decode(found.value, found.revision)["metadata"].get("deletionTimestamp"):
         why = "create not allowed while custom resource definition is terminating"
         raise forbidden(at.kind.resource, at.kind.group, name, why)
+
+
+def _check_binding(at: Collection, name: str) -> None:
+    identity = at.kind.storage.partition(":")[2].encode()
+    for record in at.store.scan(_BINDINGS, at.cluster, count=False).records:
+        if b'"deletionTimestamp"' not in record.value or identity not in record.value:
+            continue
+        binding = codec.decode(record.value, record.revision)
+        bound = ((b["resource"], b.get("group", "")) for b in (binding.get("status") or {}).get("boundResources") or ())
+        if binding["metadata"].get("deletionTimestamp") and (at.kind.resource, at.kind.group) in bound:
+            why = f"create not allowed while APIBinding {record.key.name} is terminating"
+            raise forbidden(at.kind.resource, at.kind.group, name, why)
 
 
 def unknown_fields(

@@ -8,7 +8,7 @@ names their files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from apiserver.model import conditions
@@ -20,12 +20,12 @@ from apiserver.registry.custom import kinds_of_crd
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.marking import CLEANUP, terminating, with_terminating
 from apiserver.storage.protocol import Change, Delete, Record, Store
-from reconciler.controllers import disposal
+from reconciler.controllers import disposal, instances
 from reconciler.controllers.follower import Part
+from reconciler.controllers.instances import Left
 
 Object = dict[str, Any]
 
-_PAGE = 500
 _DYING = b'"deletionTimestamp"'
 
 
@@ -84,7 +84,7 @@ class DefinitionLife(Part):
         if record is None:
             self._ending.discard((key.cluster, key.name))
             if self._defined_here(Key(key.name, key.cluster, "", "")):
-                for page in self._instances(key):
+                for page in instances.pages(self._store, key.name, key.cluster):
                     gone = [Delete(r.key, r.revision) for r in page if self._leftover(r.value)]
                     disposal.write_all(self._store, list(gone))
             return
@@ -112,27 +112,11 @@ class DefinitionLife(Part):
                 False, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage"
             )
         kind = kinds_of_crd(definition)[0]
-        declared: list[str] = []
-        for page in self._instances(key):
-            disposal.delete_all(self._store, kind, page)
-        left = 0
-        for page in self._instances(key):
-            left += len(page)
-            paths = ((r.key.name, disposal.declared(self._store, r.value)) for r in page)
-            declared += [f'{key.name} "{name}" is declared in {path}' for name, path in paths if path]
-        if declared:
-            text = f"could not issue all deletes: {', '.join(declared)}; remove it there"
+        left = Left()
+        instances.end(self._store, kind, key.cluster, left)
+        if left.declared:
+            text = f"could not issue all deletes: {', '.join(left.declared)}; remove it there"
             return terminating(True, "InstanceDeletionFailed", text)
-        if left:
+        if left.count:
             return terminating(True, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
         return terminating(False, "InstanceDeletionCompleted", "removed all instances")
-
-    def _instances(self, key: Key) -> Iterator[list[Record]]:
-        after: Key | None = None
-        while True:
-            page = self._store.scan(key.name, key.cluster, after=after, limit=_PAGE)
-            if page.records:
-                yield page.records
-            if page.more is None:
-                return
-            after = page.more

@@ -1,8 +1,9 @@
 """How the loops delete: as the API does, and never behind git's back.
 
-Called by garbage, namespacelife, definitions and expiry. What a commit declared goes as the difference of two commits,
-never because an owner, a namespace or a definition went: that would be absence taken for deletion, and the next commit
-would bring it back. So it is left alone, or, where the workspace's writes are commits, its end is asked for as one.
+Called by garbage, namespacelife, definitionlife, bindinglife and expiry. What a commit declared goes as the difference
+of two commits, never because an owner, a namespace or a definition went: that would be absence taken for deletion, and
+the next commit would bring it back. So it is left alone, or, where the workspace's writes are commits, its end is asked
+for as one.
 """
 
 from __future__ import annotations

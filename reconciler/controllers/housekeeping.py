@@ -1,4 +1,5 @@
-"""What every store needs that holds Kubernetes objects: garbage collection, ends of namespaces and definitions, expiry.
+"""What every store needs that holds Kubernetes objects: garbage collection, ends of namespaces, definitions and
+bindings, expiry.
 
 One follower for the main store; the stand-in of an embedded sync target runs the same parts in a follower of its own.
 """
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from apiserver.registry.kindtable import KindTable
 from apiserver.storage.protocol import Store
 from reconciler.controllers import disposal
+from reconciler.controllers.bindinglife import BindingLife
 from reconciler.controllers.definitionlife import DefinitionLife
 from reconciler.controllers.expiry import EventExpiry
 from reconciler.controllers.follower import Follower, Part
@@ -31,6 +33,7 @@ def parts(
     rest: list[Part] = [
         NamespaceLife(store, kinds, leftover, settings.lingers),
         DefinitionLife(store, kinds, leftover),
+        BindingLife(store, kinds),
         EventExpiry(store, settings.events),
         *([History(store, settings.history)] if settings.history else []),
     ]

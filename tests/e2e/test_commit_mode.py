@@ -121,8 +121,8 @@ def test_a_custom_resource_and_its_definition_come_and_go(
     assert not list(clone.folder.rglob("toys.example.org*"))
 
 
-def test_another_teams_api_is_bound_by_who_may(kubectl: Callable[..., str], tmp_path: Path) -> None:
-    """The example's team of databases lets the group shop-web bind them."""
+def test_another_teams_api_is_bound_by_who_may(served: Plane, kubectl: Callable[..., str], tmp_path: Path) -> None:
+    """The example's team of databases lets the group shop-web bind them. What is taken goes before the binding."""
     for name, role in (("enter", "system:kcp:workspace:access"), ("rule", "cluster-admin")):
         kubectl("create", "clusterrolebinding", f"eve-{name}", f"--clusterrole={role}", "--user=eve")
     binding = tmp_path / "binding.yaml"
@@ -136,7 +136,19 @@ def test_another_teams_api_is_bound_by_who_may(kubectl: Callable[..., str], tmp_
             kubectl(*eve, *way)
     kubectl(*eve, "--as-group=shop-web")
     kubectl("wait", "apibinding/databases", "--for=condition=Ready", "--timeout=20s")
-    assert kubectl("get", "databases", "--output=name") == ""
+    database = tmp_path / "database.yaml"
+    database.write_text(
+        "apiVersion: data.shop.example/v1\nkind: Database\nmetadata: {name: orders}\nspec: {engine: postgres}\n"
+    )
+    kubectl("apply", "--filename", str(database))
+    clone = served.clone(tmp_path / "clone")
+    objects = clone.folder / "workspaces/root/lab/_objects"
+    assert (objects / "default/databases.data.shop.example/orders.yaml").exists()
+    kubectl("delete", "apibinding", "databases", "--timeout=20s")
+    with pytest.raises(PlaneError, match=r"doesn't have a resource type|could not find the requested resource"):
+        kubectl("get", "databases")
+    clone.git("pull", "--quiet")
+    assert not list(objects.rglob("*databases*"))
 
 
 def test_a_manifest_of_kcps_first_years_is_applied(served: Plane, kubectl: Callable[..., str], tmp_path: Path) -> None:

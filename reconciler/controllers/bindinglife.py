@@ -1,0 +1,101 @@
+"""The end of APIBindings: what their kinds have in the workspace goes first, and only then are the kinds' names free.
+
+One part of a follower for all workspaces of a store, as definitionlife for CustomResourceDefinitions. Only a binding
+that is deleted through the API comes here (registry/marking.py gives it its finalizer); what a commit takes away goes
+in that commit. Objects that files declare leave git in commits of their own, the binding's file in the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apiserver.model import clock, conditions
+from apiserver.model.conditions import Condition, condition
+from apiserver.model.keys import Key, storage_name
+from apiserver.registry import codec
+from apiserver.registry.catalog import BINDINGS
+from apiserver.registry.kindtable import KindTable
+from apiserver.registry.marking import BINDING_CLEANUP
+from apiserver.storage.protocol import Change, Record, Store
+from reconciler.controllers import disposal, instances
+from reconciler.controllers.follower import Part
+from reconciler.controllers.instances import Left
+
+Object = dict[str, Any]
+
+DELETED = "BindingResourceDeleteSuccess"
+"""kcp's condition: False as long as something is left."""
+_DYING = b'"deletionTimestamp"'
+
+
+class BindingLife(Part):
+    """`kinds` of a logical cluster, as they are served now."""
+
+    def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
+        self._store, self._kinds = store, kinds
+        self._ending: dict[tuple[str, str], Key] = {}
+        """By cluster and storage resource the binding that waits for its objects."""
+
+    def begin(self) -> None:
+        self._ending.clear()
+
+    def found(self, record: Record) -> None:
+        if record.key.resource == BINDINGS and _DYING in record.value:
+            self.desk.add(record.key)
+
+    def changed(self, change: Change) -> None:
+        key = change.key
+        if key.resource == BINDINGS and (change.value is None or _DYING in change.value):
+            self.desk.add(key)
+        waiting = self._ending.get((key.cluster, key.resource))
+        if waiting is not None:
+            self.desk.add(waiting)
+
+    def handle(self, key: Key) -> None:
+        record = self._store.get(key)
+        binding = codec.decode(record.value, record.revision) if record is not None else {"metadata": {}}
+        metadata = binding["metadata"]
+        self._ending = {at: waiting for at, waiting in self._ending.items() if waiting != key}
+        if record is None or not metadata.get("deletionTimestamp"):
+            return
+        if BINDING_CLEANUP not in (metadata.get("finalizers") or ()):
+            return
+        left = Left()
+        for resource in _bound(binding):
+            self._ending[key.cluster, resource] = key
+            kind = self._kinds(key.cluster).of_storage(resource)
+            if kind is not None:  # else nobody could see what there is
+                instances.end(self._store, kind, key.cluster, left)
+        made = _told(binding, left)
+        if not left.count:
+            made = disposal.without_finalizer(made, BINDING_CLEANUP)
+        if made != binding:
+            disposal.write(self._store, disposal.replaced(record, made)).result()
+
+
+def _bound(binding: Object) -> list[str]:
+    """The storage names of what the binding brings."""
+    found = (binding.get("status") or {}).get("boundResources") or ()
+    return [storage_name(r.get("group", ""), r["resource"], r["schema"].get("identityHash", "")) for r in found]
+
+
+def _told(binding: Object, left: Left) -> Object:
+    """The binding with the condition that says what it waits for."""
+    status = binding.get("status") or {}
+    told = conditions.merged(status.get("conditions"), [_condition(left)])
+    return {**binding, "status": {**status, "conditions": told}}
+
+
+def _condition(left: Left) -> Condition:
+    at = clock.now()
+    if left.declared:
+        text = f"could not issue all deletes: {', '.join(left.declared)}; remove it there"
+        return condition(DELETED, False, "ResourceDeletionFailed", text, at=at)
+    if left.finalizers:
+        waits = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(left.finalizers.items()))
+        text = f"{left.count} resource instances are remaining, with finalizers: {waits}"
+        return condition(DELETED, False, "SomeFinalizersRemain", text, at=at)
+    if left.count:
+        return condition(DELETED, False, "SomeResourcesRemain", f"{left.count} resource instances are remaining", at=at)
+    return condition(DELETED, True, at=at)
