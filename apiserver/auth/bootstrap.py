@@ -132,4 +132,4 @@ TARGET_BINDINGS: tuple[Manifest, ...] = (
     *CLUSTER_ROLE_BINDINGS,
     _binding("system:treeplane:syncer", "cluster-admin", SYNCERS),
 )
-"""In force in embedded sync targets, which are clusters without workspaces: nobody needs access to one."""
+"""In force in embedded sync targets, clusters without workspaces: access has whoever is granted more than everybody."""

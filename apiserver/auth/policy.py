@@ -13,11 +13,12 @@ from typing import Any
 
 from apiserver.auth.bootstrap import CLUSTER_ROLES, RBAC_GROUP
 from apiserver.auth.rules import Rule, compiled
-from apiserver.auth.user import SERVICE_ACCOUNT_PREFIX, Attributes, User
+from apiserver.auth.user import AUTHENTICATED, SERVICE_ACCOUNT_PREFIX, UNAUTHENTICATED, Attributes, User
 from apiserver.model.selectors import from_object
 
 Manifest = dict[str, Any]
 
+_EVERYBODY = (AUTHENTICATED, UNAUTHENTICATED)
 ACCESS = Attributes("access", path="/")
 """What lets a user into a workspace."""
 
@@ -29,12 +30,14 @@ stands for all."""
 @dataclass(frozen=True, slots=True)
 class Grant:
     """Rules in force for a subject. `namespace` "": everywhere. `origin` says which binding, for the reason.
-    `missing`: the role that the binding names in vain; the rules are none then."""
+    `missing`: the role that the binding names in vain; the rules are none then. `shipped`: no object of the world's own
+    says so."""
 
     rules: tuple[Rule, ...]
     namespace: str
     origin: str
     missing: str = ""
+    shipped: bool = False
 
     def covers(self, asked: Attributes) -> bool:
         if self.namespace and (asked.path or asked.namespace != self.namespace):
@@ -78,6 +81,12 @@ class Policy:
                     found[kind, name] = names
         return found
 
+    def known(self, user: User) -> bool:
+        """Whether the user is granted anything that does not go to everybody."""
+        if user.name in self.users or any(name in self.groups for name in user.groups if name not in _EVERYBODY):
+            return True
+        return any(not grant.shipped for grant in self.grants(user))
+
     def missing(self, user: User, namespace: str) -> list[str]:
         """What is wrong with the bindings of `user` that count in `namespace`."""
         found = [g.missing for g in self.grants(user) if g.missing and g.namespace in ("", namespace)]
@@ -100,14 +109,16 @@ class Policy:
 def compile_policy(objects: Objects, shipped_bindings: Iterable[Manifest]) -> Policy:
     """Bindings to a role that does not exist grant nothing, and say so."""
     policy, roles = Policy(), _Roles(objects)
-    for binding in (*shipped_bindings, *objects.cluster_role_bindings):
+    for binding in shipped_bindings:
+        _bind(policy, roles, binding, "", shipped=True)
+    for binding in objects.cluster_role_bindings:
         _bind(policy, roles, binding, "")
     for binding in objects.role_bindings:
         _bind(policy, roles, binding, binding["metadata"]["namespace"])
     return policy
 
 
-def _bind(policy: Policy, roles: _Roles, binding: Manifest, namespace: str) -> None:
+def _bind(policy: Policy, roles: _Roles, binding: Manifest, namespace: str, *, shipped: bool = False) -> None:
     reference = binding.get("roleRef") or {}
     kind, name = reference.get("kind"), reference.get("name", "")
     if kind == "ClusterRole":
@@ -122,7 +133,7 @@ def _bind(policy: Policy, roles: _Roles, binding: Manifest, namespace: str) -> N
     called = f"{binding['metadata']['name']}/{namespace}" if namespace else binding["metadata"]["name"]
     origin = f'RBAC: allowed by {"RoleBinding" if namespace else "ClusterRoleBinding"} "{called}" of {kind} "{name}"'
     for subject in binding.get("subjects") or ():
-        policy.add(subject, Grant(rules or (), namespace, origin, missing))
+        policy.add(subject, Grant(rules or (), namespace, origin, missing, shipped))
 
 
 class _Roles:

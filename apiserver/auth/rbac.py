@@ -23,7 +23,8 @@ from apiserver.model.paths import WILDCARD
 from apiserver.storage.protocol import Compacted, Store
 
 TARGET = "target"
-"""The cluster of an embedded sync target's store: no workspace, so no access to be had."""
+"""The cluster of an embedded sync target's store: no workspace, so nobody is given access to it; whoever is granted
+anything there has it."""
 
 _MASTERS = Decision(True, "system:masters")
 _NO_ACCESS = Decision(False, "access denied")
@@ -131,8 +132,10 @@ class Authorizer:
 
     def _has_access(self, policy: Policy, cluster: str, user: User) -> bool:
         home = self._home or cluster
-        if cluster == TARGET or is_own_service_account(user, home):
+        if is_own_service_account(user, home):
             return True
+        if cluster == TARGET:  # is told by nothing to those whom it does not know
+            return any(policy.known(identity) for identity in identities(user, home))
         return any(self._granted(cluster, policy, identity, ACCESS) for identity in identities(user, home))
 
     def _granted(self, cluster: str, policy: Policy, user: User, asked: Attributes) -> Grant | None:

@@ -13,7 +13,7 @@ from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
 from apiserver.auth.impersonation import impersonated
 from apiserver.auth.scopes import home_of, in_scope
-from apiserver.auth.user import Attributes, Decision, User
+from apiserver.auth.user import Attributes, User
 from apiserver.endpoints import discovery, nodeless, openapi, reads, writes
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath, answer
@@ -51,7 +51,6 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _WARNING = 2000
 """Characters of a warning: clients limit headers."""
 
-_ALWAYS = Decision(True, "health is everybody's")
 _LATER = ("/services/", "/commits/")
 """Views that clients of kcp and readers of the design may look for."""
 
@@ -120,32 +119,44 @@ class KubernetesAPI:
 
     async def _judged(self, exchange: Exchange, place: Place, user: User) -> None:
         """Which world, may they, and the answer."""
-        world = self._world(exchange, place, user)
-        spelled, place = place.group, _renamed(world, place)
+        world = self._world(place, user)
+        asked, place = place, _renamed(world, place)
         bearer = self._acting(exchange, world, user)
         user = in_scope(bearer, world.identity) if bearer.extra else bearer
         verb = _verb(exchange, place)
-        decision = self._authorize(world, user, attributes(place, verb), place)
-        self._check_served(exchange, world, place, decision)
+        decision = world.realm.authorizer.authorize(world.name, user, attributes(place, verb))
         if not decision.allowed:
-            raise denial(user, attributes(place, verb), decision.reason)
+            # In the caller's words: how a workspace spells a group says that it is there.
+            await self._refuse(exchange, place, denial(user, attributes(asked, verb), decision.reason))
+            return
+        self._check_served(exchange, world, place)
         if place.route is Route.RESOURCE:
             kind = kind_of(world, place)
-            if spelled != place.group:
-                kind = oldgroups.spelled(kind, spelled)
+            if asked.group != place.group:
+                kind = oldgroups.spelled(kind, asked.group)
             asking = Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts)
             await self._resource(asking, verb)
             return
         await self._other(exchange, world, place)
 
-    def _world(self, exchange: Exchange, place: Place, user: User) -> World:
-        """Only administrators are told that there is no such workspace: to others it is one without access."""
+    def _world(self, place: Place, user: User) -> World:
+        """Only administrators are told that there is no such workspace: to others it is one without access, and all
+        that follows is done as for such a one."""
         try:
             return self._realms.world(place)
-        except StatusError as error:
-            if error.code != 404 or user.is_master:
+        except StatusError:
+            if user.is_master:
                 raise
-            raise denial(user, attributes(place, _verb(exchange, place)), "access denied") from None
+            return self._realms.nowhere()
+
+    async def _refuse(self, exchange: Exchange, place: Place, denied: StatusError) -> None:
+        """What may not be is told alike whether or not there is something: of health, which is everybody's, what probes
+        are told; else 403, but 503 as long as nobody's rights are known."""
+        if place.route is Route.HEALTH and exchange.method in ("GET", "HEAD"):
+            await health(exchange, place, self._realms)
+            return
+        at = fleet(self._realms.main)
+        raise denied if at.loaded else loading(at)
 
     @staticmethod
     def _acting(exchange: Exchange, world: World, user: User) -> User:
@@ -154,17 +165,13 @@ class KubernetesAPI:
         return impersonated(user, exchange.headers, world.identity, lambda a: judge.authorize(world.name, user, a))
 
     @staticmethod
-    def _authorize(world: World, user: User, asked: Attributes, place: Place) -> Decision:
-        if place.route is Route.HEALTH:
-            return _ALWAYS
-        return world.realm.authorizer.authorize(world.name, user, asked)
-
-    def _check_served(self, exchange: Exchange, world: World, place: Place, decision: Decision) -> None:
-        """503 until what would be read is complete. The version is the server's, and some clients wait for it."""
+    def _check_served(exchange: Exchange, world: World, place: Place) -> None:
+        """503 until what would be read is complete, with all errors: whoever comes here may read them. The version is
+        the server's, and some clients wait for it."""
         if place.route is Route.SERVER_VERSION:
             return
         if world.record is not None:
-            error = unserved(world.record, show_errors=decision.allowed)
+            error = unserved(world.record)
             if error is not None and world.record.errors and place.route is not Route.RESOURCE:
                 # kubectl would ask ten times for discovery, silently; and of an error there it shows the warning only.
                 error.retry_after = None

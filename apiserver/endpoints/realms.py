@@ -30,6 +30,8 @@ from apiserver.registry.tree import (
 )
 from apiserver.storage.protocol import Store
 
+_NOWHERE = "~"
+"""No logical cluster is called that."""
 TARGET_CLUSTER = "target"
 """The logical cluster of every key in an embedded target's store."""
 
@@ -139,6 +141,10 @@ class Realms:
             case _:
                 return self._workspace(place.world)
 
+    def nowhere(self) -> World:
+        """A workspace that does not exist, as one to which nobody has access: asking about it takes the same steps."""
+        return World(self.main, Scope.WORKSPACE, _NOWHERE)
+
     def _target(self, world: str) -> World:
         workspace, _, name = world.rpartition(":")
         realm = self._targets.realm(workspace, name) if workspace else None
@@ -169,14 +175,14 @@ def loading(at: FleetRecord) -> StatusError:
     return unavailable(f"the fleet is being loaded{progress}; please try again")
 
 
-def unserved(record: WorkspaceRecord, *, show_errors: bool) -> StatusError | None:
-    """Why a workspace cannot answer yet: None if it can. `show_errors`: the asker may read it."""
+def unserved(record: WorkspaceRecord) -> StatusError | None:
+    """Why a workspace cannot answer yet, for who may read it: None if it can."""
     if record.served:
         return None
     if not record.errors:
         return unavailable(f'workspace "{record.path}" is being loaded; please try again')
-    told = ": " + "; ".join(record.errors) if show_errors else ""
-    return unavailable(f'workspace "{record.path}" has had no good commit yet{told}', retry_after=5)
+    told = "; ".join(record.errors)
+    return unavailable(f'workspace "{record.path}" has had no good commit yet: {told}', retry_after=5)
 
 
 def _unknown(message: str) -> StatusError:
