@@ -23,7 +23,7 @@ from typing import Any
 
 from rich.console import Console
 
-from apiserver.auth.files import private_directory
+from apiserver.auth.files import private_directory, write_private
 from apiserver.auth.pki import KeysError
 from apiserver.launch import listen, spawn
 from apiserver.settings import ServerSettings
@@ -36,6 +36,7 @@ from reconciler.commands.ports import holder
 from reconciler.commands.progress import Progress
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.source import Source, resolve
+from reconciler.repository.errors import redact
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class _Run:
             raise Failure(str(error), f"move {kubeconfig} away") from error
         for note in self._source.notes:
             self._say(note)
-        self._say(f"serving {self._source.location} ({self._settings.branch}) at {self._server.url}")
+        self._say(f"serving {redact(self._source.location)} ({self._settings.branch}) at {self._server.url}")
         try:
             self._start()
             self._watch(kubeconfig)
@@ -273,9 +274,10 @@ def _remembered(settings: UpSettings) -> str:
         text = settings.repository
         if "://" not in text and Path(text).exists():
             text = str(Path(text).resolve())
-        file.write_text(text + "\n")
+        write_private(file, f"{text}\n".encode())
         return settings.repository
     try:
+        file.chmod(0o600)  # it may name a password
         return file.read_text().strip()
     except FileNotFoundError:
         raise Failure("no REPOSITORY given, and none was served from this data directory before",

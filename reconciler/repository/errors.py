@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+_CREDENTIALS = re.compile(
+    r"""(?<=://)(?:[^\s/?#'"]*@          # up to the last @ before the path: a password may hold one
+        | [^\s/@:'"]+:(?!\d+[/?#])[^\s'"]*@)  # and what is no URL for the slash in its password
+    | (?<![^\s'"])[^\s/:@'"]+:[^\s/@'"]+@(?=[\w.-]+:)  # user:password@host:path, which no program takes""",
+    re.VERBOSE,
+)
+_QUERY = re.compile(r"""(://[^\s?'"]*\?)[^\s'"]+""")
 
 
 def redact(text: str) -> str:
-    """`text` without the user and password of any URL in it."""
-    return _CREDENTIALS.sub("***@", text)
+    """`text` without what may be secret in the name of a repository: user, password and query of URLs, and what stands
+    before the host in `user:password@host:path`."""
+    return _QUERY.sub(r"\1***", _CREDENTIALS.sub("***@", text))
 
 
 class RepositoryError(Exception):
@@ -17,8 +24,8 @@ class RepositoryError(Exception):
 
     def __init__(self, what: str, hint: str = "") -> None:
         self.what = redact(what)
-        self.hint = hint
-        super().__init__(f"{self.what}: {hint}" if hint else self.what)
+        self.hint = redact(hint)
+        super().__init__(f"{self.what}: {self.hint}" if hint else self.what)
 
 
 class RepositoryUnreadable(RepositoryError):

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from reconciler.repository.command import Answer, Patience, git
+from reconciler.repository.credentials import apart
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable, redact
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import move_ref
@@ -137,8 +138,10 @@ class Remote:
         return list(found.values())
 
     def _run(self, *arguments: str, patience: Patience) -> Answer:
+        asked = apart(self._url)
         settings = {
-            "remote.origin.url": self._url,
+            "remote.origin.url": asked.url,
+            **asked.settings,
             "gc.auto": "0",
             # Always as a pack: of objects one by one, a fetch that is ended leaves a commit without its trees.
             "fetch.unpackLimit": "1",
@@ -152,7 +155,7 @@ class Remote:
                 self._repository.path,
                 *arguments,
                 settings=settings,
-                variables=self._ssh,
+                variables={**self._ssh, **asked.variables},
                 patience=patience,
                 hurry=lambda: time.monotonic() > self._until,
             )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.plane import Clone, Plane, PlaneError
+from realclusters.processes import free_ports
+from support.plane import COMMAND, Clone, Plane, PlaneError, environment
 
 WEB = "root:shop:web"
 DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
@@ -218,3 +220,22 @@ def reflog(repository: Clone) -> str:
 
 def said(server: Plane) -> str:
     return server.output() + (server.data / "reconciler.log").read_text()
+
+
+def test_a_password_in_the_url_is_shown_nowhere(tmp_path: Path, eventually: Any) -> None:
+    """Not where nothing answers either, which is said on the terminal and in the log."""
+    data, said = tmp_path / "data", tmp_path / "said"
+    url = f"https://us:hun@ter2@127.0.0.1:{free_ports(1)[0]}/fleet.git"
+    command = [str(COMMAND), "up", url, "--data-dir", str(data), "--listen", "127.0.0.1:0", "--workers", "1"]
+    with said.open("w") as out, subprocess.Popen(command, env=environment(), stdout=out, stderr=out) as process:
+        try:
+            eventually(lambda: "does not answer" in said.read_text(), 30)
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            lines = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]
+        finally:
+            process.terminate()
+    assert "serving https://***@127.0.0.1" in said.read_text()
+    assert not any(b"ter2" in line for line in lines)
+    shown = [path for path in (said, *data.rglob("*")) if path.is_file() and path.name != "source"]
+    assert not [path for path in shown if b"ter2" in path.read_bytes()]
+    assert (data / "source").stat().st_mode & 0o777 == 0o600
