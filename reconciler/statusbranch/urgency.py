@@ -12,16 +12,15 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import conditions
 from apiserver.model.keys import Internal
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.storage.protocol import Change
 from reconciler.plan import residue
 from reconciler.plan.computed import WORKSPACES
+from reconciler.plan.jobs import JOBS, ended
 
 Object = dict[str, Any]
 
-JOBS = "jobs.batch"
 PLACEMENTS = "placements.scheduling.kcp.io"
 _WHOLE = frozenset({Internal.WORKSPACE, Internal.SUMMARY, KEPT_SCHEMAS, WORKSPACES})
 """Whatever changes of these is no status: a Workspace's tells what its summary says."""
@@ -60,6 +59,6 @@ def _decided(resource: str, obj: Object) -> object:
     """What of a status nobody could observe again."""
     status = obj.get("status") or {}
     name = resource.partition(":")[0]
-    if name == JOBS and any(conditions.is_true(status.get("conditions"), end) for end in ("Complete", "Failed")):
+    if name == str(JOBS) and ended(obj):
         return status
     return status.get("selectedLocation") if name == PLACEMENTS else None

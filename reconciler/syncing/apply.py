@@ -72,14 +72,18 @@ class Applier:
         metadata = live["metadata"]
         well = healthy(item.kind, live)
         cache.compared(metadata["namespace"], metadata["name"], str(metadata["resourceVersion"]), digest, well)
+        self.report(item, kind, obj, live)
+
+    def report(self, item: Item, kind: ServedKind, obj: Object, live: Object) -> None:
+        """Bring up the status of a live object that is in step with `obj`. Raises Unfit."""
         if "status" not in kind.subresources or not self._upstream.reports(
             self._site.key, item.cluster, item.namespace
         ):
             return
-        found = lifted(obj, live)
-        if found is None:
+        if live.get("status"):
+            check(live["status"], kind.schema)
+        if lifted(obj, live) is None:
             return
-        check(found["status"])
         generation = obj["metadata"].get("generation")
 
         def change(current: Object) -> Object | None:

@@ -35,3 +35,7 @@ class NotServed(Expected):
 
 class Foreign(Expected):
     """Something of this name is there and is not ours."""
+
+
+class Unfit(Expected):
+    """What the target says of an object cannot stand upstream."""

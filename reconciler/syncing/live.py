@@ -13,6 +13,7 @@ from typing import Any
 
 from reconciler.syncing.errors import Excessive
 from reconciler.syncing.inventory import PART_OF
+from reconciler.syncing.render import OF
 
 _REMEMBERED = 10_000
 
@@ -52,11 +53,12 @@ class Allowance:
 class Live:
     """One object on the target. `fresh`: it as last seen, until compared (None also where there was no room for it).
     `size`: bytes that it counts as meanwhile. `digest`: of the rendering that it is in step with, b"" if that is not
-    known. `part_of`: the ApplySet in its label."""
+    known. `part_of`: the ApplySet in its label; `of`: the uid in its annotation (Jobs)."""
 
     uid: str
     revision: str
     part_of: str
+    of: str
     deleting: bool
     fresh: Object | None
     digest: bytes = b""
@@ -106,6 +108,7 @@ class Cache:
                 uid=metadata["uid"],
                 revision=revision,
                 part_of=(metadata.get("labels") or {}).get(PART_OF, ""),
+                of=str((metadata.get("annotations") or {}).get(OF, "")),
                 deleting="deletionTimestamp" in metadata,
                 fresh=obj if kept else None,
                 digest=before.digest if kept and before is not None and before.uid == metadata["uid"] else b"",

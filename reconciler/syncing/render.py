@@ -19,6 +19,9 @@ Object = dict[str, Any]
 
 CLUSTER_LABEL = "internal.workload.kcp.io/cluster"
 """On everything of ours on a target: the key of the sync target."""
+OF = "treeplane.dev/of"
+"""Annotation on a Job's copy: the uid of the Job upstream."""
+_BATCH, _OF_A_JOB = "batch.kubernetes.io/", ("controller-uid", "job-name")
 _OURS = ("treeplane.dev/", "kcp.io/", "scheduling.kcp.io/", "workload.kcp.io/")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _TOKEN_TYPE = "kubernetes.io/service-account-token"
@@ -60,6 +63,10 @@ def render(kind: GroupResource, upstream: Object, to: Destination, *, scaled: bo
         case ("", "secrets") if rendered.get("type") == _TOKEN_TYPE:
             # The target's token controller would delete a token whose ServiceAccount it does not know.
             rendered["type"] = "Opaque"
+        case ("batch", "jobs"):
+            rendered["spec"] = _job(rendered.get("spec") or {})
+            # Which run it is: a Job of the same name that was made anew upstream is another one.
+            rendered["metadata"].setdefault("annotations", {})[OF] = metadata["uid"]
         case ("", "serviceaccounts"):
             # Names of token Secrets are each cluster's own.
             rendered.pop("secrets", None)
@@ -69,6 +76,19 @@ def render(kind: GroupResource, upstream: Object, to: Destination, *, scaled: bo
 def _internal(name: str) -> bool:
     prefix, slash, _ = name.rpartition("/")
     return bool(slash) and any(f"{prefix}/" == p or prefix.endswith("." + p[:-1]) for p in _OURS)
+
+
+def _job(spec: Object) -> Object:
+    """Without its time to live, since the copy goes only when its end is on record (jobs.py), and without what selects
+    its Pods by the uid that it has upstream: each cluster makes its own."""
+    out = {k: v for k, v in spec.items() if k != "ttlSecondsAfterFinished"}
+    if spec.get("manualSelector") or "selector" not in spec:
+        return out
+    del out["selector"]
+    template = out.get("template") or {}
+    metadata = template.get("metadata") or {}
+    labels = {k: v for k, v in (metadata.get("labels") or {}).items() if k.removeprefix(_BATCH) not in _OF_A_JOB}
+    return {**out, "template": {**template, "metadata": {**metadata, "labels": labels}}}
 
 
 def _service(spec: Object) -> Object:

@@ -65,7 +65,7 @@ class Syncing:
         declared: Declared = _nothing_known,
         barred: Callable[[], str] = lambda: "",
     ) -> None:
-        self.settings, self._barred = settings, barred
+        self.settings, self._barred, self._durable = settings, barred, durable
         self.informer = Informer(store)
         self._store, self._objects, catalog = store, Objects(store), Catalog(store)
         self._syncers: dict[str, Syncer] = {}
@@ -148,7 +148,9 @@ class Syncing:
             self._reports.target(identity.key)
             self._moves.look(workspace)
 
-        return Syncer(identity, client, offered(self._objects, target), self._upstream, self.settings, heard)
+        return Syncer(
+            identity, client, offered(self._objects, target), self._upstream, self.settings, heard, self._durable
+        )
 
     def _changed(self, change: Change) -> None:
         """An object changed somewhere: a work item for each target that it runs on."""

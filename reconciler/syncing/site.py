@@ -10,6 +10,7 @@ from typing import Any
 
 from apiserver.model.kinds import GroupResource
 from reconciler.controllers.runtime import Expected, log_failure
+from reconciler.plan.jobs import JOBS, ended
 from reconciler.syncing import client as paths
 from reconciler.syncing import inventory
 from reconciler.syncing.client import Client
@@ -26,18 +27,21 @@ Object = dict[str, Any]
 
 NAMESPACES = GroupResource("", "namespaces")
 CONFIG_MAPS = GroupResource("", "configmaps")
+_ENDS = 1_000
 
 
 @dataclass(slots=True)
 class Ledger:
     """What was found on the way. `failures`: why an object is not applied. `explained`: deletions upstream, seen as
     such. `leftovers`: ours on the target, with no upstream object and no commit that explains its absence. `retiring`:
-    namespaces whose copies are to go since they are healthy at their new place."""
+    namespaces whose copies are to go since they are healthy at their new place. `ends`: what Jobs were that had ended
+    when they went, until that is taken up."""
 
     failures: dict[Item, str] = field(default_factory=dict)
     explained: set[Item] = field(default_factory=set)
     leftovers: set[Item] = field(default_factory=set)
     retiring: set[tuple[str, str]] = field(default_factory=set)
+    ends: dict[Item, Object] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -104,7 +108,7 @@ class Site:
                 selector = f"{CLUSTER_LABEL}={self.key}"
                 watcher = Watcher(
                     self.client, kind, version, selector, self._listener(kind),
-                    allowance=self._allowance, pace=self.settings.pace,
+                    deleted=self._went(kind), allowance=self._allowance, pace=self.settings.pace,
                 )  # fmt: skip
                 self._watchers[kind] = watcher
                 watcher.start()
@@ -174,6 +178,17 @@ class Site:
                 self._changed(Item(kind, *origin, name))
 
         return seen
+
+    def _went(self, kind: GroupResource) -> Callable[[Object], None]:
+        """Somebody may delete a Job as soon as it has ended, before its end was taken up."""
+
+        def went(obj: Object) -> None:
+            origin = self.homes.origin(obj["metadata"].get("namespace", ""))
+            if kind == JOBS and origin is not None and ended(obj) and len(self.ledger.ends) < _ENDS:
+                with self.ledger.lock:
+                    self.ledger.ends[Item(kind, *origin, obj["metadata"]["name"])] = obj
+
+        return went
 
     def _namespace_seen(self, _: str, name: str) -> None:
         cache = self._watchers[NAMESPACES].cache

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
 from apiserver.model import nesting
-from reconciler.syncing.errors import Excessive
+from apiserver.model.errors import Cause
+from reconciler.syncing.errors import Unfit
 
 Object = dict[str, Any]
 
 _LARGEST, _LEVELS = 512 * 1024, 100
 """Bytes and levels of a status."""
 _TIMES = frozenset({"lastUpdateTime", "lastProbeTime", "lastHeartbeatTime", "lastTransitionTime"})
+
+
+class Schema(Protocol):
+    """Of a kind."""
+
+    def validate(self, value: Any) -> list[Cause]: ...
 
 
 def lifted(upstream: Object, live: Object) -> Object | None:
@@ -39,10 +46,13 @@ def lifted(upstream: Object, live: Object) -> Object | None:
     return {**upstream, "status": status}
 
 
-def check(status: Any) -> None:
-    """Raises Excessive for a status that goes neither into the store nor into git: no cluster has such a one."""
+def check(status: Any, schema: Schema) -> None:
+    """Raises Unfit for a status that goes neither into the store nor into git: no cluster has such a one."""
     if nesting.too_deep(status, _LEVELS) or len(orjson.dumps(status)) > _LARGEST:
-        raise Excessive("its status on the target is larger than any, and stays there")
+        raise Unfit("its status on the target is larger than any, and stays there")
+    wrong = [cause for cause in schema.validate({"status": status}) if cause.field.startswith("status")]
+    if wrong:
+        raise Unfit(f"its status on the target is not one of its kind, and stays there: {wrong[0].message}")
 
 
 def _condition(condition: Any, live: Object, generation: int) -> Any:

@@ -14,12 +14,14 @@ from typing import Any
 from apiserver.model.kinds import GroupResource
 from reconciler.controllers.bindings import Role
 from reconciler.controllers.runtime import Expected, Loop, WorkQueue, log_failure
+from reconciler.plan.jobs import JOBS
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
 from reconciler.syncing.client import Client
-from reconciler.syncing.errors import Excessive, Foreign, NotServed, Refused
+from reconciler.syncing.errors import Excessive, Foreign, NotServed, Refused, Unfit
 from reconciler.syncing.homes import Identity
 from reconciler.syncing.inventory import Inventory
+from reconciler.syncing.jobs import Jobs, over
 from reconciler.syncing.prune import Pruner
 from reconciler.syncing.render import encode, render
 from reconciler.syncing.settings import SyncSettings
@@ -34,7 +36,8 @@ _PERMANENT = frozenset({400, 403, 405, 413, 415, 422})
 
 
 class Syncer:
-    """`heard(cluster, namespace)`: told when something of a namespace changed that conditions or moves depend on."""
+    """`heard(cluster, namespace)`: told when something of a namespace changed that conditions or moves depend on.
+    `durable`: blocks until the status branch holds everything up to a store revision."""
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class Syncer:
         upstream: Upstream,
         settings: SyncSettings,
         heard: Callable[[str, str], None],
+        durable: Callable[[int], None],
     ) -> None:
         self.client, self.upstream, self.settings = client, upstream, settings
         self.queue: WorkQueue[Item] = WorkQueue()
@@ -52,6 +56,7 @@ class Syncer:
         """The target has answered; work has begun."""
         self._heard = heard
         self._applier, self._pruner = Applier(self.site, upstream), Pruner(self.site, upstream)
+        self._jobs = Jobs(self.site, upstream, self._applier, durable, self.queue.add_after)
         self._loop = Loop(f"sync {identity.name}", self.queue, self._handle, settings.threads)
         self._stopped = threading.Event()
         self._boot = threading.Thread(target=self._begin, name=f"sync-{identity.name}", daemon=True)
@@ -116,13 +121,13 @@ class Syncer:
             return {i: why for i, why in self.site.ledger.failures.items() if (i.cluster, i.namespace) == here}
 
     def settled(self, cluster: str, namespace: str) -> bool:
-        """Whether every object of the namespace is here, in step and healthy."""
+        """Whether every object of the namespace is here, in step and healthy; Jobs that have ended need not be."""
         if not self.ready.is_set():
             return False
         home = self.site.homes.get(cluster, namespace)
         for kind, item in self.upstream.items(cluster, namespace, self.site.offered):
             obj, live = self.upstream.get(kind, item), self.site.live(item)
-            if obj is None or stays_upstream(item.kind, obj):
+            if obj is None or stays_upstream(item.kind, obj) or over(item, obj):
                 continue
             if home is None or live is None or live.fresh is not None or not live.healthy:
                 return False
@@ -185,7 +190,7 @@ class Syncer:
             return
         try:
             self._sync(item)
-        except (Refused, NotServed, Foreign, Excessive) as error:
+        except (Refused, NotServed, Foreign, Excessive, Unfit) as error:
             if not isinstance(error, Refused) or _permanent(error):
                 self._failed(item, str(error))
             raise
@@ -198,7 +203,8 @@ class Syncer:
         here = self.upstream.role(self.key, item.cluster, item.namespace) is Role.HERE
         if here and kind is not None and obj is not None and _wanted(item, obj):
             self._forget_deletion(item)
-            self._applier.apply(item, kind, obj)
+            if item.kind != JOBS or self._jobs.runs(item, kind, obj):
+                self._applier.apply(item, kind, obj)
             self._leftover(item, False)
             return
         live = self.site.live(item)
@@ -252,7 +258,7 @@ class Syncer:
         for kind, item in self.upstream.items(cluster, namespace, self.site.offered):
             if (kind.group, kind.kind) not in found:
                 obj = self.upstream.get(kind, item)
-                if obj is not None and _wanted(item, obj):
+                if obj is not None and _wanted(item, obj) and not (over(item, obj) and self.site.live(item) is None):
                     found.add((kind.group, kind.kind))
         return frozenset(found)
 

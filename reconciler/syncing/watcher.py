@@ -43,7 +43,8 @@ class Pace:
 
 
 class Watcher(threading.Thread):
-    """Of what has our label; `changed(namespace, name)` after each change."""
+    """Of what has our label. `changed(namespace, name)`: told after each change. `deleted`: told before that what an
+    object was when it went."""
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class Watcher(threading.Thread):
         selector: str,
         changed: Callable[[str, str], None],
         *,
+        deleted: Callable[[Object], None] = lambda _: None,
         allowance: Allowance | None = None,
         pace: Pace = Pace(),
     ) -> None:
@@ -62,7 +64,8 @@ class Watcher(threading.Thread):
         """The target has answered a full list."""
         self.trouble: Expected | None = None
         """Why the last round ended badly; None once a list was answered."""
-        self._source, self._selector, self._changed, self._pace = source, selector, changed, pace
+        self._source, self._selector, self._pace = source, selector, pace
+        self._changed, self._deleted = changed, deleted
         self._where = client.path(kind, version)
         self._stopped = threading.Event()
         self._revision = ""
@@ -132,6 +135,7 @@ class Watcher(threading.Thread):
     def _event(self, kind: str, obj: Object, size: int) -> None:
         metadata = obj["metadata"]
         if kind == "DELETED":
+            self._deleted(obj)
             news = self.cache.drop(*_names(obj), metadata["uid"], metadata["resourceVersion"])
         else:
             news = self.cache.saw(obj, size)

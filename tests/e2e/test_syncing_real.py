@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from realclusters.cluster import TOKEN, RealCluster
 from apiserver.model import conditions, marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
+from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import LEAVING, SYNC_TARGET
 from apiserver.registry import codec, tree
 from apiserver.registry.catalog import MARKED
@@ -32,7 +34,7 @@ from reconciler.syncing.upstream import Item
 pytestmark = [pytest.mark.clusters, pytest.mark.slow]
 
 IDENTITY = "1d3n7i7y"
-DEPLOYMENTS = f"deployments.apps:{IDENTITY}"
+DEPLOYMENTS, JOBS = f"deployments.apps:{IDENTITY}", f"jobs.batch:{IDENTITY}"
 QUICK = SyncSettings(
     discovery=0.2,
     grace=0.2,
@@ -61,6 +63,9 @@ class World:
         self.clusters: dict[str, RealCluster] = {}
         self.kubeconfigs: dict[str, bytes] = {}
         self.git: set[tuple[str, str]] = set()
+        self.recorded = threading.Event()
+        self.recorded.set()
+        self.awaited: list[int] = []
         for path in ("root", "root:compute", "root:infra", "root:shop"):
             self.workspace(path)
         store.write(Put(tree.FLEET_KEY, tree.FleetRecord("fleet", True).encode())).result()
@@ -151,6 +156,19 @@ class World:
             return Missing("there is no such cluster")
         return Kubeconfig(self.kubeconfigs.get(cluster.name, cluster.kubeconfig), anywhere=True)
 
+    def durable(self, revision: int) -> None:
+        """The status branch holds it, as soon as `recorded` is set."""
+        self.awaited.append(revision)
+        assert self.recorded.wait(30)
+
+    def job(self, name: str = "once", **spec: Any) -> Key:
+        pods = {"spec": {"restartPolicy": "Never", "containers": [container()]}}
+        content = {"kind": "Job", "apiVersion": "batch/v1", "spec": {"template": pods, **spec}}
+        return self.put(JOBS, "shop0", name, "web", **content)
+
+    def ended(self, key: Key) -> bool:
+        return self.condition(key, "Complete").get("status") == "True"
+
     def declared(self, path: str, commit: str, item: Item) -> bool:
         return path == "root:shop" and commit == "c1" and (item.kind.resource, item.name) in self.git
 
@@ -170,7 +188,7 @@ def syncing(world: World) -> Iterator[Callable[[], Syncing]]:
     def start() -> Syncing:
         while running:
             running.pop().stop()
-        made = Syncing(world.store, QUICK, world.credentials, lambda _: None, world.declared)
+        made = Syncing(world.store, QUICK, world.credentials, world.durable, world.declared)
         running.append(made)
         made.start()
         return made
@@ -512,3 +530,107 @@ def test_a_target_that_lets_us_in_no_more_keeps_what_it_runs(
     world.config("settings", a="c")
     eventually(lambda: west.list("configmaps")["settings"]["data"] == {"a": "c"})
     assert not east.list("namespaces")
+
+
+class Runs:
+    """The uids of all copies of Jobs that a cluster was ever given."""
+
+    def __init__(self, down: Downstream) -> None:
+        self._down = down
+        self.seen: dict[str, set[str]] = {}
+
+    def now(self) -> set[str]:
+        """The names of those that are there; notes their uids."""
+        found = self._down.list("jobs")
+        for name, job in found.items():
+            self.seen.setdefault(name, set()).add(job["metadata"]["uid"])
+        return set(found)
+
+    def times(self, name: str) -> int:
+        return len(self.seen.get(name, ()))
+
+
+def test_a_job_runs_once_and_its_copy_goes_when_its_end_is_on_record(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    world.place()
+    world.config("settings", a="b")
+    runs = Runs(west)
+    syncing()
+    eventually(lambda: west.names("configmaps") == {"settings"}, 20)
+    world.recorded.clear()
+    brief, lasting = world.job("brief", ttlSecondsAfterFinished=0), world.job("lasting")
+    eventually(lambda: world.ended(brief) and world.ended(lasting), 60)
+    eventually(lambda: int(world.get(brief)["metadata"]["resourceVersion"]) in world.awaited, 20)
+    assert runs.now() == {"brief", "lasting"}, "the end is not on record yet"
+    assert "ttlSecondsAfterFinished" not in west.list("jobs")["brief"]["spec"]
+    world.recorded.set()
+    eventually(lambda: runs.now() == {"lasting"}, 20)
+
+    # Not by drift, not for a change upstream, not after a restart, not for a copy that somebody deleted.
+    west.cluster.kubectl("delete", "job", "lasting", "-n", west.namespace, "--wait=true")
+    world.job("brief", ttlSecondsAfterFinished=0, suspend=False)
+    world.config("settings", a="c")
+    eventually(lambda: west.list("configmaps")["settings"]["data"] == {"a": "c"})
+    again = syncing()
+    world.config("settings", a="d")
+    eventually(lambda: west.list("configmaps")["settings"]["data"] == {"a": "d"}, 20)
+    key = sync_target_key("infra0", "west")
+    eventually(lambda: not again.syncers()[key].queue.pending())
+    assert runs.now() == set()
+    assert (runs.times("brief"), runs.times("lasting")) == (1, 1)
+    assert world.ended(brief)
+    assert world.ended(lasting)
+
+    # Made anew it is another run, whose predecessor's copy goes first.
+    world.job("third")
+    third = Key(JOBS, "shop0", "web", "third")
+    eventually(lambda: world.ended(third), 60)
+    assert runs.now() == {"third"}
+    world.delete(third)
+    world.job("third")
+    eventually(lambda: runs.now() == {"third"} and runs.times("third") == 2 and world.ended(third), 60)
+
+
+def test_a_job_that_is_deleted_as_it_ends_is_not_run_again(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever cleans up there may be faster than we are: the last that is seen of a Job is its end."""
+    world.place()
+    runs = Runs(west)
+    job = world.job()
+    made = syncing()
+    eventually(lambda: runs.now() == {"once"}, 30)
+    syncer = made.syncers()[sync_target_key("infra0", "west")]
+    monkeypatch.setattr(syncer, "_sync", lambda _: None)
+    eventually(lambda: west.list("jobs")["once"]["status"].get("succeeded") == 1, 60)
+    west.cluster.kubectl("delete", "job", "once", "-n", west.namespace, "--wait=true")
+    item = Item(GroupResource("batch", "jobs"), "shop0", "web", "once")
+    eventually(lambda: syncer.site.live(item) is None)
+    assert not world.ended(job)
+    monkeypatch.undo()
+    syncer.namespace("shop0", "web")
+    eventually(lambda: world.ended(job), 20)
+    eventually(lambda: not syncer.queue.pending())
+    assert runs.now() == set()
+    assert runs.times("once") == 1
+
+
+def test_a_job_that_has_ended_does_not_move_along(
+    world: World, west: Downstream, east: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    world.put("synctargets.workload.kcp.io", "infra0", "east", labels={"name": "east"}, spec={"unschedulable": True})
+    placement = world.place()
+    world.config("settings", a="b")
+    job = world.job()
+    syncing()
+    eventually(lambda: world.ended(job), 60)
+    there = Runs(east)
+    world.target("east")
+    evict = {"evictAfter": "2026-01-01T00:00:00Z"}
+    world.put("synctargets.workload.kcp.io", "infra0", "west", labels={"name": "west"}, spec=evict)
+    eventually(lambda: east.names("configmaps") == {"settings"}, 30)
+    eventually(lambda: world.annotation(placement, LEAVING) == "", 60)
+    assert not west.list("jobs")
+    assert there.now() == set()
+    assert world.ended(job)

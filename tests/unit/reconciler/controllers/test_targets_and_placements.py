@@ -230,7 +230,8 @@ def test_a_target_that_is_refused_or_refuses_us_keeps_what_it_runs_and_takes_not
     target = fleet.key("synctargets", "infra0", "west")
 
     def ready() -> dict[str, Any]:
-        return conditions.get(fleet.get(target)["status"]["conditions"], "Ready") or {}
+        found = conditions.get((fleet.get(target).get("status") or {}).get("conditions"), "Ready")
+        return found or {"status": ""}
 
     told = eventually(lambda: ready() if ready()["status"] == "Unknown" else None)
     wanted = error or Denied("KubeconfigRefused", "the kubeconfig is refused for `exec`")

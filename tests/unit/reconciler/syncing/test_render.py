@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from apiserver.model.kinds import GroupResource
+from apiserver.registry.behaviours.workloads import job_identified
+from reconciler.plan.jobs import JOBS
 from reconciler.syncing.render import Destination, encode, render
 
 TO = Destination("KEY", "kcp-abc", "applyset-x-v1")
@@ -62,6 +65,28 @@ def test_addresses_of_services_stay_upstream_and_headless_stays_headless() -> No
 def test_token_secrets_become_opaque() -> None:
     token = upstream("Secret", type="kubernetes.io/service-account-token", data={})
     assert render(GroupResource("", "secrets"), token, TO)["type"] == "Opaque"
+
+
+def test_a_job_goes_down_without_its_end_and_with_its_uid() -> None:
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {}}
+    job = upstream("Job", spec={"ttlSecondsAfterFinished": 5, "backoffLimit": 1, "template": template})
+    rendered = render(JOBS, job, TO)
+    assert rendered["spec"] == {"backoffLimit": 1, "template": template}
+    assert rendered["metadata"]["annotations"] == {"team": "shop", "treeplane.dev/of": "u"}
+    cron = upstream("CronJob", spec={"jobTemplate": {"spec": {"ttlSecondsAfterFinished": 5}}})
+    kept = render(GroupResource("batch", "cronjobs"), cron, TO)["spec"]
+    assert kept == cron["spec"], "Jobs that a CronJob makes are the target's"
+
+
+def test_a_job_of_the_api_selects_its_pods_on_each_cluster_anew() -> None:
+    """Upstream it selects them by its uid there, which no cluster would take."""
+    job = upstream("Job", spec={"template": {"metadata": {"labels": {"app": "x"}}, "spec": {}}})
+    before = copy.deepcopy(job)
+    job_identified(job)
+    assert "selector" in job["spec"]
+    assert render(JOBS, job, TO)["spec"] == before["spec"]
+    manual = upstream("Job", spec={"manualSelector": True, "selector": {"matchLabels": {"job-name": "mine"}}})
+    assert render(JOBS, manual, TO)["spec"] == manual["spec"]
 
 
 def test_an_autoscaler_owns_the_replicas() -> None:

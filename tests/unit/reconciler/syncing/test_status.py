@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.syncing.errors import Excessive
+from apiserver.registry.kinds import kubernetes_builtins
+from reconciler.syncing.errors import Unfit
 from reconciler.syncing.status import check, lifted
+
+JOB = kubernetes_builtins().preferred("batch", "jobs").schema  # type: ignore[union-attr]
 
 
 def up(generation: int = 7, **status: Any) -> dict[str, Any]:
@@ -51,6 +54,16 @@ def test_a_status_that_no_cluster_would_have_stays_there() -> None:
     for _ in range(300):
         deep = [deep]
     for status in ({"a": "x" * 600_000}, {"a": deep}):
-        with pytest.raises(Excessive, match="larger than any"):
-            check(status)
-    check({"a": "x" * 500_000, "b": [[[1]]]})
+        with pytest.raises(Unfit, match="larger than any"):
+            check(status, JOB)
+    check({"a": "x" * 500_000, "b": [[[1]]]}, JOB)
+
+
+@pytest.mark.parametrize(
+    "status", [{"conditions": ["x"]}, {"conditions": "x"}, {"active": {}}, [], "x", {"succeeded": "1"}]
+)
+def test_a_status_that_is_none_stays_there(status: Any) -> None:
+    """Whoever reads it upstream, the status branch's writer among them, takes it for what its kind says."""
+    with pytest.raises(Unfit, match="not one of its kind"):
+        check(status, JOB)
+    check({"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 1}, JOB)
