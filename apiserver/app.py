@@ -18,6 +18,7 @@ from apiserver.connections import Connections
 from apiserver.endpoints.exchange import ASGIScope, Receive, Send
 from apiserver.endpoints.git import GitEndpoint, Hosted
 from apiserver.push import notify_push
+from apiserver.registry.holding import check_holder
 from apiserver.settings import ServerSettings
 from apiserver.shell import Counters, Shell
 from apiserver.storage.protocol import Store
@@ -43,7 +44,7 @@ class App:
         self.counters = Counters()
         self.connections = Connections(settings)
         self._kubernetes = kubernetes
-        self._git = GitEndpoint(_hosted(settings), authenticator, authorizer)
+        self._git = GitEndpoint(_hosted(settings), authenticator, authorizer, lambda: check_holder(store))
         self.shell = FastAPI(title="Treeplane", docs_url=None, redoc_url=None, openapi_url=None)
         Shell(store, authenticator, authorizer, self.counters, self.connections).routes(self.shell)
         self.shell.mount("/git", self._git)

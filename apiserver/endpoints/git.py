@@ -43,9 +43,17 @@ class Hosted(NamedTuple):
 class GitEndpoint:
     """An ASGI application for everything under /git/."""
 
-    def __init__(self, hosted: Hosted | None, authenticator: Authenticator, authorizer: Authorizer) -> None:
-        """`hosted` None: this server hosts no repository, and says so."""
+    def __init__(
+        self,
+        hosted: Hosted | None,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        may_push: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`hosted` None: this server hosts no repository, and says so. `may_push` raises StatusError while no push is
+        taken, whoever asks."""
         self._hosted = hosted
+        self._may_push = may_push
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._places = Places(hosted.concurrency if hosted else 1)
@@ -66,6 +74,8 @@ class GitEndpoint:
         decision = self._authorizer.authorize(ROOT, user, asked)
         if not decision.allowed:
             raise denial(user, asked, decision.reason)
+        if service == PUSH:
+            self._may_push()
         if self._hosted is None:
             raise StatusError(404, "NotFound", "this server hosts no repository: push to the one that it follows")
         git_dir = self._hosted.git_dir.resolve()

@@ -40,6 +40,7 @@ from apiserver.model.errors import (
 from apiserver.model.keys import Key
 from apiserver.registry import codec, deletion, eviction, podbinding, rest
 from apiserver.registry.commits import Commits
+from apiserver.registry.holding import check_holder
 from apiserver.registry.rest_options import (
     IGNORE,
     STRICT,
@@ -85,10 +86,13 @@ class Writes:
             if verb != "create":
                 raise method_not_allowed()
             if podactions.is_bindings(kind):
+                check_holder(self._store)
                 await self._bind(podactions.of_pods(asking))
                 return
             await reviews.review(asking)
             return
+        if subresource != "token":
+            check_holder(self._store)
         if subresource in _ACTIONS:
             if verb != "create" or not asking.place.name:
                 raise method_not_allowed()

@@ -57,7 +57,8 @@ class FleetRecord:
     `url`: where clients reach the server. `claims`: directories that lost their workspace.yaml but hold manifests
     still, with the workspaces they belong to. `lost`: the status commit of a recovery that could not bring back every
     workspace, "" if there is none. `ships`: the digest of what a cluster of Kubernetes' kinds starts with,
-    as it was when such workspaces were looked at.
+    as it was when such workspaces were looked at. `holder`: who writes the status branch where that is another server,
+    and this one only shows what it says; "" if it is this one. `shown`: the status commit that is shown then.
     """
 
     fleet: str = ""
@@ -72,6 +73,8 @@ class FleetRecord:
     claims: dict[str, str] = field(default_factory=dict)
     ships: str = ""
     lost: str = ""
+    holder: str = ""
+    shown: str = ""
 
     def encode(self) -> bytes:
         return orjson.dumps(self)

@@ -150,6 +150,9 @@ class LmdbStore:
     def compact(self, keep: int) -> None:
         self._writer.compact(keep)
 
+    def clear(self) -> None:
+        self._writer.clear()
+
     def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
         return self._bell.subscribe(ring)
 

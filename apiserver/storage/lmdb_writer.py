@@ -48,6 +48,10 @@ class _Compact(NamedTuple):
     answer: Future[list[int]]
 
 
+class _Clear(NamedTuple):
+    answer: Future[list[int]]
+
+
 class _Effect(NamedTuple):
     """What an op does once its call is known to pass. `record` None: deletion."""
 
@@ -63,7 +67,7 @@ class Writer:
 
     def __init__(self, environment: LmdbEnvironment, bell: Doorbell, settings: StoreSettings) -> None:
         self._env, self._bell, self._settings = environment, bell, settings
-        self._queue: queue.SimpleQueue[_Call | _Compact | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Call | _Compact | _Clear | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -80,6 +84,11 @@ class Writer:
         self._submit(_Compact(keep, answer))
         answer.result()
 
+    def clear(self) -> None:
+        answer: Future[list[int]] = Future()
+        self._submit(_Clear(answer))
+        answer.result()
+
     def close(self) -> None:
         with self._lock:
             self._closed = True
@@ -87,7 +96,7 @@ class Writer:
         if self._thread is not None:
             self._thread.join()
 
-    def _submit(self, item: _Call | _Compact) -> None:
+    def _submit(self, item: _Call | _Compact | _Clear) -> None:
         with self._lock:
             if self._closed:
                 raise RuntimeError("the store is closed")
@@ -99,8 +108,11 @@ class Writer:
     def _run(self) -> None:
         item = self._queue.get()
         while item is not None:
-            if isinstance(item, _Compact):
-                self._compact(item)
+            if isinstance(item, _Compact | _Clear):
+                if isinstance(item, _Compact):
+                    self._compact(item)
+                else:
+                    self._clear(item)
                 item = self._queue.get()
             else:
                 item = self._group(item)
@@ -108,12 +120,12 @@ class Writer:
 
     # -- a group of calls in one transaction
 
-    def _group(self, first: _Call) -> _Call | _Compact | None:
+    def _group(self, first: _Call) -> _Call | _Compact | _Clear | None:
         """Commit `first` and what waits behind it; returns the item that did not go in."""
         passed: list[tuple[Future[list[int]], list[int]]] = []
         failed: list[tuple[Future[list[int]], Exception]] = []
         taken: list[Future[list[int]]] = []
-        item: _Call | _Compact | None = first
+        item: _Call | _Compact | _Clear | None = first
         try:
             with self._env.write() as txn:
                 group = _Group(self._env, txn)
@@ -204,6 +216,19 @@ class Writer:
             request.answer.set_exception(error)
         else:
             request.answer.set_result([])
+
+    def _clear(self, request: _Clear) -> None:
+        try:
+            with self._env.write() as txn:
+                for table in (self._env.objects, self._env.log, self._env.next):
+                    txn.drop(table, delete=False)
+                revision = self._env.state(txn).revision + 1
+                self._env.put_state(txn, State(revision, revision, revision, 0, 0))
+        except Exception as error:
+            request.answer.set_exception(error)
+        else:
+            request.answer.set_result([])
+            self._bell.committed()
 
     def _check_readers(self) -> None:
         """A process that was killed in a read would keep old pages from being used again."""

@@ -167,6 +167,10 @@ class Store(Protocol):
     def compact(self, keep: int) -> None:
         """Forget log entries so that about the newest `keep` stay."""
 
+    def clear(self) -> None:
+        """Forget every object and all of the log, in one transaction of a revision of its own: whoever watches has to
+        begin anew. Revisions go on."""
+
     def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
         """Call `ring` (from any thread, at least once after each commit of whichever process); returns the undo."""
 

@@ -6,11 +6,14 @@ anything else runs, and the first status commit stands in the mirror before the 
 
 from __future__ import annotations
 
+import contextlib
 import time
+from dataclasses import replace
 
 from apiserver.push import listen_push
 from apiserver.registry import tree
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Note, Store
+from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
 from reconciler.commands.loops import Loops
 from reconciler.commands.settings import ReconcileSettings
@@ -25,6 +28,7 @@ from reconciler.repository.desired import Desired
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.watch import HeadWatcher
+from reconciler.statusbranch.claim import Claim, claim_of
 from reconciler.statusbranch.publisher import Publisher
 from reconciler.statusbranch.writer import StatusWriter
 
@@ -33,30 +37,60 @@ _LOOK = 5.0
 
 
 class Holder:
-    """`run` returns when the process is to end."""
+    """`run` returns when the process is to end, or when another server holds the fleet."""
 
     def __init__(
-        self, settings: ReconcileSettings, store: Store, mirror: Mirror, lookout: Lookout, teller: Teller
+        self,
+        settings: ReconcileSettings,
+        store: Store,
+        mirror: Mirror,
+        lookout: Lookout,
+        teller: Teller,
+        installation: Installation,
     ) -> None:
         self._settings = settings
         self._store = store
         self._mirror = mirror
         self._lookout = lookout
         self._teller = teller
+        self._installation = installation
         self._secrets = SecretFiles(settings.keys_dir)
         self._seen = ""
         identities = Identities(settings.keys_dir / "identities")
         self._loader = Loader(store, mirror.repository, identities, self._secrets.of, settings.branch, settings.url)
 
     def run(self, beginning: Beginning) -> None:
-        self._writer = StatusWriter(self._store, self._mirror, stepping=self._loader.stepping)
-        publisher = Publisher(self._mirror, self._writer, beginning.heads.status)
+        own(self._store, beginning)
+
+        def sign() -> Claim:
+            self._installation.claim()
+            return Claim(self._installation.writer, beginning.epoch)
+
+        self._writer = StatusWriter(self._store, self._mirror, stepping=self._loader.stepping, sign=sign)
+        self._publisher = Publisher(self._mirror, self._writer, self._installation.is_own)
+        self._publisher.on_lost = self._lookout.wake.set
         if not self._first_load(beginning):
             return
         self._writer.start()
-        publisher.start()
         self._committer = self._new_committer()
-        loops = Loops(self._settings, self._store, self._mirror, self._writer, lambda: _barred(publisher))
+        try:
+            # Of two that start at a time one finds here that the other was faster, before it has done anything.
+            if not self._lookout.away and self._is_another_faster():
+                self._give_way()
+            else:
+                self._serve()
+        finally:
+            self._writer.stop()
+            self._publisher.stop()
+
+    def _is_another_faster(self) -> bool:
+        with contextlib.suppress(RepositoryError):
+            self._publisher.publish()
+        return self._publisher.lost.is_set()
+
+    def _serve(self) -> None:
+        self._publisher.start()
+        loops = Loops(self._settings, self._store, self._mirror, self._writer, self._barred)
         loops.start()
         watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
         stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
@@ -69,9 +103,22 @@ class Holder:
             stop_hearing()
             stop_listening()
             watcher.stop()
+            if self._publisher.lost.is_set():
+                self._give_way()
             loops.stop()
-            self._writer.stop()
-            publisher.stop()
+
+    def _give_way(self) -> None:
+        """Another server holds the fleet: no write is taken any more, and those that wait are answered."""
+        heads = self._lookout.heads()
+        theirs = heads.status if heads is not None else None
+        holder = claim_of(self._mirror.repository, theirs).writer if theirs is not None else ""
+        holder = holder or "another server"
+        self._store.write(Note(tree.FLEET_KEY, replace(tree.fleet(self._store), holder=holder).encode())).result()
+        self._committer.turn_away(f"{holder} holds the fleet, and this server only shows what it records: write there")
+
+    def _barred(self) -> str:
+        """Why no cluster may be written to."""
+        return "another server holds the fleet" if self._publisher.lost.is_set() else ""
 
     def _first_load(self, beginning: Beginning) -> bool:
         began, heads = time.monotonic(), beginning.heads
@@ -80,7 +127,7 @@ class Holder:
                 loaded = self._loader.load(heads.desired, beginning.recorded, self._teller.progress)
                 if tree.fleet(self._store).loaded:
                     self._loader.recheck(self._secrets.changed())
-                    self._teller.loaded(self._store, loaded, time.monotonic() - began)
+                    self._teller.loaded(self._store, loaded.head, time.monotonic() - began)
                     return True
                 self._teller.held(loaded)
             self._lookout.wake.wait(1.0)
@@ -88,9 +135,10 @@ class Holder:
         return False
 
     def _follow(self) -> None:
-        while not self._lookout.stop.is_set():
+        while not self._lookout.stop.is_set() and not self._publisher.lost.is_set():
             self._lookout.wake.wait(_LOOK)
             self._lookout.wake.clear()
+            self._publisher.ring()
             heads = self._lookout.heads()
             if heads is not None:
                 self._take(heads)
@@ -143,5 +191,12 @@ class Holder:
             self._lookout.wake.set()
 
 
-def _barred(publisher: Publisher) -> str:
-    return "another server writes to the status branch; waiting to read it" if publisher.fenced.is_set() else ""
+def own(store: Store, beginning: Beginning) -> None:
+    """A store that showed what another server recorded is ours from here on, where it shows what is gone on from; any
+    other that is not what is recorded is forgotten."""
+    fleet = tree.fleet(store)
+    recorded = beginning.taken or (beginning.recorded.commit if beginning.recorded is not None else "")
+    if fleet.shown and fleet.shown == recorded:
+        store.write(Note(tree.FLEET_KEY, replace(fleet, holder="", shown="").encode())).result()
+    elif fleet.shown or fleet.holder or beginning.taken:
+        store.clear()

@@ -24,7 +24,8 @@ class Lookout:
         self.stop = threading.Event()
         self._mirror = mirror
         self._teller = teller
-        self._away = False
+        self.away = False
+        """Whether the source did not answer when it was asked last."""
 
     def first(self) -> Heads | None:
         """Waits until the repository answers and has the branch; None at the end. One that is away, but was seen
@@ -38,7 +39,7 @@ class Lookout:
                 self._teller.trouble(f"the repository has no branch {self._mirror.branch}: push one")
             except RepositoryError as error:
                 self._teller.trouble(str(error))
-                self._away = True
+                self.away = True
                 heads = self._mirror.last_seen()
                 if heads.desired is not None:
                     self._name(heads.desired)
@@ -52,10 +53,10 @@ class Lookout:
             heads = self._mirror.refresh()
         except RepositoryError as error:
             self._teller.trouble(str(error))
-            self._away = True
+            self.away = True
             return None
-        if self._away:
-            self._away = False
+        if self.away:
+            self.away = False
             self._teller.over()
         return heads
 

@@ -12,13 +12,16 @@ from pathlib import Path
 from apiserver import garbage
 from apiserver.parent import end_with_parent
 from apiserver.storage.lmdb import open_store
+from apiserver.storage.protocol import Store
 from apiserver.stores import MARKED
 from reconciler.commands.holder import Holder
+from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
+from reconciler.commands.observer import Observer
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.source import guard
-from reconciler.commands.start import Beginning, Refused, begin
+from reconciler.commands.start import Beginning, Refused, Start
 from reconciler.commands.teller import Teller
 from reconciler.layout.fleet import STATUS_BRANCH
 from reconciler.repository.errors import RepositoryError
@@ -51,32 +54,46 @@ class Reconciler:
     def run(self) -> None:
         set_fsync(self._settings.sync_writes)
         self._mirror.clear_locks()
+        installation, store = Installation(self._settings.data_dir), None
+        first = not self._settings.restarted
         try:
-            beginning = self._begin()
+            while not self._lookout.stop.is_set():
+                start = Start(self._settings, self._mirror, installation, first=first)
+                beginning = self._begin(start)
+                if beginning is None:
+                    return
+                store = store or self._open(beginning)
+                self._run(store, start, beginning, installation)
+                first = False  # it has lost the fleet, which it does not take back by itself
         except Refused as error:
             self._teller.refused(str(error))
             self._lookout.stop.wait()  # an end of this process would be taken for a crash
-            return
-        if beginning is None:
-            return
-        store = open_store(
+        finally:
+            if store is not None:
+                store.close()
+
+    def _run(self, store: Store, start: Start, beginning: Beginning, installation: Installation) -> None:
+        settings, mirror, lookout, teller = self._settings, self._mirror, self._lookout, self._teller
+        if beginning.holder:
+            Observer(settings, store, mirror, lookout, teller, start).run(beginning)
+        else:
+            Holder(settings, store, mirror, lookout, teller, installation).run(beginning)
+
+    def _open(self, beginning: Beginning) -> Store:
+        return open_store(
             self._settings.data_dir / "store",
             marked=MARKED,
             sync=self._settings.sync_writes,
             start=beginning.recorded.facts().revision if beginning.recorded else None,
         )
-        try:
-            Holder(self._settings, store, self._mirror, self._lookout, self._teller).run(beginning)
-        finally:
-            store.close()
 
-    def _begin(self) -> Beginning | None:
+    def _begin(self, start: Start) -> Beginning | None:
         """None at the end of the process."""
         while (heads := self._lookout.first()) is not None:
             settings = self._settings
             guard(settings.source, settings.data_dir, settings.branch, self._mirror.status_branch)
             try:
-                return begin(settings, self._mirror, heads, self._teller)
+                return start.begin(heads)
             except RepositoryError as error:
                 self._teller.trouble(str(error))
                 self._lookout.wake.wait(_AGAIN)

@@ -56,6 +56,12 @@ class ReconcileSettings:
     poll: float = 10.0
     """Seconds from one look at a URL to the next."""
 
+    take_over: str = ""
+    """The server (installation/start) that this one takes the fleet over from; "": none."""
+
+    restarted: bool = False
+    """Whether this process takes the place of one that ended, in the same server."""
+
     command: tuple[str, ...] = ("treeplane", "up")
     """The command line of `up`, as messages may show it."""
 

@@ -1,18 +1,30 @@
-"""What a start goes on from: the commit of the status branch that counts, or why there is no start.
+"""What a start goes on from: the commit of the status branch that counts, as holder or as observer, or why there is no
+start.
 
-Called by the reconciler's process (reconcile) before the store is opened. What is refused here names the command that
-goes on.
+Called by the reconciler's process (reconcile) before the store is served, and again when a holder finds that it is none
+any more. What is refused here names the command that goes on.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 
 from reconciler.commands.again import again
+from reconciler.commands.installation import Installation
 from reconciler.commands.settings import ReconcileSettings
-from reconciler.commands.teller import Teller
+from reconciler.loading.realtargets import real_targets
+from reconciler.repository.errors import PushRejected
+from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import Heads, Mirror
+from reconciler.repository.write import commit_tree
+from reconciler.statusbranch import format
+from reconciler.statusbranch.claim import Claim, Finding, claim_of, find
 from reconciler.statusbranch.recorded import RecordedFleet
+
+log = logging.getLogger(__name__)
+
+_TRIES = 5
 
 
 class Refused(Exception):
@@ -21,51 +33,127 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """`recorded`: the status branch's commit to go on from, None where nothing was ever recorded."""
+    """`recorded`: the status branch's commit to go on from, None where nothing was ever recorded. `epoch`: that of the
+    commits that follow. `holder`: who holds the fleet, where that is another server: then this one observes. `taken`:
+    the commit that another one wrote last, where the fleet was taken over from it just now."""
 
     heads: Heads
     recorded: RecordedFleet | None
+    epoch: int = 1
+    holder: str = ""
+    taken: str = ""
 
 
-def begin(settings: ReconcileSettings, mirror: Mirror, heads: Heads, teller: Teller) -> Beginning:
-    """Settles what counts. Raises Refused, and RepositoryError where the source has to be asked and does not answer."""
-    status = _settled(mirror, heads, teller)
-    recorded = RecordedFleet(mirror.repository, status) if status else None
-    if recorded is not None:
-        _check_branch(settings, mirror, heads, recorded)
-    return Beginning(heads, recorded)
+class Start:
+    """`first`: whether this is the start of a server, where it may take over by itself, and not of one that goes on."""
 
+    def __init__(self, settings: ReconcileSettings, mirror: Mirror, installation: Installation, *, first: bool) -> None:
+        self._settings = settings
+        self._mirror = mirror
+        self._repo = mirror.repository
+        self._installation = installation
+        self._first = first
 
-def _settled(mirror: Mirror, heads: Heads, teller: Teller) -> str | None:
-    """The status commit to start from: ours where it goes on from the published one, else the published one."""
-    ours, published = mirror.status(), heads.status
-    repo = mirror.repository
-    if published is None or (ours is not None and repo.is_ancestor(published, ours)):
-        return ours
-    if ours is not None and not repo.is_ancestor(ours, published):
-        teller.trouble("the status branch was written to by another server: going on from what it wrote")
-    mirror.keep_status(published)
-    return published
+    def begin(self, heads: Heads) -> Beginning:
+        """Settles what counts. Raises Refused, and RepositoryError where the source has to be asked and does not
+        answer."""
+        for _ in range(_TRIES):
+            found = self._begin(heads)
+            if found is not None:
+                if found.recorded is not None and not found.holder:
+                    self._check_branch(heads, found.recorded)
+                return found
+            heads = self._mirror.refresh()
+        raise PushRejected("the status branch is written to without a pause", "it is tried again")
 
+    def _begin(self, heads: Heads) -> Beginning | None:
+        """None where it has to be looked at again."""
+        ours, published = self._mirror.status(), heads.status
+        theirs = published if published is not None else ours
+        match find(self._repo, ours, published, self._installation.is_own):
+            case Finding.OURS | Finding.NOBODYS:
+                return Beginning(heads, self._recorded(ours), self._epoch(ours))
+            case Finding.AHEAD:
+                assert theirs is not None
+                self._leave(ours, theirs)
+                return Beginning(heads, self._recorded(theirs), self._epoch(theirs))
+            case Finding.ANOTHERS:
+                assert theirs is not None
+                claim = claim_of(self._repo, theirs)
+                if self._may_take_over(claim, theirs):
+                    return self._taken_over(heads, claim, theirs)
+                # What it recorded last, also where somebody took its branch away.
+                self._leave(ours, theirs)
+                return Beginning(heads, self._recorded(theirs), claim.epoch, claim.writer)
 
-def _check_branch(settings: ReconcileSettings, mirror: Mirror, heads: Heads, recorded: RecordedFleet) -> None:
-    """The status branch belongs to one branch. Another one takes it over only where that was renamed to it: the old one
-    is gone, and the new one holds what was served."""
-    named, asked, served = recorded.facts().branch, settings.branch, recorded.source
-    if named in ("", asked):
-        return
-    command = again(settings.command, "--branch", named)
-    text = f"this fleet is served from branch {named}, as its status branch says, and not from {asked}"
-    if named in mirror.branches():
-        source = mirror.source_name
-        gone = f"git push {source} --delete {named}" if mirror.is_remote else f"git -C {source} branch -D {named}"
-        raise Refused(
-            f"{text}. Go on from {named} with:\n  {command}\n"
-            f"If {named} was renamed to {asked}, the old name has to go first:\n  {gone}"
+    # -- another's
+
+    def _may_take_over(self, claim: Claim, theirs: str) -> bool:
+        if self._settings.take_over:
+            return self._settings.take_over == claim.writer
+        if not self._first or self._mirror.is_remote:
+            return False
+        recorded = RecordedFleet(self._repo, theirs)
+        return not real_targets(self._repo, {recorded.source, *recorded.served()})
+
+    def _taken_over(self, heads: Heads, claim: Claim, theirs: str) -> Beginning | None:
+        """The branch says that it is ours before anything else is done. None where somebody was faster."""
+        recorded = RecordedFleet(self._repo, theirs)
+        self._check_branch(heads, recorded)
+        self._installation.claim()
+        epoch = claim.epoch + 1
+        trailers = {format.TRAILER: recorded.source, **Claim(self._installation.writer, epoch).trailers()}
+        message = with_trailers(f"Take over from {claim.writer}", [], trailers)
+        made = commit_tree(self._repo, recorded.tree, [theirs, recorded.source], message)
+        try:
+            self._mirror.push_status(made, heads.status)
+        except PushRejected as error:
+            log.warning("the fleet could not be taken over from %s: %s", claim.writer, error)
+            return None
+        self._leave(self._mirror.status(), made)
+        log.warning("took the fleet over from %s, in epoch %d", claim.writer, epoch)
+        return Beginning(Heads(heads.desired, made), self._recorded(made), epoch, taken=theirs)
+
+    def _leave(self, ours: str | None, theirs: str) -> None:
+        """Goes on from theirs. What we had and they have not stays in the mirror for a while."""
+        if ours is not None and ours != theirs:
+            self._mirror.keep(ours, theirs)
+        self._mirror.keep_status(theirs)
+
+    def observing(self, holder: str) -> str:
+        """What is said by a server that observes."""
+        return (
+            f"another server, {holder}, holds this fleet: this one shows what it records, and writes nothing. When it "
+            f"is gone for good, take over with:\n  {again(self._settings.command, '--take-over', holder)}"
         )
-    if heads.desired is None or not mirror.repository.is_ancestor(served, heads.desired):
-        raise Refused(
-            f"{text}. {named} is gone, but {asked} does not contain the commit that was served, {served}: it is no "
-            f"other name for it. Bring {named} back and go on from it with:\n"
-            f"  git push {mirror.source_name} {served}:refs/heads/{named}\n  {command}"
-        )
+
+    # -- ours
+
+    def _recorded(self, commit: str | None) -> RecordedFleet | None:
+        return RecordedFleet(self._repo, commit) if commit is not None else None
+
+    def _epoch(self, commit: str | None) -> int:
+        return max(1, claim_of(self._repo, commit).epoch) if commit is not None else 1
+
+    def _check_branch(self, heads: Heads, recorded: RecordedFleet) -> None:
+        """The status branch belongs to one branch. Another one takes it over only where that was renamed to it: the old
+        one is gone, and the new one holds what was served."""
+        named, asked, served = recorded.facts().branch, self._settings.branch, recorded.source
+        if named in ("", asked):
+            return
+        command = again(self._settings.command, "--branch", named)
+        source = self._mirror.source_name
+        text = f"this fleet is served from branch {named}, as its status branch says, and not from {asked}"
+        if named in self._mirror.branches():
+            remote = self._mirror.is_remote
+            gone = f"git push {source} --delete {named}" if remote else f"git -C {source} branch -D {named}"
+            raise Refused(
+                f"{text}. Go on from {named} with:\n  {command}\n"
+                f"If {named} was renamed to {asked}, the old name has to go first:\n  {gone}"
+            )
+        if heads.desired is None or not self._repo.is_ancestor(served, heads.desired):
+            raise Refused(
+                f"{text}. {named} is gone, but {asked} does not contain the commit that was served, {served}: it is no "
+                f"other name for it. Bring {named} back and go on from it with:\n"
+                f"  git push {source} {served}:refs/heads/{named}\n  {command}"
+            )

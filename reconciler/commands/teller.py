@@ -17,10 +17,10 @@ class Teller:
         self._report = report
         self._told = ""
 
-    def loaded(self, store: Store, loaded: Loaded, seconds: float) -> None:
+    def loaded(self, store: Store, commit: str, seconds: float) -> None:
         """The first load is complete."""
         held, count = tree.held(store), tree.count(store)
-        self._report.say("loaded", commit=loaded.head, workspaces=count, seconds=round(seconds, 2), held=held)
+        self._report.say("loaded", commit=commit, workspaces=count, seconds=round(seconds, 2), held=held)
 
     def held(self, loaded: Loaded) -> None:
         """Who is held back by what was loaded, and who no more."""

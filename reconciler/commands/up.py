@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import json
 import os
 import queue
@@ -17,7 +18,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ class UpSettings:
     history: float = 0.0
     events: float = 3600.0
     poll: float = 10.0
+    take_over: str = ""
     bounds: Bounds = Bounds()
 
 
@@ -153,7 +155,7 @@ class _Run:
 
     def _start(self) -> None:
         log = os.open(self._settings.data_dir / "reconciler.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        text = ReconcileSettings(
+        told = ReconcileSettings(
             data_dir=self._settings.data_dir,
             keys_dir=self._settings.keys_dir,
             source=self._source.location,
@@ -169,13 +171,16 @@ class _Run:
             events=self._settings.events,
             poll=self._settings.poll,
             hosted=self._source.hosted is not None,
+            take_over=self._settings.take_over,
             command=typed(sys.argv),
-        ).to_json()
+        )
         for number in range(self._settings.workers):
             self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))
 
+        starts = itertools.count()
+
         def reconciler() -> Any:
-            process = spawn_reconciler(text, log)
+            process = spawn_reconciler(replace(told, restarted=next(starts) > 0).to_json(), log)
             threading.Thread(target=self._listen_to, args=(process.stdout,), daemon=True).start()
             return process
 

@@ -109,6 +109,12 @@ _OPTIONS = (
     ),
     click.option("--branch", default="main", show_default=True, help="The branch that is served."),
     click.option(
+        "--take-over",
+        default="",
+        metavar="HOLDER",
+        help="Take the fleet over from the server that is called so, if that is the one that holds it.",
+    ),
+    click.option(
         "--poll",
         type=click.FloatRange(min=1),
         default=10.0,

@@ -83,6 +83,11 @@ class Committer:
                 log.exception("a commit for the API failed")
                 self._refuse(intents, _FAULT)
 
+    def turn_away(self, why: str) -> None:
+        """Answers everything that waits with a 503: it cannot be served here."""
+        while found := waiting(self._store, _TOGETHER):
+            self._refuse(found, unavailable(why))
+
     # -- one author's
 
     def _commit_all(self, author: str, intents: list[Intent]) -> None:

@@ -120,6 +120,20 @@ class Loader:
         self._note(replace(fleet, url=self._url, ships=ships, branch=self._branch))
         return step
 
+    def recover(self, fleet: FleetRecord, recorded: RecordedFleet, paths: Collection[str]) -> Step:
+        """Judge workspaces that the store lacks, as a first load from the status branch does: at their recorded
+        commits, with what is recorded of them. Nothing is noted of the fleet."""
+        self._trees.claims = fleet.claims
+        here = self._trees.at(recorded.source)
+        find = _recorded_reader(recorded, here)
+        for path in paths:
+            place = here.find(path)
+            if place is not None and not was_served(find(path, place.directory)):
+                # It is judged as it stands now, and may stand twice.
+                directories = here.directories(path)
+                here.duplicates |= {path: directories} if len(directories) > 1 else {}
+        return self._stepper(fleet, recorded.source, here, recorded=recorded).difference(here, paths)
+
     def propose(self, commit: str, intents: Mapping[Key, Intent]) -> Proposal:
         """Judge a commit that was made of `intents`, whose parent is the served one."""
         fleet = tree.fleet(self._store)
@@ -156,6 +170,7 @@ class Loader:
             writes=config.writes,
             claims=self._trees.claims,
             ships=bootstrap.digest(),
+            holder=fleet.holder,
         )
         if recorded is not None:
             self._restore_schemas(recorded)
@@ -186,7 +201,7 @@ class Loader:
 
     def _lost(self, recorded: RecordedFleet) -> bool:
         """Whether there are workspaces that a recovery could not bring back."""
-        find = _recorded_reader(recorded)
+        find = _recorded_reader(recorded, self._trees.at(recorded.source))
         found = (tree.workspace_at(self._store, path) for path in tree.held(self._store))
         return any(r is not None and not r.served and was_served(find(r.path, r.directory)) for r in found)
 
@@ -268,14 +283,14 @@ class Loader:
             self._identities,
             self._catalog,
         )
-        find = _recorded_reader(recorded) if recorded else None
+        find = _recorded_reader(recorded, here) if recorded else None
         lost = RecordedFleet(self._repo, fleet.lost) if fleet.lost and not recorded else None
         target = Target(
             self._moments.at(commit),
             here,
             self._secrets,
             find,
-            (_recorded_reader(lost), lost.source) if lost is not None else None,
+            (_recorded_reader(lost, here), lost.source) if lost is not None else None,
             fresh,
             most_removed,
             intents or {},
@@ -292,13 +307,21 @@ class Loader:
         self._trees.claims = fleet.claims
 
 
-def _recorded_reader(recorded: RecordedFleet) -> Callable[[str, str], Recorded | None]:
-    def read(path: str, directory: str) -> Recorded | None:
-        place = format.directory_of(path, directory)
+def _recorded_reader(recorded: RecordedFleet, here: WorkspaceTree) -> Callable[[str, str], Recorded | None]:
+    """`here`: where a workspace may stand twice; then either place may be the one that it was recorded at."""
+
+    def at(place: str) -> Recorded | None:
         summary = recorded.summary(place)
         if summary is None:
             return None
         return Recorded(summary, recorded.residue_reader(place), lambda: recorded.endings(place))
+
+    def read(path: str, directory: str) -> Recorded | None:
+        for each in (directory, *here.duplicates.get(path, ())):
+            found = at(format.directory_of(path, each))
+            if found is not None:
+                return found
+        return None
 
     return read
 

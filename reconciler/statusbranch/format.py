@@ -50,6 +50,20 @@ def owner_of(path: str) -> str:
     return folder if found else ""
 
 
+def directory_in_git(directory: str) -> str:
+    """What `directory_of` made a folder of the branch of, where that is a directory of the repository."""
+    return "/".join(part.removeprefix(_MARK) for part in directory.split("/"))
+
+
+def workspace_of(file: str) -> str:
+    """The folder of the workspace that a file of the branch belongs to."""
+    for mark in (STATUS, ENDING):
+        directory, found, _ = file.partition(f"/{mark}/")
+        if found:
+            return directory
+    return file.rpartition("/")[0]
+
+
 def status_path(directory: str, key: Key) -> str:
     return f"{directory}/{STATUS}/{_place(key)}"
 

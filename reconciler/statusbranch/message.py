@@ -79,10 +79,10 @@ def _said(change: FileChange, paths: Mapping[str, str]) -> Said | None:
 
 def _placed(path: str) -> tuple[str, str]:
     """The workspace's directory, and `resource namespace/name` ("" for its summary)."""
-    for mark in (f"/{format.STATUS}/", f"/{format.ENDING}/"):
-        directory, found, rest = path.partition(mark)
-        if found:
-            namespace, resource, name = rest.split("/", 2)
-            name = name.removesuffix(".yaml")
-            return directory, f"{resource} {name}" if namespace == "_" else f"{resource} {namespace}/{name}"
-    return path.rpartition("/")[0], ""
+    directory = format.workspace_of(path)
+    _, _, rest = path.removeprefix(f"{directory}/").partition("/")
+    if not rest:
+        return directory, ""
+    namespace, resource, name = rest.split("/", 2)
+    name = name.removesuffix(".yaml")
+    return directory, f"{resource} {name}" if namespace == "_" else f"{resource} {namespace}/{name}"

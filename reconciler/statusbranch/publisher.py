@@ -1,18 +1,20 @@
-"""Brings the status branch of the mirror to the source, as soon as it can.
+"""Brings the status branch of the mirror to the source, as soon as it can, and notices when another server does.
 
 A thread of its own, so that a source which is away or slow stops neither commits nor what waits for them. The push's
-compare-and-swap is also the lock: when another's push came first, `fenced` is set until what it wrote has been read.
+compare-and-swap is the lock of the fleet: who finds another's commit has lost it, and writes no more.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from reconciler.repository.chain import endings, goes_on
+from reconciler.repository.chain import endings
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
 from reconciler.repository.mirror import STATUS_REF, Mirror
+from reconciler.statusbranch.claim import Finding, find
 from reconciler.statusbranch.writer import StatusWriter
 
 log = logging.getLogger(__name__)
@@ -27,21 +29,25 @@ class PublisherSettings:
 
 
 class Publisher:
-    """`start` after the writer, `stop` after it as well: what it committed last is pushed then."""
+    """`start` after the writer, `stop` after it as well: what it committed last is pushed then. `ring` when the source
+    may have changed."""
 
     def __init__(
         self,
         mirror: Mirror,
         writer: StatusWriter,
-        published: str | None,
+        is_own: Callable[[str], bool] = lambda _: False,
         settings: PublisherSettings = PublisherSettings(),
     ) -> None:
-        """`published`: where the source's status branch is (None: nowhere yet)."""
-        self.fenced = threading.Event()
+        """`is_own`: whether a writer of status commits is this server."""
+        self.lost = threading.Event()
+        """Another server holds the fleet: nothing is pushed any more."""
+        self.on_lost: Callable[[], None] = lambda: None
         self._mirror = mirror
         self._writer = writer
+        self._is_own = is_own
         self._settings = settings
-        self._pushed = published
+        self._pushed: str | None = None
         self._told = ""
         self._wake = threading.Event()
         self._stop = threading.Event()
@@ -52,6 +58,9 @@ class Publisher:
         self._wake.set()
         self._thread.start()
 
+    def ring(self) -> None:
+        self._wake.set()
+
     def stop(self) -> None:
         """One more attempt, and the end."""
         self._stop.set()
@@ -60,9 +69,15 @@ class Publisher:
             self._thread.join(timeout=30)
 
     def publish(self) -> bool:
-        """Pushes what is not pushed; whether nothing is left. Raises RepositoryError where the source is away."""
+        """Looks at the source and pushes what it lacks; whether nothing is left. Raises RepositoryError where it is
+        away."""
+        if self.lost.is_set():
+            return True
+        theirs = (self._mirror.last_seen() if self._mirror.is_remote else self._mirror.refresh()).status
+        if theirs != self._pushed:
+            self._found(theirs)
         head = self._mirror.repository.ref(STATUS_REF)
-        if head is None or head == self._pushed:
+        if self.lost.is_set() or head is None or head == self._pushed:
             return True
         try:
             self._mirror.push_status(head, self._pushed)
@@ -70,29 +85,38 @@ class Publisher:
             self._tell(f"the status branch waits to be pushed: {error}")
             return False
         except PushRejected as error:
-            self._refused(head, error)
-            return False
+            return self._refused(head, error)
         self._pushed, self._told = head, ""
-        self.fenced.clear()
         return True
 
-    def _refused(self, head: str, error: PushRejected) -> None:
-        """Somebody moved the branch, or the source does not want such a push."""
+    def _refused(self, head: str, error: PushRejected) -> bool:
+        """Somebody moved the branch, or the source does not want such a push. Whether nothing is left to be done."""
         repo, theirs = self._mirror.repository, self._mirror.refresh().status
-        if theirs == self._pushed:
-            if theirs is None or repo.is_ancestor(theirs, head):
-                self._tell(f"{self._mirror.source_name} takes no push of the status branch: {error}")
-                return
+        if theirs != self._pushed:
+            self._found(theirs)
+            self._wake.set()
+        elif theirs is None or repo.is_ancestor(theirs, head):
+            self._tell(f"{self._mirror.source_name} takes no push of the status branch: {error}")
+        else:
             self._tell(f"{self._mirror.source_name} lets no history of the status branch end, so it grows on: {error}")
             self._writer.join(next(endings(repo, head)))
-        elif theirs is None or goes_on(repo, theirs, head):
-            log.warning("the status branch of the source is gone or behind; it is pushed again (%s)", error)
-        else:
-            self.fenced.set()
-            log.warning("status branch: another server wrote to it; putting our files on top (%s)", error)
+            self._wake.set()
+        return self.lost.is_set()
+
+    def _found(self, theirs: str | None) -> None:
+        """The source's branch is not where we put it last."""
+        repo = self._mirror.repository
+        finding = find(repo, repo.ref(STATUS_REF), theirs, self._is_own)
+        if finding is Finding.ANOTHERS:
+            self.lost.set()
+            self.on_lost()
+            return
+        if finding is not Finding.OURS and theirs is not None:
+            log.warning("the status branch of the source was written to: %s (%s)", finding.value, theirs)
             self._writer.put_on_top(theirs)
+        elif self._pushed is not None:
+            log.warning("the status branch of the source is %s", finding.value)
         self._pushed = theirs
-        self._wake.set()
 
     def _run(self) -> None:
         done = True

@@ -62,6 +62,12 @@ class RecordedFleet:
         data = self._read(f"{directory}/{format.SUMMARY}")
         return Summary.from_json(format.load(data)) if data is not None else None
 
+    def served(self) -> set[str]:
+        """The commits at which workspaces that are held are served. Reads each distinct summary."""
+        blobs = {entry.id for path, entry in walk(self._repo, self.tree) if path.endswith(f"/{format.SUMMARY}")}
+        found = (format.load(self._repo.blob(blob)).get("served") for blob in blobs)
+        return {str(commit) for commit in found if commit}
+
     def schemas(self) -> Iterator[tuple[str, format.Object]]:
         """APIResourceSchemas that their providers no longer have: logical cluster and object."""
         tree = self._repo.tree_at(self._info.tree, format.SCHEMAS)

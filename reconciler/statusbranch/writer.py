@@ -27,6 +27,7 @@ from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch import format, history, urgency
+from reconciler.statusbranch.claim import Claim
 from reconciler.statusbranch.message import describe
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
@@ -61,10 +62,12 @@ class StatusWriter:
         settings: WriterSettings = WriterSettings(),
         *,
         stepping: AbstractContextManager[Any] | None = None,
+        sign: Callable[[], Claim] = Claim,
         now: Callable[[], float] = time.time,
     ) -> None:
         """`stepping`: Loader.stepping; nothing is committed while it is held, since what some workspaces are at by then
-        is not the commit that would be named. `now`: seconds since 1970, for the age of the history."""
+        is not the commit that would be named. `sign`: who writes, asked before each commit. `now`: seconds since 1970,
+        for the age of the history."""
         self.committed: Callable[[], None] = lambda: None
         """Called after each commit."""
         self.loading = threading.Event()
@@ -73,6 +76,7 @@ class StatusWriter:
         self._mirror = mirror
         self._repo: Repository = mirror.repository
         self._settings = settings
+        self._sign = sign
         self._now = now
         self._schedule = Schedule(settings.quiet, settings.longest)
         self._lock = threading.Lock()
@@ -210,7 +214,7 @@ class StatusWriter:
         return not self._endless and age >= history.retention(self._repo, served)
 
     def _trailers(self, source: str) -> dict[str, str]:
-        return {format.TRAILER: source}
+        return {format.TRAILER: source, **self._sign().trailers()}
 
     def _time(self) -> datetime:
         return datetime.fromtimestamp(self._now(), UTC)

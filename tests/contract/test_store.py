@@ -384,3 +384,19 @@ def test_a_note_goes_with_its_transaction(store: Store) -> None:
     record = store.get(noted)
     assert record is not None
     assert record.value == b"1"
+
+
+def test_it_can_be_cleared(store: Store) -> None:
+    """As when a server finds that another one's world counts: revisions go on, and watchers begin anew."""
+    store.write(Put(cm("a"), b"1"), Put(cm("b"), b"1")).result()
+    [gone] = store.write(Delete(cm("b"))).result()
+    store.clear()
+    assert store.get(cm("a")) is None
+    assert store.scan("configmaps") == ([], store.revision(), None, 0)
+    assert store.revision() > gone
+    assert store.oldest() == store.marked() == store.revision()
+    with pytest.raises(Compacted):
+        store.changes(gone)
+    at = store.revision()
+    assert store.write(Put(cm("a"), b"2")).result() == [at + 1]
+    assert [change.key for change in store.changes(at)] == [cm("a")]

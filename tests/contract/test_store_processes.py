@@ -45,6 +45,16 @@ for block in itertools.count():
 """
 
 
+CLEAR = """
+import sys
+from pathlib import Path
+from {module} import {function}
+store = {function}(Path(sys.argv[1]), sync=False)
+store.clear()
+print(store.revision(), flush=True)
+"""
+
+
 def child(script: str, implementation: Callable[..., Store], directory: Path) -> subprocess.Popen[str]:
     module = inspect.getmodule(implementation)
     assert module is not None
@@ -138,3 +148,17 @@ def test_an_idle_subscriber_sleeps(store: Store) -> None:
     before, began = time.process_time(), time.monotonic()
     threading.Event().wait(0.5)
     assert time.process_time() - before < 0.1 * (time.monotonic() - began)
+
+
+def test_what_another_process_clears_is_gone_here(
+    opened: Callable[..., Store], implementation: Callable[..., Store], tmp_path: Path
+) -> None:
+    store, rung = opened(), threading.Event()
+    key = Key("configmaps", "c", "", "a")
+    [before] = store.write(Put(key, b"1")).result()
+    store.subscribe(rung.set)
+    with child(CLEAR, implementation, tmp_path / "store") as other:
+        assert int(other.communicate(timeout=20)[0]) == store.revision() > before
+    assert rung.wait(5)
+    assert store.get(key) is None
+    assert store.write(Put(key, b"2")).result() == [store.revision()]

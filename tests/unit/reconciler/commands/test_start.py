@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from support.loadedfleet import LoadedFleet
 
-from reconciler.commands.report import Report
+from reconciler.commands.installation import Installation
 from reconciler.commands.settings import ReconcileSettings
-from reconciler.commands.start import Beginning, Refused, begin
-from reconciler.commands.teller import Teller
+from reconciler.commands.start import Beginning, Refused, Start
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.write import move_ref
 
@@ -34,7 +33,7 @@ def start(fleet: LoadedFleet, branch: str) -> Beginning:
     source = str(fleet.repo.path)
     settings = ReconcileSettings(folder, folder, source, branch, "https://x", "https://x", command=("treeplane", "up"))
     mirror = Mirror(folder, source, branch, STATUS)
-    return begin(settings, mirror, mirror.refresh(), Teller(Report()))
+    return Start(settings, mirror, Installation(folder), first=True).begin(mirror.refresh())
 
 
 def branch(fleet: LoadedFleet, name: str, commit: str | None) -> None:

@@ -291,6 +291,15 @@ def test_a_workspace_that_was_never_good(shop: LoadedFleet, another: Another) ->
     assert new.everything() == shop.everything()
 
 
+def test_a_workspace_that_stands_twice(shop: LoadedFleet, another: Another) -> None:
+    """It is served as it was, wherever of the two places that was."""
+    shop.commit({"workspaces/root/z/c/workspace.yaml": "", "workspaces/root/z/c/app.yaml": configmap()})
+    shop.commit({f"{C}/workspace.yaml": "", f"{C}/app.yaml": configmap("other")})
+    assert set(shop.held()) == {"root:c"}
+    new = assert_recovers(shop, another)
+    assert new.find("root:c", "configmaps", "app") is not None
+
+
 def test_errors_that_changed_while_held(shop: LoadedFleet, another: Another) -> None:
     shop.commit({f"{B}/bad.yaml": "kind: [", f"{C}/workspace.yaml": "", f"{C}/bad.yaml": "kind: ["})
     shop.publish()

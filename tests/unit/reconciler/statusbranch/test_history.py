@@ -136,7 +136,7 @@ def test_the_desired_branch_cannot_say_where_the_history_begins(fleet: Fleet) ->
 
 def publish(fleet: Fleet, writer: StatusWriter | None = None) -> StatusWriter:
     writer = writer or fleet.writer()
-    publisher = Publisher(fleet.mirror, writer, fleet.mirror.refresh().status, PublisherSettings(retry=0.01, apart=0))
+    publisher = Publisher(fleet.mirror, writer, settings=PublisherSettings(retry=0.01, apart=0))
     for _ in range(3):
         if publisher.publish():
             return writer

@@ -1,0 +1,101 @@
+"""The server that only observes: another one holds the fleet, and this one shows what that records.
+
+Made by the reconciler's process (reconcile). It writes to the store alone: nothing to git, nothing to clusters, and
+none of the loops runs that would change an object. Reads are answered; writes get 503 with the holder's name.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection
+
+from apiserver.push import listen_push
+from apiserver.registry import tree
+from apiserver.storage.protocol import Store
+from reconciler.commands.lookout import Lookout
+from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.start import Beginning, Start
+from reconciler.commands.teller import Teller
+from reconciler.loading.identities import Identities
+from reconciler.loading.loader import Loader
+from reconciler.loading.secrets import SecretFiles
+from reconciler.loading.shown import Shown
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.mirror import Mirror
+from reconciler.repository.watch import HeadWatcher
+from reconciler.statusbranch.claim import claim_of
+from reconciler.statusbranch.recorded import RecordedFleet
+
+log = logging.getLogger(__name__)
+
+_LOOK = 5.0
+
+
+class Observer:
+    """`run` returns when the process is to end."""
+
+    def __init__(
+        self, settings: ReconcileSettings, store: Store, mirror: Mirror, lookout: Lookout, teller: Teller, start: Start
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._mirror = mirror
+        self._lookout = lookout
+        self._teller = teller
+        self._start = start
+        self._secrets = SecretFiles(settings.keys_dir)
+        self._shown = Shown(store, mirror.repository, self._loader)
+        self._holder = ""
+
+    def run(self, beginning: Beginning) -> None:
+        assert beginning.recorded is not None
+        self._is_held_by(beginning.holder)
+        began, shown = time.monotonic(), tree.fleet(self._store).shown
+        if shown and self._mirror.repository.has(shown):
+            self._follow(beginning.recorded)
+        else:
+            self._shown.begin(beginning.recorded, beginning.holder, self._teller.progress)
+        self._teller.loaded(self._store, beginning.recorded.source, time.monotonic() - began)
+        watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
+        stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
+        watcher.start()
+        self._lookout.wake.set()
+        try:
+            while not self._lookout.stop.is_set():
+                self._lookout.wake.wait(_LOOK)
+                self._lookout.wake.clear()
+                self._look()
+        finally:
+            stop_listening()
+            watcher.stop()
+
+    def _look(self) -> None:
+        heads = self._lookout.heads()
+        shown = tree.fleet(self._store).shown
+        changed = self._secrets.changed()
+        # A branch that is gone shows nothing new: it is the holder's to bring back.
+        status = heads.status if heads is not None and heads.status is not None else shown
+        if status != shown or changed:
+            self._follow(RecordedFleet(self._mirror.repository, status), changed)
+
+    def _follow(self, recorded: RecordedFleet, also: Collection[str] = ()) -> None:
+        """One status commit; what cannot be read is tried again at the next look."""
+        self._is_held_by(claim_of(self._mirror.repository, recorded.commit).writer or self._holder)
+        try:
+            looked = self._shown.follow(recorded, self._holder, also)
+        except RepositoryError as error:
+            self._teller.trouble(str(error))
+            return
+        self._mirror.keep_status(recorded.commit)
+        log.info("shows %.10s of %s: %d workspaces differ", recorded.commit, self._holder, len(looked))
+
+    def _is_held_by(self, holder: str) -> None:
+        if holder != self._holder:
+            self._holder = holder
+            self._teller.trouble(self._start.observing(holder))
+
+    def _loader(self, store: Store) -> Loader:
+        settings = self._settings
+        identities = Identities(settings.keys_dir / "identities")
+        return Loader(store, self._mirror.repository, identities, self._secrets.of, settings.branch, settings.url)

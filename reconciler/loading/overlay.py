@@ -1,0 +1,122 @@
+"""A store over another one in which some workspaces are absent, and whose writes stay where they are.
+
+Made by shown: what a recovery would write for those workspaces is found out by recovering them here, and only what
+differs from what the other store holds is written there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+
+from apiserver.model.keys import Key
+from apiserver.registry.catalog import MARKED
+from apiserver.storage.protocol import Change, Check, Conflict, Delete, Note, Op, Page, Put, Record, Store
+
+
+class Overlay:
+    """As Store. Not for several threads; history, watching and the like are the other store's alone."""
+
+    def __init__(self, below: Store, hidden: Callable[[Key], bool]) -> None:
+        self._below = below
+        self._hidden = hidden
+        self._written: dict[Key, Record | None] = {}
+        self._count = 0
+        self._marked = 0
+
+    @property
+    def written(self) -> Mapping[Key, bytes | None]:
+        """What was written here, None for what was deleted."""
+        return {key: record.value if record is not None else None for key, record in self._written.items()}
+
+    def revision(self) -> int:
+        return self._below.revision() + self._count
+
+    def marked(self) -> int:
+        return self._below.marked() + self._marked
+
+    def get(self, key: Key) -> Record | None:
+        if key in self._written:
+            return self._written[key]
+        return None if self._hidden(key) else self._below.get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> list[Record | None]:
+        return [self.get(key) for key in keys]
+
+    def scan(
+        self,
+        resource: str,
+        cluster: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: Key | None = None,
+        limit: int | None = None,
+        at: int | None = None,
+        count: bool = True,
+    ) -> Page:
+        if at is not None:
+            raise ValueError("what is written aside has no history")
+        below = self._below.scan(resource, cluster, namespace, count=count).records
+        found = {record.key: record for record in below if not self._hidden(record.key)}
+        for key, record in self._written.items():
+            if key.resource == resource and cluster in (None, key.cluster) and namespace in (None, key.namespace):
+                found.pop(key, None)
+                if record is not None:
+                    found[key] = record
+        ordered = [found[key] for key in sorted(found) if after is None or key > after]
+        page = ordered[:limit]
+        more = page[-1].key if len(page) < len(ordered) and page else None
+        return Page(page, self.revision(), more, len(ordered) - len(page))
+
+    def resources(self) -> list[str]:
+        return sorted({*self._below.resources(), *(key.resource for key in self._written)})
+
+    def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
+        return len(self.scan(resource, cluster, namespace).records)
+
+    def write(self, *ops: Op, log: bool = True) -> Future[list[int]]:  # noqa: ARG002 (there is none)
+        done: Future[list[int]] = Future()
+        before = dict(self._written), self._count, self._marked
+        try:
+            done.set_result([self._apply(op) for op in ops])
+        except Conflict as conflict:
+            self._written, self._count, self._marked = before
+            done.set_exception(conflict)
+        return done
+
+    def _apply(self, op: Op) -> int:
+        found = self.get(op.key)
+        expect = None if isinstance(op, Note) else op.expect
+        revision = found.revision if found is not None else 0
+        if expect is not None and expect != revision:
+            raise Conflict(op.key, expect, revision)
+        if isinstance(op, Check) or (isinstance(op, Delete) and found is None):
+            return 0
+        if isinstance(op, Note) and found is not None:
+            self._written[op.key] = found._replace(value=op.value)
+            return 0
+        self._count += 1
+        self._marked += op.key.resource in MARKED
+        stamp = op.stamp if isinstance(op, Put) else b""
+        self._written[op.key] = None if isinstance(op, Delete) else Record(op.key, self.revision(), op.value, stamp)
+        return self.revision()
+
+    # -- the other store's
+
+    def oldest(self) -> int:
+        return self._below.oldest()
+
+    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
+        return self._below.changes(after, limit)
+
+    def compact(self, keep: int) -> None:
+        raise NotImplementedError
+
+    def clear(self) -> None:
+        raise NotImplementedError
+
+    def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
+        return self._below.subscribe(ring)
+
+    def close(self) -> None:
+        """The other store stays open."""

@@ -1,0 +1,41 @@
+"""Which real clusters a fleet has, by its manifests: SyncTargets that a kubeconfig is the way to.
+
+Asked before a server takes a fleet over or begins one anew: what runs on a real cluster is not the store's to forget.
+Reads every manifest of a commit as bytes, and parses those few that may be about one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reconciler.layout.manifest import read
+from reconciler.layout.tree import WorkspaceTree, problem
+from reconciler.repository.objects import Repository
+
+_FIELD = b"kubeconfigSecretRef"
+
+
+def real_targets(repo: Repository, commits: Iterable[str]) -> list[str]:
+    """SyncTargets of these commits that are real clusters, as `root:infra:eu-west`, sorted. Raises
+    RepositoryUnreadable."""
+    return sorted({name for commit in commits for name in _of(repo, commit)})
+
+
+def _of(repo: Repository, commit: str) -> Iterator[str]:
+    tree = WorkspaceTree(repo, repo.commit(commit).tree)
+    for workspace in tree.workspaces():
+        for path, entry in tree.files(workspace):
+            if problem(path, entry) is not None:
+                continue
+            data = repo.blob(entry.id)
+            if _FIELD not in data:
+                continue
+            for manifest in read(data, path).objects:
+                if manifest.gvk.kind == "SyncTarget" and _is_real(manifest.value.get("spec")):
+                    yield f"{workspace.path}:{manifest.name}"
+
+
+def _is_real(spec: object) -> bool:
+    """What is no mapping where it should be is nobody's way anywhere: such a manifest is an error, and held."""
+    connection = spec.get("connection") if isinstance(spec, dict) else None
+    return isinstance(connection, dict) and bool(connection.get(_FIELD.decode()))

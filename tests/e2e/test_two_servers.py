@@ -1,0 +1,178 @@
+"""Two servers on one repository: one holds it, the others show what it records and write nothing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.plane import Clone, Plane
+
+WEB = "root:shop:web"
+DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
+URL = f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web"
+CONFIGMAPS = f"/clusters/{WEB}/api/v1/namespaces/default/configmaps"
+STATUS = "refs/heads/treeplane/status"
+
+
+@pytest.fixture
+def work(example_fleet: Path) -> Clone:
+    """The example, where writes are commits, pushing to `fleet.git` beside it."""
+    work = Clone(example_fleet)
+    work.edit("treeplane.yaml", "writes: ReadOnly", "writes: Commit")
+    work.git("init", "--quiet", "--initial-branch=main")
+    work.commit("begin")
+    work.git("clone", "--quiet", "--bare", ".", str(work.folder.parent / "fleet.git"))
+    work.git("remote", "add", "origin", str(work.folder.parent / "fleet.git"))
+    work.git("push", "--quiet", "--set-upstream", "origin", "main")
+    return work
+
+
+@pytest.fixture
+def bare(work: Clone) -> Clone:
+    return Clone(work.folder.parent / "fleet.git")
+
+
+def test_a_second_server_observes_until_it_is_told_to_take_over(
+    plane: Callable[..., Plane], work: Clone, bare: Clone, tmp_path: Path, eventually: Any
+) -> None:
+    """By a URL: nobody takes over by himself."""
+    url = f"file://{bare.folder}"
+    first = plane(url, "--poll", "1", data=tmp_path / "first" / "data")
+    eventually(lambda: replicas(first) == 2, 20, "it runs")
+    second = plane(url, "--poll", "1", data=tmp_path / "second" / "data")
+    [command] = re.findall(r"--take-over (\S+)$", second.output(), re.MULTILINE)
+    assert "holds this fleet" in second.output()
+    assert command == holder(bare)
+
+    # It shows what the first one records.
+    eventually(lambda: replicas(second) == 2, 40, "statuses are shown")
+    assert uids(second) == uids(first)
+    work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    work.commit("three replicas")
+    work.push()
+    eventually(lambda: second.get(URL)["spec"]["replicas"] == 3, 20, "a commit is shown")
+
+    # And writes nothing, to git or to clusters.
+    answer = second.request("POST", CONFIGMAPS, {"metadata": {"name": "x"}})
+    assert (answer.status, answer.body["reason"]) == (503, "ServiceUnavailable")
+    assert command in answer.body["message"]
+    assert first.request("POST", CONFIGMAPS, {"metadata": {"name": "x"}}).status == 201
+    eventually(lambda: second.request("GET", f"{CONFIGMAPS}/x").status == 200, 20, "a write is shown")
+    written_by = {line.split("/")[0] for line in writers(bare)}
+    assert written_by == {command.partition("/")[0]}
+
+    # Told to, it takes over, and the first one observes.
+    second.stop()
+    second.arguments = (*second.arguments, "--take-over", command)
+    second.start()
+    assert "holds this fleet" not in second.output()
+    eventually(lambda: "holds this fleet" in first.output(), 20, "the first one notices")
+    assert holder(bare) != command
+    assert epoch(bare) == 2
+    assert second.request("POST", CONFIGMAPS, {"metadata": {"name": "y"}}).status == 201
+    assert first.request("POST", CONFIGMAPS, {"metadata": {"name": "z"}}).status == 503
+    eventually(lambda: first.request("GET", f"{CONFIGMAPS}/y").status == 200, 20, "the first one shows it")
+    assert uids(second) == uids(first)
+
+    # Left where it is, the flag does nothing a second time.
+    first.stop()
+    first.arguments = (*first.arguments, "--take-over", holder(bare))
+    first.start()
+    eventually(lambda: "holds this fleet" in second.output(), 20, "the second one notices")
+    before = holder(bare)
+    second.stop()
+    second.start()
+    assert "holds this fleet" in second.output()
+    assert holder(bare) == before
+
+
+def test_on_one_machine_the_last_start_wins(
+    plane: Callable[..., Plane], work: Clone, bare: Clone, tmp_path: Path, eventually: Any
+) -> None:
+    first = plane(bare.folder, data=tmp_path / "first" / "data")
+    eventually(lambda: replicas(first) == 2, 20, "it runs")
+    before = uids(first)
+    second = plane(bare.folder, data=tmp_path / "second" / "data")
+    assert "holds this fleet" not in second.output()
+    eventually(lambda: "holds this fleet" in first.output(), 10, "the first one notices at once")
+    eventually(lambda: first.request("GET", URL).status == 200, 20, "it is readable again")
+    assert uids(second) == before == uids(first)
+    # The process that serves may crash: that is no start of a server.
+    eventually(lambda: replicas(second) == 2, 20, "it runs there")
+    first.stop(signal.SIGKILL)
+    second.stop(signal.SIGKILL)
+    second.start()
+    assert "holds this fleet" not in second.output()
+    assert epoch(bare) == 2, "a restart goes on in the same epoch"
+
+
+def test_a_copied_data_directory_is_another_server(
+    plane: Callable[..., Plane], work: Clone, bare: Clone, tmp_path: Path, eventually: Any
+) -> None:
+    url = f"file://{bare.folder}"
+    first = plane(url, "--poll", "1", data=tmp_path / "first" / "data")
+    eventually(lambda: holder(bare), 20, "it has recorded")
+    first.stop()
+    shutil.copytree(tmp_path / "first" / "data", tmp_path / "second" / "data", ignore=shutil.ignore_patterns("*.sock"))
+    first.start()
+    work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    work.commit("three replicas")
+    work.push()
+    now = first.data / "installation"
+    eventually(lambda: holder(bare).partition("/")[2] in now.read_text().rpartition(",")[2], 20, "the first one wrote")
+    second = plane(url, "--poll", "1", data=tmp_path / "second" / "data")
+    assert "holds this fleet" in second.output()
+    assert second.request("POST", CONFIGMAPS, {"metadata": {"name": "x"}}).status == 503
+    assert first.request("POST", CONFIGMAPS, {"metadata": {"name": "x"}}).status == 201
+
+
+def test_the_loops_of_the_readme(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    """Stop and start again; lose everything, clone, and serve the clone."""
+    server = plane(example_fleet)
+    eventually(lambda: replicas(server) == 2, 20, "it runs")
+    before = uids(server)
+    server.stop()
+    server.start()
+    assert "holds this fleet" not in server.output()
+    clone = tmp_path / "clone"
+    server.stop()
+    subprocess.run(["git", "clone", "--quiet", str(server.data / "repo" / "fleet.git"), str(clone)], check=True)
+    shutil.rmtree(server.data)
+    server.repository = clone
+    server.start()
+    assert "holds this fleet" not in server.output()
+    assert uids(server) == before
+
+
+def replicas(server: Plane) -> int:
+    return int(server.get(URL).get("status", {}).get("readyReplicas", 0))
+
+
+def uids(server: Plane) -> dict[str, str]:
+    """Of what git declares; runtime objects are each server's own."""
+    found = server.everything()
+    marked = {k: v for k, v in found.items() if "treeplane.dev/source-path" in v["metadata"].get("annotations", {})}
+    assert len(marked) > 30
+    return {key: item["metadata"]["uid"] for key, item in marked.items()}
+
+
+def holder(bare: Clone) -> str:
+    form = "--format=%(trailers:key=Writer,valueonly)"
+    return bare.git("log", "-1", form, STATUS, check=False).strip()
+
+
+def writers(bare: Clone) -> list[str]:
+    form = "--format=%(trailers:key=Writer,valueonly)"
+    return bare.git("log", "--first-parent", form, f"{STATUS}", "--not", "main").split()
+
+
+def epoch(bare: Clone) -> int:
+    return int(bare.git("log", "-1", "--format=%(trailers:key=Epoch,valueonly)", STATUS).strip())
