@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from apiserver.registry.rest_options import Complete
 from apiserver.registry.served import ServedKind
 
 Object = dict[str, Any]
@@ -12,10 +13,22 @@ Object = dict[str, Any]
 _SIGNED = "certificatesigningrequests.certificates.k8s.io"
 
 
-def stamp(kind: ServedKind, obj: Object, user: Mapping[str, Any]) -> None:
-    """Of a new object, in place. `user`: a userInfo ({username, uid, groups, extra})."""
+def stamping(kind: ServedKind, user: Mapping[str, Any], others: Complete) -> Complete:
+    """Of new objects of the kind, by whichever verb they are made: `others` and the stamp. `user`: a userInfo
+    ({username, uid, groups, extra})."""
+    if kind.qualified != _SIGNED:
+        return others
+
+    def complete(obj: Object) -> None:
+        others(obj)
+        _stamp(obj, user)
+
+    return complete
+
+
+def _stamp(obj: Object, user: Mapping[str, Any]) -> None:
     spec = obj.get("spec")
-    if kind.qualified != _SIGNED or not isinstance(spec, dict):
+    if not isinstance(spec, dict):
         return
     for field in ("username", "uid", "groups", "extra"):
         value = user.get(field)

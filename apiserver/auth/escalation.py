@@ -64,7 +64,7 @@ class _Writer:
         self._kind = kind
 
     def role(self, new: Object, live: Object | None) -> None:
-        if live is not None and _same(new, live, "rules", "aggregationRule"):
+        if live is not None and _only_for_garbage(new, live):
             return
         namespace, name = _place(new)
         if self._may("escalate", self._kind.resource, namespace, name):
@@ -76,7 +76,7 @@ class _Writer:
         self._hold(namespace, name, new.get("rules") or [])
 
     def binding(self, new: Object, live: Object | None) -> None:
-        if live is not None and _same(new, live, "roleRef", "subjects"):
+        if live is not None and _only_for_garbage(new, live):
             return
         namespace, name = _place(new)
         kind, role = new["roleRef"]["kind"], new["roleRef"]["name"]
@@ -166,8 +166,19 @@ def _quoted(values: list[str]) -> str:
     return "[" + " ".join(f'"{value}"' for value in values) + "]"
 
 
-def _same(new: Object, live: Object, *fields: str) -> bool:
-    return all((new.get(field) or None) == (live.get(field) or None) for field in fields)
+_GARBAGE = frozenset({"finalizers", "managedFields", "ownerReferences", "resourceVersion"})
+
+
+def _only_for_garbage(new: Object, live: Object) -> bool:
+    """Whether a change is of nothing but what garbage collection needs. A label is more: it may make the role part of
+    others."""
+    return _granting(new) == _granting(live)
+
+
+def _granting(obj: Object) -> Object:
+    """Without what grants nothing, empty fields among it."""
+    metadata = {k: v for k, v in obj["metadata"].items() if k not in _GARBAGE and v}
+    return {k: v for k, v in {**obj, "metadata": metadata}.items() if v}
 
 
 def _place(obj: Object) -> tuple[str, str]:

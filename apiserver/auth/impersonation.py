@@ -17,10 +17,9 @@ from apiserver.auth.scopes import CLUSTER_NAME, SCOPES
 from apiserver.auth.user import (
     ANONYMOUS,
     AUTHENTICATED,
-    MASTERS,
+    PRIVILEGED,
     SERVICE_ACCOUNT_PREFIX,
     SERVICE_ACCOUNTS,
-    SYNCERS,
     UNAUTHENTICATED,
     Attributes,
     Decision,
@@ -29,17 +28,6 @@ from apiserver.auth.user import (
 from apiserver.auth.workspaces import is_workspaces
 from apiserver.model.errors import StatusError, bad_request
 
-PRIVILEGED = frozenset(
-    {
-        MASTERS,
-        SYNCERS,
-        "system:kcp:admin",
-        "system:kcp:external-logical-cluster-admin",
-        "system:kcp:logical-cluster-admin",
-        "system:kcp:tenancy:workspace-bootstrapper",
-    }
-)
-"""Groups with rights beyond a workspace: RBAC of one cannot hand them out."""
 _EXTRA = b"impersonate-extra-"
 _AUTHENTICATION = "authentication.k8s.io"
 

@@ -1,8 +1,8 @@
 """Who may say what about a CertificateSigningRequest: what kube-apiserver's admission checks of each.
 
 Whoever approves or denies one holds the verb `approve` on its signer, whoever gives it a certificate or conditions the
-verb `sign`; on `example.com/*` either counts for all signers of that domain. Nobody asks for system:masters, nor for
-the name of a workspace. Called by the write path through guards.py.
+verb `sign`; on `example.com/*` either counts for all signers of that domain. Nobody asks for system:masters or the
+like, for the name of a ServiceAccount, or for that of a workspace. Called by the write path through guards.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from apiserver.auth.escalation import Rights
 from apiserver.auth.pki import SigningRequest, read_request
-from apiserver.auth.user import MASTERS, Attributes, User
+from apiserver.auth.user import PRIVILEGED, SERVICE_ACCOUNT_PREFIX, Attributes, User
 from apiserver.auth.workspaces import is_workspaces
 from apiserver.model.errors import Cause, forbidden, invalid
 from apiserver.registry.behaviours.certificates import RESOURCE
@@ -63,6 +63,14 @@ def _check_new(kind: ServedKind, new: Object) -> None:
         # Of any signer: whose key it is that signs for one is not known here.
         why = f"{taken} is a workspace's name, which no certificate may carry"
         raise forbidden(kind.resource, kind.group, name, why)
-    if spec.get("signerName") == CLIENTS and MASTERS in request.organizations:
-        why = f"use of {CLIENTS} signer with {MASTERS} group is not allowed"
+    if spec.get("signerName") != CLIENTS:
+        return
+    groups = PRIVILEGED.intersection(request.organizations)
+    if groups:
+        why = f"use of {CLIENTS} signer with {min(groups)} group is not allowed"
+        raise forbidden(kind.resource, kind.group, name, why)
+    account = next((n for n in request.common_names if n.startswith(SERVICE_ACCOUNT_PREFIX)), "")
+    if account:
+        # In other workspaces it would be the account of that name there.
+        why = f"use of {CLIENTS} signer with the name of a ServiceAccount ({account}) is not allowed"
         raise forbidden(kind.resource, kind.group, name, why)

@@ -20,6 +20,17 @@ SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 """A ServiceAccount's user name is this, its namespace, a colon and its name."""
 SYNCERS = "system:treeplane:syncers"
 """The group of Treeplane's own syncer certificate."""
+PRIVILEGED = frozenset(
+    {
+        MASTERS,
+        SYNCERS,
+        "system:kcp:admin",
+        "system:kcp:external-logical-cluster-admin",
+        "system:kcp:logical-cluster-admin",
+        "system:kcp:tenancy:workspace-bootstrapper",
+    }
+)
+"""Groups with rights beyond a workspace: RBAC of one cannot hand them out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,6 @@ class Writes:
     async def _create(self, asking: Asking) -> None:
         options = write_options(asking.exchange, "create")
         obj, options = await read(asking, options)
-        requester.stamp(asking.kind, obj, asking.user.as_json())
         at, namespace = self._collection(asking), namespace_of(asking)
         outcome = await self.run(at, lambda: rest.create(at, namespace, obj, options))
         await answer(asking, outcome)
@@ -214,7 +213,9 @@ class Writes:
         writer = Writer(world.realm.authorizer, store, asking.user, asking.bearer, cluster, world.path)
         granted = guard(writer, asking.kind, asking.place.subresource)
         vet = vetting(asking.kind, place, granted, self._disabled)
-        complete = completing(asking.kind, place, self._disabled)
+        complete = requester.stamping(
+            asking.kind, asking.user.as_json(), completing(asking.kind, place, self._disabled)
+        )
         if world.scope is Scope.TARGET or world.record is None:
             return Collection(store, asking.kind, kinds, cluster, complete=complete, vet=vet)
         writes = writes_of(asking)

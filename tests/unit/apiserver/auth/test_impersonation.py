@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.auth.impersonation import PRIVILEGED, impersonated
+from apiserver.auth.impersonation import impersonated
 from apiserver.auth.scopes import SCOPES, in_scope
-from apiserver.auth.user import AUTHENTICATED, MASTERS, Attributes, Decision, User
+from apiserver.auth.user import AUTHENTICATED, MASTERS, PRIVILEGED, Attributes, Decision, User
 from apiserver.model.errors import StatusError
 
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))

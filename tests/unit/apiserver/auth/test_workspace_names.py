@@ -16,7 +16,7 @@ from apiserver.auth.accounts import Account
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.impersonation import impersonated
 from apiserver.auth.peer import Peer
-from apiserver.auth.user import AUTHENTICATED, MASTERS, Decision, User
+from apiserver.auth.user import AUTHENTICATED, MASTERS, PRIVILEGED, Decision, User
 from apiserver.auth.workspaces import as_user, is_workspaces, passes_for_workspace
 from apiserver.model.errors import StatusError
 from apiserver.registry.kinds import kubernetes_builtins
@@ -89,16 +89,33 @@ class _Everything:
 @pytest.mark.parametrize("signer", [signers.CLIENTS, "example.com/other"])
 @pytest.mark.parametrize("part", [NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME])
 def test_no_signing_request_asks_for_it(name: str, signer: str, part: x509.ObjectIdentifier) -> None:
+    with pytest.raises(StatusError, match="is a workspace's name") as raised:
+        _ask(part, name, signer)
+    assert raised.value.code == 403
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        *((NameOID.ORGANIZATION_NAME, group) for group in sorted(PRIVILEGED)),
+        # It would be the account of that name in every workspace.
+        (NameOID.COMMON_NAME, "system:serviceaccount:default:robot"),
+    ],
+)
+def test_no_signing_request_asks_for_what_counts_beyond_its_workspace(part: x509.ObjectIdentifier, name: str) -> None:
+    with pytest.raises(StatusError, match="is not allowed") as raised:
+        _ask(part, name, signers.CLIENTS)
+    assert raised.value.code == 403
+    _ask(part, name, "example.com/other")
+
+
+def _ask(part: x509.ObjectIdentifier, name: str, signer: str) -> None:
+    """As somebody who may do all."""
     kind = kubernetes_builtins().by_resource("certificates.k8s.io", "v1", "certificatesigningrequests")
     assert kind is not None
     vet = signers.guard(_Everything(), "root", ADMIN, kind, "")  # type: ignore[arg-type]
-    asked = {
-        "metadata": {"name": "r"},
-        "spec": {"signerName": signer, "request": base64.b64encode(_request(part, name)).decode()},
-    }
-    with pytest.raises(StatusError, match="is a workspace's name") as raised:
-        vet(asked, None)
-    assert raised.value.code == 403
+    request = base64.b64encode(_request(part, name)).decode()
+    vet({"metadata": {"name": "r"}, "spec": {"signerName": signer, "request": request}}, None)
 
 
 def _request(part: x509.ObjectIdentifier, name: str) -> bytes:

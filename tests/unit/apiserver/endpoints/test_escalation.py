@@ -65,8 +65,9 @@ def test_a_change_is_judged_and_other_changes_are_not(api: Any, run: Any, ann: A
     secrets = {"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"]}
     assert run(api.call("POST", ROLES, role(secrets))).status == 201
     merge = "application/merge-patch+json"
-    labelled = {"metadata": {"labels": {"a": "b"}}}
-    assert run(api.call("PATCH", f"{ROLES}/r", labelled, kind=merge, user="ann")).status == 200
+    held = {"metadata": {"finalizers": ["example.io/hold"]}}
+    assert run(api.call("PATCH", f"{ROLES}/r", held, kind=merge, user="ann")).status == 200
+    assert run(api.call("PATCH", f"{ROLES}/r", {"metadata": {"finalizers": []}}, kind=merge, user="ann")).status == 200
     patch = {"rules": [secrets, PODS]}
     reply = run(api.call("PATCH", f"{ROLES}/r", patch, kind=merge, user="ann"))
     assert (reply.status, "secrets" in reply.message) == (403, True)
@@ -74,6 +75,15 @@ def test_a_change_is_judged_and_other_changes_are_not(api: Any, run: Any, ann: A
     applied = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", **role(secrets, name="new")}
     apply = "application/apply-patch+yaml"
     assert run(api.call("PATCH", f"{ROLES}/new?fieldManager=m", applied, kind=apply, user="ann")).status == 403
+
+
+def test_a_label_grants_what_the_role_holds(api: Any, run: Any, ann: Any) -> None:
+    """It makes the rules part of `edit`, and so of what anybody has who edits."""
+    secrets = {"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"]}
+    assert run(api.call("POST", ROLES, role(secrets))).status == 201
+    labels = {"metadata": {"labels": {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}}}
+    reply = run(api.call("PATCH", f"{ROLES}/r", labels, kind="application/merge-patch+json", user="ann"))
+    assert (reply.status, "permissions not currently held" in reply.message) == (403, True)
 
 
 def test_a_binding_grants_what_its_role_holds(api: Any, run: Any, ann: Any) -> None:

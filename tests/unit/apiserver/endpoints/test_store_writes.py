@@ -171,6 +171,16 @@ def test_a_certificate_request_names_who_asked_and_is_approved(lab: Any, run: An
     assert 'may not remove a condition of type "Approved"' in refused.message
 
 
+def test_an_applied_certificate_request_names_who_asked_too(lab: Any, run: Any) -> None:
+    spec = {"request": PEM, "signerName": "example.com/some", "usages": ["client auth"], "username": "somebody"}
+    spec |= {"groups": ["system:nodes"], "uid": "1", "extra": {"k": ["v"]}}
+    sent = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": "r"}}
+    apply = "application/apply-patch+yaml"
+    made = run(lab.call("PATCH", f"{REQUESTS}/r?fieldManager=m", {**sent, "spec": spec}, kind=apply)).json["spec"]
+    assert (made["username"], made["groups"][0]) == ("admin", "system:masters")
+    assert not {"uid", "extra"} & made.keys()
+
+
 def request(lab: Any, run: Any, name: str, **spec: Any) -> Any:
     sent = {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name}}
     whole = {"request": PEM, "signerName": "example.com/some", "usages": ["client auth"], **spec}
