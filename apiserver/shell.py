@@ -20,9 +20,10 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import Attributes
 from apiserver.connections import Connections
 from apiserver.endpoints.errors import as_status
+from apiserver.endpoints.health import trouble
 from apiserver.model.errors import StatusError
 from apiserver.model.paths import ROOT
-from apiserver.registry.tree import fleet
+from apiserver.registry.tree import fleet, troubles
 from apiserver.storage.protocol import Store
 
 
@@ -67,11 +68,14 @@ class Shell:
         return PlainTextResponse(text)
 
     async def ready(self, request: Request) -> PlainTextResponse:
-        """Whether the fleet's first load is complete."""
+        """Whether the fleet's first load is complete. What is wrong with the fleet is told by its kind: probes have no
+        credentials, and reads go on."""
         at = fleet(self._store)
         state = "ok" if at.loaded else f"failed: the fleet is being loaded ({at.done} of {at.total} workspaces)"
         verdict = f"readyz check {'passed' if at.loaded else 'failed'}\n"
-        text = f"[+]ping ok\n[{'+' if at.loaded else '-'}]load {state}\n{verdict}"
+        wrong = trouble(troubles(self._store), texts=False)
+        followed = f"[-]fleet {wrong}" if wrong else "[+]fleet ok"
+        text = f"[+]ping ok\n[{'+' if at.loaded else '-'}]load {state}\n{followed}\n{verdict}"
         brief = at.loaded and "verbose" not in request.query_params
         return PlainTextResponse("ok" if brief else text, 200 if at.loaded else 500)
 

@@ -8,6 +8,7 @@ from apiserver.endpoints.errors import NoSuchPath
 from apiserver.endpoints.exchange import TEXT, Exchange, Headers
 from apiserver.endpoints.paths import Place
 from apiserver.endpoints.realms import Realms, fleet
+from apiserver.registry import tree
 
 _CHECKS = ("ping", "log", "etcd")
 """The names that kube-apiserver gives them: clients ask for single ones."""
@@ -44,21 +45,34 @@ look for it at /livez/ping, and without it keep to bounds of their own: Flux the
 error of its rate limiter instead of what it waits for."""
 
 
-async def health(exchange: Exchange, place: Place, realms: Realms, *, whole: bool = False) -> None:
+_READY = ("informer-sync", "fleet")
+
+
+async def health(exchange: Exchange, place: Place, realms: Realms, *, whole: bool = False, texts: bool = False) -> None:
     """500 while the fleet is not loaded (readyz only). Raises NoSuchPath for a check that does not exist. `whole`: of a
-    cluster with all of Kubernetes' kinds."""
-    checks = [*_CHECKS, *(["informer-sync"] if place.resource == "readyz" else []), *(_WHOLE if whole else ())]
+    cluster with all of Kubernetes' kinds. `texts`: the asker may read what is wrong with the fleet.
+
+    Trouble of the fleet is a line of readyz and fails it only where that line is asked for: reads go on."""
+    checks = [*_CHECKS, *(_READY if place.resource == "readyz" else []), *(_WHOLE if whole else ())]
     if place.name and place.name not in checks:
         raise NoSuchPath
     loaded = place.resource != "readyz" or fleet(realms.main).loaded
-    failing = set() if loaded else {"informer-sync"}
+    failing = {} if loaded else {"informer-sync": "failed: not loaded"}
+    if troubles := tree.troubles(realms.main.store) if "fleet" in checks else {}:
+        failing["fleet"] = trouble(troubles, texts=texts)
     shown = [place.name] if place.name else checks
-    good = not failing.intersection(shown)
+    good = not failing.keys() & set(shown) - ({"fleet"} if not place.name else set())
     verdict = f"{place.resource} check {'passed' if good else 'failed'}\n"
     if good and "verbose" not in exchange.query:
         await exchange.answer(200, b"ok", TEXT, _FLOW)
         return
     excluded = set(exchange.query.get("exclude", ()))
-    lines = "".join(f"[{'-' if c in failing else '+'}]{c} {'failed: not loaded' if c in failing else 'ok'}\n"
+    lines = "".join(f"[{'-' if c in failing else '+'}]{c} {failing.get(c, 'ok')}\n"
                     for c in shown if c not in excluded)  # fmt: skip
     await exchange.answer(200 if good else 500, (lines + verdict).encode(), TEXT, _FLOW)
+
+
+def trouble(found: dict[str, str], *, texts: bool) -> str:
+    """One line: what is wrong with the fleet, to outsiders by its kind alone."""
+    told = [f"{kind}: {' '.join(text.split())}" if texts else kind for kind, text in sorted(found.items())]
+    return "; ".join(told)

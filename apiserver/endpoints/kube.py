@@ -40,6 +40,7 @@ from apiserver.endpoints.version import server_version
 from apiserver.endpoints.watch import watch
 from apiserver.endpoints.writes import Writes
 from apiserver.model.errors import StatusError, method_not_allowed, no_such_resource
+from apiserver.model.paths import ROOT
 from apiserver.registry import oldgroups
 from apiserver.registry.kinds import KUBERNETES, workspace_builtins
 from apiserver.registry.served import ServedKind
@@ -203,7 +204,7 @@ class KubernetesAPI:
         match place.route:
             case Route.HEALTH:
                 whole = world.record is not None and world.record.builtins == KUBERNETES
-                await health(exchange, place, self._realms, whole=whole)
+                await health(exchange, place, self._realms, whole=whole, texts=world.path == ROOT)
             case Route.SERVER_VERSION:
                 await server_version(exchange)
             case Route.ISSUER | Route.JWKS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -85,6 +86,8 @@ class FleetRecord:
 
 
 FLEET_KEY = Key(Internal.FLEET, "", "", "")
+TROUBLES_KEY = Key(Internal.FLEET, "", "", "troubles")
+"""Beside the fleet's record, which another thread writes."""
 
 
 def workspace_key(path: str) -> Key:
@@ -152,6 +155,22 @@ def count(store: Store) -> int:
 def fleet(store: Store) -> FleetRecord:
     record = store.get(FLEET_KEY)
     return FleetRecord.decode(record.value) if record else FleetRecord()
+
+
+def troubles(store: Store) -> dict[str, str]:
+    """What is wrong with the fleet as a whole: by kind, a sentence with what goes on. Reads go on meanwhile."""
+    record = store.get(TROUBLES_KEY)
+    return _troubles(record.value) if record else {}
+
+
+@lru_cache(4)
+def _troubles(value: bytes) -> dict[str, str]:
+    found: dict[str, str] = orjson.loads(value)
+    return found
+
+
+def encoded_troubles(found: dict[str, str]) -> bytes:
+    return orjson.dumps(found, option=orjson.OPT_SORT_KEYS)
 
 
 def summary_key(cluster: str) -> Key:

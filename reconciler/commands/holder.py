@@ -19,6 +19,7 @@ from reconciler.commands.loops import Loops
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning
 from reconciler.commands.teller import Teller
+from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.identities import Identities
 from reconciler.loading.keptsecrets import KeptSecrets
@@ -69,6 +70,9 @@ class Holder:
         self._writer = StatusWriter(self._store, self._mirror, stepping=self._loader.stepping, sign=sign)
         self._publisher = Publisher(self._mirror, self._writer, self._installation.is_own)
         self._publisher.on_lost = self._lookout.wake.set
+        self._teller.attach(self._store)
+        self._teller.over(Trouble.OBSERVING)
+        self._publisher.told = self._teller.status_branch
         if not self._first_load(beginning):
             return
         self._writer.start()
@@ -127,6 +131,7 @@ class Holder:
                 loaded = self._loader.load(heads.desired, beginning.recorded, self._teller.progress)
                 if tree.fleet(self._store).loaded:
                     self._loader.recheck(self._secrets.changed())
+                    self._teller.held_as_a_whole(loaded)
                     self._teller.loaded(self._store, loaded.head, time.monotonic() - began)
                     return True
                 self._teller.held(loaded)

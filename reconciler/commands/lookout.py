@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 
 from reconciler.commands.teller import Teller
+from reconciler.controllers.fleetcondition import Trouble
 from reconciler.layout.fleet import status_branch
-from reconciler.repository.errors import RepositoryError
+from reconciler.repository.errors import DivergedStatus, RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 
 _AGAIN = 1.0
@@ -38,8 +39,7 @@ class Lookout:
                     return heads
                 self._teller.trouble(f"the repository has no branch {self._mirror.branch}: push one")
             except RepositoryError as error:
-                self._teller.trouble(str(error))
-                self.away = True
+                self._failed(error)
                 heads = self._mirror.last_seen()
                 if heads.desired is not None:
                     self._name(heads.desired)
@@ -52,12 +52,10 @@ class Lookout:
         try:
             heads = self._mirror.refresh()
         except RepositoryError as error:
-            self._teller.trouble(str(error))
-            self.away = True
+            self._failed(error)
             return None
-        if self.away:
-            self.away = False
-            self._teller.over()
+        self.away = False
+        self._teller.over(Trouble.REMOTE_AWAY, Trouble.STATUS_BRANCH_DIVERGED)
         return heads
 
     def heads(self) -> Heads | None:
@@ -69,6 +67,11 @@ class Lookout:
         answers = not self._mirror.is_remote or self.look() is not None
         self.wake.set()
         return answers
+
+    def _failed(self, error: RepositoryError) -> None:
+        self.away = True
+        diverged = isinstance(error, DivergedStatus)
+        self._teller.trouble(str(error), Trouble.STATUS_BRANCH_DIVERGED if diverged else Trouble.REMOTE_AWAY)
 
     def _named(self) -> Heads:
         heads = self._mirror.refresh()

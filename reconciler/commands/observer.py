@@ -17,6 +17,7 @@ from reconciler.commands.lookout import Lookout
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning, Start
 from reconciler.commands.teller import Teller
+from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
 from reconciler.loading.secrets import SecretFiles
@@ -50,6 +51,7 @@ class Observer:
 
     def run(self, beginning: Beginning) -> None:
         assert beginning.recorded is not None
+        self._teller.attach(self._store)
         self._is_held_by(beginning.holder)
         began, shown = time.monotonic(), tree.fleet(self._store).shown
         if shown and self._mirror.repository.has(shown):
@@ -93,7 +95,7 @@ class Observer:
     def _is_held_by(self, holder: str) -> None:
         if holder != self._holder:
             self._holder = holder
-            self._teller.trouble(self._start.observing(holder))
+            self._teller.trouble(self._start.observing(holder), Trouble.OBSERVING)
 
     def _loader(self, store: Store) -> Loader:
         settings = self._settings

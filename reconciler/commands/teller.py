@@ -6,6 +6,8 @@ from __future__ import annotations
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from reconciler.commands.report import Report
+from reconciler.controllers import fleetcondition
+from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.loader import Loaded
 
 
@@ -15,31 +17,61 @@ class Teller:
     def __init__(self, report: Report) -> None:
         self.progress = report.progress
         self._report = report
-        self._told = ""
+        self._told: dict[Trouble | None, str] = {}
+        self._store: Store | None = None
+
+    def attach(self, store: Store) -> None:
+        """From now on troubles stand in the store, too: those that were met before, and those to come."""
+        self._store = store
+        for kind, text in self._told.items():
+            self._keep(kind, text)
 
     def loaded(self, store: Store, commit: str, seconds: float) -> None:
         """The first load is complete."""
+        fleetcondition.show(store)
         held, count = tree.held(store), tree.count(store)
         self._report.say("loaded", commit=commit, workspaces=count, seconds=round(seconds, 2), held=held)
 
     def held(self, loaded: Loaded) -> None:
         """Who is held back by what was loaded, and who no more."""
-        if loaded.problems:
-            self.trouble(f"commit {loaded.head:.10} is held: {'; '.join(map(str, loaded.problems))}")
+        self.held_as_a_whole(loaded)
         for step in loaded.steps:
             for path in step.mended:
                 self._report.say("mended", workspace=path)
             for path, problems in step.held.items():
                 self._report.say("held", workspace=path, problems=[str(p) for p in problems])
 
-    def trouble(self, text: str) -> None:
-        if text != self._told:
-            self._told = text
-            self._report.say("trouble", text=text)
+    def held_as_a_whole(self, loaded: Loaded) -> None:
+        """Whether a commit is."""
+        if loaded.problems:
+            self.trouble(f"commit {loaded.head:.10} is held: {'; '.join(map(str, loaded.problems))}", Trouble.HELD)
+        else:
+            self.over(Trouble.HELD)
 
-    def over(self) -> None:
-        """The last trouble is over: it would be told again."""
-        self._told = ""
+    def trouble(self, text: str, kind: Trouble | None = None) -> None:
+        """`kind`: of one that lasts until it is `over`."""
+        if text != self._told.get(kind):
+            self._told[kind] = text
+            self._report.say("trouble", text=text)
+            self._keep(kind, text)
+
+    def status_branch(self, text: str) -> None:
+        """Why the source does not take what is recorded; "" when it does."""
+        if text:
+            self.trouble(text, Trouble.STATUS_BRANCH_REFUSED)
+        else:
+            self.over(Trouble.STATUS_BRANCH_REFUSED)
+
+    def over(self, *kinds: Trouble) -> None:
+        """These troubles are: they would be told again."""
+        for kind in kinds:
+            if self._told.get(kind) != "":
+                self._told[kind] = ""
+                self._keep(kind, "")
+
+    def _keep(self, kind: Trouble | None, text: str) -> None:
+        if self._store is not None and kind is not None:
+            fleetcondition.tell(self._store, kind, text)
 
     def refused(self, text: str) -> None:
         """The server does not start."""

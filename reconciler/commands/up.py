@@ -213,7 +213,7 @@ class _Run:
             case "held":
                 self._held(event["workspace"], event["problems"])
             case "mended":
-                self._say(f"{event['workspace']} is at the newest commit again")
+                self._say(f"{event['workspace']} is held back no more")
             case "trouble":
                 self._say(event["text"])
             case "refused":

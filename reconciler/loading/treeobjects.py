@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from apiserver.model import clock, paths
+import orjson
+
+from apiserver.model import clock, conditions, paths
 from apiserver.model.keys import Key
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
@@ -52,7 +54,8 @@ class TreeObjects:
         if record.served:
             [manifest] = shipped([computed.logical_cluster(facts)])
             declared = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
-            effects.put(declared, declared.obj, stored.get(declared.key), status)
+            there = stored.get(declared.key)
+            effects.put(declared, declared.obj, there, _with_fleet(status, there))
         if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
             return
         # One that is held keeps its last good workspace.yaml too.
@@ -64,6 +67,13 @@ class TreeObjects:
         before = self._workspaces.render(gathered.old_workspace, record, renderer) if gathered.old_workspace else None
         above = replace(effects, path=record.parent, changed=False)
         above.put(found, (before or found).obj, stored.get(found.key), status)
+
+
+def _with_fleet(status: Object, stored: Record | None) -> Object:
+    """With what is said of the fleet, which follows from no commit."""
+    there = (orjson.loads(stored.value).get("status") or {}) if stored is not None else {}
+    told = conditions.get(there.get("conditions"), computed.FLEET_FOLLOWED)
+    return status if told is None else {**status, "conditions": conditions.merged(status["conditions"], [told])}
 
 
 def _keys(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:

@@ -20,6 +20,8 @@ CORE = "core.kcp.io/v1alpha1"
 
 WORKSPACES = "workspaces.tenancy.kcp.io"
 LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
+FLEET_FOLLOWED = "FleetFollowed"
+"""A condition of root's LogicalCluster that follows from no commit (controllers/fleetcondition)."""
 
 
 class WorkspaceFacts(NamedTuple):
@@ -80,7 +82,8 @@ def phase(facts: WorkspaceFacts) -> str:
 
 
 def conditions(facts: WorkspaceFacts) -> list[Object]:
-    """kcp's conditions, and `CommitApplied`: whether the newest commit is what is served, with all errors if not."""
+    """kcp's conditions, and `CommitApplied`: whether all that was judged of the workspace is served, with the errors.
+    A commit that is held as a whole was not judged: that is the fleet's matter."""
     at = facts.origin_time
     scheduled = condition("WorkspaceScheduled", True, "Scheduled", "a logical cluster is assigned", at=at)
     if facts.problems:
@@ -89,7 +92,7 @@ def conditions(facts: WorkspaceFacts) -> list[Object]:
             "CommitApplied", False, "ContentInvalid", text + "; ".join(facts.problems), at=facts.commit_time
         )
     else:
-        applied = condition("CommitApplied", True, "Applied", "the newest commit is served", at=at)
+        applied = condition("CommitApplied", True, "Applied", "all that was judged of it is served", at=at)
     initialized = condition("WorkspaceInitialized", facts.served, "Loaded" if facts.served else "ContentInvalid", at=at)
     return [applied, initialized, scheduled]
 

@@ -49,6 +49,8 @@ class Publisher:
         self._settings = settings
         self._pushed: str | None = None
         self._told = ""
+        self.told: Callable[[str], None] = lambda _: None
+        """Called with why nothing can be pushed, and with "" when it can."""
         self._wake = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="status-push", daemon=True)
@@ -86,7 +88,8 @@ class Publisher:
             return False
         except PushRejected as error:
             return self._refused(head, error)
-        self._pushed, self._told = head, ""
+        self._pushed = head
+        self._over()
         return True
 
     def _refused(self, head: str, error: PushRejected) -> bool:
@@ -139,3 +142,8 @@ class Publisher:
         if text != self._told:
             self._told = text
             log.warning("%s", text)
+            self.told(text)
+
+    def _over(self) -> None:
+        self._told = ""
+        self.told("")

@@ -144,3 +144,44 @@ def summary(clone: Clone, name: str) -> dict[str, Any]:
     shown = clone.git("show", f"origin/treeplane/status:workspaces/root/shop/{name}/_summary.yaml")
     found: dict[str, Any] = yaml.safe_load(shown)
     return found
+
+
+def followed(server: Plane) -> dict[str, Any]:
+    cluster = server.get("/clusters/root/apis/core.kcp.io/v1alpha1/logicalclusters/cluster")
+    found: dict[str, dict[str, Any]] = {each["type"]: each for each in cluster["status"]["conditions"]}
+    assert found["CommitApplied"]["message"] == "all that was judged of it is served"
+    return found["FleetFollowed"]
+
+
+def test_trouble_of_the_fleet_is_told_and_reads_go_on(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    server = plane(example_fleet)
+    began = followed(server)
+    assert began["status"] == "True"
+    work = server.clone(tmp_path / "fleet")
+    work.edit("treeplane.yaml", "writes: ReadOnly", "writes: Nonsense")
+    head = work.commit("a mistake")
+    work.push()
+    eventually(lambda: followed(server)["status"] == "False", 20)
+    told = followed(server)
+    assert told["reason"] == "Held"
+    assert f"commit {head[:10]} is held: treeplane.yaml:" in told["message"]
+    ready = server.request("GET", "/readyz?verbose")
+    assert (ready.status, "[-]fleet Held\n" in ready.body) == (200, True)
+    assert f"[-]fleet Held: commit {head[:10]} is held" in server.request("GET", "/clusters/root/readyz?verbose").body
+
+    work.git("revert", "--no-edit", "HEAD")
+    work.push()
+    eventually(lambda: followed(server)["status"] == "True", 20)
+    repository = server.data / "repo" / "fleet.git"
+    repository.rename(repository.with_name("elsewhere"))
+    eventually(lambda: followed(server)["reason"] == "RemoteAway", 30)
+    assert server.get("/clusters/root/api/v1/namespaces")["items"]
+    repository.with_name("elsewhere").rename(repository)
+    eventually(lambda: followed(server)["status"] == "True", 30)
+    last = followed(server)
+    assert last["lastTransitionTime"] >= began["lastTransitionTime"]
+    server.stop()
+    server.start()
+    assert followed(server) == last

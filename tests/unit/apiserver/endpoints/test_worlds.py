@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from apiserver.registry import tree
+from apiserver.storage.protocol import Note
+
 READ = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}
 
 
@@ -253,3 +256,27 @@ def test_a_workspace_counts_its_objects_for_who_may_ask(api: Any, run: Any) -> N
     assert run(api.get("/clusters/root:shop/metrics", user="ann")).status == 403
     everywhere = run(api.get("/clusters/*/metrics"))
     assert 'resource="configmaps"' in everywhere.body.decode()
+
+
+def test_trouble_of_the_fleet_is_a_line_of_readyz(api: Any, run: Any) -> None:
+    """With its text for those who may enter root, by its kind for all others; and reads go on."""
+    assert "[+]fleet ok\n" in run(api.get("/readyz?verbose")).body.decode()
+    found = tree.encoded_troubles({"RemoteAway": "fleet.git does not\nanswer", "Held": "commit 1 is held"})
+    api.store.write(Note(tree.TROUBLES_KEY, found)).result(10)
+    api.allow("ann")
+    for user in ("", "ann"):
+        for path in ("/readyz?verbose", "/clusters/root/readyz?verbose"):
+            reply = run(api.get(path, user=user))
+            assert reply.status == 200
+            line = "[-]fleet Held: commit 1 is held; RemoteAway: fleet.git does not answer\n"
+            assert line in reply.body.decode()
+            assert reply.body.decode().endswith("readyz check passed\n")
+    for path, user in (("/clusters/root:shop/readyz?verbose", ""), ("/readyz?verbose", "bob")):
+        reply = run(api.get(path, user=user))
+        assert (reply.status, "[-]fleet Held; RemoteAway\n" in reply.body.decode()) == (200, True)
+        assert "fleet.git" not in reply.body.decode()
+    assert run(api.get("/readyz")).body == b"ok"
+    assert run(api.get("/livez?verbose")).body.count(b"fleet") == 0
+    # Who asks for it alone is told by the status, too.
+    assert run(api.get("/readyz/fleet", user="bob")).status == 500
+    assert run(api.get("/livez/fleet")).status == 404

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from apiserver.registry import tree
 from apiserver.registry.tree import FLEET_KEY, FleetRecord
-from apiserver.storage.protocol import Put
+from apiserver.storage.protocol import Note, Put
 
 
 @pytest.fixture
@@ -49,6 +50,11 @@ def test_health(get: Any, running: Any) -> None:
     assert "being loaded" in body
     running.store.write(Put(FLEET_KEY, FleetRecord(loaded=True).encode())).result(10)
     assert get("/readyz", user="") == (200, "ok")
+    found = tree.encoded_troubles({"RemoteAway": "/var/fleet.git does not answer"})
+    running.store.write(Note(tree.TROUBLES_KEY, found)).result(10)
+    assert get("/readyz", user="") == (200, "ok")
+    text = "[+]ping ok\n[+]load ok\n[-]fleet RemoteAway\nreadyz check passed\n"
+    assert get("/readyz?verbose", user="") == (200, text)
 
 
 def test_metrics_need_a_right(get: Any, running: Any) -> None:

@@ -27,7 +27,7 @@ NEVER = HELD._replace(served=False)
 @pytest.mark.parametrize(
     ("facts", "phase", "applied", "initialized", "begins"),
     [
-        (FACTS, "Ready", "True", "True", "the newest commit is served"),
+        (FACTS, "Ready", "True", "True", "all that was judged of it is served"),
         (HELD, "Ready", "False", "True", "held back at the last good commit: "),
         (NEVER, "Initializing", "False", "False", "never had a good commit: "),
     ],

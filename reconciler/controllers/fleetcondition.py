@@ -1,0 +1,84 @@
+"""What is wrong with the fleet as a whole: kept in the store, and told as a condition of root's LogicalCluster.
+
+`tell` is called by the reconciler's process wherever such a thing begins or ends; /readyz reads what is kept. To tell
+the same again writes nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from enum import StrEnum
+from typing import Any
+
+from apiserver.model import clock, conditions
+from apiserver.model.keys import Key
+from apiserver.model.paths import ROOT
+from apiserver.registry import tree
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Note, Store
+from reconciler.plan.computed import FLEET_FOLLOWED, LOGICAL_CLUSTERS
+
+Object = dict[str, Any]
+
+_FOLLOWED = "the branch is followed, and what happens is recorded on the status branch"
+_lock = threading.Lock()
+
+
+class Trouble(StrEnum):
+    """The first of them is the condition's reason."""
+
+    OBSERVING = "Observing"
+    """Another server holds the repository."""
+    HELD = "Held"
+    """A commit is held as a whole."""
+    REMOTE_AWAY = "RemoteAway"
+    """The source does not answer."""
+    STATUS_BRANCH_DIVERGED = "StatusBranchDiverged"
+    """Two branches of the source hold a status, and neither goes on from the other."""
+    STATUS_BRANCH_REFUSED = "StatusBranchRefused"
+    """The source does not take what is recorded."""
+
+
+_ORDER = {kind.value: number for number, kind in enumerate(Trouble)}
+
+
+def tell(store: Store, kind: Trouble, text: str = "") -> None:
+    """What is wrong, with the whole command that goes on where there is one; "" once it is not any more. From every
+    thread."""
+    with _lock:
+        before = tree.troubles(store)
+        after = {name: told for name, told in before.items() if name != kind} | ({kind.value: text} if text else {})
+        if after != before:
+            store.write(Note(tree.TROUBLES_KEY, tree.encoded_troubles(after))).result()
+        _state(store, after)
+
+
+def show(store: Store) -> None:
+    """Bring the condition up to what is kept: once root is loaded, which may be later than the first trouble."""
+    with _lock:
+        _state(store, tree.troubles(store))
+
+
+def _state(store: Store, troubles: dict[str, str]) -> None:
+    root = tree.workspace_at(store, ROOT)
+    if root is not None:
+        key = Key(LOGICAL_CLUSTERS, root.cluster, "", "cluster")
+        Objects(store).update(key, lambda obj: _with_condition(obj, troubles))
+
+
+def _with_condition(obj: Object, troubles: dict[str, str]) -> Object:
+    status = obj.get("status") or {}
+    told = status.get("conditions")
+    before = conditions.get(told, FLEET_FOLLOWED)
+    # One that was never in trouble has been followed since it began; a recovered one as well.
+    at = obj["metadata"]["creationTimestamp"] if before is None and not troubles else clock.now()
+    found = conditions.merged(told, [_condition(troubles, at)])
+    return {**obj, "status": {**status, "conditions": found}}
+
+
+def _condition(troubles: dict[str, str], at: str) -> Object:
+    if not troubles:
+        return conditions.condition(FLEET_FOLLOWED, True, "Followed", _FOLLOWED, at=at)
+    known = sorted(troubles, key=lambda kind: _ORDER.get(kind, len(_ORDER)))
+    text = "; ".join(troubles[kind] for kind in known)
+    return conditions.condition(FLEET_FOLLOWED, False, known[0], text, at=at)
