@@ -25,7 +25,13 @@ SYNC_TARGET = "internal.workload.kcp.io/synctarget"
 """On a Placement: the key of the sync target decided on."""
 LEAVING = "treeplane.dev/leaving"
 """On a Placement: keys (comma-separated) of the targets that a move left and that still hold copies."""
-DECISIONS = (SYNC_TARGET, LEAVING)
+DECIDED_FROM = "treeplane.dev/decided-from"
+"""On a Placement: what of its own spec the decision was made from."""
+DECISIONS = (SYNC_TARGET, LEAVING, DECIDED_FROM)
 """What the placements controller alone says: whoever could write it would choose a cluster that is not theirs."""
+
+MAY_LEAVE = "treeplane.dev/may-leave"
+"""On a Placement, by its owner: the sync target (`root:infra:eu-west`) that its namespaces may leave although they hold
+state. It says nothing of any other target."""
 
 FIELD_MANAGER = "treeplane"

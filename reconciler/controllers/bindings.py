@@ -18,6 +18,7 @@ from apiserver.model.selectors import NOTHING, LabelSelector
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Change
 from reconciler.controllers.runtime import Informer
+from reconciler.plan.selection import selectable
 from reconciler.plan.syncable import NEVER_NAMESPACES
 
 NAMESPACES = "namespaces"
@@ -182,9 +183,3 @@ class Bindings:
         for namespace in namespaces:
             for listener in self._listeners:
                 listener(cluster, namespace)
-
-
-def selectable(namespace: Object) -> tuple[str, Mapping[str, str]]:
-    """Name and labels of a Namespace, the name label that Kubernetes gives each included."""
-    metadata = namespace["metadata"]
-    return metadata["name"], {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata["name"]}

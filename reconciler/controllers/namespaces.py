@@ -13,10 +13,11 @@ from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Change
-from reconciler.controllers.bindings import NAMESPACES, Bindings, selectable
-from reconciler.controllers.placements import PLACEMENTS, selector_of
+from reconciler.controllers.bindings import NAMESPACES, Bindings
+from reconciler.controllers.placements import PLACEMENTS
 from reconciler.controllers.runtime import Informer, Loop, WorkQueue
 from reconciler.plan import placement as plan
+from reconciler.plan.selection import selectable, selector_of
 from reconciler.plan.syncable import NEVER_NAMESPACES
 
 ANNOTATION = "scheduling.kcp.io/placement"

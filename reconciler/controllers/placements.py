@@ -18,12 +18,11 @@ from apiserver.model import clock, conditions, marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Internal, Key
 from apiserver.model.kinds import GroupResource
-from apiserver.model.selectors import NOTHING, LabelSelector, from_object
 from apiserver.registry import codec, tree
 from apiserver.registry.kinds import KindTable
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Change
-from reconciler.controllers.bindings import NAMESPACES, Bindings, Standing, selectable
+from reconciler.controllers.bindings import NAMESPACES, Bindings, Standing
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import LOCATIONS
 from reconciler.controllers.runtime import Informer, Loop, WorkQueue
@@ -31,6 +30,8 @@ from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import SYNC_TARGETS, TargetIndex
 from reconciler.controllers.uses import RBAC, Uses
 from reconciler.plan import placement as plan
+from reconciler.plan.selection import selectable, selector_of
+from reconciler.plan.state import STATEFUL, is_stateful
 from reconciler.plan.syncable import NEVER_NAMESPACES, OPTIONAL, SYNCED
 
 PLACEMENTS = "placements.scheduling.kcp.io"
@@ -79,6 +80,7 @@ class Placements:
         informer.on(frozenset({NAMESPACES, API_BINDINGS}), self._content_changed)
         informer.on(frozenset({Internal.FLEET}), self._fleet_changed)
         informer.on(frozenset({Internal.WORKSPACE}), self._workspace_changed)
+        informer.on(None, self._state_changed)
         informer.on_gap(self.load)
 
     def load(self) -> None:
@@ -151,6 +153,11 @@ class Placements:
         for key in self._index.of(change.key.cluster):
             self._queue.add(key)
 
+    def _state_changed(self, change: Change) -> None:
+        """Where the last of a namespace's state is gone, nothing holds it any more."""
+        if change.value is None and is_stateful(change.key.resource):
+            self._content_changed(change)
+
     def _workspace_changed(self, change: Change) -> None:
         if change.key.name:
             for key in self._index.lookers(change.key.name):
@@ -220,6 +227,7 @@ class Placements:
         known = (self._known(k) for k in {current, *leaving} - {""})
         namespaces = (selectable(n) for n in world.objects.list(NAMESPACES, key.cluster))
         selector = selector_of(obj)
+        selected = [name for name, labels in namespaces if selector.matches(labels) and name not in NEVER_NAMESPACES]
         usable, barred = self._locations(cluster, mine.path if mine else "")
         return plan.Situation(
             workspace=mine.path if mine else "",
@@ -232,8 +240,21 @@ class Placements:
             known={t.key: t for t in known if t is not None},
             needed=needed(world.kinds.kinds(key.cluster)),
             load=self._index.load(key),
-            bound=any(selector.matches(labels) for name, labels in namespaces if name not in NEVER_NAMESPACES),
+            bound=bool(selected),
+            state=lambda: self._state(key.cluster, selected),
         )
+
+    def _state(self, cluster: str, namespaces: Iterable[str]) -> list[str]:
+        """What holds state in these namespaces, in words."""
+        found: list[str] = []
+        kinds = self._world.kinds.kinds(cluster)
+        for namespace in sorted(namespaces):
+            for resource, kind in STATEFUL.items():
+                served = kinds.preferred(resource.group, resource.resource)
+                storage = served.storage if served is not None else ""
+                records = self._world.objects.store.scan(storage, cluster, namespace).records if storage else ()
+                found += [f"{kind} {namespace}/{record.key.name}" for record in records]
+        return found
 
     def _locations(self, cluster: str, path: str) -> tuple[list[Object], list[Object]]:
         """The Locations of a logical cluster ("": none) that the workspace at `path` may use, and the others."""
@@ -271,14 +292,6 @@ def deliberate(obj: Object) -> bool:
     return declared or annotations.get(marks.ORIGIN) == marks.RUNTIME
 
 
-def selector_of(placement: Object) -> LabelSelector:
-    """The namespaces that a Placement selects; none if it says nothing, or nothing that can be read."""
-    try:
-        return from_object((placement.get("spec") or {}).get("namespaceSelector"))
-    except (KeyError, TypeError, AttributeError):
-        return NOTHING
-
-
 def needed(kinds: KindTable) -> dict[GroupResource, str]:
     """The workload kinds that a workspace has bound, with the identity hash in their storage name."""
     bound = (k for k in kinds.all() if k.group_resource in SYNCED - OPTIONAL and not k.custom)
@@ -288,7 +301,14 @@ def needed(kinds: KindTable) -> dict[GroupResource, str]:
 def written(obj: Object, outcome: plan.Outcome) -> Object:
     """The Placement with the decision recorded on it."""
     decision = outcome.decision
-    _record(obj, {marks.SYNC_TARGET: decision.key if decision else "", marks.LEAVING: ",".join(outcome.leaving)})
+    _record(
+        obj,
+        {
+            marks.SYNC_TARGET: decision.key if decision else "",
+            marks.LEAVING: ",".join(outcome.leaving),
+            marks.DECIDED_FROM: outcome.made_from,
+        },
+    )
     status = obj.setdefault("status", {})
     status["phase"] = outcome.phase
     status.pop("selectedLocation", None)

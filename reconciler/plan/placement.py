@@ -10,13 +10,17 @@ decisions, and so does a Location that the Placement's workspace may not use any
 keeps the old one in LEAVING until the syncer has found everything healthy at the new place and removed the old copies.
 With no other candidate the decision stays as it is and a condition says what is missing. A target into which there
 is no way (credentials missing, or refused) is neither chosen nor left.
+
+Where a selected namespace holds state (plan/state.py), only the Placement's own workspace moves it: by an edit of the
+spec that means other locations, or by the annotation MAY_LEAVE, which names the target. For whatever is done elsewhere
+the decision stays as it is, also when its SyncTarget is gone, and a condition says what holds it and what to do.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -25,6 +29,8 @@ from apiserver.model import clock, conditions, marks, selectors
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.identity import sync_target_key
 from apiserver.model.kinds import GroupResource
+from reconciler.plan import ownedits
+from reconciler.plan.state import named
 
 SYNC_TARGET, LEAVING = marks.SYNC_TARGET, marks.LEAVING
 
@@ -123,8 +129,9 @@ class Situation:
     may use; `barred`: the others, which only a Placement that runs there is told of; `targets`: the SyncTargets of
     `path`. `known`: by key, those that the Placement carries already, of whichever workspace. `needed`: the bound
     workload kinds of the Placement's workspace with their identity hashes. `load`: placements on each target by key,
-    this one not counted. `bound`: whether any namespace is selected. `now`: seconds since 1970. `tolerance`: seconds a
-    target may be silent before it loses its placements.
+    this one not counted. `bound`: whether any namespace is selected. `state`: what in these holds state, asked for only
+    where it matters. `now`: seconds since 1970. `tolerance`: seconds a target may be silent before it loses its
+    placements.
     """
 
     workspace: str
@@ -138,17 +145,19 @@ class Situation:
     needed: Mapping[GroupResource, str] = field(default_factory=dict)
     load: Mapping[str, int] = field(default_factory=dict)
     bound: bool = False
+    state: Callable[[], Sequence[str]] = tuple
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What `decide` answers. `again`: seconds after which time alone may change it."""
+    """What `decide` answers. `again`: seconds after which time alone may change it. `made_from`: see plan/ownedits."""
 
     decision: Decision | None
     leaving: tuple[str, ...]
     phase: str
     conditions: tuple[Condition, ...]
     again: float | None = None
+    made_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +171,12 @@ def recorded(placement: Object) -> tuple[str, tuple[str, ...]]:
     annotations = placement["metadata"].get("annotations") or {}
     leaving = tuple(k for k in annotations.get(LEAVING, "").split(",") if k)
     return annotations.get(SYNC_TARGET, ""), leaving
+
+
+def recorded_target(placement: Object) -> str:
+    """The target of the decision that a Placement carries, as `path:name`."""
+    said: Object = (placement.get("status") or {}).get("syncTarget") or {}
+    return f"{said['path']}:{said['name']}" if said.get("path") and said.get("name") else ""
 
 
 def decide(placement: Object, situation: Situation) -> Outcome:
@@ -178,29 +193,53 @@ def decide(placement: Object, situation: Situation) -> Outcome:
         matching = _matching(placement, situation.barred)
         place = _selected(placement, current, _choices(matching, situation))
     why = _why_move(key, current, place, situation)
+    now = ownedits.made_from(placement)
     if current is not None and not why:
         assert place is not None
-        return _outcome(
-            situation,
-            Decision(situation.path, place.location, current.key, current.name, current.path),
-            leaving,
-            (),
-            _again(current, situation),
-            by_key,
-        )
+        decision = Decision(situation.path, place.location, current.key, current.name, current.path)
+        outcome = _outcome(situation, decision, leaving, (), _again(current, situation), by_key)
+        return replace(outcome, made_from=now)
     rejected = [(c, _rejection(c.target, situation)) for c in choices if c.target.key != key]
     free = [c for c, reason in rejected if not reason]
-    if free:
+    state = _held(placement, key, current, situation)
+    if free and not state:
         chosen = _best(placement, free, situation.load, place.location if place else "")
         if current is not None:
             leaving = (*leaving, key)
         leaving = tuple(k for k in leaving if k != chosen.target.key)
         decision = Decision(situation.path, chosen.location, chosen.target.key, chosen.target.name, chosen.target.path)
-        return _outcome(situation, decision, leaving, (), _again(chosen.target, situation), by_key)
-    stays = _staying(placement, current, place, situation)
-    failed = trouble if trouble[0] else _no_target(locations, rejected)
+        outcome = _outcome(situation, decision, leaving, (), _again(chosen.target, situation), by_key)
+        return replace(outcome, made_from=now)
+    stays = _staying(placement, current, place, situation, held=bool(state))
+    if state:
+        failed = "HoldsState", _what_holds(placement, state, why)
+    else:
+        failed = _explained(trouble if trouble[0] else _no_target(locations, rejected), current, why)
     again = None if current is None else _again(current, situation)
-    return _outcome(situation, stays, leaving, _explained(failed, current, why), again, by_key)
+    outcome = _outcome(situation, stays, leaving, failed, again, by_key)
+    return replace(outcome, made_from=(ownedits.recorded(placement) or now) if stays is not None else "")
+
+
+def _held(placement: Object, key: str, current: Target | None, situation: Situation) -> Sequence[str]:
+    """What holds the namespaces where they are, although they should move: state, unless their own workspace moves
+    them."""
+    if not key or ownedits.may_leave(placement, str(current or recorded_target(placement))):
+        return ()
+    if ownedits.edited(placement, (*situation.locations, *situation.barred)):
+        return ()
+    return situation.state()
+
+
+def _what_holds(placement: Object, state: Sequence[str], why: str) -> str:
+    name, target = placement["metadata"]["name"], recorded_target(placement)
+    text = f"{why}; it stays there, since {named(state)} hold state, which does not move by itself: "
+    text += "edit spec.locationSelectors so that they mean another Location"
+    if target:
+        text += (
+            f", or let it go with `kubectl annotate placement {name} {marks.MAY_LEAVE}={target}` (or that annotation "
+        )
+        text += "in its manifest)"
+    return f"{text}. All copies there, volumes included, are removed once all is healthy at the new place"
 
 
 def _locations(placement: Object, situation: Situation) -> tuple[list[Object], tuple[str, str]]:
@@ -323,15 +362,20 @@ def _best(placement: Object, free: Sequence[_Choice], load: Mapping[str, int], l
     return min(free, key=rank)
 
 
-def _staying(placement: Object, current: Target | None, place: _Choice | None, situation: Situation) -> Decision | None:
+def _staying(
+    placement: Object, current: Target | None, place: _Choice | None, situation: Situation, *, held: bool
+) -> Decision | None:
+    """`held`: also where the target is not declared any more."""
+    status: Object = placement.get("status") or {}
+    location: Object = status.get("selectedLocation") or {}
+    path, name = str(location.get("path", "")), str(location.get("locationName", ""))
     if current is None:
-        return None
-    status: Object = (placement.get("status") or {}).get("selectedLocation") or {}
+        target: Object = status.get("syncTarget") or {}
+        key = recorded(placement)[0]
+        return Decision(path, name, key, str(target.get("name", "")), str(target.get("path", ""))) if held else None
     if place is not None:
         return Decision(situation.path, place.location, current.key, current.name, current.path)
-    return Decision(
-        str(status.get("path", "")), str(status.get("locationName", "")), current.key, current.name, current.path
-    )
+    return Decision(path, name, current.key, current.name, current.path)
 
 
 def _no_target(locations: Sequence[Object], rejected: Sequence[tuple[_Choice, str]]) -> tuple[str, str]:
@@ -359,7 +403,7 @@ def _outcome(
 ) -> Outcome:
     if failed:
         reason, message = failed
-        located = reason == "NoValidTarget"
+        located = reason in ("NoValidTarget", "HoldsState")
         ready = condition("Ready", True) if located else condition("Ready", False, reason, message)
         scheduled = condition("Scheduled", False, reason if located else "ScheduleLocationNotFound", message)
     else:

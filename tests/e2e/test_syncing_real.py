@@ -634,3 +634,33 @@ def test_a_job_that_has_ended_does_not_move_along(
     assert not west.list("jobs")
     assert there.now() == set()
     assert world.ended(job)
+
+
+def test_a_label_edited_on_somebodys_target_does_not_delete_a_volume(
+    world: World, west: Downstream, east: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    world.put("synctargets.workload.kcp.io", "infra0", "east", labels={"name": "east"}, spec={"unschedulable": True})
+    placement = world.place()
+    size = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    claim = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "spec": size}
+    world.put(f"persistentvolumeclaims:{IDENTITY}", "shop0", "data", "web", **claim)
+    syncing()
+    eventually(lambda: west.names("pvc") == {"data"}, 30)
+    uid = west.list("pvc")["data"]["metadata"]["uid"]
+    world.target("east")
+    east_only = {"instanceSelector": {"matchLabels": {"name": "east"}}}
+    world.put("locations.scheduling.kcp.io", "infra0", "any", spec=east_only)
+    eventually(lambda: world.condition(placement, "Scheduled").get("reason") == "HoldsState", 20)
+    # Something that has to go down, so that the rest has certainly been looked at.
+    world.config("settings", a="b")
+    eventually(lambda: west.names("configmaps") == {"settings"})
+    assert west.list("pvc")["data"]["metadata"]["uid"] == uid
+    assert not east.list("namespaces")
+    # The command that the condition prints.
+    told = world.condition(placement, "Scheduled")["message"]
+    annotation = told.partition("kubectl annotate placement prod ")[2].partition("`")[0]
+    assert annotation == "treeplane.dev/may-leave=root:infra:west"
+    may = world.get(placement)
+    may["metadata"]["annotations"]["treeplane.dev/may-leave"] = "root:infra:west"
+    world.store.write(Put(placement, codec.encode(may))).result()
+    eventually(lambda: east.names("pvc") == {"data"} and not west.list("namespaces"), 60)

@@ -24,6 +24,7 @@ GROUPS = {
     "placements": ("scheduling.kcp.io/v1alpha1", "Placement"),
     "namespaces": ("v1", "Namespace"),
     "secrets": ("v1", "Secret"),
+    "persistentvolumeclaims": ("v1", "PersistentVolumeClaim"),
     "clusterroles": ("rbac.authorization.k8s.io/v1", "ClusterRole"),
     "clusterrolebindings": ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
 }

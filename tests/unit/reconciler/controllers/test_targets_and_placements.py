@@ -14,7 +14,7 @@ from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import LEAVING, SYNC_TARGET
-from apiserver.registry.kinds import KindTable
+from apiserver.registry.kinds import KindTable, kubernetes_builtins
 from reconciler.controllers.bindings import Bindings, Role
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import Locations
@@ -48,14 +48,20 @@ class FakeCluster:
             raise self.denied
 
     def served(self) -> Mapping[GroupResource, tuple[str, ...]]:
-        return {GroupResource("apps", "deployments"): ("v1",), GroupResource("", "configmaps"): ("v1",)}
+        served = (GroupResource("apps", "deployments"), GroupResource("", "configmaps"), CLAIMS)
+        return dict.fromkeys(served, ("v1",))
 
     def close(self) -> None: ...
 
 
-class NoKinds:
+CLAIMS = GroupResource("", "persistentvolumeclaims")
+
+
+class Claims:
+    """The one kind that a workspace serves here."""
+
     def kinds(self, cluster: str) -> KindTable:
-        return KindTable([])
+        return KindTable([k for k in kubernetes_builtins().all() if k.group_resource == CLAIMS])
 
 
 class Loops:
@@ -77,7 +83,7 @@ class Loops:
         self.index = TargetIndex(objects, self.informer)
         self.bindings = Bindings(objects, self.informer)
         uses = Uses(fleet.store)
-        world = World(objects, NoKinds(), self.index, self.heartbeats, self.bindings, uses, self.make_durable)
+        world = World(objects, Claims(), self.index, self.heartbeats, self.bindings, uses, self.make_durable)
         self.placements = Placements(world, self.informer, QUICK)
         self.loops = [
             SyncTargets(
@@ -156,7 +162,11 @@ def test_from_target_to_namespace(fleet: Any, loops: Loops, eventually: Any, wri
     assert int(fleet.get(key)["metadata"]["resourceVersion"]) in loops.durable
     target = eventually(lambda: fleet.get(fleet.key("synctargets", "infra0", "west")))
     assert conditions.is_true(target["status"]["conditions"], "Ready")
-    assert [r["resource"] for r in target["status"]["syncedResources"]] == ["configmaps", "deployments"]
+    assert [r["resource"] for r in target["status"]["syncedResources"]] == [
+        "configmaps",
+        "persistentvolumeclaims",
+        "deployments",
+    ]
     eventually(lambda: fleet.get(fleet.key("locations", "infra0", "aws"))["status"]["availableInstances"] == 1)
     status = eventually(lambda: fleet.get(key)["status"])
     assert (status["phase"], status["selectedLocation"]["locationName"]) == ("Bound", "aws")
@@ -396,3 +406,63 @@ def test_sync_targets_and_locations_say_what_they_ask_for_in_vain(fleet: Any, lo
     fleet.put("locations", "infra0", "aws", spec={"instanceSelector": {}})
     eventually(lambda: (told(target), told(location)) == ("None", "None"))
     assert "conditions" not in fleet.get(location)["status"]
+
+
+def test_a_namespace_that_holds_state_stays_for_what_others_do_and_goes_for_its_own_edit(
+    fleet: Any, loops: Loops, eventually: Any
+) -> None:
+    key = declare(fleet, "west")
+    claim = fleet.put("persistentvolumeclaims", "shop0", "data", "web")
+    loops.start()
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws"}, spec={})
+    location = fleet.key("locations", "infra0", "aws")
+    eventually(lambda: fleet.get(location)["status"]["availableInstances"] == 2)
+
+    def held() -> str:
+        found = conditions.get(fleet.get(key)["status"]["conditions"], "Scheduled") or {}
+        return str(found["message"]) if found["reason"] == "HoldsState" else ""
+
+    # Somebody's edit of a label, a drain, the end of the SyncTarget itself.
+    fleet.put(
+        "locations", "infra0", "aws", labels={"cloud": "aws"}, spec={"instanceSelector": {"matchLabels": {"n": "e"}}}
+    )
+    fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws", "n": "e"}, spec={})
+    eventually(lambda: "no selected Location holds sync target root:infra:west" in held())
+    west = fleet.put("synctargets", "infra0", "west", labels={"n": "e"}, spec={"evictAfter": "2020-01-01T00:00:00Z"})
+    eventually(lambda: "is being drained" in held())
+    fleet.delete(west)
+    eventually(lambda: "is not declared any more" in held())
+    assert decided(fleet, key) == WEST
+    assert loops.bindings.roles("shop0", "web") == {WEST: Role.HERE}
+
+    # A restart knows it, too.
+    again = Loops(fleet)
+    loops.stop()
+    again.start()
+    try:
+        eventually(lambda: again.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+        eventually(lambda: again.heartbeats.seen(EAST).sight is Sight.ANSWERS)
+        eventually(lambda: not again.placements.busy())
+        assert decided(fleet, key) == WEST
+        # Without its state nothing holds it.
+        fleet.delete(claim)
+        eventually(lambda: decided(fleet, key) == EAST)
+    finally:
+        again.stop()
+
+
+def test_an_edit_of_its_own_moves_a_namespace_with_state(fleet: Any, loops: Loops, eventually: Any) -> None:
+    key = declare(fleet, "west")
+    fleet.put("persistentvolumeclaims", "shop0", "data", "web")
+    fleet.put("synctargets", "infra0", "east", labels={"cloud": "gcp"}, spec={})
+    west = {"instanceSelector": {"matchLabels": {"cloud": "aws"}}}
+    fleet.put("locations", "infra0", "aws", labels={"cloud": "aws"}, spec=west)
+    east = {"instanceSelector": {"matchLabels": {"cloud": "gcp"}}}
+    fleet.put("locations", "infra0", "gcp", labels={"cloud": "gcp"}, spec=east)
+    loops.start()
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    edit = {**PLACEMENT, "locationSelectors": [{"matchLabels": {"cloud": "gcp"}}], "locationWorkspace": "root:infra"}
+    fleet.put("placements", "shop0", "prod", spec=edit)
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {EAST: Role.HERE, WEST: Role.LEAVING})
+    assert decided(fleet, key) == EAST

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apiserver.model import conditions
+from apiserver.model import conditions, marks
 from apiserver.model.kinds import GroupResource
+from reconciler.plan import ownedits
 from reconciler.plan.placement import (
     LEAVING,
     SYNC_TARGET,
@@ -262,3 +265,154 @@ def test_without_use_what_moves_a_placement_moves_it_still() -> None:
     )
     assert moves.decision is not None
     assert (moves.decision.key, moves.leaving) == ("key-b", ("key-a",))
+
+
+# -- state ------------------------------------------------------------------------------------------------------------
+
+STATE = ("PersistentVolumeClaim web/data",)
+US = location("america", {"cloud": "gcp"}, {"matchLabels": {"cloud": "gcp"}})
+OTHER = location("other", {"cloud": "aws"}, {"matchLabels": {"cloud": "gcp"}})
+
+
+def decided_on(name: str = "west", **more: Any) -> dict[str, Any]:
+    """A Placement that runs on a target, with all that its decision recorded."""
+    made = placement(key=f"key-{name}", **more)
+    made["metadata"]["annotations"][marks.DECIDED_FROM] = ownedits.made_from(made)
+    made["status"]["syncTarget"] = {"path": "root:infra", "name": name, "key": f"key-{name}"}
+    return made
+
+
+FOREIGN: dict[str, dict[str, Any]] = {
+    "the target's labels": {"targets": (target("west", labels={"cloud": "no"}), target("east"))},
+    "the Location's labels": {
+        "targets": (target("west"), target("east", labels={"cloud": "gcp"})),
+        "locations": [
+            location("aws", {"cloud": "no"}),
+            location("other", {"cloud": "aws"}, US["spec"]["instanceSelector"]),
+        ],
+    },
+    "the Location's end": {
+        "targets": (target("west"), target("east", labels={"cloud": "gcp"})),
+        "locations": [OTHER],
+    },
+    "a drain": {"targets": (target("west", evict_after=NOW - 1), target("east"))},
+    "silence": {"targets": (target("west", seen=Seen(Sight.SILENT, TOLERANCE + 1, "gone")), target("east"))},
+    "the end of the SyncTarget": {"targets": (target("east"),)},
+}
+
+
+@pytest.mark.parametrize("how", FOREIGN)
+def test_what_holds_state_does_not_move_for_what_others_do(how: str) -> None:
+    more = {"locations": [location(selector={"matchLabels": {"cloud": "aws"}})], **FOREIGN[how]}
+    targets = more.pop("targets")
+    stateless = decide(decided_on(), situation(*targets, **more))
+    assert stateless.decision is not None
+    assert stateless.decision.key == "key-east", "nothing holds it"
+    outcome = decide(decided_on(), situation(*targets, state=lambda: STATE, **more))
+    assert outcome.decision is not None
+    assert (outcome.decision.key, outcome.leaving) == ("key-west", ())
+    status, why, message = reason(outcome, "Scheduled")
+    assert (status, why) == ("False", "HoldsState")
+    assert "PersistentVolumeClaim web/data hold state" in message
+    assert "kubectl annotate placement p treeplane.dev/may-leave=root:infra:west" in message
+    assert outcome.made_from == ownedits.made_from(decided_on())
+
+
+@pytest.mark.parametrize("how", FOREIGN)
+def test_its_owner_may_let_it_leave_that_very_target(how: str) -> None:
+    more = {"locations": [location(selector={"matchLabels": {"cloud": "aws"}})], **FOREIGN[how]}
+    targets = more.pop("targets")
+    let = decided_on()
+    let["metadata"]["annotations"][marks.MAY_LEAVE] = "root:infra:west"
+    there = situation(*targets, state=lambda: STATE, **more)
+    moved = decide(let, there)
+    assert moved.decision is not None
+    assert moved.decision.key == "key-east"
+    let["metadata"]["annotations"][marks.MAY_LEAVE] = "root:infra:another"
+    held = decide(let, there)
+    assert held.decision is not None
+    assert held.decision.key == "key-west"
+
+
+def test_permission_to_leave_is_no_reason_to() -> None:
+    let = decided_on()
+    let["metadata"]["annotations"][marks.MAY_LEAVE] = "root:infra:west"
+    outcome = decide(let, situation(target("west"), target("east"), state=lambda: STATE))
+    assert outcome.decision is not None
+    assert outcome.decision.key == "key-west"
+
+
+def test_an_edit_of_its_own_moves_it() -> None:
+    there = situation(
+        target("west"), target("east", labels={"cloud": "gcp"}), state=lambda: STATE,
+        locations=[location(selector={"matchLabels": {"cloud": "aws"}}), US],
+    )  # fmt: skip
+    edit = decided_on()
+    edit["spec"]["locationSelectors"] = [{"matchLabels": {"cloud": "gcp"}}]
+    outcome = decide(edit, there)
+    assert outcome.decision is not None
+    assert (outcome.decision.key, outcome.leaving) == ("key-east", ("key-west",))
+    assert outcome.made_from == ownedits.made_from(edit)
+
+
+def test_an_edit_that_had_to_wait_is_carried_out_when_it_can_be() -> None:
+    """There was no target for it; others' changes are still not its own."""
+    cordoned = target("east", labels={"cloud": "gcp"}, unschedulable=True)
+    places = [location(selector={"matchLabels": {"cloud": "aws"}}), US]
+    edit = decided_on()
+    edit["spec"]["locationSelectors"] = [{"matchLabels": {"cloud": "gcp"}}]
+    waiting = decide(edit, situation(target("west"), cordoned, locations=places, state=lambda: STATE))
+    assert waiting.decision is not None
+    assert waiting.decision.key == "key-west"
+    assert waiting.made_from == ownedits.made_from(decided_on())
+    east = target("east", labels={"cloud": "gcp"})
+    moved = decide(edit, situation(target("west"), east, locations=places, state=lambda: STATE))
+    assert moved.decision is not None
+    assert moved.decision.key == "key-east"
+
+
+def test_an_edit_that_means_the_same_does_not_make_anothers_change_its_own() -> None:
+    edit = decided_on()
+    edit["spec"]["locationSelectors"] = [{"matchLabels": {"cloud": "aws"}}, {"matchLabels": {"cloud": "nowhere"}}]
+    drained = target("west", evict_after=NOW - 1)
+    outcome = decide(edit, situation(drained, target("east"), state=lambda: STATE))
+    assert outcome.decision is not None
+    assert outcome.decision.key == "key-west"
+
+
+def test_state_is_asked_for_only_where_it_matters() -> None:
+    def asked() -> tuple[str, ...]:
+        raise AssertionError
+
+    for found in (placement(), decided_on()):
+        assert decide(found, situation(target("west"), target("east"), state=asked)).decision is not None
+
+
+@given(
+    edits=st.lists(
+        st.sampled_from(["label target", "label location", "drain", "silence", "remove target", "cordon", "nothing"]),
+        max_size=6,
+    )
+)
+def test_whatever_others_do_in_whatever_order_state_stays(edits: list[str]) -> None:
+    west, there, places = target("west"), True, [location(selector={"matchLabels": {"cloud": "aws"}})]
+    found = decided_on()
+    for edit in edits:
+        match edit:
+            case "label target":
+                west = replace(west, labels={"cloud": "no"})
+            case "label location":
+                places = [location(labels={"cloud": "no"})]
+            case "drain":
+                west = replace(west, evict_after=NOW - 1)
+            case "silence":
+                west = replace(west, seen=Seen(Sight.SILENT, TOLERANCE + 1, "gone"))
+            case "remove target":
+                there = False
+            case "cordon":
+                west = replace(west, unschedulable=True)
+        targets = (west, target("east")) if there else (target("east"),)
+        outcome = decide(found, situation(*targets, locations=places, state=lambda: STATE))
+        assert outcome.decision is not None
+        assert (outcome.decision.key, outcome.leaving) == ("key-west", ())
+        found["metadata"]["annotations"][marks.DECIDED_FROM] = outcome.made_from
