@@ -33,6 +33,10 @@ log = logging.getLogger(__name__)
 _USES = {ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
 
 
+_LINKS = 3
+"""Certificates between a client's and the CA. All ways from one to the other are tried; the library bounds that too."""
+
+
 class ClientCertificates:
     """Judges certificates by a file with the CA's; one that was renewed counts from the next connection on."""
 
@@ -47,7 +51,9 @@ class ClientCertificates:
         count."""
         try:
             self._refresh()
-            builder = PolicyBuilder().store(self._store).time(datetime.now(UTC)).max_chain_depth(4)
+            if len(others) > _LINKS:
+                return Peer(refused=f"more than {_LINKS} certificates come with it")
+            builder = PolicyBuilder().store(self._store).time(datetime.now(UTC)).max_chain_depth(_LINKS)
             builder = builder.extension_policies(ca_policy=_authorities(), ee_policy=_clients())
             chain = builder.build_client_verifier().verify(leaf, list(others)).chain
             names = [_texts(leaf, oid) for oid in (NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME)]

@@ -40,6 +40,7 @@ _KEPT = 20_000
 """Workspaces whose compiled policy is kept; an ordinary one takes a few kilobytes."""
 _REMEMBERED = 16_384
 """Decisions kept; one takes half a kilobyte."""
+_SHORT = 1024
 _FAR = 20_000
 """Behind by more revisions than this, forgetting every policy is cheaper than reading the log."""
 
@@ -139,7 +140,10 @@ class Authorizer:
         return any(self._granted(cluster, policy, identity, ACCESS) for identity in identities(user, home))
 
     def _granted(self, cluster: str, policy: Policy, user: User, asked: Attributes) -> Grant | None:
-        """Remembered, since clients ask the same again and again. What another policy decided does not count."""
+        """Remembered, since clients ask the same again and again; but nothing long, with which a client could fill the
+        memory. What another policy decided does not count."""
+        if len(asked.path) + len(asked.namespace) + len(asked.name) + len(asked.qualified_resource) > _SHORT:
+            return policy.granted(user, asked)
         key = cluster, user.name, user.groups, asked
         found = self._decided.get(key)
         if found is not None and found[0] is policy:

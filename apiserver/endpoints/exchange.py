@@ -31,6 +31,7 @@ TEXT = b"text/plain; charset=utf-8"
 _NUMBER = re.compile(r"[-+]?[0-9]+")
 _DIGITS = 100
 """Of a number that is worth reading; Python refuses very long ones."""
+_PARAMETERS = 1000
 _PEOPLE = ("Mozilla/", "Wget/", "curl/")
 
 
@@ -71,7 +72,10 @@ class Exchange:
     def query(self) -> dict[str, list[str]]:
         if self._query is None:
             raw = self.scope["query_string"]
-            self._query = parse_qs(raw.decode("latin-1"), keep_blank_values=True) if raw else {}
+            try:
+                self._query = parse_qs(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=_PARAMETERS)
+            except ValueError:
+                raise bad_request(f"a request has at most {_PARAMETERS} parameters") from None
         return self._query
 
     def parameter(self, name: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from apiserver.model.errors import StatusError
+from apiserver.model.errors import StatusError, bad_request
 
 OBJECT, TABLE, PARTIAL = "object", "table", "partial"
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -29,6 +29,8 @@ class Media(NamedTuple):
 
 
 PLAIN = Media(OBJECT)
+_LONGEST = 1024
+"""Characters of an Accept header: what is made of it is remembered."""
 
 
 class Choice(NamedTuple):
@@ -38,8 +40,11 @@ class Choice(NamedTuple):
     parameters: dict[str, str]
 
 
-@lru_cache(1024)
+@lru_cache(256)
 def choices(accept: str) -> tuple[Choice, ...]:
+    """Raises StatusError 400 for a header that is longer than any program needs."""
+    if len(accept) > _LONGEST:
+        raise bad_request(f"the Accept header is longer than {_LONGEST} characters")
     found: list[tuple[float, int, Choice]] = []
     for i, part in enumerate(accept.split(",")):
         media_type, *rest = (p.strip() for p in part.split(";"))
@@ -53,7 +58,7 @@ def choices(accept: str) -> tuple[Choice, ...]:
     return tuple(choice for _, _, choice in sorted(found, key=lambda f: f[:2]))
 
 
-@lru_cache(4096)
+@lru_cache(1024)
 def negotiate(accept: str, many: bool, tables: bool = True) -> Media:
     """`many`: the answer is a list. `tables`: the resource has a table. Raises StatusError 406."""
     if accept in ("", "*/*", "application/json"):

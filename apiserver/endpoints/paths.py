@@ -83,9 +83,13 @@ _FIXED = {
 }
 
 
-@lru_cache(4096)
 def parse(path: str) -> Place:
-    """Of a decoded request path. Remembered: clients ask for the same things again and again."""
+    """Of a decoded request path. Remembered, since clients ask for the same things again and again; but not a long one,
+    of which whoever connects could fill the memory with."""
+    return _remembered(path) if len(path) <= _SHORT else _parse(path)
+
+
+def _parse(path: str) -> Place:
     scope, world, rest = _world(path)
     rest = rest.rstrip("/")
     fixed = _FIXED.get(rest)
@@ -104,6 +108,10 @@ def parse(path: str) -> Place:
         case [check, *below] if check in HEALTH:
             return Place(scope, world, rest, Route.HEALTH, resource=check, name="/".join(below))
     return Place(scope, world, rest, Route.NOWHERE)
+
+
+_SHORT = 512
+_remembered = lru_cache(4096)(_parse)
 
 
 def _world(path: str) -> tuple[Scope, str, str]:

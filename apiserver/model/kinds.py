@@ -27,10 +27,14 @@ class GroupResource(NamedTuple):
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
+_LONGEST = 512
+"""Characters of a group and a version, each of which is a DNS name."""
+
+
 @lru_cache(maxsize=1024)
 def split_api_version(api_version: str) -> tuple[str, str]:
     """`apps/v1` → (`apps`, `v1`); `v1` → (``, `v1`). Raises ValueError on more than one slash or an empty version."""
-    group, slash, version = api_version.rpartition("/")
+    group, slash, version = api_version.rpartition("/") if len(api_version) <= _LONGEST else ("", "/", "")
     if not version or "/" in group or (slash and not group):
         raise ValueError(f"unexpected GroupVersion string: {api_version}")
     return group, version

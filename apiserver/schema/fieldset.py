@@ -114,14 +114,22 @@ def canonical(of: Fields) -> Fields:
     return {_canonical_entry(k): canonical(of[k]) for k in sorted(of)}
 
 
-@lru_cache(maxsize=8192)
 def _canonical_entry(entry: str) -> str:
     if entry[:2] not in ("k:", "v:"):
         return entry
+    return _remembered(entry) if len(entry) <= _SHORT else _canonical_json(entry)
+
+
+def _canonical_json(entry: str) -> str:
     try:
         return entry[:2] + as_json(orjson.loads(entry[2:]))
     except orjson.JSONDecodeError:
         return entry
+
+
+_SHORT = 256
+"""Entries repeat from object to object; a long one is somebody's own, and would only fill the memory."""
+_remembered = lru_cache(8192)(_canonical_json)
 
 
 def as_json(value: Any) -> str:

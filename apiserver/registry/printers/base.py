@@ -67,7 +67,7 @@ def _pair(large: int, unit: str, small: int, small_unit: str) -> str:
 
 def since(timestamp: object) -> str:
     """How long ago an RFC 3339 time was."""
-    return _since(timestamp, int(time.time())) if isinstance(timestamp, str) else "<unknown>"
+    return _since(timestamp, int(time.time())) if isinstance(timestamp, str) and _is_short(timestamp) else "<unknown>"
 
 
 @lru_cache(4096)
@@ -77,9 +77,14 @@ def _since(timestamp: str, now: int) -> str:
     return "<unknown>" if at is None else duration(now - at)
 
 
+def _is_short(timestamp: str) -> bool:
+    """No time is longer: what would be remembered of one is not worth it."""
+    return len(timestamp) <= 128
+
+
 def between(start: object, end: object) -> str:
     """From one RFC 3339 time to another."""
-    if not isinstance(start, str) or not isinstance(end, str):
+    if not isinstance(start, str) or not isinstance(end, str) or not _is_short(start + end):
         return "<unknown>"
     begin, finish = _seconds(start), _seconds(end)
     return "<unknown>" if begin is None or finish is None else duration(finish - begin)

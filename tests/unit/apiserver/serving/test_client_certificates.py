@@ -3,6 +3,7 @@
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -139,3 +140,25 @@ def test_nobody_uses_a_certificate_without_its_key(running: Any, ask: Any) -> No
     admin = x509.load_pem_x509_certificate(running.keys.admin.certificate.read_bytes())
     with pytest.raises((ssl.SSLError, ConnectionError)):
         ask(Issued(admin, ec.generate_private_key(ec.SECP256R1())))
+
+
+def test_a_chain_with_many_ways_costs_no_time(running: Any, ask: Any) -> None:
+    """All of one name and key: each could have signed each."""
+    first = issue(None, [("CN", "team")], uses=(), authority=True)
+    same = [issue(first, [("CN", "team")], uses=(), authority=True).certificate for _ in range(60)]
+    twins = [Issued(resigned(each, first), first.key) for each in same]
+    leaf = issue(first)
+    for count in (3, 60):
+        began = time.monotonic()
+        assert ask(leaf, *twins[:count])[0] == 401
+        assert time.monotonic() - began < 3
+
+
+def resigned(old: x509.Certificate, by: Issued) -> x509.Certificate:
+    """The same certificate for the key that signs it."""
+    serial = x509.random_serial_number()
+    begins, ends = old.not_valid_before_utc, old.not_valid_after_utc
+    builder = x509.CertificateBuilder(old.issuer, old.subject, by.key.public_key(), serial, begins, ends)
+    for extension in old.extensions:
+        builder = builder.add_extension(extension.value, extension.critical)
+    return builder.sign(by.key, hashes.SHA256())
