@@ -77,7 +77,8 @@ PLUGINS = frozenset({name for plugins in _NEW.values() for name in plugins} | {n
 
 def completing(kind: ServedKind, place: Place, disabled: frozenset[str] = frozenset()) -> Complete:
     """Of new objects of the kind. `disabled`: names of plugins to do without."""
-    plugins = [plugin for name, plugin in _NEW.get(kind.storage, {}).items() if name not in disabled]
+    known = _NEW.get(kind.storage, {}) if kind.builtin else {}
+    plugins = [plugin for name, plugin in known.items() if name not in disabled]
     if not plugins:
         return complete_nothing
 
@@ -91,7 +92,7 @@ def completing(kind: ServedKind, place: Place, disabled: frozenset[str] = frozen
 def vetting(kind: ServedKind, place: Place, others: Vet, disabled: frozenset[str] = frozenset()) -> Vet:
     """`others` and what of the cluster a write of the kind depends on."""
     name, plugin = _VETTED.get(kind.storage, ("", None))
-    if plugin is None or name in disabled:
+    if plugin is None or name in disabled or not kind.builtin:
         return others
 
     def vet(new: Object, live: Object | None) -> None:

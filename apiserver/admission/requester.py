@@ -16,7 +16,7 @@ _SIGNED = "certificatesigningrequests.certificates.k8s.io"
 def stamping(kind: ServedKind, user: Mapping[str, Any], others: Complete) -> Complete:
     """Of new objects of the kind, by whichever verb they are made: `others` and the stamp. `user`: a userInfo
     ({username, uid, groups, extra})."""
-    if kind.qualified != _SIGNED:
+    if kind.qualified != _SIGNED or not kind.builtin:
         return others
 
     def complete(obj: Object) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from apiserver.auth import binding, escalation, signers
 from apiserver.auth.escalation import Rights
 from apiserver.auth.user import User
-from apiserver.registry.rest_options import Vet
+from apiserver.registry.rest_options import Vet, vet_nothing
 from apiserver.registry.served import ServedKind
 from apiserver.storage.protocol import Store
 
@@ -27,6 +27,8 @@ class Writer:
 
 def guard(writer: Writer, kind: ServedKind, subresource: str) -> Vet:
     """The Vet for writes of `kind`, or of a subresource of it."""
+    if not kind.builtin:
+        return vet_nothing
     if kind.storage == signers.REQUESTS:
         return signers.guard(writer.rights, writer.cluster, writer.user, kind, subresource)
     taker = binding.Taker(writer.rights, writer.store, writer.bearer, writer.cluster, writer.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -102,7 +103,7 @@ _SELECTABLE: dict[str, tuple[str, ...]] = {
 def workspace_builtins() -> KindTable:
     """What every workspace serves: Kubernetes' data and RBAC kinds, reviews, and Treeplane's own kinds."""
     kinds = [k for k in _kubernetes() if k.qualified in WORKSPACE]
-    return KindTable(kinds + [k for crd in load.treeplane() for k in kinds_of_crd(crd)])
+    return KindTable([*kinds, *_treeplane()])
 
 
 @cache
@@ -114,7 +115,7 @@ def target_builtins() -> KindTable:
 @cache
 def kubernetes_builtins() -> KindTable:
     """What a workspace serves whose type asks for all of Kubernetes: its every stable kind, and Treeplane's own."""
-    return KindTable([*_kubernetes(), *(k for crd in load.treeplane() for k in kinds_of_crd(crd))])
+    return KindTable([*_kubernetes(), *_treeplane()])
 
 
 KUBERNETES = "Kubernetes"
@@ -134,6 +135,10 @@ def kubernetes_kind(group: str, resource: str, version: str) -> ServedKind | Non
 
 def is_kubernetes(group: str, resource: str) -> bool:
     return target_builtins().preferred(group, resource) is not None
+
+
+def _treeplane() -> list[ServedKind]:
+    return [replace(kind, builtin=True) for crd in load.treeplane() for kind in kinds_of_crd(crd)]
 
 
 @cache
@@ -190,6 +195,7 @@ def _served(fact: dict[str, Any]) -> ServedKind:
         source=source,
         columns=catalogue.printer_of(name).columns,
         custom=False,
+        builtin=True,
         generation=keeps_generation(name),
         storage_version=name not in _SAME_STORAGE and (name, fact["version"]) not in _OTHER_VERSIONS,
         scale=_SCALE if "scale" in subresources else None,

@@ -8,9 +8,11 @@ definitions of a cluster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from apiserver.model import conditions
+from apiserver.registry.kindtable import KindTable
 from apiserver.registry.served import ServedKind
 
 Object = dict[str, Any]
@@ -35,6 +37,17 @@ def claims_of(kind: ServedKind) -> list[Claim]:
     """Of a kind that is served."""
     resources = [kind.resource, kind.singular, *kind.short_names]
     return list(_claims(kind.group, resources, [kind.kind, kind.list_kind]))
+
+
+@lru_cache(8)
+def claimed(builtins: KindTable) -> frozenset[Claim]:
+    """The names of built-in kinds, which are nobody's to claim."""
+    return frozenset(claim for kind in builtins.all() for claim in claims_of(kind))
+
+
+def held(kinds: KindTable) -> set[Claim]:
+    """The names that no CustomResourceDefinition may claim where these are served: built in, or bound."""
+    return {claim for kind in kinds.all() if kind.builtin or ":" in kind.storage for claim in claims_of(kind)}
 
 
 def _claims(group: str, resources: Iterable[str], kinds: Iterable[str]) -> Iterator[Claim]:

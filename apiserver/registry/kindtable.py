@@ -85,10 +85,11 @@ _lock = Lock()
 
 
 def overlay(base: KindTable, kinds: Iterable[ServedKind]) -> KindTable:
-    """`base` with more kinds, which never replace one of the base; of several of one (group, resource) the first in
-    `kinds` counts. Equal content gives the same table."""
+    """`base` with more kinds, which neither replace one of the base nor add a version to it; of several of one (group,
+    resource) the first in `kinds` counts. Equal content gives the same table."""
     owners: dict[GroupResource, str] = {}
-    kept = [k for k in kinds if owners.setdefault(k.group_resource, k.storage) == k.storage]
+    others = (k for k in kinds if base.preferred(k.group, k.resource) is None)
+    kept = [k for k in others if owners.setdefault(k.group_resource, k.storage) == k.storage]
     if not kept:
         return base
     added = sorted(kept, key=lambda k: (k.group, version_order(k.version)))

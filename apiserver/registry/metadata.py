@@ -37,7 +37,11 @@ def _name(kind: ServedKind, metadata: Object) -> list[Cause]:
     name = metadata.get("name") or ""
     if not name:
         return [messages.required("metadata.name", "name or generateName is required")]
-    return [messages.invalid("metadata.name", name, m) for m in names.rule_of(kind.qualified)(name)]
+    return [messages.invalid("metadata.name", name, m) for m in _rule(kind)(name)]
+
+
+def _rule(kind: ServedKind) -> names.Check:
+    return names.rule_of(kind.qualified) if kind.builtin else names.dns_subdomain
 
 
 def _generate_name(kind: ServedKind, metadata: Object) -> list[Cause]:
@@ -46,7 +50,7 @@ def _generate_name(kind: ServedKind, metadata: Object) -> list[Cause]:
     if not base:
         return []
     whole = f"{base[:-1]}a" if base.endswith("-") else base
-    return [messages.invalid("metadata.generateName", base, m) for m in names.rule_of(kind.qualified)(whole)]
+    return [messages.invalid("metadata.generateName", base, m) for m in _rule(kind)(whole)]
 
 
 def _namespace(kind: ServedKind, metadata: Object) -> list[Cause]:

@@ -9,7 +9,7 @@ from apiserver.model import clock
 from apiserver.model.keys import Key
 from apiserver.registry import allocation, codec, strategy
 from apiserver.registry.behaviours.definitions import CRDS
-from apiserver.registry.claims import claims, claims_of, refused
+from apiserver.registry.claims import claims, held, refused
 from apiserver.registry.conversion import completed, convert, stored
 from apiserver.registry.rest_options import Collection, Object
 from apiserver.registry.served import ServedKind
@@ -63,9 +63,9 @@ def establish(at: Collection, obj: Object) -> None:
         return
     now, before = clock.now(), (obj.get("status") or {}).get("conditions")
     obj["status"] = strategy.crd_status(obj, now)
-    # Other definitions are the controllers' to look at; a bound API must not be taken over even for a moment.
-    bound = {claim for kind in at.kinds.all() if ":" in kind.storage for claim in claims_of(kind)}
-    clashes = [claim for claim in claims(obj["spec"]) if claim in bound] if bound else []
+    # Other definitions are the controllers' to look at; what is bound must not be taken over even for a moment.
+    taken = held(at.kinds)
+    clashes = [claim for claim in claims(obj["spec"]) if claim in taken]
     if clashes:
         obj["status"] = refused(obj["status"], clashes, before, now)
 

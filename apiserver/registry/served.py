@@ -58,11 +58,12 @@ class ServedKind:
 
     `storage`: Key.resource of its objects, with `:<identity>` for bound APIs; "" for reviews, which are answered and
     not stored. `custom`: a custom resource (items of lists carry apiVersion and kind, strategic merge is refused);
-    False for Kubernetes' own, bound ones included. `generation`: metadata.generation is kept. `storage_version`:
-    objects are stored in this version. `selectable`: fields besides metadata.name and metadata.namespace that field
-    selectors may name. `digest`: of everything here, for caches. `conversion`: the webhook that converts between the
-    versions, None if none does; `converter` calls it, where the kind is served. `spelled`: the older name of its group
-    under which a request knows it (oldgroups.py).
+    False for Kubernetes' own, bound ones included. `builtin`: its schema is the program's and no definition's, so what
+    the program knows of objects of that name holds of these. `generation`: metadata.generation is kept.
+    `storage_version`: objects are stored in this version. `selectable`: fields besides metadata.name and
+    metadata.namespace that field selectors may name. `digest`: of everything here, for caches. `conversion`: the
+    webhook that converts between the versions, None if none does; `converter` calls it, where the kind is served.
+    `spelled`: the older name of its group under which a request knows it (oldgroups.py).
     """
 
     group: str
@@ -90,6 +91,7 @@ class ServedKind:
     conversion: Conversion | None = None
     converter: Converts | None = field(default=None, compare=False, repr=False)
     spelled: str = ""
+    builtin: bool = False
 
     @property
     def schema(self) -> Schema:

@@ -101,7 +101,7 @@ def in_manifest(kind: ServedKind, field: str) -> str:
 def warnings(kind: ServedKind, old: Object | None, new: Object) -> tuple[str, ...]:
     """What is told to whoever writes `new`, prepared without errors, in place of `old`."""
     about_metadata = rules.warnings(kind, (old or {}).get("metadata") or {}, new["metadata"])
-    return (*about_metadata, *behaviour_of(kind.qualified).warnings(old, new))
+    return (*about_metadata, *behaviour_of(kind).warnings(old, new))
 
 
 def prepare(kind: ServedKind, obj: Object, old: Object | None = None, *, declared: bool = True) -> list[Cause]:
@@ -125,7 +125,7 @@ def prepare(kind: ServedKind, obj: Object, old: Object | None = None, *, declare
         wrong = spellings.normalise(obj, kind.schema.root)
     if wrong or any(c.reason == "FieldValueTypeInvalid" for c in causes):
         return causes + wrong
-    behaviour = behaviour_of(kind.qualified)
+    behaviour = behaviour_of(kind)
     behaviour.default(obj)
     if old is not None:
         behaviour.carry(old, obj)
@@ -168,18 +168,18 @@ def prepare_create(kind: ServedKind, obj: Object) -> list[Cause]:
             for mark in _MARKS:
                 annotations.pop(mark, None)
     reset_status_on_create(kind, obj)
-    return prepare(kind, obj, declared=False) or behaviour_of(kind.qualified).check_new(obj)
+    return prepare(kind, obj, declared=False) or behaviour_of(kind).check_new(obj)
 
 
 def identified(kind: ServedKind, obj: Object) -> None:
     """Completes a new object that has got its uid."""
-    behaviour_of(kind.qualified).identified(obj)
+    behaviour_of(kind).identified(obj)
 
 
 def carried(kind: ServedKind, old: Object, new: Object) -> Object:
     """`new`, in place of the stored `old`, with what an update need not say again, as `prepare_update` has it for
     clients. Both are prepared; neither is changed. What is bound is completed where it runs."""
-    behaviour = behaviour_of(kind.qualified)
+    behaviour = behaviour_of(kind)
     if kind.storage != kind.qualified or behaviour.carry is carries_nothing:
         return new
     made: Object = copy_json(new)
@@ -198,7 +198,7 @@ def prepare_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
     causes = changed + prepare(kind, new, old, declared=False)
     if causes:
         return causes
-    causes = _finalizers(old, new) + behaviour_of(kind.qualified).check_update(old, new)
+    causes = _finalizers(old, new) + behaviour_of(kind).check_update(old, new)
     if kind.generation and _counts(kind, old, new):
         new["metadata"]["generation"] = int(old["metadata"].get("generation") or 0) + 1
     return causes
@@ -207,7 +207,7 @@ def prepare_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
 def prepare_status_update(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
     """`prepare` for a write of the status subresource: `new` becomes `old` with the status that it brings. Kubernetes'
     own kinds take labels and annotations too."""
-    behaviour = behaviour_of(kind.qualified)
+    behaviour = behaviour_of(kind)
     causes = _with_status(kind, old, new)
     if causes:
         return causes

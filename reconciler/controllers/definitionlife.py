@@ -107,7 +107,7 @@ class DefinitionLife(Part):
         if not conditions.is_true((definition.get("status") or {}).get("conditions"), "Established"):
             return terminating(False, "NeverEstablished", "resource was never established")
         served = self._kinds(key.cluster).of_storage(key.name)
-        if served is not None and not served.custom:
+        if served is not None and served.builtin:
             return terminating(
                 False, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage"
             )

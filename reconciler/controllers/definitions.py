@@ -15,7 +15,7 @@ from apiserver.model import clock, marks
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
 from apiserver.registry.catalog import BINDINGS
-from apiserver.registry.claims import Claim, claims, claims_of, refused
+from apiserver.registry.claims import Claim, claims, held, refused
 from apiserver.registry.kindtable import KindTable
 from apiserver.storage.protocol import Store
 from reconciler.controllers.bycluster import ByCluster
@@ -42,25 +42,21 @@ class Definitions(ByCluster):
         listed = self._objects.list(DEFINITIONS, key.cluster)
         found = [d for d in listed if not d["metadata"].get("deletionTimestamp")]
         found.sort(key=lambda d: (d["metadata"].get("creationTimestamp", ""), int(d["metadata"]["resourceVersion"])))
+        taken = held(self._kinds(key.cluster))
         for definition in found:
             if marks.SOURCE_PATH in (definition["metadata"].get("annotations") or {}):
                 continue  # a commit's content is judged as a whole
-            wanted = judged(definition, found, self._bound(key.cluster), clock.now())
+            wanted = judged(definition, found, taken, clock.now())
             if wanted != definition.get("status"):
                 one = Key(DEFINITIONS, key.cluster, "", definition["metadata"]["name"])
                 self._objects.update(one, lambda obj, wanted=wanted: {**obj, "status": wanted})  # type: ignore[misc]
         return None
 
-    def _bound(self, cluster: str) -> set[Claim]:
-        """The names of the APIs that the cluster binds."""
-        bound = (kind for kind in self._kinds(cluster).all() if ":" in kind.storage)
-        return {claim for kind in bound for claim in claims_of(kind)}
 
-
-def judged(definition: Object, all_of_them: Iterable[Object], bound: Collection[Claim], at: str) -> Object:
-    """The status of a definition among the others of its cluster, the oldest first, and beside what is bound there."""
+def judged(definition: Object, all_of_them: Iterable[Object], others: Collection[Claim], at: str) -> Object:
+    """The status of a definition among those of its cluster, the oldest first, and beside what others hold there."""
     status = strategy.crd_status(definition, at)
-    taken = {*bound, *(claim for other in _before(definition, all_of_them) for claim in claims(other["spec"]))}
+    taken = {*others, *(claim for other in _before(definition, all_of_them) for claim in claims(other["spec"]))}
     clashes = [claim for claim in claims(definition["spec"]) if claim in taken]
     return refused(status, clashes, (definition.get("status") or {}).get("conditions"), at) if clashes else status
 

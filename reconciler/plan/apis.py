@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apiserver.registry.claims import Claim, claims
+from apiserver.registry.claims import Claim, claimed, claims
 from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay
 from reconciler.plan.bindings import Said, Trouble, binding_status
 from reconciler.plan.exports import Bound, Export, Turn
@@ -210,30 +210,24 @@ def _trouble(offered: Export | None, path: str, wanted: str, before: Bound | Non
 
 
 class _Names:
-    """Who holds which names. A builtin kind holds its resource; definitions may not take that."""
+    """Who holds which names. What is built in has its own for good."""
 
     def __init__(self, builtins: KindTable) -> None:
-        self._built_in = {(k.group, k.resource) for k in builtins.all()}
-        self._held: dict[Claim, str] = {}
+        self._held = dict.fromkeys(claimed(builtins), "a built-in kind")
 
     def take(self, claimant: str, wanted: list[Claim]) -> list[Claim]:
         """All or nothing: the claims that others hold, [] if it has them now."""
-        clashes = [claim for claim in wanted if self._other(claimant, claim)]
+        clashes = [claim for claim in wanted if self._held.get(claim, claimant) != claimant]
         if not clashes:
             self._held.update(dict.fromkeys(wanted, claimant))
         return clashes
 
     def holder(self, claim: Claim) -> str:
-        return self._held.get(claim, "a built-in kind")
+        return self._held[claim]
 
     def keep_only(self, wanted: Mapping[str, list[Claim]]) -> None:
         """Those named hold nothing else any more."""
         self._held = {c: who for c, who in self._held.items() if who not in wanted or c in wanted[who]}
-
-    def _other(self, claimant: str, claim: Claim) -> bool:
-        if claimant.startswith(_BINDING) and claim.sort == "resource" and (claim.group, claim.name) in self._built_in:
-            return True
-        return self._held.get(claim, claimant) != claimant
 
 
 _BINDING = "the APIBinding "

@@ -1,4 +1,4 @@
-"""Which behaviour belongs to which kind, by qualified resource."""
+"""Which behaviour belongs to which kind."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from apiserver.registry.behaviours import (
     workloads,
 )
 from apiserver.registry.behaviours.base import Behaviour
+from apiserver.registry.served import ServedKind
 
 _BEHAVIOURS: dict[str, Behaviour] = {
     **addresses.BEHAVIOURS,
@@ -43,6 +44,7 @@ _BEHAVIOURS: dict[str, Behaviour] = {
 _NONE = Behaviour()
 
 
-def behaviour_of(qualified: str) -> Behaviour:
-    """Of `deployments.apps`; one that does nothing where Kubernetes does nothing."""
-    return _BEHAVIOURS.get(qualified, _NONE)
+def behaviour_of(kind: ServedKind) -> Behaviour:
+    """Of Kubernetes' kinds and our own; one that does nothing where Kubernetes does nothing. A custom resource is what
+    its definition says, whatever its name."""
+    return _BEHAVIOURS.get(kind.qualified, _NONE) if kind.builtin else _NONE

@@ -187,6 +187,18 @@ def crd_status(crd: Object, at: str) -> Object:
     }
 
 
+_OURS = frozenset({"Established", "KubernetesAPIApprovalPolicyConformant", "NamesAccepted", "NonStructuralSchema"})
+
+
+def crd_carry_status(old: Object, new: Object) -> None:
+    """Whether it is served, and under which names, is decided and not told; the rest of the status is the client's."""
+    before, told = old.get("status") or {}, new.get("status") or {}
+    decided = [c for c in before.get("conditions") or () if c.get("type") in _OURS]
+    others = [c for c in told.get("conditions") or () if c.get("type") not in _OURS]
+    accepted = before.get("acceptedNames") or {"plural": "", "kind": ""}
+    new["status"] = {**told, "conditions": [*decided, *others], "acceptedNames": accepted}
+
+
 def _schema_default(obj: Object) -> None:
     _names_default(obj["spec"])
 
@@ -197,5 +209,5 @@ def _schema_update(old: Object, new: Object) -> list[Cause]:
 
 BEHAVIOURS = {
     "apiresourceschemas.apis.kcp.io": Behaviour(_schema_default, resource_schema_check, _schema_update),
-    CRDS: Behaviour(crd_default, crd_check, crd_update),
+    CRDS: Behaviour(crd_default, crd_check, crd_update, carry_status=crd_carry_status),
 }

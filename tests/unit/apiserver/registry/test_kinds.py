@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -119,13 +120,16 @@ def test_kinds_of_crd() -> None:
     assert finalizers is not None and finalizers.list_type == "set"
 
 
-def test_overlay_is_shared_by_content_and_never_replaces_a_builtin() -> None:
+def test_overlay_is_shared_by_content_and_leaves_builtins_alone() -> None:
     base = kinds.workspace_builtins()
     one = kinds.overlay(base, kinds.kinds_of_crd(crd()))
     assert one is kinds.overlay(base, kinds.kinds_of_crd(crd())) and one.digest != base.digest
     assert kinds.overlay(base, []) is base
     two = kinds.overlay(base, kinds.kinds_of_crd(crd("", plural="configmaps")))
     assert two.by_resource("", "v1", "configmaps") is base.by_resource("", "v1", "configmaps")
+    # Its objects would be kept where the built-in kind's are.
+    [other] = kinds.kinds_of_crd(crd("rbac.authorization.k8s.io", plural="clusterroles"))
+    assert kinds.overlay(base, [replace(other, version="v9")]) is base
 
 
 def test_versions_best_first() -> None:

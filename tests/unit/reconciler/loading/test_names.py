@@ -142,3 +142,46 @@ def test_a_definition_that_git_does_not_know_keeps_its_name(fleet: LoadedFleet) 
     fleet.commit(BOUND)
     assert bound(fleet) == ("Binding", "NamingConflicts")
     assert fleet.held() == {}
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "kind"),
+    [
+        ("workload.kcp.io", "synctargets", "SyncTarget"),
+        ("tenancy.kcp.io", "workspacetypes", "WorkspaceType"),
+        ("rbac.authorization.k8s.io", "clusterroles", "ClusterRole"),
+    ],
+)
+def test_what_is_built_in_has_no_versions_of_others(
+    fleet: LoadedFleet, another: Another, group: str, plural: str, kind: str
+) -> None:
+    definition = anything(group, plural, kind, "v9")
+    fleet.commit({f"{B}/crd.json": definition})
+    found = fleet.get("root:b", CRDS, f"{plural}.{group}", "")
+    assert fleet.condition(found, "Established")["status"] == "False"
+    message = fleet.condition(found, "NamesAccepted")["message"]
+    assert f'"{plural}" is already in use' in message
+    assert_recovers(fleet, another)
+    obj = {"apiVersion": f"{group}/v9", "kind": kind, "metadata": {"name": "it"}, "spec": {"anything": 1}}
+    fleet.commit({f"{B}/it.json": json.dumps(obj)})
+    [error] = fleet.held()["root:b"]
+    assert error.startswith(f'{B}/it.json:1: no kind "{kind}" in apiVersion "{group}/v9"')
+
+
+def test_kubernetes_rules_are_not_those_of_a_custom_resource(fleet: LoadedFleet) -> None:
+    obj = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "it"}, "spec": "anything"}
+    files = {"crd": anything("networking.k8s.io", "ingresses", "Ingress", "v1"), "it": json.dumps(obj)}
+    fleet.commit({f"{B}/{name}.json": text for name, text in files.items()})
+    assert fleet.held() == {}
+    assert fleet.get("root:b", "ingresses.networking.k8s.io", "it", "")["spec"] == "anything"
+
+
+def anything(group: str, plural: str, kind: str, version: str) -> str:
+    """The definition of objects that may say anything."""
+    found = json.loads(crd(group=group, scope="Cluster"))
+    approved = {"api-approved.kubernetes.io": "unapproved, a test"}
+    found["metadata"] = {"name": f"{plural}.{group}", "annotations": approved}
+    found["spec"]["names"] = {"plural": plural, "kind": kind}
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    found["spec"]["versions"] = [{"name": version, "served": True, "storage": True, "schema": schema}]
+    return json.dumps(found)
