@@ -14,6 +14,7 @@ from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.storage.protocol import Note, Store
 from reconciler.commands.installation import Installation
+from reconciler.commands.leftovers import Leftovers
 from reconciler.commands.lookout import Lookout
 from reconciler.commands.loops import Loops
 from reconciler.commands.settings import ReconcileSettings
@@ -48,13 +49,17 @@ class Holder:
         lookout: Lookout,
         teller: Teller,
         installation: Installation,
+        *,
+        anew: bool = False,
     ) -> None:
+        """`anew`: the fleet was served before, and begins with new identities."""
         self._settings = settings
         self._store = store
         self._mirror = mirror
         self._lookout = lookout
         self._teller = teller
         self._installation = installation
+        self._anew = anew
         self._secrets = SecretFiles(settings.keys_dir)
         self._seen = ""
         identities = Identities(settings.keys_dir / "identities")
@@ -64,7 +69,7 @@ class Holder:
         own(self._store, beginning)
 
         def sign() -> Claim:
-            self._installation.claim()
+            self._installation.claim(tree.fleet(self._store).fleet)
             return Claim(self._installation.writer, beginning.epoch)
 
         self._writer = StatusWriter(self._store, self._mirror, stepping=self._loader.stepping, sign=sign)
@@ -96,6 +101,9 @@ class Holder:
         self._publisher.start()
         loops = Loops(self._settings, self._store, self._mirror, self._writer, self._barred)
         loops.start()
+        left = Leftovers(loops.syncers, self._mirror.repository, self._teller.trouble)
+        if self._anew:
+            left.start()
         watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
         stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
         stop_hearing = self._store.subscribe(self._written)
@@ -104,6 +112,7 @@ class Holder:
         try:
             self._follow()
         finally:
+            left.stop()
             stop_hearing()
             stop_listening()
             watcher.stop()

@@ -26,8 +26,8 @@ class Installation:
 
     def __init__(self, data_dir: Path, now: float | None = None) -> None:
         """`now`: seconds since 1970."""
-        self._file = data_dir / FILE
-        self.id, self._starts = self._read()
+        self.file = data_dir / FILE
+        self.id, self._starts, self._fleets = self._read()
         self.start = max([int((time.time() if now is None else now) * 1_000_000), *(n + 1 for n in self._starts)])
         self._claimed = False
 
@@ -41,32 +41,37 @@ class Installation:
         installation, _, start = writer.partition("/")
         return installation == self.id and start in {str(n) for n in (*self._starts, self.start)}
 
-    def claim(self) -> None:
-        """Makes the number last. Cheap after the first time."""
+    def wrote(self, fleet: str) -> bool:
+        """Whether any start of this data directory ever wrote the status branch of this fleet (an id)."""
+        return fleet in self._fleets
+
+    def claim(self, fleet: str) -> None:
+        """Makes the number last, and that it was used for a fleet. Cheap after the first time."""
         if self._claimed:
             return
-        found = {"id": self.id, "starts": [*self._starts[-_KEPT:], self.start]}
-        fresh = self._file.with_name(f".{FILE}.new")
+        fleets = list(dict.fromkeys([*self._fleets, fleet]))
+        found = {"id": self.id, "starts": [*self._starts[-_KEPT:], self.start], "fleets": fleets}
+        fresh = self.file.with_name(f".{FILE}.new")
         with fresh.open("w", encoding="ascii") as file:
             os.fchmod(file.fileno(), 0o600)
             json.dump(found, file)
             file.write("\n")
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(self._file)
-        directory = os.open(self._file.parent, os.O_RDONLY)
+        fresh.replace(self.file)
+        directory = os.open(self.file.parent, os.O_RDONLY)
         try:
             os.fsync(directory)
         finally:
             os.close(directory)
         self._claimed = True
 
-    def _read(self) -> tuple[str, list[int]]:
+    def _read(self) -> tuple[str, list[int], list[str]]:
         try:
-            found = json.loads(self._file.read_text("ascii"))
-            return str(found["id"]), [int(n) for n in found["starts"]]
+            found = json.loads(self.file.read_text("ascii"))
+            return str(found["id"]), [int(n) for n in found["starts"]], [str(f) for f in found.get("fleets", ())]
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("%s cannot be read (%s): this server counts as a new one", self._file, error)
-        return uuid.uuid4().hex, []
+            log.warning("%s cannot be read (%s): this server counts as a new one", self.file, error)
+        return uuid.uuid4().hex, [], []

@@ -57,6 +57,7 @@ class Loops:
             follower.busy = writer.loading.is_set
         self._standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
         self._syncing = _syncing(settings, store, mirror, writer, barred)
+        self.syncers = self._syncing.syncers
         self._tidying = Tidying(_own(settings, mirror), store.revision)
         self._first: tuple[_Part, ...] = (keeping, cluster, tokens)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from apiserver import garbage
 from apiserver.parent import end_with_parent
+from apiserver.registry import tree
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
 from apiserver.stores import MARKED
@@ -21,7 +22,7 @@ from reconciler.commands.observer import Observer
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.source import guard
-from reconciler.commands.start import Beginning, Refused, Start
+from reconciler.commands.start import Beginning, Refused, Start, refuse_incomplete
 from reconciler.commands.teller import Teller
 from reconciler.layout.fleet import STATUS_BRANCH
 from reconciler.repository.errors import RepositoryError
@@ -57,13 +58,15 @@ class Reconciler:
         installation, store = Installation(self._settings.data_dir), None
         first = not self._settings.restarted
         try:
+            refuse_incomplete(self._mirror)
             while not self._lookout.stop.is_set():
                 start = Start(self._settings, self._mirror, installation, first=first)
                 beginning = self._begin(start)
                 if beginning is None:
                     return
                 store = store or self._open(beginning)
-                self._run(store, start, beginning, installation)
+                anew = not tree.fleet(store).loaded and self._begins_anew(start, beginning)
+                self._run(store, start, beginning, installation, anew=anew)
                 first = False  # it has lost the fleet, which it does not take back by itself
         except Refused as error:
             self._teller.refused(str(error))
@@ -72,12 +75,12 @@ class Reconciler:
             if store is not None:
                 store.close()
 
-    def _run(self, store: Store, start: Start, beginning: Beginning, installation: Installation) -> None:
+    def _run(self, store: Store, start: Start, beginning: Beginning, installation: Installation, *, anew: bool) -> None:
         settings, mirror, lookout, teller = self._settings, self._mirror, self._lookout, self._teller
         if beginning.holder:
             Observer(settings, store, mirror, lookout, teller, start).run(beginning)
         else:
-            Holder(settings, store, mirror, lookout, teller, installation).run(beginning)
+            Holder(settings, store, mirror, lookout, teller, installation, anew=anew).run(beginning)
 
     def _open(self, beginning: Beginning) -> Store:
         return open_store(
@@ -86,6 +89,16 @@ class Reconciler:
             sync=self._settings.sync_writes,
             start=beginning.recorded.facts().revision if beginning.recorded else None,
         )
+
+    def _begins_anew(self, start: Start, beginning: Beginning) -> bool:
+        """See Start; waits for a source that does not answer."""
+        while not self._lookout.stop.is_set():
+            try:
+                return start.begins_anew(beginning)
+            except RepositoryError as error:
+                self._teller.trouble(str(error))
+                self._lookout.wake.wait(_AGAIN)
+        return False
 
     def _begin(self, start: Start) -> Beginning | None:
         """None at the end of the process."""

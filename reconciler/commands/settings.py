@@ -59,6 +59,9 @@ class ReconcileSettings:
     take_over: str = ""
     """The server (installation/start) that this one takes the fleet over from; "": none."""
 
+    new_identities: str = ""
+    """The commit from which the fleet begins with new identities although it was recorded before; "": none."""
+
     restarted: bool = False
     """Whether this process takes the place of one that ended, in the same server."""
 

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from apiserver.endpoints.git import URL
 from apiserver.endpoints.githooks import install_hooks
 from reconciler.commands.failure import Failure
-from reconciler.layout.fleet import status_branch
+from reconciler.layout.fleet import STATUS_BRANCH, status_branch
+from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import SERVED_REF
 from reconciler.repository.objects import Repository
 from reconciler.repository.seed import moved_on, seed
 from reconciler.repository.source import is_git_dir, kind_of_source
+from reconciler.repository.takeover import behind, take_over
+
+_HOSTED = "repo/fleet.git"
+"""Below the data directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +33,9 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
-def resolve(repository: str, data_dir: Path, branch: str) -> Source:
-    """Seeds `repo/fleet.git` from a plain directory at the first time, and uses it from then on."""
+def resolve(repository: str, data_dir: Path, branch: str, urls: Sequence[str] = ()) -> Source:
+    """Makes `repo/fleet.git` of a plain directory, or of a clone of what was hosted, the first time, and uses it then.
+    `urls`: the server's own."""
     try:
         kind = kind_of_source(repository)
     except (RepositoryError, ValueError) as error:
@@ -35,8 +44,49 @@ def resolve(repository: str, data_dir: Path, branch: str) -> Source:
         return Source(repository, None)
     path = Path(repository).resolve()
     if kind == "repository":
-        return Source(str(path), None)
+        return _taken_over(path, data_dir, branch, urls) if _was_hosted(path, urls) else Source(str(path), None)
     return _hosted(path, data_dir, branch)
+
+
+def _was_hosted(clone: Path, urls: Sequence[str]) -> bool:
+    """Whether a repository is a clone of one that a server hosted: at one of these URLs, or where there is none any
+    more. One that answers is another server's, and alive."""
+    try:
+        repo = Repository(clone)
+        where = origin.url(repo)
+        parts = urlsplit(where)
+        if not parts.scheme:
+            return where.endswith(f"/{_HOSTED}") and not Path(where).exists()
+        if parts.scheme != "https" or parts.path != URL:
+            return False
+        if parts.netloc.rpartition("@")[2] in {urlsplit(url).netloc for url in urls}:
+            return True
+        origin.has_branch(repo, STATUS_BRANCH)
+    except RepositoryError:
+        return True
+    return False
+
+
+def _taken_over(clone: Path, data_dir: Path, branch: str, urls: Sequence[str]) -> Source:
+    git_dir = _git_dir(data_dir)
+    notes = []
+    if not git_dir.exists():
+        git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            take_over(clone, git_dir, branch)
+        except RepositoryError as error:
+            raise Failure(str(error)) from error
+        where = f"{urls[0]}{URL}" if urls else URL
+        notes.append(
+            f"created {git_dir} from {clone}, a clone of what was hosted before: it is the truth from now on, for all "
+            f"clones, at {where} (push to it)"
+        )
+        if origin.url(Repository(clone)) != where:
+            notes.append(f"clones come from another address: in each, git remote set-url origin {where}")
+    elif behind(clone, git_dir, branch):
+        notes.append(f"serving {git_dir}; {clone} has commits that it lacks: those are not served (push them)")
+    guard(str(git_dir), data_dir, branch, _status_branch(git_dir, data_dir, branch))
+    return Source(str(git_dir), git_dir, tuple(notes))
 
 
 def guard(location: str, data_dir: Path, branch: str, status_branch: str) -> None:
@@ -47,7 +97,7 @@ def guard(location: str, data_dir: Path, branch: str, status_branch: str) -> Non
 
 
 def _git_dir(data_dir: Path) -> Path:
-    return data_dir / "repo" / "fleet.git"
+    return data_dir / _HOSTED
 
 
 def _hosted(directory: Path, data_dir: Path, branch: str) -> Source:

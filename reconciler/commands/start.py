@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from reconciler.commands.again import again
 from reconciler.commands.installation import Installation
 from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.traces import trace
+from reconciler.layout.errors import BadFile
+from reconciler.layout.fleet import read_fleet
 from reconciler.loading.realtargets import real_targets
 from reconciler.repository.errors import PushRejected
 from reconciler.repository.messages import with_trailers
@@ -42,6 +45,15 @@ class Beginning:
     epoch: int = 1
     holder: str = ""
     taken: str = ""
+
+
+def refuse_incomplete(mirror: Mirror) -> None:
+    """Raises Refused for a source that is a shallow or partial clone."""
+    command = mirror.incomplete()
+    if command:
+        raise Refused(
+            f"{mirror.source_name} is a shallow or partial clone: it lacks history. Complete it:\n  {command}"
+        )
 
 
 class Start:
@@ -86,6 +98,35 @@ class Start:
                 self._leave(ours, theirs)
                 return Beginning(heads, self._recorded(theirs), claim.epoch, claim.writer)
 
+    def begins_anew(self, beginning: Beginning) -> bool:
+        """Of a fleet of which nothing is stored: whether it begins with new identities, as it was told to. Raises
+        Refused where nothing is recorded either and it was not told so, though it was served before, and
+        RepositoryUnreadable where a URL does not answer."""
+        head = beginning.heads.desired
+        if beginning.recorded is not None or head is None:
+            return False
+        found = trace(self._mirror, self._installation, self._fleet(head), head)
+        if found is None:
+            return False
+        if self._settings.new_identities == head:
+            log.warning("begins with new identities, although %s", found.what)
+            return True
+        again_with = again(self._settings.command, "--new-identities", head)
+        raise Refused(
+            f"this fleet was served before, and its status branch, {self._mirror.status_branch}, is not here: "
+            f"{found.what}. Without it everything would be made a second time, with new UIDs, and run a second time on "
+            f"real clusters. Fetch it, and start again:\n  {found.command}\n"
+            f"Or begin with new identities, on purpose and for this commit alone:\n  {again_with}"
+        )
+
+    def _fleet(self, head: str) -> str:
+        """The fleet's id, as a first load of a commit finds it."""
+        try:
+            uid = read_fleet(self._repo, self._repo.commit(head).tree).uid
+        except BadFile:
+            uid = ""
+        return uid or self._repo.root_commit(head)
+
     # -- another's
 
     def _may_take_over(self, claim: Claim, theirs: str) -> bool:
@@ -100,7 +141,7 @@ class Start:
         """The branch says that it is ours before anything else is done. None where somebody was faster."""
         recorded = RecordedFleet(self._repo, theirs)
         self._check_branch(heads, recorded)
-        self._installation.claim()
+        self._installation.claim(recorded.facts().id)
         epoch = claim.epoch + 1
         trailers = {format.TRAILER: recorded.source, **Claim(self._installation.writer, epoch).trailers()}
         message = with_trailers(f"Take over from {claim.writer}", [], trailers)

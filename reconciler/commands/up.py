@@ -82,6 +82,7 @@ class UpSettings:
     events: float = 3600.0
     poll: float = 10.0
     take_over: str = ""
+    new_identities: str = ""
     bounds: Bounds = Bounds()
 
 
@@ -91,7 +92,6 @@ def up(settings: UpSettings) -> None:
     with _only_one(settings.data_dir):
         listener = _listen(settings.host, settings.port)
         certificates = _certificates(settings)
-        source = resolve(_remembered(settings), settings.data_dir, settings.branch)
         server = ServerSettings(
             data_dir=settings.data_dir,
             keys_dir=settings.keys_dir,
@@ -102,11 +102,13 @@ def up(settings: UpSettings) -> None:
             webhook_networks=settings.webhook_networks,
             anonymous=settings.anonymous,
             disabled_admission=settings.disabled_admission,
-            git_dir=source.hosted,
             branch=settings.branch,
             sync_writes=settings.sync_writes,
             **asdict(settings.bounds),
         )
+        urls = [server.url, server.local_url]
+        source = resolve(_remembered(settings), settings.data_dir, settings.branch, urls)
+        server = replace(server, git_dir=source.hosted)
         _Run(settings, server, source, certificates, listener).run()
 
 
@@ -172,6 +174,7 @@ class _Run:
             poll=self._settings.poll,
             hosted=self._source.hosted is not None,
             take_over=self._settings.take_over,
+            new_identities=self._settings.new_identities,
             command=typed(sys.argv),
         )
         for number in range(self._settings.workers):

@@ -115,6 +115,12 @@ _OPTIONS = (
         help="Take the fleet over from the server that is called so, if that is the one that holds it.",
     ),
     click.option(
+        "--new-identities",
+        default="",
+        metavar="COMMIT",
+        help="Begin with new UIDs at this head of the branch, although the fleet was recorded before.",
+    ),
+    click.option(
         "--poll",
         type=click.FloatRange(min=1),
         default=10.0,

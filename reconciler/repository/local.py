@@ -7,14 +7,9 @@ the other.
 from __future__ import annotations
 
 from reconciler.repository.chain import goes_on
-from reconciler.repository.errors import (
-    BranchCheckedOut,
-    DivergedStatus,
-    PushRejected,
-    RefMoved,
-    RepositoryUnreadable,
-)
+from reconciler.repository.errors import BranchCheckedOut, DivergedStatus, PushRejected, RefMoved, RepositoryUnreadable
 from reconciler.repository.objects import Repository
+from reconciler.repository.origin import is_shallow
 from reconciler.repository.source import checked_out
 from reconciler.repository.transfer import copy_commits
 from reconciler.repository.write import move_ref
@@ -42,18 +37,26 @@ class Local:
             if name.startswith(prefix)
         ]
 
+    def refs(self, prefix: str) -> list[str]:
+        """Full names of all refs below a prefix."""
+        return [name for name in self.open().git.references if name.startswith(prefix)]
+
     def desired(self, branch: str) -> str | None:
         """Where a branch stands. Raises RepositoryUnreadable for a shallow clone: its history is not whole."""
         source = self.open()
-        shallow = source.git_dir / "shallow"
-        if shallow.is_file() and shallow.stat().st_size:
+        if is_shallow(source):
             raise RepositoryUnreadable(
-                f"{self._path} is a shallow clone: its history is not whole", "run: git fetch --unshallow"
+                f"{self._path} is a shallow clone: its history is not whole", f"git -C {self._path} fetch --unshallow"
             )
         return source.ref(_HEADS + branch) or source.ref(_TRACKED + branch)
 
     def status(self, branch: str) -> str | None:
         """Where the status branch stands. Raises DivergedStatus."""
+        return self.newest(branch)
+
+    def newest(self, branch: str) -> str | None:
+        """Of a branch that the repository has and tracks, where the one stands that goes on from the other. Raises
+        DivergedStatus where neither does."""
         source = self.open()
         own, tracked = source.ref(_HEADS + branch), source.ref(_TRACKED + branch)
         if own is None or tracked is None:

@@ -20,6 +20,7 @@ from reconciler.repository.errors import PushRejected, RepositoryError, Reposito
 from reconciler.repository.keep import keep
 from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
+from reconciler.repository.origin import incomplete
 from reconciler.repository.remote import Remote, RemoteSettings
 from reconciler.repository.source import is_git_dir, kind_of_source
 
@@ -115,6 +116,14 @@ class Mirror:
         """The source's branches, for a message that names what could have been meant. Raises RepositoryUnreadable."""
         names = self._remote.branches() if self._remote is not None else self._local.branches()
         return sorted({name.removeprefix("refs/heads/") for name in names})
+
+    def refs(self, prefix: str) -> list[str]:
+        """Full names of the source's refs below a prefix. Raises RepositoryUnreadable."""
+        return self._remote.refs(prefix) if self._remote is not None else self._local.refs(prefix)
+
+    def incomplete(self) -> str:
+        """The command that completes a source which is a shallow or partial clone; "" if it is whole, or a URL."""
+        return "" if self.is_remote else incomplete(self._local.open())
 
     # --- pushes
 

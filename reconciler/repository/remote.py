@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from reconciler.repository.command import Answer, Patience, git
 from reconciler.repository.credentials import apart
@@ -83,6 +84,13 @@ class Remote:
                             self._track(branch, commit)
                         return found
         raise RepositoryUnreadable(f"{redact(self._url)} is pushed to without a pause", "it is tried again")
+
+    def refs(self, prefix: str) -> list[str]:
+        """Full names of all refs below a prefix. Raises RepositoryUnreadable."""
+        answer = self._run("ls-remote", "origin", f"{prefix}*", patience=self._settings.ask)
+        if answer.code != 0:
+            raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
+        return [line.partition("\t")[2] for line in answer.output.splitlines()]
 
     def tracked(self, branch: str) -> str | None:
         """Where the branch stood when it was last looked at, or pushed."""
@@ -164,16 +172,19 @@ class Remote:
 
     @cached_property
     def _ssh(self) -> Mapping[str, str]:
-        """ssh with deadlines and without questions, where the user has not said how to run it."""
-        if os.environ.keys() & {"GIT_SSH_COMMAND", "GIT_SSH"}:
-            return {}
-        if git(self._repository.path, "config", "--get", "core.sshCommand").output.strip():
-            return {}
-        alive = max(1, self._settings.stall // 3)
-        options = {
-            "BatchMode": "yes",
-            "ConnectTimeout": self._settings.connect,
-            "ServerAliveInterval": alive,
-            "ServerAliveCountMax": 3,
-        }
-        return {"GIT_SSH_COMMAND": " ".join(["ssh", *(f"-o {key}={value}" for key, value in options.items())])}
+        return ssh_with_deadlines(self._repository.path, self._settings.connect, self._settings.stall)
+
+
+def ssh_with_deadlines(git_dir: Path, connect: int, stall: int) -> Mapping[str, str]:
+    """Variables for ssh with deadlines (seconds) and without questions, where the user has not said how to run it."""
+    if os.environ.keys() & {"GIT_SSH_COMMAND", "GIT_SSH"}:
+        return {}
+    if git(git_dir, "config", "--get", "core.sshCommand").output.strip():
+        return {}
+    options = {
+        "BatchMode": "yes",
+        "ConnectTimeout": connect,
+        "ServerAliveInterval": max(1, stall // 3),
+        "ServerAliveCountMax": 3,
+    }
+    return {"GIT_SSH_COMMAND": " ".join(["ssh", *(f"-o {key}={value}" for key, value in options.items())])}

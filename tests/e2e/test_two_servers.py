@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.plane import Clone, Plane
+from support.plane import Clone, Plane, PlaneError
 
 WEB = "root:shop:web"
 DEPLOYMENT = "workspaces/root/shop/web/deployment.yaml"
@@ -135,21 +135,48 @@ def test_a_copied_data_directory_is_another_server(
 def test_the_loops_of_the_readme(
     plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
 ) -> None:
-    """Stop and start again; lose everything, clone, and serve the clone."""
+    """Stop and start again; lose everything, serve a clone, and everybody's clones go on working."""
     server = plane(example_fleet)
     eventually(lambda: replicas(server) == 2, 20, "it runs")
     before = uids(server)
+    line = server.clone_words()
     server.stop()
     server.start()
     assert "holds this fleet" not in server.output()
-    clone = tmp_path / "clone"
+    mine, theirs = server.clone(tmp_path / "mine"), server.clone(tmp_path / "theirs")
     server.stop()
-    subprocess.run(["git", "clone", "--quiet", str(server.data / "repo" / "fleet.git"), str(clone)], check=True)
     shutil.rmtree(server.data)
-    server.repository = clone
+    server.repository = mine.folder
     server.start()
     assert "holds this fleet" not in server.output()
+    assert f"created {server.data}/repo/fleet.git from {mine.folder}" in server.output()
     assert uids(server) == before
+    assert server.clone_words() == line
+    theirs.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+    theirs.commit("three replicas")
+    theirs.push()
+    eventually(lambda: replicas(server) == 3, 20, "what others push to the same address is served")
+    mine.git("pull", "--quiet", "--rebase")
+    assert "treeplane/status" in mine.git("branch", "--remotes")
+
+
+def test_a_clone_of_one_branch_does_not_begin_anew(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    server = plane(example_fleet)
+    eventually(lambda: holder(Clone(server.data / "repo" / "fleet.git")), 20, "it has recorded")
+    before = uids(server)
+    server.stop()
+    clone = tmp_path / "clone"
+    source = server.data / "repo" / "fleet.git"
+    subprocess.run(["git", "clone", "--quiet", "--single-branch", str(source), str(clone)], check=True)
+    with pytest.raises(PlaneError, match="was served before") as refused:
+        plane(clone, data=tmp_path / "new" / "data")
+    said = str(refused.value)
+    assert "--new-identities" in said
+    [command] = [line.strip() for line in said.splitlines() if line.startswith("  git ")]
+    subprocess.run(command, shell=True, check=True)
+    assert uids(plane(clone, data=tmp_path / "new" / "data")) == before
 
 
 def replicas(server: Plane) -> int:

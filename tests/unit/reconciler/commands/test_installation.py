@@ -13,7 +13,7 @@ from reconciler.commands.installation import FILE, Installation
 
 def started(folder: Path, now: float = 1.0) -> Installation:
     made = Installation(folder, now)
-    made.claim()
+    made.claim("fleet")
     return made
 
 

@@ -123,7 +123,7 @@ class Server:
         self.loader.load(heads.desired, recorded)
 
         def sign() -> Claim:
-            self.installation.claim()
+            self.installation.claim("fleet")
             return Claim(self.installation.writer, beginning.epoch)
 
         self.writer = StatusWriter(self.store, self.mirror, sign=sign)

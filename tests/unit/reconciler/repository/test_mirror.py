@@ -225,7 +225,7 @@ def test_a_push_that_a_hook_refuses_gives_its_reason(tmp_path: Path, clone: Path
 def test_shallow_clones_are_refused(tmp_path: Path, clone: Path, git: Git) -> None:
     git(clone, "commit", "-q", "--allow-empty", "-m", "second")
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{clone}", "shallow")
-    with pytest.raises(RepositoryUnreadable, match="git fetch --unshallow"):
+    with pytest.raises(RepositoryUnreadable, match="shallow fetch --unshallow"):
         opened(tmp_path, tmp_path / "shallow").refresh()
 
 
