@@ -24,6 +24,7 @@ _TOLD = 16
 _CLOSING_SECONDS = 15.0
 """How long a client may take to notice that its connection ends."""
 _AT_ONCE = 200
+_QUIET_SECONDS = 60.0
 
 
 class Phase(Enum):
@@ -73,6 +74,7 @@ class Connections:
     _by_address: Counter[str] = field(default_factory=Counter)
     _waiting: dict[Connection, tuple[Waiting | None, float]] = field(default_factory=dict)
     _timer: asyncio.TimerHandle | None = None
+    _quiet_until: float = 0.0
 
     def enter(self, host: str) -> Place | None:
         """A place for a connection from `host`; None if it is to be closed at once."""
@@ -80,13 +82,19 @@ class Connections:
         held = self._by_address[address] if most else 0
         if most and held >= most:
             self.turned_away += 1
-            if held == most:
-                log.warning("%s has %d connections, as many as one address may have", address, held)
+            self._warn(address, held)
             if held >= most + _TOLD:
                 return None
         self.count += 1
         self._by_address[address] += 1
         return Place(address, bool(most) and held >= most)
+
+    def _warn(self, address: str, held: int) -> None:
+        """Not for each: whoever connects could fill the log."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._quiet_until:
+            self._quiet_until = now + _QUIET_SECONDS
+            log.warning("%s has %d connections, as many as one address may have", address, held)
 
     def leave(self, place: Place) -> None:
         self.count -= 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 import threading
@@ -25,6 +26,7 @@ from apiserver.tls import MutualTLSProtocol, MutualTLSWebSocket
 
 _LAST_WORD_SECONDS = 0.2
 _LAST_LOOKS = 20
+_OF_CLIENTS = frozenset({"Invalid HTTP request received.", "Unsupported upgrade request."})
 _MESSAGE = 64 * 1024
 """Bytes of one from a WebSocket."""
 
@@ -96,6 +98,11 @@ class WorkerServer(uvicorn.Server):
         yield
 
 
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Whether a line of the log is about this server. What a client sends is not: it could fill the log with it."""
+    return record.getMessage() not in _OF_CLIENTS
+
+
 def server(app: App, settings: ServerSettings, stop: Callable[[], None]) -> WorkerServer:
     """A server for `app`. `stop` ends its watches."""
     config = uvicorn.Config(
@@ -119,4 +126,5 @@ def server(app: App, settings: ServerSettings, stop: Callable[[], None]) -> Work
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )
     config.load()
+    logging.getLogger("uvicorn.error").addFilter(_is_ours)
     return WorkerServer(config, app, Keys(settings.keys_dir), stop)

@@ -18,6 +18,8 @@ PIECE = 64 * 1024
 _GRACE_SECONDS = 3
 """Between asking it to end and insisting."""
 
+_BEHIND = ("nice", "-n", "5")
+"""Requests to the API come first."""
 _BOUNDED = 'ulimit -v "$1" 2>/dev/null; ulimit -t "$2"; shift 2; exec "$@"'
 
 
@@ -36,6 +38,7 @@ async def running(
 ) -> AsyncIterator[Process]:
     """The process while it is worth running: afterwards it and its children are ended, if they have not by themselves.
     What has `bounds` writes, and is first left to take back what it has begun."""
+    command = [*_BEHIND, *command]
     if bounds is not None:
         command = ["sh", "-c", _BOUNDED, "sh", str(bounds.memory), str(bounds.cpu), *command]
     process = await asyncio.create_subprocess_exec(

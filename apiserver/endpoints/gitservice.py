@@ -34,7 +34,7 @@ _REFS = 1000
 """That one push may be about: each is a file, and the hook's question."""
 _MEMORY = 2 * 1024 * 1024
 """KiB of addresses that a push's programs may take; see Bounds."""
-_CPU_SECONDS = 300
+_CPU_SECONDS = 120
 _UNCACHED: Headers = [
     (b"expires", b"Fri, 01 Jan 1980 00:00:00 GMT"),
     (b"pragma", b"no-cache"),

@@ -22,7 +22,7 @@ _NAME = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*\.?", re.IGNORECASE)
 def names(host: str, external_url: str, more: Iterable[str]) -> list[str]:
     """What the server's certificate has to name besides this machine's own name and loopback: the address that is
     listened on (all of them, where that is all), the external URL's host, and `more`."""
-    own = machine_addresses() if listens_on_all(host) else [host]
+    own = machine_addresses() if listens_on_all(host) else [host.partition("%")[0]]  # no link in a certificate
     told = urlsplit(external_url).hostname
     return list(dict.fromkeys([*own, *([told] if told else []), *more]))
 

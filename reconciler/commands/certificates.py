@@ -30,11 +30,14 @@ class Certificates:
         self._every = every
         self._looked = time.monotonic()
         self._told = ""
+        self._written = b""
         self.keys: Keys = ensure_keys(directory, names())
 
     def write_kubeconfig(self, path: Path, url: str) -> None:
         """The administrator's. Raises ValueError where a file is there that is no kubeconfig."""
+        certificate = self.keys.admin.certificate.read_bytes()
         write_admin_kubeconfig(path, url, self.keys)
+        self._written = certificate
 
     def look(self, kubeconfig: Path, url: str) -> list[str]:
         """Renew what is due, and say what was done or cannot be."""
@@ -42,9 +45,10 @@ class Certificates:
             return []
         self._looked = time.monotonic()
         try:
-            issued = renew(self._directory, self._names())
-            if "admin" in issued:
+            issued = set(renew(self._directory, self._names()))
+            if self._written not in (b"", self.keys.admin.certificate.read_bytes()):
                 self.write_kubeconfig(kubeconfig, url)
+                issued.add("admin")
         except (KeysError, OSError, ValueError) as error:
             told, self._told = self._told, f"certificates cannot be renewed: {error}"
             return [self._told] if told != self._told else []

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from apiserver.endpoints import gitbody
+from apiserver.endpoints import gitbody, gitservice
 
 IMPATIENT = pytest.mark.parametrize("running", [{"stall_seconds": 1.0}], indirect=True)
 SMALL = pytest.mark.parametrize("running", [{"max_push_mib": 1}], indirect=True)
@@ -209,6 +209,28 @@ def test_what_is_large_once_it_is_unpacked_is_refused(running: Any, tmp_path: Pa
     done = running.git(work, "push", "origin", "HEAD:main")
     assert done.returncode != 0
     assert "over limit" in done.stderr
+
+
+def test_what_takes_long_to_unpack_is_refused(
+    running: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: Any
+) -> None:
+    """Eight blobs of 100 MiB in a pack of one: none is too large, together they take more than a second of CPU."""
+    monkeypatch.setattr(gitservice, "_CPU_SECONDS", 1)
+    assert running.git(tmp_path, "clone", running.repository, "work").returncode == 0
+    work = tmp_path / "work"
+    for number in range(8):
+        with (work / f"file{number}").open("wb") as file:
+            file.truncate(100 * 1024 * 1024 + number)
+    running.git(work, "-c", "core.compression=1", "add", ".")
+    running.git(work, "commit", "-qm", "files")
+    done = running.git(work, "push", "origin", "HEAD:main")
+    assert done.returncode != 0
+    assert "unpack" in done.stderr
+    eventually(lambda: not serving(running), 10)
+    # An ordinary push goes through all the same.
+    running.git(work, "switch", "-q", "--orphan", "small")
+    running.git(work, "commit", "--allow-empty", "-qm", "small")
+    assert running.git(work, "push", "origin", "HEAD:main").returncode == 0
 
 
 def test_too_many_refs_in_one_push_are_refused(running: Any, tmp_path: Path, eventually: Any) -> None:

@@ -68,6 +68,23 @@ def test_other_names_renew_the_servers_alone_and_old_ones_are_gone(tmp_path: Pat
     assert "10.0.0.1" not in named(certificates.keys)
 
 
+def test_a_kubeconfig_that_could_not_be_written_is_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pki, "LEAF_LIFETIME", timedelta(days=20))
+    certificates = Certificates(tmp_path / "keys", list, 0)
+    kubeconfig = tmp_path / "admin.kubeconfig"
+    certificates.write_kubeconfig(kubeconfig, URL)
+    monkeypatch.undo()
+    whole = kubeconfig.read_text()
+    kubeconfig.write_text("{")
+    assert "not a kubeconfig" in certificates.look(kubeconfig, URL)[0]
+    kubeconfig.write_text(whole)
+    assert len(certificates.look(kubeconfig, URL)) == 1
+    assert kubeconfig.read_text() != whole
+    assert certificates.look(kubeconfig, URL) == []
+
+
 def test_what_cannot_be_renewed_is_said_once(tmp_path: Path) -> None:
     certificates = Certificates(tmp_path / "keys", list, 0)
     (tmp_path / "keys" / "ca.key").rename(tmp_path / "ca.key")
@@ -83,6 +100,7 @@ def test_the_machines_own_addresses_count_where_all_are_listened_on(monkeypatch:
     every = addresses.names("0.0.0.0", "https://fleet.example.org:8443", ["more.example.org", "192.0.2.7"])
     assert every == ["192.0.2.7", "2001:db8::7", "fleet.example.org", "more.example.org"]
     assert addresses.names("127.0.0.1", "", []) == ["127.0.0.1"]
+    assert addresses.names("fe80::1%eth0", "", []) == ["fe80::1"]
 
 
 def test_addresses_of_this_machine_are_such_as_others_reach() -> None:
