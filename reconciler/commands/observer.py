@@ -17,6 +17,7 @@ from reconciler.commands.lookout import Lookout
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning, Start
 from reconciler.commands.teller import Teller
+from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
@@ -58,6 +59,7 @@ class Observer:
             self._follow(beginning.recorded)
         else:
             self._shown.begin(beginning.recorded, beginning.holder, self._teller.progress)
+            self._teller.attach(self._store)  # which forgot what was told
         self._teller.loaded(self._store, beginning.recorded.source, time.monotonic() - began)
         watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
         stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
@@ -89,6 +91,7 @@ class Observer:
         except RepositoryError as error:
             self._teller.trouble(str(error))
             return
+        fleetcondition.show(self._store)  # root may have been recovered, and the holder does not observe
         self._mirror.keep_status(recorded.commit)
         log.info("shows %.10s of %s: %d workspaces differ", recorded.commit, self._holder, len(looked))
 

@@ -23,7 +23,7 @@ class TidySettings:
     """`every`: seconds between two looks. From `some` on a repository is packed if nothing happened since the last
     look, from `many` on whatever happens."""
 
-    every: float = 20.0
+    every: float = 5.0
     some: Load = field(default=Load(loose=400, packs=25))
     many: Load = field(default=Load(loose=4000, packs=40))
 

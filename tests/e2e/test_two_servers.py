@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import signal
@@ -57,6 +58,16 @@ def test_a_second_server_observes_until_it_is_told_to_take_over(
     work.commit("three replicas")
     work.push()
     eventually(lambda: second.get(URL)["spec"]["replicas"] == 3, 20, "a commit is shown")
+
+    # It says so, also once root itself was changed.
+    work.write("workspaces/root/note.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: note}\n")
+    work.commit("a note in root")
+    work.push()
+    eventually(
+        lambda: second.request("GET", "/clusters/root/api/v1/namespaces/default/configmaps/note").status == 200, 20
+    )
+    eventually(lambda: observing(second) == "Observing", 10, "its condition")
+    assert observing(first) == "Followed"
 
     # And writes nothing, to git or to clusters.
     answer = second.request("POST", CONFIGMAPS, {"metadata": {"name": "x"}})
@@ -124,8 +135,7 @@ def test_a_copied_data_directory_is_another_server(
     work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
     work.commit("three replicas")
     work.push()
-    now = first.data / "installation"
-    eventually(lambda: holder(bare).partition("/")[2] in now.read_text().rpartition(",")[2], 20, "the first one wrote")
+    eventually(lambda: holder(bare).endswith(f"/{last_start(first)}"), 20, "the first one wrote")
     second = plane(url, "--poll", "1", data=tmp_path / "second" / "data")
     assert "holds this fleet" in second.output()
     assert second.request("POST", CONFIGMAPS, {"metadata": {"name": "x"}}).status == 503
@@ -177,6 +187,16 @@ def test_a_clone_of_one_branch_does_not_begin_anew(
     [command] = [line.strip() for line in said.splitlines() if line.startswith("  git ")]
     subprocess.run(command, shell=True, check=True)
     assert uids(plane(clone, data=tmp_path / "new" / "data")) == before
+
+
+def last_start(server: Plane) -> int:
+    return int(json.loads((server.data / "installation").read_text())["starts"][-1])
+
+
+def observing(server: Plane) -> str:
+    found = server.get("/clusters/root/apis/core.kcp.io/v1alpha1/logicalclusters/cluster")["status"]["conditions"]
+    [reason] = [condition["reason"] for condition in found if condition["type"] == "FleetFollowed"]
+    return str(reason)
 
 
 def replicas(server: Plane) -> int:
