@@ -118,7 +118,8 @@ def _environment(exchange: Exchange, git_dir: Path, user: User, most: int) -> di
         "core.bigFileThreshold": "1g",
         "core.packedGitWindowSize": "32m",
         "core.packedGitLimit": "256m",
-        "transfer.hideRefs": "refs/treeplane",
+        # Fetched it may be: histories of the status branch that were ended stand there.
+        "receive.hideRefs": "refs/treeplane",
     }
     if not exchange.header(b"content-length"):
         # Large, so kept as a pack; and git says how large it may be when that is too much.

@@ -60,7 +60,7 @@ class Reconciler:
         try:
             refuse_incomplete(self._mirror)
             while not self._lookout.stop.is_set():
-                start = Start(self._settings, self._mirror, installation, first=first)
+                start = Start(self._settings, self._mirror, installation, self._teller, first=first)
                 beginning = self._begin(start)
                 if beginning is None:
                     return

@@ -11,8 +11,8 @@ _EVERY = 0.2
 
 
 class Report:
-    """Events: `progress` (done), `loaded` (workspaces, held, commit, seconds), `held`, `mended`, `trouble` (text),
-    `refused` (text: there is no start)."""
+    """Events: `progress` (done), `loaded` (workspaces, held, commit, seconds), `held`, `mended`; with a text `note`,
+    `trouble` and `refused` (there is no start)."""
 
     def __init__(self) -> None:
         self._last = 0.0

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from reconciler.commands.again import again
 from reconciler.commands.installation import Installation
 from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.teller import Teller
 from reconciler.commands.traces import trace
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import read_fleet
@@ -59,8 +60,11 @@ def refuse_incomplete(mirror: Mirror) -> None:
 class Start:
     """`first`: whether this is the start of a server, where it may take over by itself, and not of one that goes on."""
 
-    def __init__(self, settings: ReconcileSettings, mirror: Mirror, installation: Installation, *, first: bool) -> None:
+    def __init__(
+        self, settings: ReconcileSettings, mirror: Mirror, installation: Installation, teller: Teller, *, first: bool
+    ) -> None:
         self._settings = settings
+        self._teller = teller
         self._mirror = mirror
         self._repo = mirror.repository
         self._installation = installation
@@ -152,7 +156,7 @@ class Start:
             log.warning("the fleet could not be taken over from %s: %s", claim.writer, error)
             return None
         self._leave(self._mirror.status(), made)
-        log.warning("took the fleet over from %s, in epoch %d", claim.writer, epoch)
+        self._teller.note(f"took the fleet over from {claim.writer}, as that recorded it last (epoch {epoch})")
         return Beginning(Heads(heads.desired, made), self._recorded(made), epoch, taken=theirs)
 
     def _leave(self, ours: str | None, theirs: str) -> None:

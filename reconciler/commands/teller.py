@@ -48,6 +48,10 @@ class Teller:
         else:
             self.over(Trouble.HELD)
 
+    def note(self, text: str) -> None:
+        """Something that the user should know, and that is no trouble."""
+        self._report.say("note", text=text)
+
     def trouble(self, text: str, kind: Trouble | None = None) -> None:
         """`kind`: of one that lasts until it is `over`."""
         if text != self._told.get(kind):

@@ -217,7 +217,7 @@ class _Run:
                 self._held(event["workspace"], event["problems"])
             case "mended":
                 self._say(f"{event['workspace']} is held back no more")
-            case "trouble":
+            case "trouble" | "note":
                 self._say(event["text"])
             case "refused":
                 self._refused, self._stopping = event["text"], True

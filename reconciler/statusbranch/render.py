@@ -38,7 +38,7 @@ class Rendering:
         """The files that a stretch of the log concerns; the newest change of a key wins."""
         files: Files = {}
         clusters: set[str] = set()
-        for change in changes:
+        for change in _newest(list(changes)):
             key = change.key
             if key.resource == Internal.WORKSPACE:
                 self._removed(change, files)
@@ -185,6 +185,18 @@ class _Where(NamedTuple):
 
     cluster: str
     directory: str
+
+
+def _newest(changes: list[Change]) -> list[Change]:
+    """One change for each object, from what there was first to what there is last: what an object was in between leaves
+    no file. In a stretch where workspaces come, go or move, every change in its turn."""
+    if any(change.key.resource in (Internal.WORKSPACE, WORKSPACES) for change in changes):
+        return changes
+    found: dict[Key, Change] = {}
+    for change in changes:
+        first = found.get(change.key, change)
+        found[change.key] = change._replace(previous=first.previous)
+    return list(found.values())
 
 
 def _where(value: bytes | None) -> _Where:

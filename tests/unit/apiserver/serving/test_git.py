@@ -138,3 +138,14 @@ def test_a_server_that_only_observes_takes_no_push(tmp_path: Path, running: Any,
     assert done.returncode != 0
     assert "503" in done.stderr
     assert running.git(tmp_path, "clone", running.repository, "second").returncode == 0
+
+
+def test_an_ended_history_of_the_status_branch_may_be_fetched(tmp_path: Path, running: Any, clone: Path) -> None:
+    ref = "refs/treeplane/status/2026-01-01"
+    done = running.git(tmp_path, "--git-dir", str(running.settings.git_dir), "update-ref", ref, "refs/heads/main")
+    assert done.returncode == 0, done.stderr
+    assert running.git(clone, "fetch", "origin", "refs/treeplane/status/*:refs/treeplane/status/*").returncode == 0
+    assert running.git(clone, "rev-parse", ref).stdout == running.git(clone, "rev-parse", "HEAD").stdout
+    refused = running.git(clone, "push", "origin", f"HEAD:{ref}x")
+    assert refused.returncode != 0
+    assert "hidden ref" in refused.stderr

@@ -25,8 +25,10 @@ from apiserver.storage.protocol import Note, Put, Store
 from apiserver.stores import MARKED
 from reconciler.commands.holder import own
 from reconciler.commands.installation import Installation
+from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Start
+from reconciler.commands.teller import Teller
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
 from reconciler.loading.shown import Shown
@@ -97,7 +99,7 @@ class Server:
         self.begin(first=first)
 
     def begin(self, *, first: bool) -> None:
-        start = Start(self.settings, self.mirror, self.installation, first=first)
+        start = Start(self.settings, self.mirror, self.installation, Teller(Report()), first=first)
         try:
             heads = self.mirror.refresh()
         except RepositoryUnreadable:

@@ -9,8 +9,10 @@ import pytest
 from support.loadedfleet import LoadedFleet
 
 from reconciler.commands.installation import Installation
+from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning, Refused, Start
+from reconciler.commands.teller import Teller
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.write import move_ref
 
@@ -33,7 +35,7 @@ def start(fleet: LoadedFleet, branch: str) -> Beginning:
     source = str(fleet.repo.path)
     settings = ReconcileSettings(folder, folder, source, branch, "https://x", "https://x", command=("treeplane", "up"))
     mirror = Mirror(folder, source, branch, STATUS)
-    return Start(settings, mirror, Installation(folder), first=True).begin(mirror.refresh())
+    return Start(settings, mirror, Installation(folder), Teller(Report()), first=True).begin(mirror.refresh())
 
 
 def branch(fleet: LoadedFleet, name: str, commit: str | None) -> None:

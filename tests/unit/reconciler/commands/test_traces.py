@@ -13,8 +13,10 @@ from support.loadedfleet import BEGINNING, A, LoadedFleet
 from support.swallowing import swallowing
 
 from reconciler.commands.installation import Installation
+from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning, Refused, Start, refuse_incomplete
+from reconciler.commands.teller import Teller
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
 
@@ -50,7 +52,7 @@ def begin(
     )
     mirror = Mirror(data, str(source), "main", STATUS)
     refuse_incomplete(mirror)
-    start = Start(settings, mirror, installation or Installation(data), first=True)
+    start = Start(settings, mirror, installation or Installation(data), Teller(Report()), first=True)
     beginning = start.begin(mirror.refresh())
     start.begins_anew(beginning)
     return beginning

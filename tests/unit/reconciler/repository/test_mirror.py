@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -285,3 +286,25 @@ def test_what_was_seen_before_a_url_went_away(tmp_path: Path, clone: Path) -> No
     clone.rename(tmp_path / "away")
     assert opened(tmp_path, url).last_seen() == seen
     assert opened(tmp_path, tmp_path / "away", "other").last_seen() == Heads(None, None)
+
+
+def test_what_an_older_version_kept_is_found_under_its_new_name(tmp_path: Path, clone: Path, git: Git) -> None:
+    mirror = opened(tmp_path, clone)
+    one = status_commit(mirror, None, "one")
+    git(mirror.path, "update-ref", "refs/treeplane/status", one)
+    again = opened(tmp_path, clone)
+    assert again.status() == one
+    again.keep_history(one, date(2026, 1, 1))
+    assert git(again.path, "for-each-ref", "--format=%(refname)", "refs/treeplane/status") == (
+        "refs/treeplane/status/2026-01-01"
+    )
+
+
+def test_two_histories_that_end_on_one_day_are_both_kept(tmp_path: Path, clone: Path) -> None:
+    mirror = opened(tmp_path, clone)
+    one, two = status_commit(mirror, None, "one"), status_commit(mirror, None, "two")
+    for each in (one, two, one):
+        mirror.keep_history(each, date(2026, 1, 1))
+    refs = mirror.repository.git.references
+    found = {name: mirror.repository.ref(name) for name in refs if name.startswith("refs/treeplane/status/")}
+    assert found == {"refs/treeplane/status/2026-01-01": one, "refs/treeplane/status/2026-01-01.2": two}

@@ -45,8 +45,22 @@ def test_a_status_is_a_file_and_goes_with_the_object(store: Store, served: Any) 
     key = served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": 1})
     assert list(statuses(store, begin)) == [DEPLOYMENT]
     assert b"replicas: 1" in (statuses(store, begin)[DEPLOYMENT] or b"")
+    there = store.revision()
     store.write(Delete(key)).result()
-    assert statuses(store, begin) == {DEPLOYMENT: None}
+    assert statuses(store, there) == {DEPLOYMENT: None}
+    assert statuses(store, begin) == {}, "what came and went between two looks never had a file"
+
+
+def test_what_an_object_was_in_between_is_not_rendered(
+    store: Store, served: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, rendered = store.revision(), list[bytes]()
+    for replicas in range(5):
+        served.put("deployments.apps:9f86", CLUSTER, "web", status={"replicas": replicas})
+    dump = format.dump
+    monkeypatch.setattr(format, "dump", lambda value: rendered.append(dump(value)) or rendered[-1])
+    assert b"replicas: 4" in (statuses(store, begin)[DEPLOYMENT] or b"")
+    assert len([text for text in rendered if b"replicas" in text]) == 1
 
 
 def test_a_status_that_goes_takes_its_file_along(store: Store, served: Any) -> None:
