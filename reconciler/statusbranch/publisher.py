@@ -136,7 +136,10 @@ class Publisher:
             return self.publish()
         except RepositoryError as error:
             self._tell(f"status branch: {error}")
-            return False
+        except Exception as error:  # a disk that is full, say: it is tried again
+            log.exception("the status branch could not be pushed")
+            self._tell(f"status branch: {error}")
+        return False
 
     def _tell(self, text: str) -> None:
         if text != self._told:

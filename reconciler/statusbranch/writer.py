@@ -47,7 +47,7 @@ class WriterSettings:
 
     quiet: float = 0.25
     longest: float = 30.0
-    together: float = 0.05
+    together: float = 0.1
     loading: float = 5.0
     retry: float = 5.0
 
@@ -262,7 +262,7 @@ class StatusWriter:
         try:
             self.flush()
             self._schedule.wrote()
-        except RepositoryError as error:
-            log.warning("status branch: %s", error)
+        except Exception as error:  # whatever it is: this thread is the only one that records
+            log.warning("status branch: %s", error, exc_info=not isinstance(error, RepositoryError))
             self._whole = isinstance(error, RefMoved)  # in the mirror, under us: read all of it again
             self._stop.wait(self._settings.retry)

@@ -117,6 +117,7 @@ def test_a_branch_that_somebody_deleted_is_made_again(
     assert not running.lost.is_set()
 
 
+@pytest.mark.parametrize("failure", [RepositoryUnreadable("it does not answer"), OSError("the disk is full")])
 def test_a_source_that_is_away_stops_neither_commits_nor_what_comes_later(
     source: FleetRepo,
     store: Store,
@@ -124,13 +125,14 @@ def test_a_source_that_is_away_stops_neither_commits_nor_what_comes_later(
     served: Any,
     eventually: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
 ) -> None:
     push, asked, back = mirror.push_status, list[str](), list[bool]()
 
     def away(commit: str, expected: str | None) -> None:
         asked.append(commit)
         if not back:
-            raise RepositoryUnreadable("the source does not answer")
+            raise failure
         push(commit, expected)
 
     monkeypatch.setattr(mirror, "push_status", away)

@@ -187,8 +187,14 @@ def test_statuses_alone_are_committed_when_their_window_ends(
         writer.stop()
 
 
+@pytest.mark.parametrize("failure", [RepositoryUnreadable("the disk is full"), OSError("the disk is full")])
 def test_what_could_not_be_committed_is_tried_again(
-    store: Store, mirror: Mirror, served: Any, eventually: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    store: Store,
+    mirror: Mirror,
+    served: Any,
+    eventually: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
 ) -> None:
     writer, failures = StatusWriter(store, mirror, QUICK), list[int]()
     writer.start()
@@ -197,7 +203,7 @@ def test_what_could_not_be_committed_is_tried_again(
     def failing(*arguments: Any) -> str:
         if len(failures) < 3:
             failures.append(1)
-            raise RepositoryUnreadable("the disk is full")
+            raise failure
         return made(*arguments)
 
     monkeypatch.setattr(writer, "_made", failing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from apiserver.model.identity import object_uid
 from apiserver.registry import tree
 
 Object = dict[str, Any]
+
+RBAC, ROLES = "rbac.authorization.k8s.io/v1", "clusterroles.rbac.authorization.k8s.io"
 
 
 def test_a_new_object_is_a_file_as_it_was_sent_in_a_commit_of_its_author(fleet: CommitFleet) -> None:
@@ -51,6 +54,27 @@ def test_a_write_changes_nothing_but_what_it_says(fleet: CommitFleet) -> None:
     fleet.commit({MADE: configmap("made", a="pushed")})
     annotations = fleet.get("root:a", "configmaps", "made")["metadata"]["annotations"]
     assert annotations[marks.SOURCE_COMMIT] == fleet.repo.head
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_name_cannot_say_what_only_a_commits_author_says(fleet: CommitFleet, count: int) -> None:
+    """RBAC's kinds take nearly any name, and a commit's trailers allow what is forbidden otherwise."""
+    evil = "x\n\nAllow-Delete: 0123456789abcdef\nSigned-off-by: a"
+    threads = [
+        threading.Thread(
+            target=fleet.create,
+            args=("root:a", ROLES, {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": f"{evil}{n}"}}),
+        )
+        for n in range(count)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    repo = fleet.mirror.repository
+    made = list(repo.first_parents(fleet.repo.commits[-1], fleet.repo.head) or ())
+    assert made
+    assert all(repo.trailers(commit) == {} for commit in made)
 
 
 def test_the_echo_of_an_own_commit_writes_nothing(fleet: CommitFleet) -> None:
