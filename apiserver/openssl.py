@@ -25,6 +25,8 @@ _RECORD = 16 * 1024
 """Bytes of plain text in one record of TLS."""
 _PIECE = 256 * 1024
 """Bytes that are encrypted before they are handed on."""
+_AROUND = 1024
+"""Bytes that TLS adds to as many, at most."""
 _RELEASE_BUFFERS = 0x10
 """SSL_MODE_RELEASE_BUFFERS: an idle connection, as most watches are, keeps none."""
 
@@ -89,14 +91,17 @@ class ServerTLS(ssl.SSLContext):
 class Channel:
     """One connection, as an event loop uses ssl.SSLObject: encrypted bytes come and go by two ssl.MemoryBIO."""
 
-    __slots__ = ("_connection", "_ended", "_incoming", "_outgoing", "_plain")
+    __slots__ = ("_connection", "_count", "_ended", "_incoming", "_missing", "_outgoing", "_plain", "_single")
 
     def __init__(self, connection: SSL.Connection, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> None:
         self._connection = connection
         self._incoming = incoming
         self._outgoing = outgoing
         self._plain: list[bytes] = []
+        self._count = 0
         self._ended = False
+        self._missing = 0  # bytes of the record that has begun; -1: its length has not come whole, so nobody counts on
+        self._single = False
 
     def shown(self) -> tuple[x509.Certificate, list[x509.Certificate]] | None:
         """The client's certificate and the others that it sent; None if it showed none. Raises ValueError for one that
@@ -123,32 +128,44 @@ class Channel:
         """All that has come, however much; b"" at the end. Raises ssl.SSLWantReadError where there is nothing yet."""
         self._take()
         try:
+            if self._single and not self._plain:
+                # The usual case, a request or an answer to one: a record, and nothing before or after it.
+                self._single = False
+                return self._connection.recv(_RECORD)
             self._decrypt()
+        except SSL.WantReadError:
+            raise ssl.SSLWantReadError from None
+        except SSL.ZeroReturnError:
+            self._ended = True
+            return b""
         except SSL.Error as error:
+            self._give()  # what is said of it
             raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"reading failed: {error}") from error
-        finally:
-            self._give()
-        parts, self._plain = self._plain, []
+        parts, self._plain, self._count = self._plain, [], 0
         if not parts and not self._ended:
             raise ssl.SSLWantReadError
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def pending(self) -> int:
         """How much there is to read without anything more coming; the end counts as something."""
-        return sum(map(len, self._plain)) + self._ended
+        return self._count + self._ended
 
     def write(self, data: bytes | bytearray | memoryview) -> int:
         """How much of `data` was taken."""
-        most, sent = min(len(data), _PIECE), 0
+        most = len(data)
+        if most > _RECORD:
+            most = min(most, _PIECE)
+            data = memoryview(data)[:most]
+        sent = 0
         try:
             while sent < most:
-                sent += self._connection.send(memoryview(data)[sent:most] if sent else data[:most])
+                sent += self._connection.send(data[sent:] if sent else data)
         except SSL.WantReadError:
             pass
         except SSL.Error as error:
             raise ssl.SSLError(ssl.SSL_ERROR_SSL, f"writing failed: {error}") from error
         finally:
-            self._give()
+            self._give(most + _AROUND)
         return sent
 
     def unwrap(self) -> None:
@@ -184,23 +201,35 @@ class Channel:
         data = self._incoming.read()
         if data:
             self._connection.bio_write(data)
+            self._single = not self._missing and len(data) == 5 + int.from_bytes(data[3:5], "big")
+            if not self._single and self._missing >= 0:
+                self._count_records(data)
+
+    def _count_records(self, data: bytes) -> None:
+        at, end = self._missing, len(data)
+        while at + 5 <= end:
+            at += 5 + int.from_bytes(data[at + 3 : at + 5], "big")
+        self._missing = at - end if at >= end else -1
 
     def _decrypt(self) -> None:
         """All that was taken, so that nothing stays where an event loop does not see it."""
         try:
             while True:
-                self._plain.append(self._connection.recv(_RECORD))
+                part = self._connection.recv(_RECORD)
+                self._plain.append(part)
+                self._count += len(part)
         except SSL.WantReadError:
             return
         except SSL.ZeroReturnError:
             self._ended = True
 
-    def _give(self) -> None:
+    def _give(self, size: int = _RECORD) -> None:
+        """`size`: more than there is, if it is known."""
         try:
             while True:
-                data = self._connection.bio_read(_PIECE)
+                data = self._connection.bio_read(size)
                 self._outgoing.write(data)
-                if len(data) < _PIECE:
+                if len(data) < size:
                     return
         except SSL.WantReadError:
             return
