@@ -29,10 +29,15 @@ def up(**given: Any) -> None:
 @main.command()
 @click.argument("path", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--rev", help="A commit, branch or tag of the repository at PATH instead of its files.")
+@click.option(
+    "--base", help="With --rev: tell what it deletes of this one  [default: what the status branch says is served]"
+)
 @click.option("--output", "-o", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
-def validate(path: Path | None, rev: str | None, output: str) -> None:
+def validate(path: Path | None, rev: str | None, base: str | None, output: str) -> None:
     """Print every error in PATH (default: here); exit 1 if there is one."""
-    checked: Checked = validate_revision(path or Path(), rev) if rev else validate_path(path or Path())
+    if base and not rev:
+        raise click.UsageError("--base needs --rev")
+    checked: Checked = validate_revision(path or Path(), rev, base or "") if rev else validate_path(path or Path())
     click.echo(checked.render(output), nl=False)
     raise SystemExit(1 if checked.problems else 0)
 

@@ -1,4 +1,4 @@
-"""What a push to the hosted repository may not do, as a git hook in that repository.
+"""What a push to the hosted repository may not do, and what was made of it, as git hooks in that repository.
 
 Installed by `up` at each start, and by the reconciler once it knows the status branch's name; run by git, whichever way
 a push comes in (HTTP, or a path on the same machine). The server itself does not push there: it moves refs.
@@ -50,8 +50,32 @@ exit 0
 """
 
 
+VERDICTS = "treeplane/verdicts"
+"""In the repository, while it is served: one file for each of the newest heads, named by it."""
+
+_POST_RECEIVE = """\
+#!/bin/sh
+# Written by treeplane at each start: changes made here are lost.
+while read -r old new ref; do
+    [ "$ref" = SERVED ] || continue
+    tries=0
+    while [ -d VERDICTS ] && [ ! -f "VERDICTS/$new" ] && [ $tries -lt 50 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    if [ -f "VERDICTS/$new" ]; then
+        sed 's/^/treeplane: /' "VERDICTS/$new"
+    elif [ -d VERDICTS ]; then
+        echo "treeplane: not served yet; the condition CommitApplied of the Workspaces says when"
+    fi
+done
+exit 0
+"""
+
+
 def install_hooks(git_dir: Path, branch: str, status_branch: str) -> None:
-    """Make `git_dir` refuse pushes to what is the server's, and deletion or rewriting of `branch`. Idempotent.
+    """Make `git_dir` refuse pushes to what is the server's, and deletion or rewriting of `branch`, and have it say what
+    the server made of the others. Idempotent.
 
     The server's are `status_branch`, all refs under refs/treeplane/ and refs/heads/treeplane/, and what would stand in
     their way as files do: a branch `a` where `a/b` is one of them.
@@ -61,11 +85,16 @@ def install_hooks(git_dir: Path, branch: str, status_branch: str) -> None:
     text = text.replace("SMALL)", f"{shlex.quote(_small(served))})")
     text = text.replace('"$ref" = SERVED', f'"$ref" = {shlex.quote(served)}')
     text = text.replace("served=BRANCH", f"served={shlex.quote(branch)}")
-    hook = git_dir / "hooks" / "update"
+    _install(git_dir / "hooks" / "update", text)
+    text = _POST_RECEIVE.replace("SERVED", shlex.quote(served)).replace("VERDICTS", VERDICTS)
+    _install(git_dir / "hooks" / "post-receive", text)
+
+
+def _install(hook: Path, text: str) -> None:
     hook.parent.mkdir(exist_ok=True)
     if not hook.exists() or hook.read_text() != text:
         # Renamed into place: a push that comes in meanwhile runs the old hook or the new one.
-        fresh = hook.with_name(".update.new")
+        fresh = hook.with_name(f".{hook.name}.new")
         fresh.write_text(text)
         fresh.chmod(0o755)
         fresh.replace(hook)

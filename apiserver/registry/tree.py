@@ -56,10 +56,12 @@ class FleetRecord:
     """What is served. `loaded`: the first load is complete (until then unknown workspaces answer 503, never 404).
 
     `url`: where clients reach the server. `claims`: directories that lost their workspace.yaml but hold manifests
-    still, with the workspaces they belong to. `lost`: the status commit of a recovery that could not bring back every
-    workspace, "" if there is none. `ships`: the digest of what a cluster of Kubernetes' kinds starts with,
-    as it was when such workspaces were looked at. `holder`: who writes the status branch where that is another server,
-    and this one only shows what it says; "" if it is this one. `shown`: the status commit that is shown then.
+    still, with the workspaces they belong to. `kept`: workspaces that stay, with all below them, although a commit took
+    their directories away, and the commit that was served before. `lost`: the status commit of a recovery that could
+    not bring back every workspace, "" if there is none. `ships`: the digest of what a cluster of Kubernetes' kinds
+    starts with, as it was when such workspaces were looked at. `holder`: who writes the status branch where that is
+    another server, and this one only shows what it says; "" if it is this one. `shown`: the status commit that is shown
+    then.
     """
 
     fleet: str = ""
@@ -72,6 +74,7 @@ class FleetRecord:
     writes: str = "ReadOnly"
     url: str = ""
     claims: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
     ships: str = ""
     lost: str = ""
     holder: str = ""

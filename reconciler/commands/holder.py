@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import replace
+from pathlib import Path
 
 from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.storage.protocol import Note, Store
+from reconciler.commands.again import again
 from reconciler.commands.installation import Installation
 from reconciler.commands.leftovers import Leftovers
 from reconciler.commands.lookout import Lookout
@@ -20,8 +22,10 @@ from reconciler.commands.loops import Loops
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning
 from reconciler.commands.teller import Teller
+from reconciler.commands.verdicts import Verdicts
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.committer import Branch, Committer
+from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.loading.loader import Loader
@@ -62,8 +66,9 @@ class Holder:
         self._anew = anew
         self._secrets = SecretFiles(settings.keys_dir)
         self._seen = ""
+        self._verdicts = Verdicts(Path(settings.source) if settings.hosted else None)
         identities = Identities(settings.keys_dir / "identities")
-        self._loader = Loader(store, mirror.repository, identities, self._secrets.of, settings.branch, settings.url)
+        self._loader = Loader(store, mirror.repository, identities, self._secrets.of, _branch(settings, mirror))
 
     def run(self, beginning: Beginning) -> None:
         own(self._store, beginning)
@@ -108,11 +113,13 @@ class Holder:
         stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
         stop_hearing = self._store.subscribe(self._written)
         watcher.start()
+        self._verdicts.begin()
         self._lookout.wake.set()  # what came between the first look and the first watch
         try:
             self._follow()
         finally:
             left.stop()
+            self._verdicts.end()
             stop_hearing()
             stop_listening()
             watcher.stop()
@@ -175,8 +182,10 @@ class Holder:
             return
         finally:
             self._writer.loading.clear()
-        self._moved(head)
+        self._seen = head
+        self._mirror.keep_served(tree.fleet(self._store).commit)
         self._teller.held(loaded)
+        self._verdicts.say(loaded)
 
     def _commit(self) -> None:
         self._writer.loading.set()
@@ -214,3 +223,15 @@ def own(store: Store, beginning: Beginning) -> None:
         store.write(Note(tree.FLEET_KEY, replace(fleet, holder="", shown="").encode())).result()
     elif fleet.shown or fleet.holder or beginning.taken:
         store.clear()
+
+
+def _branch(settings: ReconcileSettings, mirror: Mirror) -> BranchSettings:
+    """A branch on this machine is amended daily; one behind a URL may be a replica that lags."""
+    return BranchSettings(
+        name=settings.branch,
+        url=settings.url,
+        rewrites=HOLD if mirror.is_remote else FOLLOW,
+        take=settings.take_head,
+        command=lambda head: again(settings.command, "--take-head", head),
+        keep=mirror.keep,
+    )

@@ -19,6 +19,7 @@ from reconciler.commands.start import Beginning, Start
 from reconciler.commands.teller import Teller
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
+from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
 from reconciler.loading.secrets import SecretFiles
@@ -103,4 +104,5 @@ class Observer:
     def _loader(self, store: Store) -> Loader:
         settings = self._settings
         identities = Identities(settings.keys_dir / "identities")
-        return Loader(store, self._mirror.repository, identities, self._secrets.of, settings.branch, settings.url)
+        branch = BranchSettings(settings.branch, settings.url)
+        return Loader(store, self._mirror.repository, identities, self._secrets.of, branch)

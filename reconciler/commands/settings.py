@@ -56,6 +56,9 @@ class ReconcileSettings:
     poll: float = 10.0
     """Seconds from one look at a URL to the next."""
 
+    take_head: str = ""
+    """A head of the branch that is followed whatever stands against it."""
+
     take_over: str = ""
     """The server (installation/start) that this one takes the fleet over from; "": none."""
 

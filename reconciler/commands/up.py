@@ -81,6 +81,7 @@ class UpSettings:
     history: float = 0.0
     events: float = 3600.0
     poll: float = 10.0
+    take_head: str = ""
     take_over: str = ""
     new_identities: str = ""
     bounds: Bounds = Bounds()
@@ -172,6 +173,7 @@ class _Run:
             history=self._settings.history,
             events=self._settings.events,
             poll=self._settings.poll,
+            take_head=self._settings.take_head,
             hosted=self._source.hosted is not None,
             take_over=self._settings.take_over,
             new_identities=self._settings.new_identities,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from functools import reduce
@@ -41,6 +42,12 @@ def _names(_context: click.Context, _option: click.Parameter, found: tuple[str, 
         return tuple(addresses.subject_name(text) for text in found)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def _commit(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    if text and not re.fullmatch(r"[0-9a-f]{7,64}", text):
+        raise click.BadParameter(f"{text!r} is not the id of a commit, nor seven digits of it or more")
+    return text
 
 
 def _networks(_context: click.Context, _option: click.Parameter, found: tuple[str, ...]) -> tuple[str, ...]:
@@ -127,6 +134,13 @@ _OPTIONS = (
         show_default=True,
         metavar="SECONDS",
         help="How often a repository that is a URL is looked at; one that does not answer at least every minute.",
+    ),
+    click.option(
+        "--take-head",
+        metavar="COMMIT",
+        callback=_commit,
+        default="",
+        help="In an emergency: follow the branch to this head of it, although it does not contain what is served.",
     ),
     click.option(
         "--keys",

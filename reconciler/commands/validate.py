@@ -1,44 +1,63 @@
 """`treeplane validate`: every error that serving a tree would meet, without a server.
 
-The same loader as the server's, into a store that is thrown away: what validates here loads there.
+The same loader as the server's, into a store that is thrown away: what validates here loads there. A commit is compared
+with the one that is served, where the repository has the status branch, or with any other: then what it would delete is
+told as the server would tell it.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import yaml
 
+from apiserver.registry import tree
 from apiserver.storage.lmdb import open_store
 from apiserver.stores import MARKED
 from reconciler.commands.failure import Failure
+from reconciler.commands.verdicts import deletions, outcome
 from reconciler.layout.errors import LayoutError
+from reconciler.layout.fleet import status_branch
 from reconciler.loading.identities import Identities
-from reconciler.loading.loader import Loader
+from reconciler.loading.loader import Loaded, Loader
+from reconciler.plan.deletions import Refused
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.repository.seed import seed
+from reconciler.statusbranch.recorded import RecordedFleet
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """All problems, sorted by file and line, and how many workspaces were looked at."""
+    """All problems, sorted by file and line, and how many workspaces were looked at. `base`: the commit that was
+    compared with, "" for none; `refused`: the deletions that have to be allowed, by the uppermost workspace."""
 
     problems: tuple[LayoutError, ...]
     workspaces: int
+    base: str = ""
+    refused: dict[str, Refused] = field(default_factory=dict)
 
     def render(self, output: str) -> str:
         """`text`, `json` or `yaml`."""
         if output == "text":
-            lines = [str(p) for p in self.problems]
-            errors = "no errors" if not lines else f"{len(lines)} error{'s' if len(lines) != 1 else ''}"
-            lines.append(f"{errors} in {self.workspaces} workspaces")
+            lines = [*map(str, self.problems), *deletions(self.refused)]
+            count = len(self.problems)
+            errors = f"{count} error{'s' if count != 1 else ''}" if count else "no errors"
+            compared = f", compared with {self.base:.10}" if self.base else ""
+            lines.append(f"{errors} in {self.workspaces} workspaces{compared}")
             return "\n".join(lines) + "\n"
-        found = {"problems": [asdict(p) for p in self.problems], "workspaces": self.workspaces}
+        found: dict[str, Any] = {"problems": [asdict(p) for p in self.problems], "workspaces": self.workspaces}
+        if self.base:
+            found |= {"base": self.base, "deletions": [_deletion(*each) for each in sorted(self.refused.items())]}
         return json.dumps(found, indent=2) + "\n" if output == "json" else yaml.safe_dump(found, sort_keys=False)
+
+
+def _deletion(path: str, refused: Refused) -> dict[str, Any]:
+    return {"workspace": path, "reason": refused.why, "hash": refused.digest, "lines": refused.lines()}
 
 
 def validate_path(path: Path) -> Checked:
@@ -49,27 +68,70 @@ def validate_path(path: Path) -> Checked:
             seed(path.resolve(), git_dir, "main")
         except RepositoryError as error:
             raise Failure(str(error)) from error
-        return _check(Repository(git_dir), "refs/heads/main", Path(scratch))
+        repo = Repository(git_dir)
+        return _check(repo, _commit(repo, "refs/heads/main"), _Base(), Path(scratch))
 
 
-def validate_revision(path: Path, revision: str) -> Checked:
-    """A commit, branch or tag of the repository at `path`."""
+def validate_revision(path: Path, revision: str, base: str = "") -> Checked:
+    """A commit, branch or tag of the repository at `path`; `base`: another to compare it with, "" for what is served,
+    if the repository knows."""
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
             repo = Repository(path.resolve())
         except RepositoryError as error:
             raise Failure(str(error), "--rev needs a git repository", 2) from error
-        return _check(repo, revision, Path(scratch))
+        commit = _commit(repo, revision)
+        start = _Base(_commit(repo, base)) if base else _served(repo, commit)
+        return _check(repo, commit, start, Path(scratch))
 
 
-def _check(repo: Repository, revision: str, scratch: Path) -> Checked:
-    commit = repo.resolve(revision)
-    if commit is None:
+class _Base(NamedTuple):
+    """What to compare with. `recorded`: it is served, and this is what the status branch says of it."""
+
+    commit: str = ""
+    recorded: RecordedFleet | None = None
+
+
+def _commit(repo: Repository, revision: str) -> str:
+    found = repo.resolve(revision)
+    if found is None:
         raise Failure(f"{revision} names no commit of {repo.path}", "give a commit, branch or tag", 2)
+    return found
+
+
+def _served(repo: Repository, commit: str) -> _Base:
+    """The served commit where `commit` contains it, else the last that both contain: the difference from there on is
+    what a merge brings."""
+    name = status_branch(repo, commit)
+    refs = [repo.ref(f"refs/{place}/{name}") for place in ("remotes/origin", "heads")]
+    heads = [ref for ref in refs if ref is not None]
+    newest = next((h for h in heads if all(repo.is_ancestor(other, h) for other in heads)), next(iter(heads), None))
+    if newest is None:
+        return _Base()
+    recorded = RecordedFleet(repo, newest)
+    if repo.is_ancestor(recorded.source, commit):
+        return _Base(recorded.source, recorded)
+    return _Base(repo.merge_base(recorded.source, commit) or "")
+
+
+def _check(repo: Repository, commit: str, base: _Base, scratch: Path) -> Checked:
     store = open_store(scratch / "store", marked=MARKED, sync=False)
     try:
-        loaded = Loader(store, repo, Identities(scratch / "identities"), lambda _: ()).load(commit)
+        loaded = _load(Loader(store, repo, Identities(scratch / "identities"), lambda _: ()), commit, base)
+        held, refused = outcome(loaded)
+        problems = {*loaded.problems, *(p for found in held.values() for p in found)}
+        return Checked(tuple(sorted(problems)), tree.count(store), base.commit, refused)
     finally:
         store.close()
-    problems = {*loaded.problems, *(p for s in loaded.steps for found in s.held.values() for p in found)}
-    return Checked(tuple(sorted(problems)), sum(s.judged for s in loaded.steps))
+
+
+def _load(loader: Loader, commit: str, base: _Base) -> Loaded:
+    if base.recorded is not None:
+        return loader.load(commit, base.recorded)
+    if not base.commit or base.commit == commit:
+        return loader.load(commit)
+    before = loader.load(base.commit)
+    if before.problems:
+        return loader.load(commit)  # nothing was served that it could take away
+    after = loader.take(commit)
+    return Loaded(commit, after.problems, (*before.steps, *after.steps))

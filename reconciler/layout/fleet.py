@@ -23,15 +23,18 @@ _UNITS = {"d": "days", "h": "hours"}
 
 @dataclass(frozen=True, slots=True)
 class FleetConfig:
-    """`uid` "" leaves the fleet id to the first commit. `max_deleted_workspaces` None is no limit. `retention`: the age
-    at which the status branch's history ends."""
+    """`uid` "" leaves the fleet id to the first commit. `rewrites` "" leaves it to where the repository is.
+    `max_deleted_workspaces` None is no limit. `retention`: the age at which the status branch's history ends."""
 
     name: str
     uid: str = ""
     layout_version: int = 1
     status_branch: str = STATUS_BRANCH
     writes: str = "ReadOnly"
+    rewrites: str = ""
     max_deleted_workspaces: int | None = None
+    max_deleted_objects: int = 100
+    max_deleted_share: int = 30
     retention: timedelta = timedelta(days=90)
 
 
@@ -68,13 +71,17 @@ def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
         raise BadFile(faults)
     value = documents[0].value
     metadata, spec = value["metadata"], value.get("spec", {})
+    safety = spec.get("safety", {})
     return FleetConfig(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         layout_version=spec.get("layoutVersion", 1),
         status_branch=spec.get("statusBranch", STATUS_BRANCH),
         writes=spec.get("writes", "ReadOnly"),
-        max_deleted_workspaces=spec.get("safety", {}).get("maxDeletedWorkspaces"),
+        rewrites=safety.get("rewrites", ""),
+        max_deleted_workspaces=safety.get("maxDeletedWorkspaces"),
+        max_deleted_objects=safety.get("maxDeletedObjects", 100),
+        max_deleted_share=safety.get("maxDeletedShare", 30),
         retention=_age(spec.get("status", {}).get("retention", "90d")),
     )
 

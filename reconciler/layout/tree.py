@@ -91,13 +91,15 @@ class WorkspaceTree:
 
     # --- workspaces
 
-    def workspaces(self) -> Iterator[WorkspaceDir]:
-        """Every workspace, a parent before its children. Of two with one path only the first (see `duplicates`)."""
-        tree = self.repo.tree_at(self.tree_id, ROOT)
+    def workspaces(self, top: WorkspaceDir | None = None) -> Iterator[WorkspaceDir]:
+        """Every workspace, a parent before its children; of `top`, it and those below it. Of two with one path only the
+        first (see `duplicates`)."""
+        tree = top.tree if top is not None else self.repo.tree_at(self.tree_id, ROOT)
         if tree is None:
             return
         seen: set[int] = set()  # hashes: a million paths would weigh more than all else here
-        pending = [(tree, ROOT, "", self.stack(TOP))]
+        directory, above = (top.directory, paths.parent(top.path)) if top is not None else (ROOT, None)
+        pending = [(tree, directory, above or "", self.stack(directory.rpartition("/")[0]))]
         while pending:
             tree, directory, owner, stack = pending.pop()
             level = self.look(tree, directory, stack)

@@ -15,6 +15,7 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.moment import Moment
+from reconciler.plan.deletions import Refused
 from reconciler.plan.summary import Summary
 
 Object = dict[str, Any]
@@ -58,7 +59,8 @@ class Case(NamedTuple):
 @dataclass(slots=True)
 class Verdict:
     """`ops` go to the store in one transaction, the workspace's record last. `provides`: exports, schemas or types
-    changed, so that consumers have to be looked at again. `fault`: the problem is this program's, nobody else's."""
+    changed, so that consumers have to be looked at again. `fault`: the problem is this program's, nobody else's.
+    `refused`: the deletion that has to be allowed."""
 
     record: WorkspaceRecord
     ops: list[Op] = field(default_factory=list)
@@ -66,3 +68,4 @@ class Verdict:
     provides: bool = False
     changed: bool = False
     fault: bool = False
+    refused: Refused | None = None

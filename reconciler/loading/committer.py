@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from apiserver.model.errors import Cause, StatusError, invalid, unavailable
@@ -21,10 +21,12 @@ from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, re
 from apiserver.storage.protocol import Check, Conflict, Delete, Op, Put, Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.loading.edits import Edits, Outdated, unreadable
+from reconciler.loading.guard import line_of
 from reconciler.loading.loader import Loader, Proposal
+from reconciler.plan.deletions import ALLOW, Line, digest
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
-from reconciler.repository.messages import one_line
+from reconciler.repository.messages import one_line, with_trailers
 from reconciler.repository.objects import Repository
 
 log = logging.getLogger(__name__)
@@ -93,12 +95,17 @@ class Committer:
     def _commit_all(self, author: str, intents: list[Intent]) -> None:
         for _ in range(_TRIES):
             intents = [i for i in intents if self._stands(i)]
-            barred = self._branch.desired.barred() if intents else ""
+            barred = self._barred() if intents else ""
             if barred:
                 self._refuse(intents, unavailable(barred))
             if barred or not intents or self._try(author, intents):
                 return
         self._refuse(intents, unavailable("the branch is pushed to so often that the write could not be committed"))
+
+    def _barred(self) -> str:
+        """Why no commit can be made at all for now, "" if one can."""
+        trouble = tree.fleet(self._store).error
+        return f"the fleet is held, see workspace root: {trouble}" if trouble else self._branch.desired.barred()
 
     def _try(self, author: str, intents: list[Intent]) -> bool:
         """One commit; False where what is left of the group has to be tried again."""
@@ -231,18 +238,30 @@ def _invalid(intent: Intent, problems: Iterable[LayoutError]) -> StatusError:
     return invalid(resource, group, intent.key.name, causes)
 
 
-def _message(intents: Iterable[Intent], path_of: Callable[[str], str]) -> str:
+def _message(intents: Collection[Intent], path_of: Callable[[str], str]) -> str:
     """The commit's message: what was done to which objects of which workspaces."""
+    allowed = _allowed(intents, path_of)
     lines = [(i.verb, i.key.resource.partition(":")[0], _name(i.key), path_of(i.key.cluster)) for i in intents]
     verb, resource, name, path = lines[0]
     if len(lines) == 1:
-        return f"{verb.capitalize()} {resource} {name} in {path}\n"
+        return with_trailers(f"{verb.capitalize()} {resource} {name} in {path}", [], allowed)
     workspaces = sorted({line[3] for line in lines})
     where = workspaces[0] if len(workspaces) == 1 else f"{len(workspaces)} workspaces"
     many = len(workspaces) > 1
     listed = [f"{verb} {resource} {name}" + (f" in {path}" if many else "") for verb, resource, name, path in lines]
     rest = [f"and {len(listed) - _LISTED} more"] if len(listed) > _LISTED else []
-    return "\n".join([f"Write {len(lines)} objects in {where}", "", *listed[:_LISTED], *rest, ""])
+    return with_trailers(f"Write {len(lines)} objects in {where}", [*listed[:_LISTED], *rest], allowed)
+
+
+def _allowed(intents: Iterable[Intent], path_of: Callable[[str], str]) -> dict[str, str]:
+    """The trailer of a commit that deletes: a DELETE is its user's word for that object, also for a recovery."""
+    gone: dict[str, list[Line]] = {}
+    for intent in intents:
+        if intent.value is None:
+            path = path_of(intent.key.cluster)
+            gone.setdefault(path, []).append(line_of(path, intent.key))
+    digests = [digest(lines) for _, lines in sorted(gone.items())]
+    return {ALLOW: " ".join(digests)} if digests else {}
 
 
 def _name(key: Key) -> str:

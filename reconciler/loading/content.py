@@ -38,12 +38,12 @@ _KINDS_FIRST = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport",
 
 @dataclass(slots=True)
 class Content:
-    """`declared` by key; `removed`: keys that git declared and no longer does; `old`: the objects as git said before;
+    """`declared` by key; `removed`: what git declared and no longer does; `old`: the objects as git said before;
     `faulty`: (group, kind) of manifests with problems; `apis` only when kinds were decided anew."""
 
     kinds: KindTable
     declared: dict[Key, Declared] = field(default_factory=dict)
-    removed: list[Key] = field(default_factory=list)
+    removed: dict[Key, Manifest] = field(default_factory=dict)
     old: dict[Key, Object] = field(default_factory=dict)
     problems: list[LayoutError] = field(default_factory=list)
     faulty: set[tuple[str, str]] = field(default_factory=set)
@@ -108,9 +108,8 @@ class Contents:
 
     def _leaves_behind(self, storages: Iterable[str], cluster: str, content: Content) -> bool:
         """Whether there are objects of resources that would be served no more. What git removes with this is none."""
-        going = set(content.removed)
         return any(
-            record.key not in going
+            record.key not in content.removed
             for storage in storages
             for record in self._world.store.scan(storage, cluster).records
         )
@@ -149,7 +148,7 @@ class Contents:
                 continue
             now = out.declared.get(key)
             if now is None:
-                out.removed.append(key)
+                out.removed[key] = manifest
             elif _same(now, manifest):
                 # Of what a schema knows no more git's part goes; what another default had filled in stays.
                 out.old[key] = now.obj if _same_schema(now.kind, was) else manifest.value

@@ -142,6 +142,8 @@ def _workspace(store: Store, cluster: str) -> WorkspaceRecord:
     workspace = tree.workspace_of(store, cluster)
     if workspace is None or not workspace.served:
         raise unavailable("the workspace is gone, or not served")
+    if workspace.errors:
+        raise unavailable(f"the workspace is held back: {'; '.join(workspace.errors)}")
     if not workspace.directory:
         raise StatusError(403, "Forbidden", f"workspace {workspace.path} ships with Treeplane and has no directory")
     return workspace

@@ -6,7 +6,7 @@ says so (its record, the conditions of its Workspace object). Nothing here write
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -16,55 +16,41 @@ from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key, storage_name
 from apiserver.model.kinds import kind_of
 from apiserver.registry import codec
-from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
+from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.kinds import KUBERNETES, builtins_of, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
-from apiserver.storage.protocol import Note, Put, Record, Store
+from apiserver.storage.protocol import Note, Put, Record
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import problem
 from reconciler.loading.case import Case, Recorded, Verdict, was_served
 from reconciler.loading.content import Content, Contents
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered, Gatherer
-from reconciler.loading.identities import Identities
-from reconciler.loading.moment import Moments
+from reconciler.loading.guard import Guard
 from reconciler.loading.offers import SCHEMAS, Offers
 from reconciler.loading.providing import Providing
 from reconciler.loading.ratcheting import accepted
 from reconciler.loading.resolving import BINDINGS, CRDS, said_otherwise, waiting
-from reconciler.loading.sources import Sources, shipped
+from reconciler.loading.site import Site
+from reconciler.loading.sources import shipped
 from reconciler.loading.statuses import status_of
 from reconciler.loading.treeobjects import TreeObjects
-from reconciler.loading.trees import Trees
 from reconciler.loading.workspacetype import type_of
 from reconciler.loading.world import CONSUMERS, PROVIDED, World
 from reconciler.plan import apis, bootstrap, computed, system, types
 from reconciler.plan.bindings import Said
+from reconciler.plan.deletions import SHARE_FROM, Refused
 from reconciler.plan.residue import restore, restored_ending
 from reconciler.plan.summary import Summary
 
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """What judging stands on, the same for every workspace of a fleet. `writes`: the mode of those whose type says
-    none."""
-
-    fleet: str
-    writes: str
-    store: Store
-    sources: Sources
-    trees: Trees
-    moments: Moments
-    identities: Identities
-    catalog: Catalog
-
-
 class Judge:
-    """Judges workspaces of one step."""
+    """Judges workspaces of one step. `guard` None: nothing is served yet that could be lost."""
 
-    def __init__(self, site: Site, world: World) -> None:
+    def __init__(self, site: Site, world: World, guard: Guard | None = None) -> None:
+        self._guard = guard
         self._site = site
         self._world = world
         self._gatherer = Gatherer(site.sources)
@@ -81,21 +67,39 @@ class Judge:
         kind = typed.kind
         gathered.problems.extend((*case.problems, *typed.problems))
         record = self._identity(case, kind)
-        gathered.accepted = accepted(case, gathered, kind.writes or self._site.writes)
+        mode = record.writes if record.served else kind.writes
+        gathered.accepted = accepted(case, gathered, mode or self._site.writes)
         content = self._contents.examine(case, record, gathered, shipped(_brought(record, kind)))
         if content.apis is not None and record.served and case.recorded is None:
             content.problems += Providing(self._site.store, record.cluster, content).problems()
+        known = self._summary(case, record)
+        refused = None if content.problems else self._losses(case, record, known, gathered, content)
+        if refused is not None:
+            content.problems.append(LayoutError(record.directory or case.path, 0, 0, str(refused)))
         if content.problems and not gathered.complete:
             # All errors with their lines, the same ones whenever somebody looks.
             return self.judge(case._replace(forced=True))
-        known = self._summary(case, record)
         if case.recorded is None and not typed.problems:
             typed.tell(known)
         if content.problems:
-            return self._hold(case, record, known, gathered, content)
+            held = self._hold(case, record, known, gathered, content)
+            held.refused = refused
+            return held
         if record.writes != kind.writes:
             record = replace(record, writes=kind.writes)
         return self._accept(case, record, known, gathered, content)
+
+    def _losses(
+        self, case: Case, record: WorkspaceRecord, known: Summary, gathered: Gathered, content: Content
+    ) -> Refused | None:
+        """What of what the commit takes away has to be allowed first."""
+        if self._guard is None or case.recorded is not None or not record.served or not content.removed:
+            return None
+        # Of how many is known only once all files are read, and matters only for many.
+        total = len(content.old) + len(content.removed) if gathered.complete else 0
+        if not gathered.complete and len(content.removed) < SHARE_FROM:
+            total = SHARE_FROM * len(content.removed)
+        return self._guard.problem(record, content.removed, total, known, content.kinds)
 
     def _is_exceptional(self, case: Case) -> bool:
         """Whether what is served follows from more than the commit it is served at, so that files which do not change
@@ -178,7 +182,9 @@ class Judge:
             return Verdict(replace(record, served=False, errors=[str(p) for p in problems]), problems=problems)
         held = replace(record, errors=[str(p) for p in problems])
         known.served, known.errors = record.head if record.served else "", held.errors
-        known.held = known.held or case.moment.id
+        if not known.held:
+            known.held = case.moment.id
+            known.before = self._guard.before_held(known.held) if self._guard is not None else ""
         # What it is served with follows from the past alone, whatever its providers do meanwhile.
         statuses = self._binding_statuses(record) if record.served else {}
         known.bindings = {name: Said.of(status).as_json() for name, status in statuses.items()}
@@ -194,7 +200,7 @@ class Judge:
         self, case: Case, record: WorkspaceRecord, known: Summary, gathered: Gathered, content: Content
     ) -> Verdict:
         if case.recorded is None:
-            known.served, known.held, known.errors = None, "", []
+            known.served, known.held, known.before, known.errors = None, "", "", []
         if case.recorded is None and content.apis is not None:
             known.bindings = said_otherwise(content.apis.bindings, content.apis)
             known.waiting = waiting(content.apis)

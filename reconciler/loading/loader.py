@@ -15,30 +15,32 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from apiserver.model.keys import Key
-from apiserver.registry import codec, tree
-from apiserver.registry.catalog import KEPT_SCHEMAS, Catalog
+from apiserver.registry import tree
+from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import Intent, waiting
 from apiserver.registry.kinds import KUBERNETES
-from apiserver.registry.tree import FLEET_KEY, FleetRecord
-from apiserver.storage.protocol import Note, Put, Store
-from reconciler.layout.errors import BadFile, LayoutError
-from reconciler.layout.fleet import FleetConfig, read_fleet
-from reconciler.layout.tree import WorkspaceTree
-from reconciler.loading.case import Recorded, was_served
+from apiserver.registry.tree import FleetRecord
+from apiserver.storage.protocol import Store
+from reconciler.layout.errors import LayoutError
+from reconciler.loading.case import was_served
+from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
+from reconciler.loading.heads import BranchSettings, Way, way
 from reconciler.loading.identities import Identities
-from reconciler.loading.judge import Site
 from reconciler.loading.moment import Moments
+from reconciler.loading.site import Site
 from reconciler.loading.sources import Sources
-from reconciler.loading.steps import Secrets, Step, Stepper, Target, TooManyRemoved
+from reconciler.loading.step import SafetyLimits, Secrets, Step, Target
+from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
+from reconciler.loading.whole import Whole
 from reconciler.plan import bootstrap, system
 from reconciler.repository.objects import Repository
-from reconciler.statusbranch import format
-from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
+from reconciler.statusbranch.recorded import RecordedFleet
 
 log = logging.getLogger(__name__)
 
 Progress = Callable[[int], None]
+_MAIN = BranchSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Proposal:
 
 
 class Loader:
-    """One fleet's loader. Not thread-safe: one thread calls `load`. `branch` and `url` (the server's) are recorded.
+    """One fleet's loader. Not thread-safe: one thread calls `load`.
 
     `stepping` is held while a commit is on its way into the store: workspaces are ahead of the fleet's record then.
     """
@@ -72,8 +74,7 @@ class Loader:
         repo: Repository,
         identities: Identities,
         secrets: Secrets,
-        branch: str = "main",
-        url: str = "",
+        branch: BranchSettings = _MAIN,
     ) -> None:
         self.stepping = threading.Lock()
         self._store = store
@@ -81,11 +82,11 @@ class Loader:
         self._identities = identities
         self._secrets = secrets
         self._branch = branch
-        self._url = url
         self._trees = Trees(repo)
         self._moments = Moments(repo)
         self._sources = Sources(repo)
         self._catalog = Catalog(store)
+        self._whole = Whole(store, repo, self._trees)
 
     def load(self, head: str, recorded: RecordedFleet | None = None, progress: Progress = lambda _: None) -> Loaded:
         """Bring the store to `head`. `recorded`: the status branch, looked at only while the store is empty."""
@@ -93,12 +94,18 @@ class Loader:
         self._trees.claims = fleet.claims
         steps: list[Step] = []
         if not fleet.loaded:
-            begun = self._begin(head, fleet, recorded)
+            making = Making(self._store, self._repo, self._trees, self._whole, self._branch, self._stepper)
+            first = FirstLoad(making, recorded)
+            begun = first.begin(head, fleet)
             if isinstance(begun, tuple):
                 return Loaded(head, begun)
-            fleet, steps = self._fill(begun, recorded, progress)
+            fleet, steps = first.fill(begun, progress)
         problems: tuple[LayoutError, ...] = ()
-        for commit in self._commits(fleet.commit, head):
+        gone = self._way(fleet, head)
+        if gone.problem is not None:
+            self._whole.hold(fleet, (gone.problem,))
+            return Loaded(head, (gone.problem,), tuple(steps))
+        for commit in gone.commits:
             with self.stepping:
                 fleet, step_or_problems = self._advance(fleet, commit)
             if isinstance(step_or_problems, Step):
@@ -108,6 +115,12 @@ class Loader:
                 problems = step_or_problems
         return Loaded(head, problems, tuple(steps))
 
+    def take(self, commit: str) -> Loaded:
+        """From what is served to a commit in one difference, whatever lies between."""
+        with self.stepping:
+            _, done = self._advance(tree.fleet(self._store), commit)
+        return Loaded(commit, (), (done,)) if isinstance(done, Step) else Loaded(commit, done)
+
     def recheck(self, paths: Iterable[str] = ()) -> Step:
         """Judge what does not follow from a commit: shipped content (after an upgrade), and `paths` (their Secrets
         changed). In step already: writes nothing."""
@@ -116,8 +129,8 @@ class Loader:
         self._trees.claims = fleet.claims
         here = self._trees.at(fleet.commit)
         also = {"root", *system.shipped_workspaces(), *outdated, *paths}
-        step = self._stepper(fleet, fleet.commit, here).difference(here, also)
-        self._note(replace(fleet, url=self._url, ships=ships, branch=self._branch))
+        step = self._stepper(fleet, fleet.commit, limits=self._whole.limits(fleet)).difference(here, also)
+        self._whole.note(replace(fleet, url=self._branch.url, ships=ships, branch=self._branch.name))
         return step
 
     def recover(self, fleet: FleetRecord, recorded: RecordedFleet, paths: Collection[str]) -> Step:
@@ -125,154 +138,78 @@ class Loader:
         commits, with what is recorded of them. Nothing is noted of the fleet."""
         self._trees.claims = fleet.claims
         here = self._trees.at(recorded.source)
-        find = _recorded_reader(recorded, here)
+        find = reader(recorded, here)
         for path in paths:
             place = here.find(path)
             if place is not None and not was_served(find(path, place.directory)):
                 # It is judged as it stands now, and may stand twice.
                 directories = here.directories(path)
                 here.duplicates |= {path: directories} if len(directories) > 1 else {}
-        return self._stepper(fleet, recorded.source, here, recorded=recorded).difference(here, paths)
+        return self._stepper(fleet, recorded.source, recorded=recorded).difference(here, paths)
 
     def propose(self, commit: str, intents: Mapping[Key, Intent]) -> Proposal:
         """Judge a commit that was made of `intents`, whose parent is the served one."""
         fleet = tree.fleet(self._store)
         self._trees.claims = fleet.claims
         here = self._trees.at(commit)
-        stepper = self._stepper(fleet, commit, here, intents=intents, proposed=True)
+        limits = self._whole.limits(fleet)
+        stepper = self._stepper(fleet, commit, limits=limits, intents=intents, proposed=True)
         step = stepper.difference(self._trees.at(fleet.commit))
 
         def take() -> None:
             with self.stepping:
                 stepper.release()
-                self._note(replace(fleet, commit=commit, claims=here.claims))
+                self._whole.note(replace(fleet, commit=commit, claims=here.claims))
 
         return Proposal(step.held, step.faults, take)
 
-    # -- the first load ----------------------------------------------------------------------------------------------
-
-    def _begin(
-        self, head: str, fleet: FleetRecord, recorded: RecordedFleet | None
-    ) -> FleetRecord | tuple[LayoutError, ...]:
-        """Settle where a first load starts and what the fleet is called, before anything is written."""
-        commit = fleet.commit or (recorded.source if recorded else head)
-        facts = recorded.facts() if recorded else FleetFacts()
-        self._trees.claims = fleet.claims or facts.claims
-        config, problems = self._config(commit)
-        if config is None:
-            self._note(replace(fleet, error=_joined(problems), branch=self._branch))
-            return problems
-        record = FleetRecord(
-            fleet=fleet.fleet or facts.id or config.uid or self._repo.root_commit(commit),
-            commit=commit,
-            branch=self._branch,
-            url=self._url,
-            writes=config.writes,
-            claims=self._trees.claims,
-            ships=bootstrap.digest(),
-            holder=fleet.holder,
-        )
-        if recorded is not None:
-            self._restore_schemas(recorded)
-        self._note(record)
-        return record
-
-    def _restore_schemas(self, recorded: RecordedFleet) -> None:
-        for cluster, schema in recorded.schemas():
-            key = Key(KEPT_SCHEMAS, cluster, "", schema["metadata"]["name"])
-            self._store.write(Put(key, codec.encode(schema)), log=False).result()
-
-    def _fill(
-        self, fleet: FleetRecord, recorded: RecordedFleet | None, progress: Progress
-    ) -> tuple[FleetRecord, list[Step]]:
-        here = self._trees.at(fleet.commit)
-        fresh = self._store.count("~workspaces") == 0
-        stepper = self._stepper(fleet, fleet.commit, here, recorded=recorded, fresh=fresh, progress=progress)
-        steps = [stepper.everything()]
-        if recorded is not None:
-            # What is held was loaded as it is served: what its newest content waits for is known once that is judged.
-            records = (tree.workspace_at(self._store, path) for path in tree.held(self._store))
-            held = [record.path for record in records if record is not None and record.served]
-            steps.append(self._stepper(fleet, fleet.commit, here).difference(here, held))
-        lost = recorded.commit if recorded is not None and self._lost(recorded) else ""
-        fleet = replace(fleet, loaded=True, done=steps[0].judged, total=steps[0].judged, lost=lost)
-        self._note(fleet)
-        return fleet, steps
-
-    def _lost(self, recorded: RecordedFleet) -> bool:
-        """Whether there are workspaces that a recovery could not bring back."""
-        find = _recorded_reader(recorded, self._trees.at(recorded.source))
-        found = (tree.workspace_at(self._store, path) for path in tree.held(self._store))
-        return any(r is not None and not r.served and was_served(find(r.path, r.directory)) for r in found)
-
     # -- commits -----------------------------------------------------------------------------------------------------
 
-    def _commits(self, served: str, head: str) -> list[str]:
-        if served == head:
-            return []
-        chain = self._repo.first_parents(served, head) if self._repo.has(served) else None
-        if chain is None:
-            log.warning("the branch was rewritten: following it as the difference of %.10s and %.10s", served, head)
-            return [head]
-        return chain
+    def _way(self, fleet: FleetRecord, head: str) -> Way:
+        """How the head is reached, as the served commit has it. What it leaves behind is kept first."""
+        found = way(self._repo, self._branch, self._whole.rewrites(fleet), fleet.commit, head)
+        if found.leaves:
+            self._branch.keep(fleet.commit, head)
+        if not found.commits and fleet.error:
+            self._whole.note(replace(fleet, error=""))  # the branch is back where it was
+        return found
 
     def _advance(self, fleet: FleetRecord, commit: str) -> tuple[FleetRecord, Step | tuple[LayoutError, ...]]:
-        config, problems = self._config(commit)
-        if config is not None and config.uid and config.uid != fleet.fleet:
-            text = f"metadata.uid is {config.uid}, but this fleet is {fleet.fleet}"
-            problems = (LayoutError("treeplane.yaml", 0, 0, text, "restore it: all identities hang on it"),)
-        if config is None or problems:
-            fleet = replace(fleet, error=_joined(problems))
-            self._note(fleet)
-            return fleet, problems
+        config, problems = self._whole.next_config(fleet, commit)
+        if config is None:
+            self._whole.hold(fleet, problems)
+            return tree.fleet(self._store), problems
         began = time.perf_counter()
-        here = self._trees.at(commit)
         # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
         intents = {i.key: i for i in waiting(self._store)}
-        then = replace(fleet, writes=config.writes)
-        stepper = self._stepper(then, commit, here, most_removed=config.max_deleted_workspaces, intents=intents)
-        try:
-            step = stepper.difference(self._trees.at(fleet.commit))
-        except TooManyRemoved as error:
-            problem = LayoutError(
-                "treeplane.yaml", 0, 0, f"commit {commit:.10} {error}", "raise the limit, or split it"
-            )
-            fleet = replace(fleet, error=str(problem))
-            self._note(fleet)
-            return fleet, (problem,)
+        stepper = self._stepper(fleet, commit, limits=self._whole.limits(fleet), intents=intents)
+        step = stepper.difference(self._trees.at(fleet.commit))
         log.info(
             "commit %.10s: %d judged, %d configured, %d deleted, %d held in %.0f ms", commit, step.judged,
             len(step.moved), len(step.removed), len(step.held), 1000 * (time.perf_counter() - began),
         )  # fmt: skip
-        lost = then.lost if then.lost and self._lost(RecordedFleet(self._repo, then.lost)) else ""
-        fleet = replace(then, commit=commit, error="", claims=here.claims, lost=lost)
-        self._note(fleet)
+        lost = fleet.lost if fleet.lost and self._is_lost(fleet.lost) else ""
+        claims = self._whole.claims(self._trees.at(commit), step.kept)
+        fleet = replace(fleet, commit=commit, error="", writes=config.writes, claims=claims, kept=step.kept, lost=lost)
+        self._whole.note(fleet)
         return fleet, step
 
-    def _config(self, commit: str) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
-        """treeplane.yaml and the workspace root of a commit, or why the commit is held as a whole."""
-        here = self._trees.at(commit)
-        fault = here.fault()
-        errors = [fault] if fault else []
-        try:
-            config = read_fleet(self._repo, here.tree_id)
-        except BadFile as bad:
-            errors += bad.errors
-        return (None, tuple(errors)) if errors else (config, ())
+    def _is_lost(self, status: str) -> bool:
+        return is_lost(self._store, RecordedFleet(self._repo, status), self._trees)
 
     def _stepper(
         self,
         fleet: FleetRecord,
         commit: str,
-        here: WorkspaceTree,
         *,
         recorded: RecordedFleet | None = None,
         fresh: bool = False,
-        most_removed: int | None = None,
+        limits: SafetyLimits | None = None,
         intents: Mapping[Key, Intent] | None = None,
         proposed: bool = False,
         progress: Progress = lambda _: None,
     ) -> Stepper:
+        here = self._trees.at(commit)
         site = Site(
             fleet.fleet,
             fleet.writes,
@@ -283,48 +220,17 @@ class Loader:
             self._identities,
             self._catalog,
         )
-        find = _recorded_reader(recorded, here) if recorded else None
         lost = RecordedFleet(self._repo, fleet.lost) if fleet.lost and not recorded else None
         target = Target(
             self._moments.at(commit),
             here,
             self._secrets,
-            find,
-            (_recorded_reader(lost, here), lost.source) if lost is not None else None,
+            reader(recorded, here) if recorded else None,
+            (reader(lost, here), lost.source) if lost is not None else None,
             fresh,
-            most_removed,
+            limits,
+            fleet.kept,
             intents or {},
             proposed,
         )
         return Stepper(site, target, progress)
-
-    def _note(self, fleet: FleetRecord) -> None:
-        """While the fleet is served, its head moving on is no change that anybody watches."""
-        before = tree.fleet(self._store)
-        if fleet != before:
-            write = Note if fleet.loaded and before.loaded else Put
-            self._store.write(write(FLEET_KEY, fleet.encode())).result()
-        self._trees.claims = fleet.claims
-
-
-def _recorded_reader(recorded: RecordedFleet, here: WorkspaceTree) -> Callable[[str, str], Recorded | None]:
-    """`here`: where a workspace may stand twice; then either place may be the one that it was recorded at."""
-
-    def at(place: str) -> Recorded | None:
-        summary = recorded.summary(place)
-        if summary is None:
-            return None
-        return Recorded(summary, recorded.residue_reader(place), lambda: recorded.endings(place))
-
-    def read(path: str, directory: str) -> Recorded | None:
-        for each in (directory, *here.duplicates.get(path, ())):
-            found = at(format.directory_of(path, each))
-            if found is not None:
-                return found
-        return None
-
-    return read
-
-
-def _joined(problems: Iterable[LayoutError]) -> str:
-    return "; ".join(str(p) for p in problems)

@@ -74,7 +74,10 @@ class Shown:
         bound = [Put(key, value) for key, value in aside.written.items() if key.resource == CONSUMERS and value]
         if bound:
             self._store.write(*bound).result()
-        for path in sorted(affected, key=lambda p: (p.count(":"), p)):
+        # Parents before children, and what goes before what it stood in.
+        going = {path for path in affected if tree.workspace_at(aside, path) is None}
+        staying = sorted(affected - going, key=_depth)
+        for path in (*sorted(going, key=_depth, reverse=True), *staying):
             ops = self._ops(path, aside)
             if ops:
                 self._store.write(*ops).result()
@@ -174,7 +177,8 @@ class Shown:
     def _fleet(self, fleet: FleetRecord, recorded: RecordedFleet, holder: str) -> FleetRecord:
         facts, commit = recorded.facts(), recorded.source
         writes = read_fleet(self._repo, self._repo.commit(commit).tree).writes
-        return replace(fleet, commit=commit, claims=facts.claims, writes=writes, holder=holder, shown=recorded.commit)
+        fleet = replace(fleet, commit=commit, writes=writes, holder=holder, shown=recorded.commit)
+        return replace(fleet, claims=facts.claims, kept=facts.kept)
 
     def _note(self, fleet: FleetRecord) -> None:
         if fleet != tree.fleet(self._store):
@@ -182,6 +186,10 @@ class Shown:
 
     def _tree(self, recorded: RecordedFleet) -> WorkspaceTree:
         return WorkspaceTree(self._repo, self._repo.commit(recorded.source).tree, recorded.facts().claims)
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return path.count(":"), path
 
 
 class _Hidden:

@@ -60,6 +60,7 @@ class World:
         self._objects = Objects(store)
         self._turns = turns
         self._records: dict[str, WorkspaceRecord | None] = {}
+        self._before: dict[str, WorkspaceRecord] = {}
         self._read: dict[str, WorkspaceRecord | None] = {}
         self._exports: dict[tuple[str, str], Export | None] = {}
         self._former: dict[tuple[str, str, Bound], Export | None] = {}
@@ -75,8 +76,14 @@ class World:
 
     def moved(self, record: WorkspaceRecord) -> None:
         """Note what the current step made of a workspace, before the store shows it."""
+        before = self._read.pop(record.path, None)
+        if before is not None:
+            self._before.setdefault(record.path, before)
         self._records[record.path] = record
-        self._read.pop(record.path, None)
+
+    def before(self, path: str) -> WorkspaceRecord | None:
+        """A workspace as it was when the current step began."""
+        return self._before.get(path) or self.record(path)
 
     def is_judged(self, path: str) -> bool:
         """Whether the current step is past this workspace."""

@@ -8,6 +8,7 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     commit: 77ab…            the commit that last changed its own content (absent: the origin)
     served: 5d3e…            only while held back: the commit it is served at ("" if it never had a good one)
     held: 77ab…              only while held back: the commit since which it is
+    before: 90fe…            the same: the commit that was served until then (absent: the first parent of `held`)
     errors: [...]            only while held back
     bindings:                bindings that are bound to something else than their export offers by now; all of them
                              while held back (plan/bindings.Said)
@@ -33,6 +34,7 @@ class Summary:
     commit: str = ""
     served: str | None = None
     held: str = ""
+    before: str = ""
     errors: list[str] = field(default_factory=list)
     bindings: dict[str, dict[str, Any]] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
@@ -48,6 +50,8 @@ class Summary:
             out["served"] = self.served
         if self.held:
             out["held"] = self.held
+        if self.before:
+            out["before"] = self.before
         if self.errors:
             out["errors"] = self.errors
         if self.bindings:
@@ -71,6 +75,7 @@ class Summary:
             commit=found.get("commit", origin),
             served=found.get("served"),
             held=found.get("held", ""),
+            before=found.get("before", ""),
             errors=list(found.get("errors") or ()),
             bindings=dict(found.get("bindings") or {}),
             waiting=list(found.get("waiting") or ()),

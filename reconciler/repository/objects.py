@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import pygit2
-from pygit2.enums import Option, RepositoryOpenFlag
+from pygit2.enums import Option, RepositoryOpenFlag, SortMode
 
 from reconciler.repository.errors import RepositoryUnreadable
 
@@ -149,6 +149,14 @@ class Repository:
         except (KeyError, ValueError, pygit2.GitError):
             return False
 
+    def merge_base(self, one: str, other: str) -> str | None:
+        """The best commit that both contain, None where there is none (or it is not here)."""
+        try:
+            found = self._git.merge_base(one, other)
+        except (KeyError, ValueError, pygit2.GitError):
+            return None
+        return str(found) if found is not None else None
+
     def tree_at(self, tree_id: str, path: str) -> str | None:
         """The id of the directory `path` ("" is the tree itself)."""
         if not path:
@@ -243,6 +251,14 @@ class Repository:
         if kind != expected:
             raise RepositoryUnreadable(f"{object_id} in {self.path} is an object of another kind")
         return bytes(data)
+
+    def new_commits(self, head: str, without: str) -> Iterator[CommitInfo]:
+        """The commits that `head` contains and `without` does not, merged ones too, the newest first."""
+        walker = self._git.walk(head, SortMode.TOPOLOGICAL)
+        if self.has(without):
+            walker.hide(without)
+        for found in walker:
+            yield self.commit(str(found.id))
 
     def _chain(self, commit_id: str) -> Iterator[str]:
         current = commit_id

@@ -19,7 +19,7 @@ from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 
 _SUMMARY = f"/{format.SUMMARY}"
-_NAMING = ("origin", "commit", "served", "held")
+_NAMING = ("origin", "commit", "served", "held", "before")
 
 
 def began(repo: Repository, commit: str, said: str) -> datetime:
@@ -38,17 +38,17 @@ def retention(repo: Repository, served: str) -> timedelta:
 
 
 def named_anew(repo: Repository, changes: Iterable[FileChange]) -> set[str]:
-    """The commits that changed summaries name and did not name before."""
+    """The commits that changed files name and did not name before."""
     out: set[str] = set()
     for change in changes:
-        if change.path.endswith(_SUMMARY) and change.new is not None:
+        if _names(change.path) and change.new is not None:
             out |= _named(repo, change.new.id) - (_named(repo, change.old.id) if change.old is not None else set())
     return out
 
 
 def named(repo: Repository, tree: str) -> set[str]:
-    """The commits that any summary of a status commit's tree names. Reads each distinct one."""
-    blobs = {entry.id for path, entry in walk(repo, tree) if path.endswith(_SUMMARY)}
+    """The commits that a status commit's tree names. Reads each distinct summary."""
+    blobs = {entry.id for path, entry in walk(repo, tree) if _names(path)}
     return {commit for blob in blobs for commit in _named(repo, blob)}
 
 
@@ -60,5 +60,10 @@ def unreachable(repo: Repository, commits: Iterable[str], parents: Sequence[str]
 
 
 def _named(repo: Repository, blob: str) -> set[str]:
+    """Of a summary, or of fleet.yaml."""
     found = format.load(repo.blob(blob))
-    return {str(found[key]) for key in _NAMING if found.get(key)}
+    return {str(found[key]) for key in _NAMING if found.get(key)} | set((found.get("kept") or {}).values())
+
+
+def _names(path: str) -> bool:
+    return path.endswith(_SUMMARY) or path == format.FLEET

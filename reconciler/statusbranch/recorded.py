@@ -15,19 +15,21 @@ from reconciler.statusbranch import format
 
 @dataclass(frozen=True, slots=True)
 class FleetFacts:
-    """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `claims`: see FleetRecord;
-    `branch`: the desired branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote)."""
+    """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `claims`, `kept`: see
+    FleetRecord; `branch`: the desired branch; `began`: when the branch's history did, RFC 3339 ("" where an older
+    version wrote)."""
 
     id: str = ""
     revision: int = 0
     claims: dict[str, str] = field(default_factory=dict)
     branch: str = ""
     began: str = ""
+    kept: dict[str, str] = field(default_factory=dict)
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
         found = {"id": self.id, "revision": self.revision, "claims": self.claims, "branch": self.branch}
-        found |= {"began": self.began}
+        found |= {"began": self.began, "kept": self.kept}
         return {key: value for key, value in found.items() if value or key in ("id", "revision")}
 
 
@@ -56,6 +58,7 @@ class RecordedFleet:
             claims=found.get("claims") or {},
             branch=str(found.get("branch", "")),
             began=str(found.get("began", "")),
+            kept=found.get("kept") or {},
         )
 
     def summary(self, directory: str) -> Summary | None:

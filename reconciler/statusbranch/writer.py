@@ -182,15 +182,15 @@ class StatusWriter:
         base = before.tree if before is not None else None
         new = edit_tree(self._repo, base, files)
         known = before.facts() if before is not None else FleetFacts()
-        facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch)
+        facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch, kept=fleet.kept)
         if before is not None and new == base and facts == known:
             return None
-        changes = list(difference(self._repo, base, new))
         ends = head is not None and self._ends(head, known, fleet.commit)
         begins = head is None or ends
         began = self._time() if begins else history.began(self._repo, head or "", known.began)
         facts = replace(facts, revision=until, began=began.isoformat(timespec="seconds"))
         new = edit_tree(self._repo, new, {format.FLEET: format.dump(facts.as_file())})
+        changes = list(difference(self._repo, base, new))
         subject, lines = describe(changes, rendering.paths())
         trailers = self._trailers(fleet.commit) | ({CONTINUES: head} if ends and head is not None else {})
         message = with_trailers(subject, lines, trailers)

@@ -5,6 +5,7 @@ For unit tests of loading and recovery: no process, no server, no cluster.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -21,6 +22,7 @@ from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Change, Delete, Op, Put, Store
 from apiserver.stores import MARKED
+from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.secrets import SecretFiles
@@ -71,9 +73,12 @@ class LoadedFleet:
     def close(self) -> None:
         self.store.close()
 
-    def new_loader(self) -> Loader:
+    def new_loader(self, branch: BranchSettings | None = None) -> Loader:
         """As after a restart."""
-        return Loader(self.store, self.mirror.repository, Identities(self.keys / "identities"), self.secrets.of)
+        repo = self.mirror.repository
+        return Loader(
+            self.store, repo, Identities(self.keys / "identities"), self.secrets.of, branch or BranchSettings()
+        )
 
     # -- commits
 
@@ -88,6 +93,22 @@ class LoadedFleet:
     def commit(self, files: Files, parent: str | None = None) -> Loaded:
         self.repo.commit(files, parent=parent)
         return self.load()
+
+    def allow(self) -> Loaded:
+        """Allows what is held for what it deletes, with the commit that the errors ask for."""
+        said = {text for record in self.records() for text in record.errors}
+        hashes = sorted({found for text in said for found in re.findall(r"Allow-Delete: ([0-9a-f]{40})", text)})
+        assert hashes, f"nothing is held for a deletion: {said}"
+        seen = self.store.revision()
+        self.repo.commit({}, f"Allow deletion\n\nAllow-Delete: {' '.join(hashes)}\n")
+        loaded = self.load()
+        self._seen = seen
+        return loaded
+
+    def delete(self, files: Files) -> Loaded:
+        """Commits what has to be allowed, and allows it."""
+        self.commit(files)
+        return self.allow()
 
     def load(self, recorded: RecordedFleet | None = None) -> Loaded:
         self._seen = self.store.revision()

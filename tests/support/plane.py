@@ -237,12 +237,15 @@ class Clone:
 
     def git(self, *arguments: str, check: bool = True) -> str:
         """Standard output; PlaneError with standard error if git fails."""
-        identity = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "gc.auto=0"]
-        command = ["git", "-C", str(self.folder), *identity, *arguments]
-        result = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+        result = self._git(*arguments)
         if check and result.returncode != 0:
             raise PlaneError(f"git {' '.join(arguments)}: {result.stderr.strip()}")
         return result.stdout
+
+    def _git(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        identity = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "gc.auto=0"]
+        command = ["git", "-C", str(self.folder), *identity, *arguments]
+        return subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
 
     def write(self, path: str, content: str) -> None:
         file = self.folder / path
@@ -262,8 +265,12 @@ class Clone:
         self.git("commit", "--quiet", "--message", message)
         return self.git("rev-parse", "HEAD").strip()
 
-    def push(self, *arguments: str) -> None:
-        self.git("push", "--quiet", *arguments)
+    def push(self, *arguments: str) -> str:
+        """What the other side said."""
+        result = self._git("push", "--quiet", *arguments)
+        if result.returncode != 0:
+            raise PlaneError(f"git push {' '.join(arguments)}: {result.stderr.strip()}")
+        return "\n".join(line.removeprefix("remote: ").rstrip() for line in result.stderr.splitlines())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""The update hook, run by git itself on pushes by path."""
+"""The hooks, run by git itself on pushes by path."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from apiserver.endpoints.githooks import install_hooks
+from apiserver.endpoints.githooks import VERDICTS, install_hooks
 
 
 @pytest.fixture
@@ -123,3 +123,31 @@ def test_installing_again_changes_nothing(tmp_path: Path, git: Any) -> None:
     assert hook.stat() == before
     install_hooks(tmp_path / "bare.git", "trunk", "treeplane/status")
     assert "refs/heads/trunk" in hook.read_text()
+
+
+def test_who_pushes_is_told_what_became_of_it(pushed: Any, git: Any, tmp_path: Path) -> None:
+    work, bare = pushed("main"), tmp_path / "bare.git"
+    (bare / VERDICTS).mkdir(parents=True)
+    git(work, "commit", "--allow-empty", "-m", "two")
+    head = git(work, "rev-parse", "HEAD").stdout.strip()
+    (bare / VERDICTS / head).write_text("it is served\n  and more\n")
+    done = git(work, "push", "../bare.git", "HEAD:refs/heads/main")
+    assert "remote: treeplane: it is served" in done.stderr
+    assert "remote: treeplane:   and more" in done.stderr
+    # Another branch is nobody's to judge.
+    assert "treeplane:" not in git(work, "push", "../bare.git", "HEAD:refs/heads/other").stderr
+
+
+def test_a_push_waits_for_no_server_that_is_not_there(pushed: Any, git: Any) -> None:
+    work = pushed("main")
+    git(work, "commit", "--allow-empty", "-m", "two")
+    assert "treeplane:" not in git(work, "push", "../bare.git", "HEAD:refs/heads/main").stderr
+
+
+def test_nor_long_for_one_that_takes_its_time(pushed: Any, git: Any, tmp_path: Path) -> None:
+    work, bare = pushed("main"), tmp_path / "bare.git"
+    (bare / VERDICTS).mkdir(parents=True)
+    git(work, "commit", "--allow-empty", "-m", "two")
+    done = git(work, "push", "../bare.git", "HEAD:refs/heads/main")
+    assert done.returncode == 0
+    assert "treeplane: not served yet" in done.stderr

@@ -13,6 +13,7 @@ from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning, Refused, Start
 from reconciler.commands.teller import Teller
+from reconciler.loading.heads import BranchSettings
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.write import move_ref
 
@@ -82,7 +83,7 @@ def test_another_branch_is_no_other_name_for_one_that_is_gone(fleet: LoadedFleet
 
 def test_what_is_served_by_another_name_is_recorded_by_it(fleet: LoadedFleet) -> None:
     """With the next start, although nothing else changed."""
-    fleet.loader._branch = "trunk"
+    fleet.loader._branch = BranchSettings("trunk")
     fleet.loader.recheck()
     fleet.publish()
     recorded = fleet.recorded()

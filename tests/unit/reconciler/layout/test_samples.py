@@ -76,7 +76,10 @@ def test_what_the_grouped_sample_holds(tmp_path: Path) -> None:
         "grouped",
         "2f1e9d54-6c3b-4a53-9b51-1d4b8c8d6a10",
         status_branch="observed",
+        rewrites="Hold",
         max_deleted_workspaces=10,
+        max_deleted_objects=50,
+        max_deleted_share=20,
         retention=timedelta(days=30),
     )
     tree = WorkspaceTree(repo, tree_id)

@@ -72,7 +72,7 @@ def test_what_was_made_in_a_namespace_goes_when_a_commit_takes_it_away(
     ]
     eventually(lambda: keeping.idle)
     assert all(fleet.store.get_many(keys))
-    fleet.commit({f"{A}/shop.yaml": None, f"{A}/x.yaml": None})
+    fleet.delete({f"{A}/shop.yaml": None, f"{A}/x.yaml": None})
     eventually(lambda: not any(fleet.store.get_many(keys)))
 
 
@@ -82,5 +82,5 @@ def test_instances_go_with_the_definition_that_a_commit_takes_away(
     fleet.commit({f"{A}/shop.yaml": SPACE, f"{A}/crd.yaml": CRD})
     key = made(fleet, "gadgets.x.io", "g", kind="Gadget", apiVersion="x.io/v1")
     eventually(lambda: keeping.idle)
-    fleet.commit({f"{A}/crd.yaml": None})
+    fleet.delete({f"{A}/crd.yaml": None})
     eventually(lambda: fleet.store.get(key) is None)

@@ -65,7 +65,7 @@ def test_a_crd_of_one_workspace_is_none_of_another(fleet: LoadedFleet) -> None:
 def test_a_crd_and_its_objects_may_go_in_one_commit(fleet: LoadedFleet) -> None:
     fleet.commit({f"{A}/crd.json": crd(), f"{A}/w.json": widget(size=1)})
     key = fleet.key("root:a", "widgets.example.io", "w")
-    fleet.commit({f"{A}/crd.json": None, f"{A}/w.json": None})
+    fleet.delete({f"{A}/crd.json": None, f"{A}/w.json": None})
     assert fleet.held() == {}
     assert fleet.store.get(key) is None
 
@@ -82,7 +82,7 @@ def test_a_crd_that_goes_takes_runtime_objects_along(fleet: LoadedFleet) -> None
     key = fleet.key("root:a", "widgets.example.io", "w")
     runtime = key._replace(name="runtime")
     fleet.put(runtime, json.loads(widget(name="runtime")))
-    fleet.commit({f"{A}/crd.json": None, f"{A}/w.json": None})
+    fleet.delete({f"{A}/crd.json": None, f"{A}/w.json": None})
     assert fleet.store.get(runtime) is None
 
 
@@ -90,7 +90,7 @@ def test_a_binding_that_goes_takes_runtime_objects_along(fleet: LoadedFleet) -> 
     fleet.commit({**provide(), **consume()})
     runtime = fleet.key("root:b", "widgets.example.io", "w")._replace(name="runtime")
     fleet.put(runtime, json.loads(widget(name="runtime")))
-    fleet.commit({f"{B}/binding.json": None, f"{B}/w.json": None})
+    fleet.delete({f"{B}/binding.json": None, f"{B}/w.json": None})
     assert fleet.store.get(runtime) is None
 
 
@@ -296,7 +296,7 @@ def test_a_provider_that_takes_its_api_away_breaks_no_consumer(
     fleet.commit({**provide(), **consume()})
     key = fleet.key("root:b", "widgets.example.io", "w")
     before = fleet.store.get(key)
-    fleet.commit(change)
+    (fleet.commit if change.keys() == {f"{A}/schema.json"} else fleet.delete)(change)
     assert fleet.held() == {}
     assert fleet.store.get(key) == before
     # It keeps what it has, follows its own commits, and says what became of its export.
@@ -309,14 +309,14 @@ def test_a_provider_that_takes_its_api_away_breaks_no_consumer(
     assert fleet.get("root:b", "widgets.example.io", "w")["spec"] == {"size": 2}
     fleet.commit({f"{B}/w.json": widget(size="big")})
     assert set(fleet.held()) == {"root:b"}
-    fleet.commit({f"{B}/w.json": None, f"{B}/binding.json": None})
+    fleet.delete({f"{B}/w.json": None, f"{B}/binding.json": None})
     assert "root:b" not in fleet.held()
     assert fleet.store.get(key) is None
 
 
 def test_an_export_that_is_made_anew_with_another_identity_is_another(fleet: LoadedFleet) -> None:
     fleet.commit({**provide(), **consume()})
-    fleet.commit({A: None})
+    fleet.delete({A: None})
     shutil.rmtree(fleet.keys / "identities")
     fleet.commit({f"{A}/workspace.yaml": "", **provide()})
     assert fleet.held() == {}

@@ -122,7 +122,7 @@ def test_a_workspace_that_goes_leaves_nothing(compat: LoadedFleet) -> None:
     cluster = compat.record("root:a").cluster
     port = Key("~nodeports", cluster, "", "30000")
     compat.store.write(Put(port, b'["default","web"]')).result()
-    compat.commit({f"{A}/workspace.yaml": None, f"{A}/app.yaml": None})
+    compat.delete({f"{A}/workspace.yaml": None, f"{A}/app.yaml": None})
     assert "root:a" not in compat.paths()
     assert [key for key in compat.everything() if key.cluster == cluster] == []
     assert compat.store.get(port) is None

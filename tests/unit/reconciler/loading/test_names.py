@@ -92,7 +92,7 @@ def test_objects_that_stay_behind_hold_the_commit_and_are_named(
     assert error.startswith(f"{B}/w.json:1: Widget w: the kind changes hands")
     assert fleet.get("root:b", "widgets.example.io", "w") == before
     new = assert_recovers(fleet, another)
-    fleet.commit(dict.fromkeys(OBJECT))
+    fleet.delete(dict.fromkeys(OBJECT))
     new.load()
     for each in (fleet, new):
         assert each.held() == {}

@@ -340,7 +340,7 @@ def test_a_consumer_that_keeps_what_its_provider_offered(shop: LoadedFleet, anot
 
 
 def test_a_consumer_whose_export_went(shop: LoadedFleet, another: Another) -> None:
-    shop.commit({f"{A}/export.yaml": EXPORT.partition("---\n")[2]})
+    shop.delete({f"{A}/export.yaml": EXPORT.partition("---\n")[2]})
     assert shop.held() == {}
     new = assert_recovers(shop, another)
     new.commit({f"{A}/export.yaml": EXPORT})
@@ -352,7 +352,7 @@ def test_a_consumer_whose_export_went(shop: LoadedFleet, another: Another) -> No
 @pytest.mark.parametrize("change", [{f"{A}/export.yaml": None}, {A: None}], ids=["export and schema", "workspace"])
 def test_a_consumer_whose_provider_went(shop: LoadedFleet, another: Another, change: dict[str, str | None]) -> None:
     observe(shop)
-    shop.commit(change)
+    shop.delete(change)
     assert shop.held() == {}
     new = assert_recovers(shop, another)
     assert new.get("root:b", "gadgets.example.io", "g")["spec"] == {"size": 1}

@@ -174,6 +174,23 @@ def test_who_is_bound_follows_its_provider(observer: Observer, another: Callable
     assert same(observer.other, recovered(observer, another, "fresh"))
 
 
+def test_what_waits_to_go_is_shown_until_it_is_allowed(observer: Observer, another: Callable[..., LoadedFleet]) -> None:
+    observer.fleet.commit({f"{A}/below/workspace.yaml": "", f"{A}/below/app.yaml": configmap()})
+    observer.fleet.commit({A: None})
+    observer.fleet.publish()
+    observer.follow()
+    assert set(observer.other.held()) == {"root:a", "root:a:below"}
+    assert same(observer.other, recovered(observer, another, "fresh"))
+    observer.fleet.commit({f"{B}/app.yaml": configmap(n="1")})
+    observer.fleet.publish()
+    assert observer.follow() == ["root:b"]
+    observer.fleet.allow()
+    observer.fleet.publish()
+    observer.follow()
+    assert observer.other.paths() == {"root", "root:b", "root:c"}
+    assert same(observer.other, recovered(observer, another, "later"))
+
+
 STEPS: dict[str, Callable[[int], dict[str, str | None]]] = {
     "change": lambda n: {f"{A}/app.yaml": configmap(n=str(n))},
     "rename": lambda n: {f"{A}/app.yaml": None, f"{A}/app{n % 2}.yaml": configmap()},
@@ -183,6 +200,12 @@ STEPS: dict[str, Callable[[int], dict[str, str | None]]] = {
     "withdraw": lambda n: {f"{A}/export.yaml": None},
     "bind": lambda n: {"workspaces/root/e/workspace.yaml": "", "workspaces/root/e/b.yaml": BINDING},
     "remove": lambda n: {"workspaces/root/e": None},
+    "take away": lambda n: {A: None},
+    "put back": lambda n: {
+        f"{A}/workspace.yaml": "",
+        f"{A}/app.yaml": configmap(),
+        f"{A}/export.yaml": EXPORT % ("v1", "v1"),
+    },
     "never good": lambda n: {"workspaces/root/f/workspace.yaml": "", "workspaces/root/f/x.yaml": f"kind: [{n}"},
     "move": lambda n: {C: None, f"workspaces/root/{n % 2}/c/workspace.yaml": LAB},
     "retype": lambda n: {"workspaces/root/type.yaml": TYPE.replace("spec:", f"spec:\n  # {n}\n ")},
@@ -192,7 +215,9 @@ STEPS: dict[str, Callable[[int], dict[str, str | None]]] = {
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    steps=st.lists(st.tuples(st.sampled_from([*STEPS, "status", "finalizer"]), st.booleans()), min_size=1, max_size=9)
+    steps=st.lists(
+        st.tuples(st.sampled_from([*STEPS, "status", "finalizer", "allow"]), st.booleans()), min_size=1, max_size=9
+    )
 )
 def test_following_gives_what_a_recovery_gives(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, bool]]
@@ -212,7 +237,10 @@ def test_following_gives_what_a_recovery_gives(
         observer = Observer(holder, another(holder, "observer", keys=holder.keys))
         observer.begin()
         for number, (step, follows) in enumerate(steps):
-            if step in STEPS:
+            if step == "allow":
+                if "Allow-Delete" in str(holder.held()):
+                    holder.allow()
+            elif step in STEPS:
                 holder.commit(STEPS[step](number))
             else:
                 touch(holder, step, number)

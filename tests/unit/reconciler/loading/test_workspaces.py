@@ -42,7 +42,7 @@ def test_a_parent_and_its_children_may_come_at_once(fleet: LoadedFleet) -> None:
 def test_a_workspace_goes_with_all_it_holds(fleet: LoadedFleet) -> None:
     fleet.commit({f"{A}/child/workspace.yaml": "", f"{A}/child/app.yaml": configmap()})
     clusters = {fleet.record(path).cluster for path in ("root:a", "root:a:child")}
-    loaded = fleet.commit({A: None})
+    loaded = fleet.delete({A: None})
     assert fleet.paths() == {"root", "root:b"}
     assert loaded.steps[0].removed == ["root:a:child", "root:a"]
     assert not any(key.cluster in clusters for key in fleet.everything())
@@ -57,13 +57,13 @@ def test_runtime_objects_go_with_their_workspace(fleet: LoadedFleet) -> None:
     key = fleet.key("root:a", "configmaps", "app")._replace(resource="leases.coordination.k8s.io", name="l")
     metadata = {"name": "l", "namespace": "default"}
     fleet.put(key, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
-    fleet.commit({A: None})
+    fleet.delete({A: None})
     assert fleet.store.get(key) is None
 
 
 def test_deleted_and_recreated_is_another_workspace(fleet: LoadedFleet) -> None:
     before, uid = fleet.record("root:a"), fleet.workspace("root:a")["metadata"]["uid"]
-    fleet.commit({A: None})
+    fleet.delete({A: None})
     fleet.commit({f"{A}/workspace.yaml": "", APP_A: configmap()})
     after = fleet.record("root:a")
     assert after.cluster != before.cluster
@@ -155,7 +155,7 @@ def test_what_was_left_behind_stays_so_until_it_is_put_right(fleet: LoadedFleet,
 
 def test_what_was_left_behind_goes_with_its_last_manifest(fleet: LoadedFleet) -> None:
     fleet.commit({f"{A}/workspace.yaml": None})
-    fleet.commit({APP_A: None})
+    fleet.delete({APP_A: None})
     assert fleet.paths() == {"root", "root:b"}
     assert fleet.fleet().claims == {}
 
@@ -194,7 +194,7 @@ def test_a_directory_that_becomes_a_workspace_takes_its_manifests_along(fleet: L
 
 
 def test_an_ignored_workspace_is_a_removed_one(fleet: LoadedFleet) -> None:
-    fleet.commit({"workspaces/root/.treeplaneignore": "/a/\n"})
+    fleet.delete({"workspaces/root/.treeplaneignore": "/a/\n"})
     assert fleet.paths() == {"root", "root:b"}
     fleet.commit({"workspaces/root/.treeplaneignore": None})
     assert fleet.data("root:a") == {"a": "b"}
@@ -206,7 +206,7 @@ def test_an_ignored_workspace_is_a_removed_one(fleet: LoadedFleet) -> None:
 @pytest.mark.parametrize("text", BAD_FLEETS.values(), ids=list(BAD_FLEETS))
 def test_a_broken_treeplane_yaml_holds_the_whole_commit(fleet: LoadedFleet, text: str | None) -> None:
     good = fleet.repo.head
-    loaded = fleet.commit({"treeplane.yaml": text, APP_A: configmap(a="c"), B: None})
+    loaded = fleet.commit({"treeplane.yaml": text, APP_A: configmap(a="c"), f"{B}/app.yaml": None})
     assert loaded.problems
     assert all(p.path == "treeplane.yaml" for p in loaded.problems)
     assert fleet.written() == []
@@ -221,7 +221,7 @@ def test_a_broken_treeplane_yaml_holds_the_whole_commit(fleet: LoadedFleet, text
     fleet.commit({"treeplane.yaml": TREEPLANE_YAML})
     assert fleet.fleet().error == ""
     assert fleet.data("root:a") == {"a": "c"}
-    assert fleet.paths() == {"root", "root:a"}
+    assert fleet.find("root:b", "configmaps", "app") is None
 
 
 @pytest.mark.parametrize(
@@ -252,19 +252,6 @@ def test_a_whole_commit_that_is_held_counts_as_no_change(fleet: LoadedFleet) -> 
     assert fleet.record("root:a") == before
 
 
-def test_a_limit_on_deletions_holds_the_whole_commit(empty: LoadedFleet) -> None:
-    limited = TREEPLANE_YAML + "spec: {safety: {maxDeletedWorkspaces: 1}}\n"
-    empty.begin({"treeplane.yaml": limited, **NEW})
-    loaded = empty.commit({A: None, C: None, APP_B: configmap(a="c")})
-    assert loaded.problems
-    assert "maxDeletedWorkspaces" in str(loaded.problems[0])
-    assert empty.paths() == {"root", "root:a", "root:b", "root:c"}
-    assert empty.written() == []
-    # One is allowed, and so are two in the commit that raises the limit.
-    empty.commit({**NEW, A: None}, parent=empty.repo.commits[0])
-    assert empty.paths() == {"root", "root:b", "root:c"}
-
-
 # -- rewritten branches
 
 
@@ -284,7 +271,7 @@ def test_a_rewritten_branch_is_followed_and_keeps_recorded_origins(fleet: Loaded
 
 def test_a_rewritten_branch_takes_away_what_it_lacks(fleet: LoadedFleet) -> None:
     first = fleet.repo.head
-    fleet.commit({f"{A}/more.yaml": configmap("more"), **NEW})
+    fleet.commit({f"{A}/more.yaml": configmap("more"), f"{C}/workspace.yaml": ""})
     fleet.repo.reset(first)
     fleet.load()
     assert fleet.find("root:a", "configmaps", "more") is None

@@ -140,7 +140,7 @@ def test_a_commit_takes_it_and_all_that_is_its(bound: CommitFleet, keeping: Foll
     """As ever: the difference of two commits, in one."""
     make(bound, "runtime", user="system:serviceaccount:default:robot")
     storage = widgets(bound)
-    bound.commit({f"{B}/binding.json": None, f"{B}/w.json": None})
+    bound.delete({f"{B}/binding.json": None, f"{B}/w.json": None})
     assert bound.held() == {}
     assert gone(bound)
     assert [bound.find("root:b", storage, name, "default") for name in ("w", "runtime")] == [None, None]

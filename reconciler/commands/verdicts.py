@@ -1,0 +1,105 @@
+"""What became of a commit, in the words of a terminal: for who pushed it, and for `treeplane validate`.
+
+Of a push to the repository that the server hosts, git's hook (apiserver/endpoints/githooks) prints what stands in the
+file that is written here for the branch's new head.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from apiserver.endpoints.githooks import VERDICTS
+from reconciler.layout.errors import LayoutError
+from reconciler.loading.loader import Loaded
+from reconciler.plan.deletions import Refused, command
+from reconciler.repository.messages import one_line
+
+log = logging.getLogger(__name__)
+
+_MOST = 100
+"""Files that are kept, and lines of a kind that are printed."""
+_WIDTH = 2000
+
+
+class Verdicts:
+    """Of the repository that the server hosts, None where it hosts none. From `begin` to `end` who pushes waits a
+    moment for them."""
+
+    def __init__(self, git_dir: Path | None) -> None:
+        self._directory = git_dir / VERDICTS if git_dir is not None else None
+        self._written: list[Path] = []
+
+    def begin(self) -> None:
+        self.end()
+        if self._directory is not None:
+            self._directory.mkdir(parents=True)
+
+    def end(self) -> None:
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def say(self, loaded: Loaded) -> None:
+        if self._directory is None:
+            return
+        file = self._directory / loaded.head
+        try:
+            new = file.with_suffix(".new")
+            new.write_text("".join(f"{line}\n" for line in told(loaded)))
+            new.replace(file)
+            self._written.append(file)
+            while len(self._written) > _MOST:
+                self._written.pop(0).unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("who pushed is not told what became of it: %s", error)
+
+
+def told(loaded: Loaded) -> Iterator[str]:
+    """What a load made of a head."""
+    held, refused = outcome(loaded)
+    if loaded.problems:
+        yield f"commit {loaded.head:.10} is not served:"
+        yield from _listed(str(problem) for problem in loaded.problems)
+        return
+    moved = len({path for step in loaded.steps for path in step.moved} - held.keys())
+    gone = len({path for step in loaded.steps for path in step.removed})
+    counts = [f"{count} {word}" for count, word in ((moved, "configured"), (gone, "deleted")) if count]
+    yield f"commit {loaded.head:.10} is served" + (f": {', '.join(counts)}" if counts else "")
+    if held:
+        yield f"{len(held)} workspace{'s are' if len(held) > 1 else ' is'} held back, and served as before:"
+        listed = [(path, problem) for path, problems in held.items() for problem in problems]
+        told_below = [str(each) for each in refused.values()]
+        yield from _listed(f"{path}: {p}" for path, p in listed if not any(text in p.message for text in told_below))
+    yield from deletions(refused)
+
+
+def deletions(refused: Mapping[str, Refused]) -> Iterator[str]:
+    """What would be deleted, line by line, and the one command that allows all of it."""
+    for path, each in sorted(refused.items()):
+        yield f"{path}: {each.why}; this would be deleted:"
+        yield from _listed(each.lines())
+    if refused:
+        yield "To delete all of this, push:"
+        yield f"  {command(sorted({each.digest for each in refused.values()}))}"
+
+
+def outcome(loaded: Loaded) -> tuple[dict[str, list[LayoutError]], dict[str, Refused]]:
+    """Who is held in the end and with which problems, and the deletions that have to be allowed."""
+    held: dict[str, list[LayoutError]] = {}
+    refused: dict[str, Refused] = {}
+    for step in loaded.steps:
+        for path in (*step.moved, *step.mended, *step.removed):
+            held.pop(path, None)
+        held |= step.held
+        refused = {path: each for path, each in refused.items() if path in held and path not in step.held}
+        refused |= step.refused
+    return held, refused
+
+
+def _listed(lines: Iterable[str]) -> Iterator[str]:
+    found = list(lines)
+    yield from (f"  {one_line(line, _WIDTH)}" for line in found[:_MOST])
+    if len(found) > _MOST:
+        yield f"  and {len(found) - _MOST} more"

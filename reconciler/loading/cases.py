@@ -1,0 +1,79 @@
+"""What there is to judge of a workspace in a step: where its directory is, at which commit, and what is known of it.
+
+Called by steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.layout.tree import WorkspaceDir
+from reconciler.loading.case import Case, Recorded, was_served
+from reconciler.loading.kept import KeptWorkspaces
+from reconciler.loading.site import Site
+from reconciler.loading.step import Target
+from reconciler.loading.world import World
+
+
+class Cases:
+    """Of one step. `places`: directories that are known already, by path; `at`: one that is being looked at."""
+
+    def __init__(self, site: Site, target: Target, world: World, kept: KeptWorkspaces) -> None:
+        self._site, self._target, self._world, self._kept = site, target, world, kept
+        self.places: Mapping[str, WorkspaceDir] = {}
+        self.at: WorkspaceDir | None = None
+
+    def known(self, path: str) -> list[str]:
+        """Where the store says that a workspace is."""
+        record = self._world.record(path)
+        return [record.directory] if record is not None and record.directory else []
+
+    def find(self, path: str) -> WorkspaceDir | None:
+        """A workspace's directory in the commit, or where it was if it stays."""
+        if self.at is not None and self.at.path == path:
+            return self.at
+        here = self.places.get(path) or self._kept.find(path)
+        return here or self._target.tree.find(path, next(iter(self.known(path)), ""))
+
+    def make(self, path: str, *, again: bool, forced: bool) -> Case:
+        """`again`: it was judged in this step before; `forced`: all of its content counts."""
+        target, directory, record = self._target, self.find(path), self._world.record(path)
+        recorded, served = self._recorded(path, directory)
+        moment, tree, kept = target.moment, target.tree, self._kept.of(path)
+        if served:
+            moment = self._site.moments.at(served, moment.time)
+            tree = self._site.trees.at(moment.id)
+            directory = tree.find(path)
+        elif kept is not None:
+            tree = kept.tree
+        problems = tuple(tree.problems(directory)) if directory is not None else ()
+        if kept is not None and kept.why is not None:
+            problems = (*problems, kept.why)
+        return Case(
+            path=path,
+            moment=moment,
+            tree=tree,
+            directory=directory,
+            record=record,
+            appears=not again and (target.fresh or (record is None and recorded is None)),
+            forced=forced or directory is None,
+            problems=problems,
+            recorded=recorded,
+            secrets=target.secrets(path),
+            intents=target.intents,
+            proposed=target.proposed,
+        )
+
+    def _recorded(self, path: str, directory: WorkspaceDir | None) -> tuple[Recorded | None, str]:
+        """What the status branch knows of a workspace that is to be brought back, and the commit that it was served at
+        where that is not the step's."""
+        target, place, record = self._target, directory.directory if directory else "", self._world.record(path)
+        if target.recorded is not None:
+            recorded = target.recorded(path, place)
+            return recorded, recorded.summary.served or "" if recorded is not None else ""
+        if target.lost is not None and record is not None and not record.served:
+            find, commit = target.lost
+            recorded = find(path, place)
+            if recorded is not None and was_served(recorded):
+                return recorded, recorded.summary.served or commit
+        return None, ""

@@ -1,0 +1,125 @@
+"""An empty store is filled: from the commit that the status branch says was reconciled, without one from the head.
+
+Called by loader. What a recovery cannot bring back is known from then on as lost (FleetRecord.lost): it is tried again
+with each commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+from apiserver.model.keys import Key
+from apiserver.registry import codec, tree
+from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.tree import FleetRecord
+from apiserver.storage.protocol import Put, Store
+from reconciler.layout.errors import LayoutError
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.case import Recorded, was_served
+from reconciler.loading.heads import BranchSettings
+from reconciler.loading.step import FindRecorded, Step
+from reconciler.loading.steps import Stepper
+from reconciler.loading.trees import Trees
+from reconciler.loading.whole import Whole
+from reconciler.plan import bootstrap
+from reconciler.repository.objects import Repository
+from reconciler.statusbranch import format
+from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
+
+Progress = Callable[[int], None]
+
+
+class Making(NamedTuple):
+    """What loader lends: `whole`, and `stepper` of a fleet and a commit."""
+
+    store: Store
+    repo: Repository
+    trees: Trees
+    whole: Whole
+    branch: BranchSettings
+    stepper: Callable[..., Stepper]
+
+
+class FirstLoad:
+    """Of one fleet, from what the status branch says, if anything."""
+
+    def __init__(self, making: Making, recorded: RecordedFleet | None) -> None:
+        self._made = making
+        self._recorded = recorded
+
+    def begin(self, head: str, fleet: FleetRecord) -> FleetRecord | tuple[LayoutError, ...]:
+        """Settle where it starts and what the fleet is called, before anything is written."""
+        recorded, made = self._recorded, self._made
+        commit = fleet.commit or (recorded.source if recorded else head)
+        facts = recorded.facts() if recorded else FleetFacts()
+        made.trees.claims = fleet.claims or facts.claims
+        config, problems = made.whole.config(commit)
+        if config is None:
+            made.whole.hold(replace(fleet, branch=made.branch.name), problems)
+            return problems
+        if recorded is not None:
+            self._restore_schemas(recorded)
+        record = FleetRecord(
+            fleet=fleet.fleet or facts.id or config.uid or made.repo.root_commit(commit),
+            commit=commit,
+            branch=made.branch.name,
+            url=made.branch.url,
+            writes=config.writes,
+            claims=dict(made.trees.claims),
+            kept=fleet.kept or facts.kept,
+            holder=fleet.holder,
+            ships=bootstrap.digest(),
+        )
+        made.whole.note(record)
+        return record
+
+    def fill(self, fleet: FleetRecord, progress: Progress) -> tuple[FleetRecord, list[Step]]:
+        """All workspaces of where it starts, as they were served."""
+        recorded, made = self._recorded, self._made
+        here = made.trees.at(fleet.commit)
+        fresh = made.store.count("~workspaces") == 0
+        stepper = made.stepper(fleet, fleet.commit, recorded=recorded, fresh=fresh, progress=progress)
+        steps = [stepper.everything()]
+        if recorded is not None:
+            # What is held was loaded as it is served: what its newest content waits for is known once that is judged.
+            held = [record.path for record in _held(made.store) if record.served]
+            steps.append(made.stepper(fleet, fleet.commit, limits=made.whole.limits(fleet)).difference(here, held))
+        lost = recorded.commit if recorded is not None and is_lost(made.store, recorded, made.trees) else ""
+        fleet = replace(fleet, loaded=True, done=steps[0].judged, total=steps[0].judged, lost=lost)
+        made.whole.note(fleet)
+        return fleet, steps
+
+    def _restore_schemas(self, recorded: RecordedFleet) -> None:
+        for cluster, schema in recorded.schemas():
+            key = Key(KEPT_SCHEMAS, cluster, "", schema["metadata"]["name"])
+            self._made.store.write(Put(key, codec.encode(schema)), log=False).result()
+
+
+def is_lost(store: Store, recorded: RecordedFleet, trees: Trees) -> bool:
+    """Whether there are workspaces that a recovery could not bring back."""
+    find = reader(recorded, trees.at(recorded.source))
+    return any(not r.served and was_served(find(r.path, r.directory)) for r in _held(store))
+
+
+def reader(recorded: RecordedFleet, here: WorkspaceTree) -> FindRecorded:
+    """What the status branch knows of a workspace. `here`: where one may stand twice; then either place may be the one
+    that it was recorded at."""
+
+    def at(place: str) -> Recorded | None:
+        summary = recorded.summary(place)
+        if summary is None:
+            return None
+        return Recorded(summary, recorded.residue_reader(place), lambda: recorded.endings(place))
+
+    def read(path: str, directory: str) -> Recorded | None:
+        places = (format.directory_of(path, each) for each in (directory, *here.duplicates.get(path, ())))
+        return next((found for place in places if (found := at(place)) is not None), None)
+
+    return read
+
+
+def _held(store: Store) -> list[tree.WorkspaceRecord]:
+    found = (tree.workspace_at(store, path) for path in tree.held(store))
+    return [record for record in found if record is not None]

@@ -1,0 +1,207 @@
+"""Whether a commit may take away what it takes away from a workspace, or has to be allowed to.
+
+Called by judge for a workspace whose content is good, and by removals for workspaces that go. All that decides (limits,
+annotations, what is protected) is as it is served, never as the commit under judgement says. What is allowed is said by
+a commit's trailer, which names this very loss (plan/deletions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from apiserver.admission.committing import OWN_RUNTIME_KINDS
+from apiserver.model import paths
+from apiserver.model.identity import sync_target_key
+from apiserver.model.keys import Key, storage_name
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.kinds import KindTable
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import Record, Store
+from reconciler.layout.manifest import Manifest
+from reconciler.layout.tree import WorkspaceTree, problem
+from reconciler.loading.offers import EXPORTS, SCHEMAS
+from reconciler.loading.render import SYNC_TARGETS
+from reconciler.loading.resolving import BINDINGS, CRDS
+from reconciler.loading.sources import Sources
+from reconciler.plan import placement
+from reconciler.plan.deletions import ALLOW, PROTECTED, Limits, Line, Loss, Refused, digest_of, refusal, standing
+from reconciler.plan.summary import Summary
+from reconciler.plan.syncable import stays_upstream
+from reconciler.repository import trailers
+from reconciler.repository.objects import Repository
+
+Object = dict[str, Any]
+
+_NAMESPACES, _CLAIMS = "namespaces", "persistentvolumeclaims"
+_PLACEMENTS = "placements.scheduling.kcp.io"
+
+
+@dataclass(slots=True)
+class Guard:
+    """Of one step, to `commit`. `before`: the records of workspaces as they were served when it began; `tree`: their
+    trees. `since`: the fleet's served commit then."""
+
+    store: Store
+    repo: Repository
+    sources: Sources
+    catalog: Catalog
+    limits: Limits
+    before: Callable[[str], WorkspaceRecord | None]
+    tree: Callable[[str], WorkspaceTree]
+    commit: str
+    since: str
+    _allowed: dict[str, set[str]] = field(default_factory=dict)
+
+    def problem(
+        self, record: WorkspaceRecord, removed: Mapping[Key, Manifest], total: int, known: Summary, kinds: KindTable
+    ) -> Refused | None:
+        """What of what a commit takes from a workspace has to be allowed first; None if it may go.
+
+        `removed`: the objects whose manifests go, of `total`; `known`: the workspace's summary; `kinds`: what it serves
+        from then on.
+        """
+        free, served = self.freed(record.path), frozenset(kind.storage for kind in kinds.all())
+        losses = tuple(self.loss(record, key, manifest, served, free=free) for key, manifest in removed.items())
+        why = refusal(losses, total, self.limits)
+        found = Refused(losses, why) if why else None
+        if found is None and self.commit == self.since:
+            # Nobody said anything new. What a recovery has not (runtime objects in a namespace) makes no difference.
+            found = standing(losses, known.errors)
+        return None if found is None or self.allows(losses, self._since(known)) else found
+
+    def allows(self, losses: Iterable[Loss], since: str = "") -> bool:
+        """Whether a commit says so that is not contained in `since` ("": in what was served before)."""
+        return digest_of(losses) in self.said(since)
+
+    def said(self, since: str = "") -> set[str]:
+        """What such commits allow."""
+        after = since if since and self.repo.has(since) else self.since
+        if after not in self._allowed:
+            self._allowed[after] = trailers.said(self.repo, self.commit, after, ALLOW)
+        return self._allowed[after]
+
+    def before_held(self, held: str) -> str:
+        """See Summary.before, of a workspace that is held since the commit that is judged."""
+        return "" if self._first_parent(held) == self.since else self.since
+
+    def _since(self, known: Summary) -> str:
+        """What was served before a workspace was held, "" if it is not."""
+        return known.before or self._first_parent(known.held)
+
+    def _first_parent(self, commit: str) -> str:
+        parents = self.repo.commit(commit).parents if commit and self.repo.has(commit) else ()
+        return parents[0] if parents else ""
+
+    # -- one object
+
+    def loss(
+        self, record: WorkspaceRecord, key: Key, manifest: Manifest, served: Container[str] = (), *, free: bool
+    ) -> Loss:
+        """`served`: by store name, the resources that its workspace serves from then on; `free`: all of it may go."""
+        line = line_of(record.path, key)
+        said = _said(manifest.value)
+        if said == "false" or (free and said != "true"):
+            return Loss(line, free=True)
+        if said == "true":
+            return Loss(line, f"its annotation {PROTECTED} says so")
+        return Loss(line, self._protected(key, served))
+
+    def _protected(self, key: Key, served: Container[str]) -> str:
+        """What hangs on an object, in words."""
+        resource = key.resource.partition(":")[0]
+        if resource == _NAMESPACES and self._holds_objects(key.cluster, key.name):
+            return "it has objects"
+        if resource == CRDS and key.name not in served and self._any(key.name, key.cluster):
+            return "there are objects of its kind"
+        if resource == BINDINGS and any(s not in served and self._any(s, key.cluster) for s in self._bound(key)):
+            return "there are objects of its kinds"
+        if resource == EXPORTS and any(self._any(s, None) for s in self._exported(key)):
+            return "consumers have objects of its kinds"
+        if resource == SYNC_TARGETS and self._runs_something(sync_target_key(key.cluster, key.name)):
+            return "it holds copies"
+        if resource == _CLAIMS:
+            return "it is storage, and so are its copies"
+        return ""
+
+    def _any(self, storage: str, cluster: str | None) -> bool:
+        return bool(self.store.scan(storage, cluster, limit=1, count=False).records)
+
+    def _holds_objects(self, cluster: str, namespace: str) -> bool:
+        """What comes and goes by itself is none."""
+        for kind in self.catalog.kinds(cluster).all():
+            if not kind.namespaced or not kind.storage or kind.storage in OWN_RUNTIME_KINDS:
+                continue
+            for record in self.store.scan(kind.storage, cluster, namespace, limit=3, count=False).records:
+                if not stays_upstream(kind.group_resource, {"metadata": {"name": record.key.name}}):
+                    return True
+        return False
+
+    def _bound(self, key: Key) -> Iterator[str]:
+        for resource in (_read(self.store.get(key)).get("status") or {}).get("boundResources") or ():
+            yield storage_name(resource["group"], resource["resource"], resource["schema"]["identityHash"])
+
+    def _exported(self, key: Key) -> Iterator[str]:
+        export = _read(self.store.get(key))
+        identity = (export.get("status") or {}).get("identityHash", "")
+        for name in (export.get("spec") or {}).get("latestResourceSchemas") or ():
+            spec = _read(self.store.get(Key(SCHEMAS, key.cluster, "", name))).get("spec")
+            if spec:
+                yield storage_name(spec.get("group") or "", spec["names"]["plural"], identity)
+
+    def _runs_something(self, target: str) -> bool:
+        return any(
+            target in (current, *leaving)
+            for current, leaving in (placement.recorded(_read(r)) for r in self.store.scan(_PLACEMENTS).records)
+        )
+
+    # -- what is free
+
+    def freed(self, path: str) -> bool:
+        """Whether all of a workspace may go. The nearest word counts: its own, its type's, then the same above it."""
+        at: str | None = path
+        while at is not None:
+            record = self.before(at)
+            said = self._said_of(record) if record is not None else ""
+            if said:
+                return said == "false"
+            at = paths.parent(at)
+        return False
+
+    def _said_of(self, record: WorkspaceRecord) -> str:
+        tree = self.tree(record.head) if record.head else None
+        place = tree.find(record.path, record.directory) if tree is not None else None
+        if place is not None and place.manifest is not None:
+            found = self.sources.read_workspace(place.manifest_path, place.manifest.id, paths.base(record.path))
+            said = _said(found.manifests[0].value) if found.manifests else ""
+            if said:
+                return said
+        where, _, name = record.type.rpartition(":")
+        holder = self.before(where)
+        kinds = self.manifests(holder) if holder is not None and holder.directory else ()
+        return next((_said(m.value) for m in kinds if m.gvk.kind == "WorkspaceType" and m.name == name), "")
+
+    def manifests(self, record: WorkspaceRecord) -> Iterator[Manifest]:
+        """What a workspace declares as it is served."""
+        tree = self.tree(record.head)
+        place = tree.find(record.path, record.directory)
+        for path, entry in tree.files(place) if place is not None else ():
+            if problem(path, entry) is None:
+                yield from self.sources.read(path, entry.id).manifests
+
+
+def line_of(path: str, key: Key) -> Line:
+    return Line(path, key.resource.partition(":")[0], key.namespace, key.name)
+
+
+def _said(value: Object) -> str:
+    found = (value.get("metadata") or {}).get("annotations") or {}
+    return str(found.get(PROTECTED, ""))
+
+
+def _read(record: Record | None) -> Object:
+    found: Object = orjson.loads(record.value) if record is not None else {}
+    return found

@@ -1,0 +1,81 @@
+"""Whether a head of the desired branch is followed, and along which commits.
+
+Called by loader for every head. A head is followed by itself only if it contains the served commit: a branch that went
+back, or was rewritten, would delete what it no longer says, and it may be no more than a replica that lags behind. What
+is done then is the fleet's to say, in the commit that is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from reconciler.layout.errors import LayoutError
+from reconciler.repository.objects import Repository
+from reconciler.repository.trailers import said
+
+ALLOW = "Allow-Rewrite"
+"""The trailer of a commit: the served commit that may be left."""
+
+FOLLOW, HOLD = "Follow", "Hold"
+
+
+@dataclass(frozen=True, slots=True)
+class BranchSettings:
+    """The branch that a loader follows.
+
+    `url`: the server's, recorded for whoever reads the store. `rewrites`: FOLLOW or HOLD, where the fleet does not say.
+    `take`: a head (its id, or the beginning of it) that is followed whatever stands against it. `command`: makes the
+    command line that takes a head, for messages. `keep`: keeps what a head (the second) leaves of the first commit.
+    """
+
+    name: str = "main"
+    url: str = ""
+    rewrites: str = FOLLOW
+    take: str = ""
+    command: Callable[[str], str] = lambda head: f"treeplane up --take-head {head}"
+    keep: Callable[[str, str], object] = lambda _, __: None
+
+
+class Way(NamedTuple):
+    """From the served commit to a head: the commits to judge in turn, or why it is not gone. `leaves`: the head does
+    not contain the served commit."""
+
+    commits: list[str]
+    leaves: bool = False
+    problem: LayoutError | None = None
+
+
+def way(repo: Repository, settings: BranchSettings, rewrites: str, served: str, head: str) -> Way:
+    """`rewrites`: as the served commit says, "" where it does not."""
+    if served == head:
+        return Way([])
+    if not repo.has(served):
+        return Way([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
+    chain = repo.first_parents(served, head)
+    if chain is not None:
+        return Way(chain)
+    if repo.is_ancestor(served, head):
+        return Way([head])  # merged the other way round: one difference, in which what stood keeps its identity
+    return Way([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
+
+
+_SHORTEST = 7
+
+
+def _problem(repo: Repository, settings: BranchSettings, rewrites: str, served: str, head: str) -> LayoutError | None:
+    if (rewrites or settings.rewrites) == FOLLOW:
+        return None
+    if len(settings.take) >= _SHORTEST and head.startswith(settings.take):
+        return None
+    if repo.has(served) and repo.is_ancestor(head, served):
+        text = f"went back to {head}, behind {served}, which is served; nothing is deleted for that"
+        hint = f"push what it had again; to undo commits, revert them: git revert {head:.12}..{served:.12}"
+        return LayoutError(settings.name, 0, 0, text, f"{hint}; or, in an emergency: {settings.command(head)}")
+    if served in said(repo, head, served, ALLOW):
+        return None
+    text = f"was rewritten: {head} does not contain {served}, which is served; nothing is deleted for that"
+    allow = f"git commit --allow-empty -m 'Take the rewritten branch' -m '{ALLOW}: {served}'"
+    hint = f"to follow it, push: {allow}; or start with: {settings.command(head)}"
+    return LayoutError(settings.name, 0, 0, text, hint)

@@ -1,0 +1,84 @@
+"""Workspaces that stay although their directories are gone: their removal has to be allowed first.
+
+Called by steps. They are served as they were, and judged in the tree that they were last served from. The fleet's
+record names the uppermost of each, and the commit that was served before it went, so that a recovery finds them again
+and the commit that allows their removal is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from apiserver.registry import tree
+from apiserver.storage.protocol import Store
+from reconciler.layout.errors import LayoutError
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.loading.removals import Removals
+from reconciler.loading.trees import Trees
+from reconciler.loading.world import World
+from reconciler.plan.deletions import Refused
+
+
+class Kept(NamedTuple):
+    """`tree`: where the workspace is judged; `why` it stays, None if its record says so already."""
+
+    tree: WorkspaceTree
+    why: LayoutError | None
+
+
+class KeptWorkspaces:
+    """Of one step. `tops`: the uppermost of them, and what was served before they went."""
+
+    def __init__(self, store: Store, trees: Trees, world: World, tops: Mapping[str, str]) -> None:
+        self.tops = dict(tops)
+        self._store, self._trees, self._world = store, trees, world
+        self.refused: dict[str, Refused] = {}
+        """Those that this step refused, by their uppermost workspace."""
+        self._of: dict[str, Kept] = {}
+
+    def of(self, path: str) -> Kept | None:
+        return self._of.get(path)
+
+    def paths(self) -> Iterable[str]:
+        """Those that this step has to judge: they stay from now on, or are brought back."""
+        return self._of.keys()
+
+    def find(self, path: str) -> WorkspaceDir | None:
+        """Its directory, as it was."""
+        kept, record = self._of.get(path), self._world.record(path)
+        return kept.tree.find(path, record.directory if record is not None else "") if kept is not None else None
+
+    def look(self) -> None:
+        """Finds all of them where they are to be brought back: the store may not know them."""
+        for top, since in self.tops.items():
+            here = self._trees.at(since)
+            uppermost = here.find(top)
+            for directory in here.workspaces(uppermost) if uppermost is not None else ():
+                self._of[directory.path] = Kept(here, None)
+
+    def judge(
+        self, removed: Collection[str], here: Collection[str], is_there: Callable[[str], bool], removals: Removals
+    ) -> list[str]:
+        """Which workspaces go: of `removed`, and of those that stayed until now. `here`: the paths of what the commit
+        brings or changes; `is_there`: whether it has a workspace of this path."""
+        before, gone = dict(self.tops), set(removed)
+        for top in before:
+            if removals.hears() or any(_is_within(p, top) for p in here) or any(_is_within(top, p) for p in removed):
+                del self.tops[top]
+                gone.update(path for path in (top, *tree.below(self._store, top)) if not is_there(path))
+        going = []
+        for removal in removals.judge(gone, before):
+            if removal.refused is None:
+                going += [record.path for record in removal.members]
+                continue
+            earlier = next((since for top, since in before.items() if _is_within(removal.path, top)), "")
+            self.tops[removal.path] = earlier or removals.since
+            self.refused[removal.path] = removal.refused
+            for record in removal.members:
+                self._of[record.path] = Kept(self._trees.at(record.head or removals.since), removal.problem)
+        return going
+
+
+def _is_within(path: str, top: str) -> bool:
+    return path == top or path.startswith(f"{top}:")

@@ -1,0 +1,104 @@
+"""Workspaces whose directories a commit takes away: which of them go, and which stay until that is allowed.
+
+Called by steps. A workspace and all below it that goes with it are one removal, with one hash. One with manifests in it
+is protected, unless it or its type frees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from apiserver.model import paths
+from apiserver.registry.tree import WorkspaceRecord
+from reconciler.layout.errors import LayoutError
+from reconciler.loading.guard import Guard, line_of
+from reconciler.loading.render import key_of
+from reconciler.plan.computed import WORKSPACES
+from reconciler.plan.deletions import Line, Loss, Refused
+
+
+class Removal(NamedTuple):
+    """Of the workspace at `path` and of `members`, itself among them. `refused`: why they stay, None if they go."""
+
+    path: str
+    members: tuple[WorkspaceRecord, ...]
+    refused: Refused | None
+
+    @property
+    def problem(self) -> LayoutError:
+        directory = self.members[0].directory if self.members else ""
+        return LayoutError(directory or self.path, 0, 0, f"was removed: {self.refused}")
+
+
+class Removals:
+    """`record` finds a workspace's record; `most`: how many may go at once, None for any number."""
+
+    def __init__(self, guard: Guard, record: Callable[[str], WorkspaceRecord | None], most: int | None) -> None:
+        self._guard, self._record, self._most = guard, record, most
+
+    @property
+    def since(self) -> str:
+        """The fleet's served commit before the step."""
+        return self._guard.since
+
+    def hears(self) -> bool:
+        """Whether a commit that is new allows anything."""
+        return bool(self._guard.said())
+
+    def judge(self, gone: Collection[str], since: Mapping[str, str]) -> list[Removal]:
+        """`gone`: paths of workspaces. `since`: of those that were refused before, what was served by then."""
+        trees = dict(_trees(gone))
+        losses = {top: self._losses(members) for top, members in trees.items()}
+        lines = (loss for found in losses.values() for loss in found if loss.line.resource == WORKSPACES)
+        count = sum(not loss.free for loss in lines)
+        many = self._most is not None and count > self._most
+        out = []
+        for top, members in trees.items():
+            why = self._why(losses[top], many=many)
+            allowed = why and self._guard.allows(losses[top], since.get(top, ""))
+            records = tuple(r for path in members if (r := self._record(path)) is not None)
+            out.append(Removal(top, records, Refused(tuple(losses[top]), why) if why and not allowed else None))
+        return out
+
+    def _why(self, losses: list[Loss], *, many: bool) -> str:
+        protected = next((loss for loss in losses if loss.protected and not loss.free), None)
+        if protected is not None:
+            return f"{protected.line.path}:{protected.line.name} is protected: {protected.protected}"
+        if many and any(not loss.free for loss in losses):
+            return f"spec.safety.maxDeletedWorkspaces allows {self._most} in one commit"
+        return ""
+
+    def _losses(self, members: Iterable[str]) -> list[Loss]:
+        return [loss for path in members for loss in self._of(path)]
+
+    def _of(self, path: str) -> Iterator[Loss]:
+        """A workspace's own line, and those of its objects."""
+        record, guard = self._record(path), self._guard
+        line = Line(paths.parent(path) or "", WORKSPACES, "", paths.base(path))
+        if record is None or not record.served:
+            yield Loss(line)
+            return
+        free, kinds = guard.freed(path), guard.catalog.kinds(record.cluster)
+        losses = []
+        for manifest in guard.manifests(record):
+            key = key_of(manifest, kinds, record.cluster)
+            if key is not None:
+                # Of what goes with its workspace only a word of its own counts.
+                losses.append(guard.loss(record, key, manifest, free=True) if free else Loss(line_of(path, key)))
+        yield Loss(line, "it has manifests" if losses else "", free=free)
+        yield from losses
+
+
+def _trees(gone: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """The uppermost of some workspaces, each with those below it, itself first."""
+    top, members = "", list[str]()
+    for path in sorted(gone, key=lambda p: p.split(":")):
+        if top and path.startswith(top + ":"):
+            members.append(path)
+            continue
+        if top:
+            yield top, members
+        top, members = path, [path]
+    if top:
+        yield top, members

@@ -1,0 +1,26 @@
+"""What judging stands on, the same for every workspace of a fleet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apiserver.registry.catalog import Catalog
+from apiserver.storage.protocol import Store
+from reconciler.loading.identities import Identities
+from reconciler.loading.moment import Moments
+from reconciler.loading.sources import Sources
+from reconciler.loading.trees import Trees
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """`writes`: the mode of workspaces whose type says none, as it is served."""
+
+    fleet: str
+    writes: str
+    store: Store
+    sources: Sources
+    trees: Trees
+    moments: Moments
+    identities: Identities
+    catalog: Catalog

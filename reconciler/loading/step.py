@@ -1,0 +1,70 @@
+"""What a step starts from and what it did. See steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from apiserver.model.keys import Key
+from apiserver.registry.intents import Intent
+from reconciler.layout.errors import LayoutError
+from reconciler.layout.manifest import Manifest
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.case import Recorded
+from reconciler.loading.moment import Moment
+from reconciler.plan.deletions import Limits, Refused
+
+Secrets = Callable[[str], tuple[Manifest, ...]]
+"""The Secrets of keys/secrets/ for a workspace path."""
+
+FindRecorded = Callable[[str, str], Recorded | None]
+"""What the status branch knows of a workspace: (path, directory)."""
+
+
+@dataclass(slots=True)
+class Step:
+    """What a step did: workspaces judged, moved (something was written), held with their problems, removed, and mended
+    (held before and good now). `faults`: those held for a fault of this program. `refused`: deletions that have to be
+    allowed, by the uppermost workspace that they concern. `kept`: see Target, as it is now."""
+
+    judged: int = 0
+    moved: list[str] = field(default_factory=list)
+    held: dict[str, list[LayoutError]] = field(default_factory=dict)
+    removed: list[str] = field(default_factory=list)
+    mended: list[str] = field(default_factory=list)
+    faults: set[str] = field(default_factory=set)
+    refused: dict[str, Refused] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
+
+
+class SafetyLimits(NamedTuple):
+    """As the served commit says. `workspaces` None: any number; `since`: that commit."""
+
+    objects: Limits
+    workspaces: int | None
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a step goes: the commit, its tree, and what to do there.
+
+    `recorded` gives, at recovery, what the status branch knows of a workspace. `lost`: the same after a recovery, of
+    workspaces that it could not bring back, and the commit that was recorded. `fresh`: the store holds nothing yet.
+    `limits`: of what may be deleted, None where nothing is served yet. `kept`: workspaces that stay with all below them
+    although their directories are gone, and the commit that was served before those went. `intents`: writes through
+    the API that wait. `proposed`: the commit was made of them and may still not become the branch's, so nothing is
+    written before `release`.
+    """
+
+    moment: Moment
+    tree: WorkspaceTree
+    secrets: Secrets
+    recorded: FindRecorded | None = None
+    lost: tuple[FindRecorded, str] | None = None
+    fresh: bool = False
+    limits: SafetyLimits | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)
+    intents: Mapping[Key, Intent] = field(default_factory=dict)
+    proposed: bool = False

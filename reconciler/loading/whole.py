@@ -1,0 +1,82 @@
+"""What concerns a fleet as a whole: its treeplane.yaml, its record in the store, and what holds a commit for everybody.
+
+Called by loader and firstload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from apiserver.registry import tree
+from apiserver.registry.tree import FLEET_KEY, FleetRecord
+from apiserver.storage.protocol import Note, Put, Store
+from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.layout.fleet import FILE, FleetConfig, read_fleet
+from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.step import SafetyLimits
+from reconciler.loading.trees import Trees
+from reconciler.plan.deletions import Limits
+from reconciler.repository.objects import Repository
+
+
+class Whole:
+    """Of one fleet."""
+
+    def __init__(self, store: Store, repo: Repository, trees: Trees) -> None:
+        self._store, self._repo, self._trees = store, repo, trees
+
+    def config(self, commit: str) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
+        """treeplane.yaml and the workspace root of a commit, or why the commit is held as a whole."""
+        here = self._trees.at(commit)
+        fault = here.fault()
+        errors = [fault] if fault else []
+        try:
+            config = read_fleet(self._repo, here.tree_id)
+        except BadFile as bad:
+            errors += bad.errors
+        return (None, tuple(errors)) if errors else (config, ())
+
+    def next_config(self, fleet: FleetRecord, commit: str) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
+        """The same of a commit that is to follow what is served."""
+        config, problems = self.config(commit)
+        if config is not None and config.uid and config.uid != fleet.fleet:
+            text = f"metadata.uid is {config.uid}, but this fleet is {fleet.fleet}"
+            problems = (LayoutError(FILE, 0, 0, text, "restore it: all identities hang on it"),)
+        served, _ = self.config(fleet.commit)
+        if config is not None and served is not None and config.status_branch != served.status_branch:
+            text = f"spec.statusBranch is {config.status_branch}, but this fleet's status is on {served.status_branch}"
+            hint = "restore it: what was recorded there would count as lost"
+            problems = (*problems, LayoutError(FILE, 0, 0, text, hint))
+        return (None, problems) if problems else (config, ())
+
+    def rewrites(self, fleet: FleetRecord) -> str:
+        """What the served commit says of branches that were rewritten, "" where it does not."""
+        config = self.config(fleet.commit)[0] if self._repo.has(fleet.commit) else None
+        return config.rewrites if config is not None else ""
+
+    def limits(self, fleet: FleetRecord) -> SafetyLimits:
+        """Of what may be deleted, as the served commit says."""
+        config = self.config(fleet.commit)[0] or FleetConfig("")
+        objects = Limits(config.max_deleted_objects, config.max_deleted_share)
+        return SafetyLimits(objects, config.max_deleted_workspaces, fleet.commit)
+
+    def claims(self, here: WorkspaceTree, kept: Iterable[str]) -> dict[str, str]:
+        """See FleetRecord. What comes back to the directories of workspaces that stay is theirs, too."""
+        found = {d: path for d, path in here.claims.items() if self._repo.tree_at(here.tree_id, d) is not None}
+        for top in kept:
+            records = (tree.workspace_at(self._store, path) for path in (top, *tree.below(self._store, top)))
+            found |= {record.directory: record.path for record in records if record is not None and record.directory}
+        return found
+
+    def hold(self, fleet: FleetRecord, problems: Iterable[LayoutError]) -> None:
+        """Nothing of a commit is taken, and the fleet says why."""
+        self.note(replace(fleet, error="; ".join(map(str, problems))))
+
+    def note(self, fleet: FleetRecord) -> None:
+        """While the fleet is served, its head moving on is no change that anybody watches."""
+        before = tree.fleet(self._store)
+        if fleet != before:
+            write = Note if fleet.loaded and before.loaded else Put
+            self._store.write(write(FLEET_KEY, fleet.encode())).result()
+        self._trees.claims = fleet.claims

@@ -1,0 +1,26 @@
+"""What commits say in trailers, as git reads them. Called by loading, for what a pusher allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.repository.command import git
+from reconciler.repository.objects import Repository
+
+
+def said(repo: Repository, head: str, without: str, name: str) -> set[str]:
+    """The values of a trailer in the commits that `head` contains and `without` does not, merged ones too. One trailer
+    may hold several values, with blanks or commas between them."""
+    wanted, found = name.lower(), set[str]()
+    for commit in repo.new_commits(head, without):
+        if wanted in commit.message.lower():
+            found.update(value for key, value in _trailers(repo, commit.message) if key == wanted)
+    return found
+
+
+def _trailers(repo: Repository, message: str) -> Iterator[tuple[str, str]]:
+    answer = git(repo.git_dir, "interpret-trailers", "--parse", given=message.encode())
+    for line in answer.output.splitlines():
+        name, _, text = line.partition(":")
+        for value in text.replace(",", " ").split():
+            yield name.strip().lower(), value

@@ -1,0 +1,83 @@
+"""What is said of a head to who pushed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.loadedfleet import A, B, LoadedFleet, configmap
+
+from apiserver.endpoints.githooks import VERDICTS
+from reconciler.commands.verdicts import Verdicts, told
+from reconciler.loading.loader import Loaded
+
+MANY = {f"{A}/many/{n:02}.yaml": configmap(f"m{n:02}") for n in range(12)}
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[LoadedFleet]:
+    made = LoadedFleet(tmp_path / "fleet")
+    made.begin(MANY)
+    yield made
+    made.close()
+
+
+def say(loaded: Loaded) -> list[str]:
+    return list(told(loaded))
+
+
+def test_what_is_good_is_counted(fleet: LoadedFleet) -> None:
+    assert say(fleet.commit({f"{A}/app.yaml": configmap(a="c"), f"{B}/app.yaml": configmap(a="c")})) == [
+        f"commit {fleet.repo.head:.10} is served: 2 configured"
+    ]
+    assert say(fleet.commit({"README.md": "x"})) == [f"commit {fleet.repo.head:.10} is served"]
+
+
+def test_problems_are_listed(fleet: LoadedFleet) -> None:
+    lines = say(fleet.commit({f"{B}/bad.yaml": "kind: [", f"{A}/app.yaml": configmap(a="c")}))
+    assert lines[:2] == [
+        f"commit {fleet.repo.head:.10} is served: 1 configured",
+        "1 workspace is held back, and served as before:",
+    ]
+    assert lines[2].startswith(f"  root:b: {B}/bad.yaml:")
+
+
+def test_deletions_are_listed_line_by_line_with_one_command(fleet: LoadedFleet) -> None:
+    lines = say(fleet.commit({**dict.fromkeys(MANY), B: None, f"{A}/app.yaml": None}))
+    assert lines[1] == "2 workspaces are held back, and served as before:"
+    start = lines.index(
+        "root:a: spec.safety.maxDeletedShare allows 30 % of its 13 objects in one commit; this would be deleted:"
+    )
+    assert lines[start + 1] == "  root:a configmaps default/app"
+    assert len([line for line in lines if line.startswith("  root:a configmaps ")]) == 13
+    assert "root:b: root:b is protected: it has manifests; this would be deleted:" in lines
+    assert lines[-2] == "To delete all of this, push:"
+    message = lines[-1].rpartition(" -m ")[2].strip("'")
+    fleet.repo.commit({}, f"Allow it\n\n{message}\n")
+    loaded = fleet.load()
+    assert say(loaded) == [f"commit {fleet.repo.head:.10} is served: 1 configured, 1 deleted"]
+    assert fleet.held() == {}
+
+
+def test_a_head_that_is_held_as_a_whole(fleet: LoadedFleet) -> None:
+    lines = say(fleet.commit({"treeplane.yaml": "kind: ["}))
+    assert lines[0] == f"commit {fleet.repo.head:.10} is not served:"
+    assert lines[1].startswith("  treeplane.yaml:")
+
+
+def test_nothing_in_a_file_name_reaches_the_terminal(fleet: LoadedFleet) -> None:
+    lines = say(fleet.commit({f"{B}/bad\x1b[2J.yaml": "kind: ["}))
+    assert not any("\x1b" in line for line in lines)
+
+
+def test_files_come_and_go(fleet: LoadedFleet, tmp_path: Path) -> None:
+    verdicts = Verdicts(tmp_path)
+    verdicts.begin()
+    for n in range(103):
+        verdicts.say(Loaded(f"{n:040}"))
+    names = sorted(path.name for path in (tmp_path / VERDICTS).iterdir())
+    assert names == [f"{n:040}" for n in range(3, 103)]
+    verdicts.end()
+    assert not (tmp_path / VERDICTS).exists()
+    verdicts.say(Loaded("0" * 40))  # nobody is told, and nothing fails
