@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -245,7 +246,14 @@ def test_a_fresh_data_directory_writes_nothing_to_the_clusters(
     server.stop()
     applies = [applied(side.cluster) for side in sides]
 
+    # Another server, as far as the clusters are concerned: it writes to them once it was told to take over.
     server.data = tmp_path / "second" / "data"
+    server.start()
+    [holder] = re.findall(r"--take-over (\S+)$", server.output(), re.MULTILINE)
+    server.stop()
+    assert [applied(side.cluster) for side in sides] == applies
+    server.data = tmp_path / "third" / "data"
+    server.arguments = (*server.arguments, "--take-over", holder)
     server.start()
     eventually(lambda: synced(server), 30)
     after = server.everything()

@@ -72,6 +72,20 @@ def test_what_waits_together_is_one_commit(idle: CommitFleet) -> None:
     assert idle.log() == ["alice: Write 20 objects in root:a"]
 
 
+def test_a_server_that_lost_the_fleet_answers_what_waits(idle: CommitFleet) -> None:
+    with ThreadPoolExecutor(3) as threads:
+        made = [threads.submit(idle.create, "root:a", "configmaps", a_configmap(f"m{i}")) for i in range(3)]
+        while idle.store.count(Internal.INTENT) < 3:
+            assert not any(f.done() for f in made)
+        idle.committer.turn_away("c0ffee/17 holds the fleet")
+        for each in made:
+            with pytest.raises(StatusError, match="c0ffee/17 holds the fleet") as refused:
+                each.result()
+            assert refused.value.code == 503
+    assert idle.log() == []
+    assert not idle.committer.waiting()
+
+
 def test_each_author_has_a_commit(idle: CommitFleet) -> None:
     with ThreadPoolExecutor(2) as threads:
         ann = threads.submit(idle.create, "root:a", "configmaps", a_configmap("one"), "ann")
