@@ -15,9 +15,9 @@ from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import SERVED_REF
 from reconciler.repository.objects import Repository
+from reconciler.repository.rehost import behind, rehost
 from reconciler.repository.seed import moved_on, seed
 from reconciler.repository.source import is_git_dir, kind_of_source
-from reconciler.repository.takeover import behind, take_over
 
 _HOSTED = "repo/fleet.git"
 """Below the data directory."""
@@ -44,7 +44,7 @@ def resolve(repository: str, data_dir: Path, branch: str, urls: Sequence[str] = 
         return Source(repository, None)
     path = Path(repository).resolve()
     if kind == "repository":
-        return _taken_over(path, data_dir, branch, urls) if _was_hosted(path, urls) else Source(str(path), None)
+        return _rehosted(path, data_dir, branch, urls) if _was_hosted(path, urls) else Source(str(path), None)
     return _hosted(path, data_dir, branch)
 
 
@@ -67,13 +67,13 @@ def _was_hosted(clone: Path, urls: Sequence[str]) -> bool:
     return False
 
 
-def _taken_over(clone: Path, data_dir: Path, branch: str, urls: Sequence[str]) -> Source:
+def _rehosted(clone: Path, data_dir: Path, branch: str, urls: Sequence[str]) -> Source:
     git_dir = _git_dir(data_dir)
     notes = []
     if not git_dir.exists():
         git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            take_over(clone, git_dir, branch)
+            rehost(clone, git_dir, branch)
         except RepositoryError as error:
             raise Failure(str(error)) from error
         where = f"{urls[0]}{URL}" if urls else URL

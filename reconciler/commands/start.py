@@ -134,8 +134,8 @@ class Start:
     # -- another's
 
     def _may_take_over(self, claim: Claim, theirs: str) -> bool:
-        if self._settings.take_over:
-            return self._settings.take_over == claim.writer
+        if self._settings.take_over == claim.writer:
+            return True
         if not self._first or self._mirror.is_remote:
             return False
         recorded = RecordedFleet(self._repo, theirs)

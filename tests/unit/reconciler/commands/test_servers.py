@@ -433,6 +433,17 @@ def test_a_flag_that_names_another_does_nothing(world: World) -> None:
     assert second.holder == first.installation.writer, "left in a unit file, it does nothing the second time"
 
 
+def test_a_flag_that_names_another_leaves_a_start_on_this_machine_as_it_is(tmp_path: Path) -> None:
+    world = World(tmp_path, remote=False, servers=2)
+    try:
+        first, second = world.servers
+        first.start()
+        second.start("somebody/1")
+        assert second.holds
+    finally:
+        world.close()
+
+
 def test_an_observer_does_not_inherit_a_branch_that_somebody_took_away(world: World) -> None:
     first, second, _ = world.servers
     first.start()

@@ -206,6 +206,8 @@ STEPS: dict[str, Callable[[int], dict[str, str | None]]] = {
         f"{A}/app.yaml": configmap(),
         f"{A}/export.yaml": EXPORT % ("v1", "v1"),
     },
+    "take the consumer": lambda n: {B: None},
+    "bring it back": lambda n: {f"{B}/workspace.yaml": "", f"{B}/app.yaml": configmap(), f"{B}/binding.yaml": BINDING},
     "never good": lambda n: {"workspaces/root/f/workspace.yaml": "", "workspaces/root/f/x.yaml": f"kind: [{n}"},
     "move": lambda n: {C: None, f"workspaces/root/{n % 2}/c/workspace.yaml": LAB},
     "retype": lambda n: {"workspaces/root/type.yaml": TYPE.replace("spec:", f"spec:\n  # {n}\n ")},

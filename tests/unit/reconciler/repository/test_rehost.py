@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.repository.errors import DivergedStatus, RepositoryUnreadable
 from reconciler.repository.objects import Repository
-from reconciler.repository.takeover import behind, take_over
+from reconciler.repository.rehost import behind, rehost
 
 Git = Callable[..., str]
 STATUS = "treeplane/status"
@@ -34,7 +34,7 @@ def test_every_branch_that_it_tracks_is_there_again(tmp_path: Path, second: Path
     made = tmp_path / "data" / "fleet.git"
     made.parent.mkdir()
     before = refs(git, second)
-    assert take_over(second, made, "main") == git(second, "rev-parse", "main")
+    assert rehost(second, made, "main") == git(second, "rev-parse", "main")
     branches = {f"refs/heads/{name}" for name in ("main", STATUS, "topic")}
     assert refs(git, made) == branches | {"refs/tags/v1", "refs/treeplane/status/2026-01-01"}
     assert git(made, "symbolic-ref", "HEAD") == "refs/heads/main"
@@ -52,7 +52,7 @@ def test_of_what_it_has_and_tracks_the_newer_counts(
     there = second if ahead == "own" else clone
     git(there, "commit", "-q", "--allow-empty", "-m", "newer")
     git(second, "fetch", "-q")
-    assert take_over(second, tmp_path / "fleet.git", "main") == git(there, "rev-parse", "main")
+    assert rehost(second, tmp_path / "fleet.git", "main") == git(there, "rev-parse", "main")
 
 
 def test_what_went_apart_is_the_users_to_decide(tmp_path: Path, second: Path, clone: Path, git: Git) -> None:
@@ -60,7 +60,7 @@ def test_what_went_apart_is_the_users_to_decide(tmp_path: Path, second: Path, cl
         git(each, "commit", "-q", "--allow-empty", "-m", str(each))
     git(second, "fetch", "-q")
     with pytest.raises(DivergedStatus, match="git branch -f main origin/main"):
-        take_over(second, tmp_path / "fleet.git", "main")
+        rehost(second, tmp_path / "fleet.git", "main")
     assert not (tmp_path / "fleet.git").exists()
 
 
@@ -68,13 +68,13 @@ def test_what_is_not_whole_or_not_there_is_refused(tmp_path: Path, clone: Path, 
     git(clone, "commit", "-q", "--allow-empty", "-m", "second")
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{clone}", "shallow")
     with pytest.raises(RepositoryUnreadable, match="fetch --unshallow"):
-        take_over(tmp_path / "shallow", tmp_path / "fleet.git", "main")
+        rehost(tmp_path / "shallow", tmp_path / "fleet.git", "main")
     with pytest.raises(RepositoryUnreadable, match="no branch trunk"):
-        take_over(clone, tmp_path / "fleet.git", "trunk")
+        rehost(clone, tmp_path / "fleet.git", "trunk")
     assert not (tmp_path / "fleet.git").exists()
 
 
 def test_one_that_was_interrupted_is_made_anew(tmp_path: Path, second: Path) -> None:
     (tmp_path / "fleet.git.new" / "refs").mkdir(parents=True)
-    take_over(second, tmp_path / "fleet.git", "main")
+    rehost(second, tmp_path / "fleet.git", "main")
     assert Repository(tmp_path / "fleet.git").ref(f"refs/heads/{STATUS}") is not None

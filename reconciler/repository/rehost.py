@@ -20,7 +20,7 @@ from reconciler.repository.origin import incomplete
 _TRACKED = "refs/remotes/origin/"
 
 
-def take_over(clone: Path, git_dir: Path, branch: str) -> str:
+def rehost(clone: Path, git_dir: Path, branch: str) -> str:
     """Creates the bare repository `git_dir`; returns the commit that `branch` is at. Of a branch that the clone has and
     tracks, the one that goes on from the other counts.
 
