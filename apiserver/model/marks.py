@@ -27,8 +27,10 @@ LEAVING = "treeplane.dev/leaving"
 """On a Placement: keys (comma-separated) of the targets that a move left and that still hold copies."""
 DECIDED_FROM = "treeplane.dev/decided-from"
 """On a Placement: what of its own spec the decision was made from."""
-DECISIONS = (SYNC_TARGET, LEAVING, DECIDED_FROM)
-"""What the placements controller alone says: whoever could write it would choose a cluster that is not theirs."""
+RUNS_ON = "treeplane.dev/runs-on"
+"""On a Namespace: keys (comma-separated) of the sync targets that have copies of it, or may still have."""
+DECISIONS = (SYNC_TARGET, LEAVING, DECIDED_FROM, RUNS_ON)
+"""What controllers alone say: whoever could write it would choose a cluster that is not theirs."""
 
 MAY_LEAVE = "treeplane.dev/may-leave"
 """On a Placement, by its owner: the sync target (`root:infra:eu-west`) that its namespaces may leave although they hold

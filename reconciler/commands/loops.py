@@ -24,11 +24,12 @@ from reconciler.controllers.served import started_with
 from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
 from reconciler.controllers.tokensecrets import token_secrets
 from reconciler.loading.declared import Declarations
+from reconciler.loading.placed import Placed
 from reconciler.repository.mirror import Mirror
 from reconciler.statusbranch.writer import StatusWriter
 from reconciler.syncing.service import Syncing
 from reconciler.syncing.settings import SyncSettings
-from reconciler.syncing.upstream import Item
+from reconciler.syncing.upstream import Item, Past
 
 _NAMESPACES_LINGER = 2.0
 """Seconds; see HousekeepingSettings."""
@@ -79,14 +80,15 @@ class Loops:
 def _syncing(
     settings: ReconcileSettings, store: Store, mirror: Mirror, writer: StatusWriter, barred: Callable[[], str]
 ) -> Syncing:
-    declarations = Declarations(store, mirror.repository)
+    declarations, placed = Declarations(store, mirror.repository), Placed(store, mirror.repository)
 
     def declared(path: str, commit: str, item: Item) -> bool:
         return declarations.declared(path, commit, item.kind.group, item.kind.resource, item.namespace, item.name)
 
+    past = Past(declared, placed.withdrawn)
     targets = TargetSettings(heartbeat=settings.heartbeat, threshold=settings.threshold, tolerance=settings.tolerance)
     credentials = Kubeconfigs(store, Keys(settings.keys_dir), settings.local_url, settings.trusted_targets)
-    return Syncing(store, SyncSettings(targets=targets), credentials, writer.durable, declared, barred)
+    return Syncing(store, SyncSettings(targets=targets), credentials, writer.durable, past, barred)
 
 
 def _own(settings: ReconcileSettings, mirror: Mirror) -> list[Path]:

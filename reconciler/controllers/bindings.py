@@ -34,7 +34,7 @@ class Role(Enum):
     LEAVING = "leaving"
     """A recorded decision moved it away; what is there stays until all is healthy at the new place."""
     WITHDRAWN = "withdrawn"
-    """Its Placement was deleted by a commit."""
+    """This process saw its Placement being deleted. What it did not see, git tells (syncing/withdrawals.py)."""
 
 
 @dataclass(frozen=True, slots=True)

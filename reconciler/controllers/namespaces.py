@@ -1,14 +1,19 @@
-"""Namespaces that a Placement selects: the annotation and the condition that say so.
+"""Namespaces that a Placement selects, or did: annotations and a condition that say so.
 
 Only those are written; a workspace without placements costs nothing. Condition times are those of the Placement's own
 condition, which the status branch holds: after a recovery they are the same.
+
+What no target is to run any more keeps its last status as long as a target may still have it, then loses it: nobody
+would ever put it right. Which targets those are stands on the Namespace (RUNS_ON), so a restart goes on from there.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Protocol
 
-from apiserver.model import conditions
+from apiserver.model import clock, conditions, marks
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
@@ -22,15 +27,28 @@ from reconciler.plan.syncable import NEVER_NAMESPACES
 
 ANNOTATION = "scheduling.kcp.io/placement"
 SCHEDULED = "NamespaceScheduled"
+_RUNS_ON = f'"{marks.RUNS_ON}"'.encode()
 
 Object = dict[str, Any]
+
+
+class Copies(Protocol):
+    """What is on sync targets."""
+
+    def linger(self, key: str, cluster: str, namespace: str) -> str:
+        """The sync target with this key, as `path:name`, if copies of the namespace may still be there; "" if not."""
+
+    def forget(self, cluster: str, namespace: str, keys: Collection[str]) -> None:
+        """Takes from the namespace's objects the status that these targets brought up."""
 
 
 class Namespaces:
     """One work item a workspace: its namespaces are judged together, from one list of its placements."""
 
-    def __init__(self, objects: Objects, informer: Informer, bindings: Bindings) -> None:
-        self._objects, self._bindings = objects, bindings
+    def __init__(self, objects: Objects, informer: Informer, bindings: Bindings, copies: Copies) -> None:
+        self._objects, self._bindings, self._copies = objects, bindings, copies
+        self._lingering: set[str] = set()
+        self._lock = threading.Lock()
         self._queue: WorkQueue[str] = WorkQueue()
         self._loop = Loop("namespaces", self._queue, self._reconcile)
         informer.on(frozenset({PLACEMENTS}), lambda change: self._queue.add(change.key.cluster))
@@ -38,8 +56,18 @@ class Namespaces:
         informer.on_gap(self.load)
 
     def load(self) -> None:
+        """Look at all that are selected, and at those that run somewhere although they are not any more."""
         for obj in self._objects.list(PLACEMENTS):
             self._queue.add(obj["metadata"]["annotations"]["kcp.io/cluster"])
+        after: Key | None = None
+        while True:
+            page = self._objects.store.scan(NAMESPACES, after=after, limit=1000)
+            for record in page.records:
+                if _RUNS_ON in record.value:
+                    self._queue.add(record.key.cluster)
+            after = page.more
+            if after is None:
+                return
 
     def start(self) -> None:
         self._loop.start()
@@ -47,35 +75,80 @@ class Namespaces:
     def stop(self) -> None:
         self._loop.stop()
 
+    def look(self, cluster: str = "") -> None:
+        """What targets have of the workspace's namespaces changed; "": of all that may linger somewhere."""
+        with self._lock:
+            lingering = set(self._lingering)
+        for each in lingering if not cluster else {cluster}:
+            self._queue.add(each)
+
     def _namespace_changed(self, change: Change) -> None:
         if self._bindings.bound(change.key.cluster):
             self._queue.add(change.key.cluster)
 
     def _reconcile(self, cluster: str) -> None:
         placements = list(self._objects.list(PLACEMENTS, cluster))
+        lingering = False
         for obj in self._objects.list(NAMESPACES, cluster):
             name, labels = selectable(obj)
-            if name in NEVER_NAMESPACES:
-                continue
+            annotations = obj["metadata"].get("annotations") or {}
             mine = [p for p in placements if selector_of(p).matches(labels)]
-            if mine or ANNOTATION in (obj["metadata"].get("annotations") or {}):
-                self._objects.update(Key(NAMESPACES, cluster, "", name), lambda ns, mine=mine: marked(ns, mine))  # type: ignore[misc]
+            if name not in NEVER_NAMESPACES and (mine or annotations.keys() & {ANNOTATION, marks.RUNS_ON}):
+                lingering |= self._judge(cluster, name, mine, _keys(annotations.get(marks.RUNS_ON, "")))
+        with self._lock:
+            (self._lingering.add if lingering else self._lingering.discard)(cluster)
+
+    def _judge(self, cluster: str, name: str, mine: list[Object], ran: Collection[str]) -> bool:
+        """Write what is to be said of one; whether copies may linger where it is not to run. `ran`: where it did."""
+        decided = [plan.recorded(placement) for placement in mine]
+        here = {target for target, _ in decided} - {""}
+        wanted = here | {key for _, leaving in decided for key in leaving}
+        found = ((key, self._copies.linger(key, cluster, name)) for key in ran if key not in wanted)
+        linger = {key: target for key, target in found if target}
+        if ran and not wanted and not linger:
+            self._copies.forget(cluster, name, ran)
+        keys = wanted | linger.keys()
+        self._objects.update(Key(NAMESPACES, cluster, "", name), lambda ns: marked(ns, mine, keys, linger.values()))
+        return bool(linger)
 
 
-def marked(namespace: Object, placements: list[Object]) -> Object:
-    """The Namespace with annotation and condition for the placements that select it."""
+def marked(namespace: Object, placements: list[Object], keys: Collection[str], linger: Iterable[str] = ()) -> Object:
+    """The Namespace with annotations and condition for the placements that select it. `keys`: of the targets that have
+    copies, or may have; `linger`: those of them, as `path:name`, that are not to run it."""
     annotations = namespace["metadata"].setdefault("annotations", {})
-    if placements:
-        annotations[ANNOTATION] = ""
-    else:
-        annotations.pop(ANNOTATION, None)
+    was_placed = ANNOTATION in annotations or marks.RUNS_ON in annotations
+    _say(annotations, {ANNOTATION: "" if placements else None, marks.RUNS_ON: ",".join(sorted(keys)) or None})
     status = namespace.setdefault("status", {})
+    before = conditions.get(status.get("conditions"), SCHEDULED)
     held = [c for c in status.get("conditions") or () if c["type"] != SCHEDULED]
-    told = scheduled(placements)
+    told = scheduled(placements) or (_unplaced(linger, before) if was_placed or before is not None else None)
     status["conditions"] = sorted([*held, *([told] if told else [])], key=lambda c: str(c["type"]))
     if not status["conditions"]:
         del status["conditions"]
     return namespace
+
+
+def _unplaced(linger: Iterable[str], before: Condition | None) -> Condition:
+    message = "no Placement of its workspace selects it, so it runs nowhere"
+    there = ", ".join(sorted(linger))
+    if there:
+        message += f"; sync target {there} may still have copies of it, whose last status is shown until they are gone"
+    told = condition(SCHEDULED, False, "NotSelected", message, at=clock.now())
+    if before is not None and (before["status"], before["reason"]) == (told["status"], told["reason"]):
+        told["lastTransitionTime"] = before["lastTransitionTime"]
+    return told
+
+
+def _say(annotations: Object, said: Mapping[str, str | None]) -> None:
+    for name, value in said.items():
+        if value is None:
+            annotations.pop(name, None)
+        else:
+            annotations[name] = value
+
+
+def _keys(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))
 
 
 def scheduled(placements: list[Object]) -> Condition | None:

@@ -12,13 +12,10 @@ from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import kubernetes_kind
 from apiserver.storage.protocol import Store
-from reconciler.layout.tree import WorkspaceTree
-from reconciler.loading.sources import Sources
+from reconciler.loading.past import Past, is_said
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 
-_FAR = 500
-"""Commits looked back at most; what is older counts as unexplained."""
 _KEPT = 256
 
 Names = frozenset[tuple[str, str, str, str]]
@@ -29,13 +26,14 @@ class Declarations:
 
     def __init__(self, store: Store, repo: Repository) -> None:
         self._store = store
-        self._repo = repo
-        self._sources = Sources(repo)
+        self._past = Past(repo)
         self._catalog = Catalog(store)
         self._names: OrderedDict[tuple[str, str], Names] = OrderedDict()
 
     def declared(self, path: str, commit: str, group: str, resource: str, namespace: str, name: str) -> bool:
         """Of the workspace at `path`. False also where that cannot be told."""
+        if not is_said(path, commit):
+            return False
         fleet = tree.fleet(self._store)
         record = tree.workspace_at(self._store, path)
         if not fleet.commit:
@@ -47,27 +45,20 @@ class Declarations:
             return False
         wanted = (group, kind.kind, namespace, name)
         try:
-            between = self._repo.first_parents(commit, fleet.commit)
-            if between is None or len(between) > _FAR:
-                return False
-            return any(wanted in self._of(path, c) for c in (commit, *between))
+            return any(wanted in self._of(path, c) for c in self._past.since(commit, fleet.commit))
         except RepositoryError:
             return False
 
     def _of(self, path: str, commit: str) -> Names:
-        workspaces = WorkspaceTree(self._repo, self._repo.commit(commit).tree)
-        directory = workspaces.find(path)
-        if directory is None:
+        there = self._past.workspace(path, commit)
+        if there is None:
             return frozenset()
-        key = (path, directory.tree)
+        key = (path, there[1].tree)
         found = self._names.get(key)
         if found is None:
-            found = self._names[key] = frozenset(
-                (m.gvk.group, m.gvk.kind, m.namespace or "default", m.name)
-                for file, entry in workspaces.files(directory)
-                if entry.kind == "blob"
-                for m in self._sources.read(file, entry.id).manifests
-            )
+            manifests = self._past.manifests(*there)
+            names = ((m.gvk.group, m.gvk.kind, m.namespace or "default", m.name) for m in manifests)
+            found = self._names[key] = frozenset(names)
             if len(self._names) > _KEPT:
                 self._names.popitem(last=False)
         return found

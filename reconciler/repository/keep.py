@@ -47,3 +47,9 @@ def forget(repo: Repository, today: date) -> None:
         found = _NAME.fullmatch(name.name)
         if found is not None and date.fromisoformat(found[1]) < today - timedelta(days=KEPT_DAYS):
             repo.git.references.delete(name.name)
+
+
+def left_behind(repo: Repository, commit: str) -> bool:
+    """Whether the commit is one that was served, until the branch's head went elsewhere."""
+    kept = (str(name.target) for name in repo.git.references.iterator() if _NAME.fullmatch(name.name))
+    return any(repo.is_ancestor(commit, head) for head in kept)

@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 
-from apiserver.model.keys import Key
 from apiserver.registry.served import ServedKind
 from reconciler.controllers.runtime import Expected
 from reconciler.plan.health import healthy
@@ -91,7 +90,7 @@ class Applier:
                 return None  # a newer one is on its way down; its own status will come up
             return lifted(current, live)
 
-        self._upstream.objects.update(Key(kind.storage, item.cluster, item.namespace, item.name), change)
+        self._upstream.objects.update(self._upstream.key(kind, item), change)
 
     def _home(self, cluster: str, namespace: str) -> Home:
         """The downstream namespace, created if need be."""
@@ -136,10 +135,12 @@ class Applier:
                 mine |= {(k.group, k.kind) for k, _ in items}
             if held is not None and mine <= held.kinds:
                 return
-            workspace = self._upstream.workspace(item.cluster)
+            workspace, placements = self._upstream.placing(self._site.key, item.cluster, item.namespace)
             path = workspace.path if workspace else item.cluster
             before = held or Inventory(path)
-            self.note(home, Inventory(path, before.commit, before.kinds | mine))
+            # Of what was begun with, so that git can tell of it even if it never gets done.
+            commit = before.commit or (workspace.commit if workspace else "")
+            self.note(home, Inventory(path, commit, before.kinds | mine, before.placements | placements))
 
     def note(self, home: Home, held: Inventory) -> None:
         """Write the namespace's inventory."""

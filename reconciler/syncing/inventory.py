@@ -1,7 +1,8 @@
 """What a sync target holds of ours, as it stands on the target itself: an ApplySet in each downstream namespace.
 
-The parent is a ConfigMap that names the workspace, the kinds among the members and the commit last applied; members
-carry its id in a label. After any loss that is what pruning goes by. Pure; see the ApplySet specification (KEP-3659).
+The parent is a ConfigMap that names the workspace, its Placements that placed the namespace here, the kinds among the
+members and the commit last applied; members carry its id in a label. After any loss that is what pruning goes by. Pure;
+see the ApplySet specification (KEP-3659).
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ PARENT = GroupResource("", "configmaps")
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """`kinds`: (group, kind) of the members, at least. `workspace`: path; `commit`: last applied, "" if none was."""
+    """`kinds`: (group, kind) of the members, at least. `workspace`: path. `commit`: that what is here was applied from,
+    or an earlier one. `placements`: by name, those that place the namespace here."""
 
     workspace: str
     commit: str = ""
     kinds: frozenset[tuple[str, str]] = frozenset()
+    placements: frozenset[str] = frozenset()
 
 
 def applyset_id(namespace: str) -> str:
@@ -50,18 +53,24 @@ def parent(namespace: str, inventory: Inventory, labels: dict[str, str]) -> Obje
             "labels": {**labels, ID: applyset_id(namespace)},
             "annotations": {_TOOLING: "treeplane/v1", _KINDS: _printed(inventory.kinds)},
         },
-        "data": {"workspace": inventory.workspace, "commit": inventory.commit},
+        "data": {
+            "workspace": inventory.workspace,
+            "commit": inventory.commit,
+            "placements": ",".join(sorted(inventory.placements)),
+        },
     }
 
 
 def read(live: Object) -> Inventory | None:
-    """From a ConfigMap on the target; None if it is not a parent."""
+    """From a ConfigMap on the target; None if it is not a parent. What it says is the target's word: it is only ever
+    used to find reasons for what is removed there."""
     metadata = live["metadata"]
     if metadata["name"] != PARENT_NAME or (metadata.get("labels") or {}).get(ID) != applyset_id(metadata["namespace"]):
         return None
     data = live.get("data") or {}
     kinds = (metadata.get("annotations") or {}).get(_KINDS, "")
-    return Inventory(data.get("workspace", ""), data.get("commit", ""), frozenset(_parsed(kinds)))
+    placements = frozenset(filter(None, str(data.get("placements", "")).split(",")))
+    return Inventory(str(data.get("workspace", "")), str(data.get("commit", "")), frozenset(_parsed(kinds)), placements)
 
 
 def _printed(kinds: Iterable[tuple[str, str]]) -> str:

@@ -1,13 +1,14 @@
 """Remove what should not be on a sync target any more, and only for a reason that is on record.
 
 Reasons: a deletion upstream that was seen as such, or that git tells (the inventory's commit declared the object, the
-served one does not); the namespace's Placement was deleted; a recorded decision moved it and it is healthy at its new
-place. What nothing explains is noted as a leftover and never touched.
+served one does not); its workspace withdrew the namespace (withdrawals.py); a recorded decision moved it and it is
+healthy at its new place. What nothing explains is noted as a leftover and never touched.
 """
 
 from __future__ import annotations
 
 import time
+from enum import Enum
 from typing import Any
 
 from apiserver.model.kinds import GroupResource
@@ -19,6 +20,7 @@ from reconciler.syncing.live import Live
 from reconciler.syncing.render import CLUSTER_LABEL
 from reconciler.syncing.site import CONFIG_MAPS, NAMESPACES, Site
 from reconciler.syncing.upstream import Item, Upstream
+from reconciler.syncing.withdrawals import Verdict, Withdrawals
 
 Object = dict[str, Any]
 
@@ -31,31 +33,48 @@ _MADE_BY_CONTROLLERS = {
 }
 
 
+class Pruned(Enum):
+    """What became of an object on the target that is not to be applied."""
+
+    DONE = "done"
+    """It is deleted, or in order."""
+    WITHDRAWN = "withdrawn"
+    """It is deleted, since its namespace is withdrawn."""
+    WAITS = "waits"
+    """Its namespace is withdrawn, and not healthy yet where it runs now."""
+    UNEXPLAINED = "unexplained"
+
+
 class Pruner:
-    def __init__(self, site: Site, upstream: Upstream) -> None:
-        self._site, self._upstream = site, upstream
+    def __init__(self, site: Site, upstream: Upstream, withdrawals: Withdrawals) -> None:
+        self._site, self._upstream, self._withdrawals = site, upstream, withdrawals
         self._empty: dict[str, float] = {}
 
-    def consider(self, item: Item, live: Live, obj: Object | None, *, known: bool) -> bool:
-        """Delete an object on the target that is not to be applied, if there is a reason; True: nothing explains it.
+    def consider(self, item: Item, live: Live, obj: Object | None, *, known: bool) -> Pruned:
+        """Delete an object on the target that is not to be applied, if there is a reason.
 
         `obj`: its upstream object; `known`: whether its absence is certain (the kind is served upstream, or the
         workspace is gone).
         """
         home = self._site.homes.get(item.cluster, item.namespace)
         if home is None or live.deleting:
-            return False
+            return Pruned.DONE
         role = self._upstream.role(self._site.key, item.cluster, item.namespace)
-        ours = live.part_of == applyset_id(home.name)
-        if ours and self._explained(item, obj, role, home, known=known):
-            version = self._site.client.discovery.versions[item.kind][0]
-            self._site.client.delete(client.path(item.kind, version, home.name, item.name), live.uid)
-            return False
-        return role is not Role.LEAVING and not (obj is not None and role is Role.HERE)
+        verdict = Verdict.STAYS
+        if live.part_of == applyset_id(home.name):
+            verdict = self._withdrawals.of(item.cluster, item.namespace, home)
+            if verdict is Verdict.GOES or self._explained(item, obj, role, home, known=known):
+                version = self._site.client.discovery.versions[item.kind][0]
+                self._site.client.delete(client.path(item.kind, version, home.name, item.name), live.uid)
+                return Pruned.WITHDRAWN if verdict is Verdict.GOES else Pruned.DONE
+        if verdict is Verdict.WAITS:
+            return Pruned.WAITS
+        fine = role is Role.LEAVING or (obj is not None and role is Role.HERE)
+        return Pruned.DONE if fine else Pruned.UNEXPLAINED
 
     def _explained(self, item: Item, obj: Object | None, role: Role | None, home: Home, *, known: bool) -> bool:
         ledger = self._site.ledger
-        if role is Role.WITHDRAWN or (role is Role.LEAVING and (item.cluster, item.namespace) in ledger.retiring):
+        if role is Role.LEAVING and (item.cluster, item.namespace) in ledger.retiring:
             return True
         if obj is not None:
             return "deletionTimestamp" in obj["metadata"]
@@ -64,7 +83,7 @@ class Pruner:
         held = self._site.inventory(home.name)
         if not known or held is None or not held.commit or not self._upstream.loaded():
             return False
-        return self._upstream.declared(held.workspace, held.commit, item)
+        return self._upstream.past.declared(held.workspace, held.commit, item)
 
     def empty(self, cluster: str, namespace: str, *, wanted: bool) -> float | None:
         """Delete a downstream namespace that has been empty for the grace period. `wanted`: objects are to come.
@@ -78,7 +97,8 @@ class Pruner:
             self._empty.pop(home.name, None)
             return None
         role = self._upstream.role(self._site.key, cluster, namespace)
-        grace = 0.0 if role in (Role.LEAVING, Role.WITHDRAWN) else self._site.settings.grace
+        gone = role is Role.LEAVING or self._withdrawals.of(cluster, namespace, home) is Verdict.GOES
+        grace = 0.0 if gone else self._site.settings.grace
         wait = self._empty.setdefault(home.name, time.monotonic()) + grace - time.monotonic()
         if wait > 0:
             return wait

@@ -15,7 +15,7 @@ from apiserver.registry import codec
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Change, Store
-from reconciler.controllers.bindings import NAMESPACES, Bindings
+from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import Locations
 from reconciler.controllers.namespaces import Namespaces
@@ -30,8 +30,9 @@ from reconciler.syncing.homes import Identity
 from reconciler.syncing.moves import Moves
 from reconciler.syncing.report import Reports
 from reconciler.syncing.settings import SyncSettings
-from reconciler.syncing.target import Syncer
-from reconciler.syncing.upstream import AUTOSCALERS, Declared, Item, Upstream, kind_of_storage
+from reconciler.syncing.target import Surroundings, Syncer
+from reconciler.syncing.unplaced import Unplaced
+from reconciler.syncing.upstream import AUTOSCALERS, UNKNOWN, Item, Past, Upstream, kind_of_storage
 
 Object = dict[str, Any]
 
@@ -46,15 +47,10 @@ class _Part(Protocol):
     def stop(self) -> None: ...
 
 
-def _nothing_known(_: str, __: str, ___: Item) -> bool:
-    return False
-
-
 class Syncing:
     """`credentials`: from a SyncTarget to its kubeconfig. `durable`: blocks until the status branch holds everything up
-    to a store revision. `declared`: what git says of an object found on a target (see upstream.Declared); without it
-    only deletions that this process saw are carried out, the rest is reported. `barred`: why no cluster may be written
-    to just now (another server's status push came first), "" if it may; what waits is tried again."""
+    to a store revision. `past`: what git says of what is found on a target. `barred`: why no cluster may be written to
+    just now (another server's status push came first), "" if it may; what waits is tried again."""
 
     def __init__(
         self,
@@ -62,7 +58,7 @@ class Syncing:
         settings: SyncSettings,
         credentials: Credentials,
         durable: Callable[[int], None],
-        declared: Declared = _nothing_known,
+        past: Past = UNKNOWN,
         barred: Callable[[], str] = lambda: "",
     ) -> None:
         self.settings, self._barred, self._durable = settings, barred, durable
@@ -72,7 +68,7 @@ class Syncing:
         self._lock = threading.Lock()
         self._index = TargetIndex(self._objects, self.informer)
         self.bindings = Bindings(self._objects, self.informer)
-        self._upstream = Upstream(self._objects, catalog, self.bindings, declared, lambda: self.informer.reached)
+        self._upstream = Upstream(self._objects, catalog, self.bindings, past, lambda: self.informer.reached)
         heartbeats = Heartbeats(settings.targets.threshold)
         world = World(self._objects, catalog, self._index, heartbeats, self.bindings, Uses(store), durable)
         placements = Placements(world, self.informer, settings.targets)
@@ -81,7 +77,8 @@ class Syncing:
             settings.targets,
         )  # fmt: skip
         locations = Locations(self._objects, self.informer, heartbeats)
-        namespaces = Namespaces(self._objects, self.informer, self.bindings)
+        unplaced = Unplaced(self._upstream, self._index, self.syncers)
+        self._namespaces = namespaces = Namespaces(self._objects, self.informer, self.bindings, unplaced)
         self._moves = Moves(self.bindings, self.syncers, placements.left)
         self._reports = Reports(self._upstream, self._index, self.syncers, settings.report)
         self._loading = (targets, locations, placements, namespaces)
@@ -148,9 +145,17 @@ class Syncing:
             self._reports.target(identity.key)
             self._moves.look(workspace)
 
-        return Syncer(
-            identity, client, offered(self._objects, target), self._upstream, self.settings, heard, self._durable
-        )
+        around = Surroundings(heard, self._home_changed, self._durable, self._settled)
+        return Syncer(identity, client, offered(self._objects, target), self._upstream, self.settings, around)
+
+    def _settled(self, cluster: str, namespace: str) -> bool:
+        """Whether a namespace is healthy on all targets that are to run it; also where there is none."""
+        syncers = self.syncers()
+        here = [key for key, role in self.bindings.roles(cluster, namespace).items() if role is Role.HERE]
+        return all(key in syncers and syncers[key].settled(cluster, namespace) for key in here)
+
+    def _home_changed(self, cluster: str, _: str) -> None:
+        self._namespaces.look(cluster)
 
     def _changed(self, change: Change) -> None:
         """An object changed somewhere: a work item for each target that it runs on."""

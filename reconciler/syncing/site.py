@@ -33,13 +33,14 @@ _ENDS = 1_000
 @dataclass(slots=True)
 class Ledger:
     """What was found on the way. `failures`: why an object is not applied. `explained`: deletions upstream, seen as
-    such. `leftovers`: ours on the target, with no upstream object and no commit that explains its absence. `retiring`:
+    such. `leftovers`: ours on the target, with no upstream object and no commit that explains its absence, and how
+    often each was looked at. `retiring`:
     namespaces whose copies are to go since they are healthy at their new place. `ends`: what Jobs were that had ended
     when they went, until that is taken up."""
 
     failures: dict[Item, str] = field(default_factory=dict)
     explained: set[Item] = field(default_factory=set)
-    leftovers: set[Item] = field(default_factory=set)
+    leftovers: dict[Item, int] = field(default_factory=dict)
     retiring: set[tuple[str, str]] = field(default_factory=set)
     ends: dict[Item, Object] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)

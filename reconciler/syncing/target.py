@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from apiserver.model.kinds import GroupResource
@@ -22,23 +24,38 @@ from reconciler.syncing.errors import Excessive, Foreign, NotServed, Refused, Un
 from reconciler.syncing.homes import Identity
 from reconciler.syncing.inventory import Inventory
 from reconciler.syncing.jobs import Jobs, over
-from reconciler.syncing.prune import Pruner
+from reconciler.syncing.prune import Pruned, Pruner
 from reconciler.syncing.render import encode, render
 from reconciler.syncing.settings import SyncSettings
 from reconciler.syncing.site import Site
-from reconciler.syncing.upstream import Item, Upstream
+from reconciler.syncing.upstream import Item, Outrun, Upstream
+from reconciler.syncing.withdrawals import Settled, Withdrawals
 
 Object = dict[str, Any]
 
 UPKEEP = GroupResource("", "~upkeep")
 """As an Item's kind: look after the namespace itself."""
+_LOOKS = 6
+"""How often a leftover is looked at again without anything having happened."""
 _PERMANENT = frozenset({400, 403, 405, 413, 415, 422})
 
 
-class Syncer:
-    """`heard(cluster, namespace)`: told when something of a namespace changed that conditions or moves depend on.
-    `durable`: blocks until the status branch holds everything up to a store revision."""
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a syncer asks of the rest, and tells it. Namespaces are given with their logical cluster first.
 
+    `heard`: told when something of a namespace changed that conditions or moves depend on. `home`: told when what the
+    target has of a namespace came, changed or went; "" for both once the target has answered what there is. `durable`:
+    blocks until the status branch holds everything up to a store revision. `settled`: see withdrawals.py.
+    """
+
+    heard: Callable[[str, str], None]
+    home: Callable[[str, str], None]
+    durable: Callable[[int], None]
+    settled: Settled
+
+
+class Syncer:
     def __init__(
         self,
         identity: Identity,
@@ -46,17 +63,18 @@ class Syncer:
         offered: Mapping[GroupResource, str],
         upstream: Upstream,
         settings: SyncSettings,
-        heard: Callable[[str, str], None],
-        durable: Callable[[int], None],
+        around: Surroundings,
     ) -> None:
         self.client, self.upstream, self.settings = client, upstream, settings
         self.queue: WorkQueue[Item] = WorkQueue()
-        self.site = Site(identity, client, offered, settings, self.queue.add, self.namespace)
+        self.site = Site(identity, client, offered, settings, self.queue.add, self._home_changed)
         self.ready = threading.Event()
         """The target has answered; work has begun."""
-        self._heard = heard
-        self._applier, self._pruner = Applier(self.site, upstream), Pruner(self.site, upstream)
-        self._jobs = Jobs(self.site, upstream, self._applier, durable, self.queue.add_after)
+        self._around, self._heard = around, around.heard
+        self._applier = Applier(self.site, upstream)
+        withdrawals = Withdrawals(self.site, upstream, around.settled)
+        self._pruner = Pruner(self.site, upstream, withdrawals)
+        self._jobs = Jobs(self.site, upstream, self._applier, around.durable, self.queue.add_after)
         self._loop = Loop(f"sync {identity.name}", self.queue, self._handle, settings.threads)
         self._stopped = threading.Event()
         self._boot = threading.Thread(target=self._begin, name=f"sync-{identity.name}", daemon=True)
@@ -103,12 +121,21 @@ class Syncer:
                 self.queue.add(Item(kind, cluster, namespace, name))
         self.upkeep(cluster, namespace)
 
+    def _home_changed(self, cluster: str, namespace: str) -> None:
+        self.namespace(cluster, namespace)
+        self._around.home(cluster, namespace)
+
     def upkeep(self, cluster: str, namespace: str) -> None:
         """Look after the namespace itself, once it is quiet."""
         self.queue.add_after(Item(UPKEEP, cluster, namespace, ""), self.settings.settle)
 
     def holds(self, cluster: str, namespace: str) -> bool:
         return self.site.homes.get(cluster, namespace) is not None
+
+    def has(self, cluster: str, namespace: str) -> bool:
+        """Whether there is anything of the namespace on the target."""
+        home = self.site.homes.get(cluster, namespace)
+        return home is not None and bool(self.site.members(home.name))
 
     def waiting(self, cluster: str, namespace: str) -> list[Item]:
         """What of the namespace is still to be done, retries included. Looks at the whole queue."""
@@ -174,6 +201,7 @@ class Syncer:
         self.ready.set()
         self._loop.start()
         self.everything()
+        self._around.home("", "")
 
     def everything(self) -> None:
         """Look at all that is here and all that should be."""
@@ -186,7 +214,8 @@ class Syncer:
 
     def _handle(self, item: Item) -> None:
         if item.kind == UPKEEP:
-            self._upkeep(item)
+            with suppress(Outrun):
+                self._upkeep(item)
             return
         try:
             self._sync(item)
@@ -194,6 +223,8 @@ class Syncer:
             if not isinstance(error, Refused) or _permanent(error):
                 self._failed(item, str(error))
             raise
+        except Outrun:
+            self.queue.add_after(item, self.settings.again)
         self._failed(item, "")
         self.queue.add_after(Item(UPKEEP, item.cluster, item.namespace, ""), self.settings.settle)
 
@@ -206,14 +237,23 @@ class Syncer:
             if item.kind != JOBS or self._jobs.runs(item, kind, obj):
                 self._applier.apply(item, kind, obj)
             self._leftover(item, False)
+            if self.upstream.role(self.key, item.cluster, item.namespace) is not Role.HERE:
+                self.queue.add(item)  # it was withdrawn meanwhile, when there was nothing of it here to be seen
             return
         live = self.site.live(item)
         if live is None:
             self._forget_deletion(item)
             self._leftover(item, False)
+            if not here and not self.has(item.cluster, item.namespace):
+                self._around.home(item.cluster, item.namespace)
             return
         known = kind is not None or self.upstream.workspace(item.cluster) is None
-        self._leftover(item, self._pruner.consider(item, live, obj, known=known))
+        pruned = self._pruner.consider(item, live, obj, known=known)
+        if pruned is Pruned.WITHDRAWN and kind is not None and not self.upstream.anywhere(item.cluster, item.namespace):
+            self.upstream.forget(kind, item)
+        if pruned is Pruned.WAITS:
+            self.queue.add_after(item, self.settings.again)
+        self._leftover(item, pruned is Pruned.UNEXPLAINED)
 
     def _forget_deletion(self, item: Item) -> None:
         with self.site.ledger.lock:
@@ -223,12 +263,13 @@ class Syncer:
         """Note whether the item is there without an explanation."""
         ledger = self.site.ledger
         with ledger.lock:
-            before = item in ledger.leftovers
+            looks = ledger.leftovers.pop(item, 0)
             if is_one:
-                ledger.leftovers.add(item)
-            else:
-                ledger.leftovers.discard(item)
-        if before != is_one:
+                ledger.leftovers[item] = looks + 1
+        if is_one and looks < _LOOKS:
+            # What is served may be noted a little later than what it changed.
+            self.queue.add_after(item, self.settings.again * 2**looks)
+        if bool(looks) != is_one:
             self._heard(item.cluster, item.namespace)
 
     def _failed(self, item: Item, why: str) -> None:
@@ -265,12 +306,12 @@ class Syncer:
     def _note_commit(self, item: Item, kinds: frozenset[tuple[str, str]]) -> None:
         """Have the inventory name the commit last applied, once all of it is; put it right where someone changed it."""
         cluster, namespace = item.cluster, item.namespace
-        revision = self.upstream.objects.store.revision()
-        workspace, home = self.upstream.workspace(cluster), self.site.homes.get(cluster, namespace)
+        revision, home = self.upstream.objects.store.revision(), self.site.homes.get(cluster, namespace)
+        workspace, placements = self.upstream.placing(self.key, cluster, namespace)
         if workspace is None or home is None or home.terminating:
             return
         held = self.site.inventory(home.name) or Inventory("")
-        if held == Inventory(workspace.path, workspace.commit, held.kinds | kinds):
+        if held == Inventory(workspace.path, workspace.commit, held.kinds | kinds, placements):
             return
         if self.failures(cluster, namespace):
             return  # its success brings us back
@@ -279,7 +320,7 @@ class Syncer:
             return
         with self.site.lock(cluster, namespace):
             now = self.site.inventory(home.name) or held
-            self._applier.note(home, Inventory(workspace.path, workspace.commit, now.kinds | kinds))
+            self._applier.note(home, Inventory(workspace.path, workspace.commit, now.kinds | kinds, placements))
 
 
 def _wanted(item: Item, obj: Object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,8 +11,12 @@ from apiserver.model.kinds import GroupResource
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.registry.served import ServedKind
-from reconciler.controllers.bindings import Bindings, Role
-from reconciler.controllers.placements import Kinds
+from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
+from reconciler.controllers.placements import PLACEMENTS, Kinds
+from reconciler.controllers.runtime import Expected
+from reconciler.plan import placement
+from reconciler.plan.jobs import JOBS, ended
+from reconciler.plan.selection import selectable, selector_of
 from reconciler.plan.syncable import syncable
 
 Object = dict[str, Any]
@@ -41,6 +45,25 @@ Declared = Callable[[str, str, Item], bool]
 """declared(workspace path, commit, item): whether that verified commit, or one after it up to the served one, declared
 the object, so that its absence now is a deletion. False also where that cannot be told."""
 
+Withdrawn = Callable[[str, str, str, Collection[str]], bool]
+"""withdrawn(workspace path, commit, namespace, placements): whether the workspace took the namespace away since that
+commit, in which these Placements had placed it. False also where that cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What git says of earlier. Without it only what this process saw being deleted goes, the rest is reported."""
+
+    declared: Declared = lambda *_: False
+    withdrawn: Withdrawn = lambda *_: False
+
+
+UNKNOWN = Past()
+
+
+class Outrun(Expected):
+    """The store says otherwise by now; the roles will in a moment, and bring the item back."""
+
 
 def kind_of_storage(storage: str) -> GroupResource:
     """`deployments.apps:<identity>` → (`apps`, `deployments`)."""
@@ -55,7 +78,7 @@ class Upstream:
     objects: Objects
     catalog: Kinds
     bindings: Bindings
-    declared: Declared
+    past: Past
     reached: Callable[[], int]
 
     def role(self, target: str, cluster: str, namespace: str) -> Role | None:
@@ -71,8 +94,12 @@ class Upstream:
         found = self.catalog.kinds(cluster).preferred(kind.group, kind.resource)
         return found if found is not None and goes_down(found, offered) else None
 
+    @staticmethod
+    def key(kind: ServedKind, item: Item) -> Key:
+        return Key(kind.storage, item.cluster, item.namespace, item.name)
+
     def get(self, kind: ServedKind, item: Item) -> Object | None:
-        return self.objects.get(Key(kind.storage, item.cluster, item.namespace, item.name))
+        return self.objects.get(self.key(kind, item))
 
     def items(
         self, cluster: str, namespace: str, offered: Mapping[GroupResource, str]
@@ -95,6 +122,37 @@ class Upstream:
             return False
         found = self.objects.list(scaler.storage, item.cluster, item.namespace)
         return any(scaled_by(obj) == (_SCALABLE[item.kind], item.name) for obj in found)
+
+    def placing(self, target: str, cluster: str, namespace: str) -> tuple[tree.WorkspaceRecord | None, frozenset[str]]:
+        """The workspace's record, and which of its Placements have the namespace run on the target by the very commit
+        that it names: roles follow the store a moment later. Raises Outrun where none has."""
+        while True:
+            record = self.workspace(cluster)
+            found = self.objects.get(Key(NAMESPACES, cluster, "", namespace))
+            labels = selectable(found)[1] if found is not None else {}
+            placements = list(self.objects.list(PLACEMENTS, cluster))
+            if record == self.workspace(cluster):
+                break
+        mine = (p for p in placements if placement.recorded(p)[0] == target and selector_of(p).matches(labels))
+        names = frozenset(str(p["metadata"]["name"]) for p in mine)
+        if found is None or not names:
+            raise Outrun(f"namespace {namespace} is not to run here any more")
+        return record, names
+
+    def anywhere(self, cluster: str, namespace: str) -> bool:
+        """Whether any target is to run the namespace."""
+        return Role.HERE in self.bindings.roles(cluster, namespace).values()
+
+    def forget(self, kind: ServedKind, item: Item) -> None:
+        """Take an object's status away, which nobody will put right any more. How a Job ended stays: it is not run
+        again."""
+
+        def bare(obj: Object) -> Object | None:
+            over = item.kind == JOBS and ended(obj)
+            return None if over else {k: v for k, v in obj.items() if k != "status"}
+
+        if "status" in kind.subresources:
+            self.objects.update(self.key(kind, item), bare)
 
     def workspace(self, cluster: str) -> tree.WorkspaceRecord | None:
         return tree.workspace_of(self.objects.store, cluster)

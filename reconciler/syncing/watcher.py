@@ -61,7 +61,7 @@ class Watcher(threading.Thread):
         super().__init__(name=f"watch-{kind}", daemon=True)
         self.cache = Cache(allowance)
         self.listed = threading.Event()
-        """The target has answered a full list."""
+        """The target has answered a full list, and all of it was told."""
         self.trouble: Expected | None = None
         """Why the last round ended badly; None once a list was answered."""
         self._source, self._selector, self._pace = source, selector, pace
@@ -110,9 +110,9 @@ class Watcher(threading.Thread):
                 if self.cache.saw(item, page.size // len(page.items)):
                     seen.append(_names(item))
         gone = self.cache.keep(keys)
-        self.listed.set()
         for key in (*gone, *seen):
             self._changed(*key)
+        self.listed.set()
         return revision
 
     def _follow(self) -> None:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from reconciler.plan import system
 from reconciler.syncing.inventory import PARENT_NAME
 from reconciler.syncing.service import Syncing
 from reconciler.syncing.settings import SyncSettings
-from reconciler.syncing.upstream import Item
+from reconciler.syncing.upstream import Item, Past
 
 pytestmark = [pytest.mark.clusters, pytest.mark.slow]
 
@@ -63,6 +63,7 @@ class World:
         self.clusters: dict[str, RealCluster] = {}
         self.kubeconfigs: dict[str, bytes] = {}
         self.git: set[tuple[str, str]] = set()
+        self.taken = False
         self.recorded = threading.Event()
         self.recorded.set()
         self.awaited: list[int] = []
@@ -172,6 +173,9 @@ class World:
     def declared(self, path: str, commit: str, item: Item) -> bool:
         return path == "root:shop" and commit == "c1" and (item.kind.resource, item.name) in self.git
 
+    def withdrawn(self, path: str, commit: str, namespace: str, by: Collection[str]) -> bool:
+        return self.taken and (path, commit, namespace, set(by)) == ("root:shop", "c1", "web", {"prod"})
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
@@ -188,7 +192,7 @@ def syncing(world: World) -> Iterator[Callable[[], Syncing]]:
     def start() -> Syncing:
         while running:
             running.pop().stop()
-        made = Syncing(world.store, QUICK, world.credentials, world.durable, world.declared)
+        made = Syncing(world.store, QUICK, world.credentials, world.durable, Past(world.declared, world.withdrawn))
         running.append(made)
         made.start()
         return made
@@ -263,7 +267,7 @@ def test_objects_run_on_the_cluster_and_their_status_comes_up(
     locator = west.list("namespaces")[west.namespace]["metadata"]["annotations"]["kcp.io/namespace-locator"]
     assert json.loads(locator)["cluster"] == "shop0"
     parent = eventually(lambda: west.list("configmaps")[PARENT_NAME])
-    eventually(lambda: west.list("configmaps")[PARENT_NAME]["data"] == {"workspace": "root:shop", "commit": "c1"})
+    eventually(lambda: west.list("configmaps")[PARENT_NAME]["data"]["commit"] == "c1")
     kinds = parent["metadata"]["annotations"]["applyset.kubernetes.io/contains-group-kinds"]
     assert kinds == "ConfigMap,Deployment.apps,Secret,Service"
     status = world.get(web)["status"]
@@ -478,7 +482,7 @@ def test_a_move_keeps_the_old_copies_until_the_new_ones_are_healthy(
     assert world.get(web)["status"]["availableReplicas"] == 1
 
 
-def test_a_namespace_that_loses_its_label_keeps_its_copies(
+def test_a_namespace_that_loses_its_label_keeps_its_copies_until_a_commit_explains_it(
     world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
 ) -> None:
     placement = world.place()
@@ -490,7 +494,11 @@ def test_a_namespace_that_loses_its_label_keeps_its_copies(
     target = Key("synctargets.workload.kcp.io", "infra0", "", "west")
     eventually(lambda: "configmaps web/settings" in world.condition(target, "InventoryExplained").get("message", ""))
     assert west.names("configmaps") == {"settings"}
+    world.taken = True
+    made = syncing()
+    eventually(lambda: not west.list("namespaces"), 30)
     world.put("namespaces", "shop0", "web", labels={"app": "shop"}, kind="Namespace", apiVersion="v1")
+    eventually(lambda: west.names("configmaps") == {"settings"}, 20)
     eventually(lambda: world.condition(target, "InventoryExplained").get("status") == "True")
     world.delete(placement)
     eventually(lambda: not west.list("namespaces"), 30)

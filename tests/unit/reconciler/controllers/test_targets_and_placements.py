@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -72,6 +72,8 @@ class Loops:
         self.clusters: dict[str, FakeCluster] = {}
         self.missing: set[str] = set()
         self.content: dict[str, str] = {}
+        self.lingering: dict[str, str] = {}
+        self.forgotten: list[tuple[str, ...]] = []
         self.told: list[tuple[str, bool]] = []
         self.gate = threading.Event()
         self.gate.set()
@@ -91,7 +93,7 @@ class Loops:
             ),
             Locations(objects, self.informer, self.heartbeats),
             self.placements,
-            Namespaces(objects, self.informer, self.bindings),
+            Namespaces(objects, self.informer, self.bindings, self),
         ]
 
     def make_durable(self, revision: int) -> None:
@@ -112,6 +114,12 @@ class Loops:
         if name == "exec":
             raise Denied("KubeconfigRefused", "the kubeconfig is refused for `exec`")
         return self.clusters.setdefault(name, FakeCluster(name))
+
+    def linger(self, key: str, cluster: str, namespace: str) -> str:
+        return self.lingering.get(key, "")
+
+    def forget(self, cluster: str, namespace: str, keys: Collection[str]) -> None:
+        self.forgotten.append((namespace, *sorted(keys)))
 
     def tell(self, key: str, obj: dict[str, Any] | None, cluster: Cluster | None) -> None:
         self.told.append((key, cluster is not None))

@@ -1,0 +1,113 @@
+"""What git said earlier of where namespaces run: whether a commit took a namespace from a target.
+
+Asked by syncing about a namespace of ours on a target that no decision explains: its inventory names the workspace, the
+commit that it was applied from and the Placements that placed it there. What that commit placed and the served one does
+not was withdrawn, whenever that was; what no commit explains is left alone.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from apiserver.model.keys import Key
+from apiserver.model.selectors import LabelSelector
+from apiserver.registry import tree
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Store
+from reconciler.loading.past import Past, is_said
+from reconciler.plan.selection import selectable, selector_of
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.objects import Repository
+
+Object = dict[str, Any]
+
+_KEPT = 256
+_PLACEMENTS, _NAMESPACES = "placements.scheduling.kcp.io", "namespaces"
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """What one commit says: Placements by name, and the labels of the namespaces that it declares."""
+
+    placements: Mapping[str, LabelSelector]
+    namespaces: Mapping[str, Mapping[str, str]]
+
+    def selecting(self, namespace: str) -> set[str]:
+        """A namespace that is not declared has no label but its name."""
+        labels = self.namespaces.get(namespace) or selectable({"metadata": {"name": namespace}})[1]
+        return {name for name, selector in self.placements.items() if selector.matches(labels)}
+
+
+NOTHING = Placing({}, {})
+
+
+class Placed:
+    """Safe from several threads: at worst a tree is read twice."""
+
+    def __init__(self, store: Store, repo: Repository) -> None:
+        self._objects = Objects(store)
+        self._past = Past(repo)
+        self._known: OrderedDict[tuple[str, str], Placing] = OrderedDict()
+        self._verdicts: OrderedDict[tuple[str, str, str, str], tuple[set[str], set[str]]] = OrderedDict()
+
+    def withdrawn(self, path: str, commit: str, namespace: str, by: Collection[str]) -> bool:
+        """Whether the workspace at `path` has taken the namespace away since `commit`: that one, or one after it, had
+        some of the Placements `by` (empty: any) select it, and what is served now, in git and in the store, has none of
+        them do so. False also where that cannot be told."""
+        if not is_said(path, commit):
+            return False
+        store = self._objects.store
+        fleet, record = tree.fleet(store), tree.workspace_at(store, path)
+        if not fleet.loaded or (record is not None and not record.served):
+            return False
+        served = record.head if record is not None else fleet.commit
+        try:
+            if record is None and self._past.workspace(path, served) is not None:
+                return False
+            before, still = self._said(path, commit, served, namespace)
+        except RepositoryError:
+            return False
+        mine = before & set(by) if by else before
+        return bool(mine) and not mine & (still | (self._stored(record.cluster, namespace) if record else set()))
+
+    def _said(self, path: str, commit: str, served: str, namespace: str) -> tuple[set[str], set[str]]:
+        """The Placements that selected it since the commit, and those that do as git is served."""
+        key = (path, commit, served, namespace)
+        found = self._verdicts.get(key)
+        if found is None:
+            commits = self._past.since(commit, served)
+            before = {name for c in commits for name in self._at(path, c).selecting(namespace)}
+            found = self._verdicts[key] = before, self._at(path, served).selecting(namespace)
+            if len(self._verdicts) > _KEPT:
+                self._verdicts.popitem(last=False)
+        return found
+
+    def _stored(self, cluster: str, namespace: str) -> set[str]:
+        """The Placements that select it as it is stored, by whoever's doing."""
+        found = self._objects.get(Key(_NAMESPACES, cluster, "", namespace))
+        if found is None:
+            return set()
+        labels = selectable(found)[1]
+        placements = self._objects.list(_PLACEMENTS, cluster)
+        return {str(p["metadata"]["name"]) for p in placements if selector_of(p).matches(labels)}
+
+    def _at(self, path: str, commit: str) -> Placing:
+        there = self._past.workspace(path, commit)
+        if there is None:
+            return NOTHING
+        key = (path, there[1].tree)
+        found = self._known.get(key)
+        if found is None:
+            manifests = list(self._past.manifests(*there))
+            placements = (m for m in manifests if (m.gvk.group, m.gvk.kind) == ("scheduling.kcp.io", "Placement"))
+            namespaces = (m for m in manifests if (m.gvk.group, m.gvk.kind) == ("", "Namespace"))
+            found = Placing(
+                {m.name: selector_of(m.value) for m in placements}, dict(selectable(m.value) for m in namespaces)
+            )
+            self._known[key] = found
+            if len(self._known) > _KEPT:
+                self._known.popitem(last=False)
+        return found

@@ -1,0 +1,213 @@
+"""What a commit takes from a target goes, whenever server and target are there to do it; nothing else does."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.syncedfleet import SyncedFleet, config, namespace, placement
+
+from apiserver.model import marks
+from apiserver.model.identity import sync_target_key
+from apiserver.model.kinds import GroupResource
+
+
+@pytest.fixture
+def synced(tmp_path: Path) -> Iterator[SyncedFleet]:
+    made = SyncedFleet(tmp_path / "synced")
+    yield made
+    made.close()
+
+
+def runs(fleet: SyncedFleet, *names: str, on: str = "west") -> Callable[[], bool]:
+    return lambda: fleet.clusters[on].names("configmaps") - {"treeplane-inventory"} == set(names)
+
+
+def placed(fleet: SyncedFleet, commit: str = "") -> bool:
+    """The inventory names the commit."""
+    west = fleet.clusters["west"]
+    held = "treeplane-inventory" in west.names("configmaps") and west.find("configmaps", "treeplane-inventory")["data"]
+    return bool(held) and held["commit"] == (commit or fleet.fleet.record("root:shop").commit)
+
+
+HOW = {
+    "its Placement": {"placement": None},
+    "its label": {"namespace": namespace(app="other")},
+    "the selector": {"placement": placement(app="other")},
+    "the namespace": {"namespace": None, "web": None, "settings": None},
+}
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("when", ["at once", "target away", "server away", "store lost", "both, and the store lost"])
+def test_what_a_commit_took_away_goes_whenever_that_was(
+    how: str, when: str, synced: SyncedFleet, eventually: Any
+) -> None:
+    synced.begin()
+    eventually(lambda: runs(synced, "settings")() and placed(synced))
+    west = synced.clusters["west"]
+    west.away = when in ("target away", "both, and the store lost")
+    if when not in ("at once", "target away"):
+        synced.stop()
+    synced.commit(**HOW[how])
+    if "store lost" in when:
+        synced.lose()
+    elif when == "server away":
+        synced.start()
+    if west.away:
+        eventually(lambda: synced.syncing is not None)
+        assert runs(synced, "settings")()
+        west.away = False
+    eventually(lambda: not west.names("namespaces"))
+    assert not west.names("deployments")
+
+
+def test_its_objects_lose_their_status_and_the_namespace_says_why(synced: SyncedFleet, eventually: Any) -> None:
+    synced.begin()
+    eventually(lambda: (synced.deployment() or {}).get("status", {}).get("availableReplicas") == 2)
+    runs_on = synced.namespace()["metadata"]["annotations"][marks.RUNS_ON]
+    assert runs_on == sync_target_key(synced.fleet.record("root:infra").cluster, "west")
+    west = synced.clusters["west"]
+    west.away = True
+    synced.commit(placement=None)
+
+    def told() -> str:
+        found = synced.condition(synced.namespace(), "NamespaceScheduled")
+        return str(found["message"]) if found.get("reason") == "NotSelected" else ""
+
+    eventually(lambda: "sync target root:infra:west may still have copies of it" in told())
+    assert (synced.deployment() or {})["status"]["availableReplicas"] == 2, "it may still be so"
+    west.away = False
+    eventually(lambda: not (synced.deployment() or {}).get("status"))
+    eventually(lambda: told() == "no Placement of its workspace selects it, so it runs nowhere")
+    assert marks.RUNS_ON not in synced.namespace()["metadata"]["annotations"]
+    synced.commit(placement=placement())
+    eventually(lambda: (synced.deployment() or {}).get("status", {}).get("availableReplicas") == 2)
+    eventually(lambda: synced.condition(synced.namespace(), "NamespaceScheduled")["status"] == "True")
+
+
+def test_a_status_outlives_a_silent_target_and_a_loss_and_no_withdrawal(synced: SyncedFleet, eventually: Any) -> None:
+    synced.begin()
+    eventually(lambda: (synced.deployment() or {}).get("status", {}).get("availableReplicas") == 2)
+    west = synced.clusters["west"]
+    west.away = True
+    synced.lose()
+    assert (synced.deployment() or {})["status"]["availableReplicas"] == 2
+    synced.commit(placement=None)
+    eventually(lambda: synced.condition(synced.namespace(), "NamespaceScheduled").get("reason") == "NotSelected")
+    assert (synced.deployment() or {})["status"]["availableReplicas"] == 2
+    synced.lose()
+    west.away = False
+    eventually(lambda: not west.names("namespaces"))
+    eventually(lambda: not (synced.deployment() or {}).get("status"))
+
+
+def test_what_moves_by_its_label_goes_when_it_is_healthy_where_it_runs_now(
+    synced: SyncedFleet, eventually: Any
+) -> None:
+    synced.begin(**{"workspaces/root/shop/second.yaml": placement("second", "east", "other")})
+    eventually(lambda: runs(synced, "settings")() and placed(synced))
+    east = synced.clusters["east"]
+    east.away = True
+    synced.commit(namespace=namespace(app="other"))
+    assert synced.syncing is not None
+    syncer = synced.syncing.syncers()[sync_target_key(synced.fleet.record("root:infra").cluster, "west")]
+    waits = GroupResource("", "configmaps")
+    eventually(lambda: any(item.kind == waits for item in syncer.queue.pending()), what="it waits for the other")
+    assert not [word for word in synced.clusters["west"].writes if word.startswith("-")]
+    east.away = False
+    eventually(lambda: runs(synced, "settings", on="east")() and not synced.clusters["west"].names("namespaces"))
+
+
+def test_what_no_commit_explains_is_reported_and_stays(synced: SyncedFleet, eventually: Any) -> None:
+    """The branch is another one, which knows of no such Placement: nobody took anything away."""
+    synced.begin()
+    eventually(lambda: runs(synced, "settings")() and placed(synced))
+    west = synced.clusters["west"]
+    inventory = west.find("configmaps", "treeplane-inventory")
+    where = f"/api/v1/namespaces/{inventory['metadata']['namespace']}/configmaps/treeplane-inventory"
+    synced.stop()
+    for commit in ("0" * 40, ""):
+        body = {**inventory, "data": {**inventory["data"], "commit": commit}}
+        body["metadata"] = {
+            k: v for k, v in body["metadata"].items() if k in ("name", "namespace", "labels", "annotations")
+        }
+        west.write(where, body, dry_run=False)
+        synced.commit(placement=None)
+        synced.start()
+
+        def unexplained() -> bool:
+            return "configmaps web/settings" in str(synced.condition(synced.target(), "InventoryExplained"))
+
+        eventually(unexplained)
+        assert runs(synced, "settings")()
+        synced.stop()
+
+
+def test_a_placement_that_still_places_it_is_no_reason(synced: SyncedFleet, eventually: Any) -> None:
+    """Two Placements of one target: the end of one changes nothing."""
+    synced.begin(**{"workspaces/root/shop/spare.yaml": placement("spare")})
+    eventually(lambda: runs(synced, "settings")() and placed(synced))
+    synced.stop()
+    synced.commit(placement=None)
+    synced.start()
+    eventually(lambda: placed(synced))
+    eventually(
+        lambda: synced.clusters["west"].find("configmaps", "treeplane-inventory")["data"]["placements"] == "spare"
+    )
+    assert runs(synced, "settings")()
+
+
+ACTIONS = st.sampled_from(
+    ["-placement", "+placement", "-label", "+label", "-settings", "+settings", "-more", "+more",
+     "stop", "start", "away", "back", "lose"]
+)  # fmt: skip
+EDITS: dict[str, dict[str, str | None]] = {
+    "-placement": {"placement": None}, "+placement": {"placement": placement()},
+    "-label": {"namespace": namespace(app="other")}, "+label": {"namespace": namespace(app="web")},
+    "-settings": {"settings": None}, "+settings": {"settings": config("settings", a="b")},
+    "-more": {"more": None}, "+more": {"more": config("more", c="d")},
+}  # fmt: skip
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(actions=st.lists(ACTIONS, max_size=10))
+def test_whatever_happens_in_whatever_order_targets_end_as_git_says(
+    actions: list[str], tmp_path: Path, eventually: Any
+) -> None:
+    synced = SyncedFleet(tmp_path / "history")
+    try:
+        synced.begin()
+        west, there = synced.clusters["west"], {"placement", "label", "settings"}
+        for action in actions:
+            match action:
+                case "stop":
+                    synced.stop()
+                case "start":
+                    synced.start()
+                case "lose":
+                    synced.lose()
+                case "away" | "back":
+                    west.away = action == "away"
+                case _:
+                    there = there - {action[1:]} if action[0] == "-" else there | {action[1:]}
+                    synced.commit(**EDITS[action])
+        west.away = False
+        synced.start()
+        wanted = there & {"settings", "more"} if {"placement", "label"} <= there else set()
+        eventually(runs(synced, *wanted), 20, f"{sorted(wanted)} after {actions}")
+        if wanted:
+            eventually(lambda: placed(synced), 20)
+        else:
+            eventually(lambda: {"placement", "label"} <= there or not west.names("namespaces"), 20, str(actions))
+        eventually(lambda: synced.condition(synced.target(), "InventoryExplained").get("status", "True") == "True")
+        if not {"placement", "label"} <= there:
+            eventually(lambda: not (synced.deployment() or {}).get("status"))
+    finally:
+        synced.close()
+        shutil.rmtree(tmp_path / "history")
