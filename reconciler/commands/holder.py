@@ -17,11 +17,10 @@ from apiserver.storage.protocol import Note, Store
 from reconciler.commands.again import again
 from reconciler.commands.installation import Installation
 from reconciler.commands.leftovers import Leftovers
-from reconciler.commands.lookout import Lookout
 from reconciler.commands.loops import Loops
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning
-from reconciler.commands.teller import Teller
+from reconciler.commands.station import Station
 from reconciler.commands.verdicts import Verdicts
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.committer import Branch, Committer
@@ -45,25 +44,13 @@ _LOOK = 5.0
 class Holder:
     """`run` returns when the process is to end, or when another server holds the fleet."""
 
-    def __init__(
-        self,
-        settings: ReconcileSettings,
-        store: Store,
-        mirror: Mirror,
-        lookout: Lookout,
-        teller: Teller,
-        installation: Installation,
-        *,
-        anew: bool = False,
-    ) -> None:
+    def __init__(self, station: Station, installation: Installation, *, anew: bool = False) -> None:
         """`anew`: the fleet was served before, and begins with new identities."""
-        self._settings = settings
-        self._store = store
-        self._mirror = mirror
-        self._lookout = lookout
-        self._teller = teller
+        self._settings, self._lookout, self._teller = station.settings, station.lookout, station.teller
+        self._store, self._mirror = station.store, station.mirror
         self._installation = installation
         self._anew = anew
+        settings, store, mirror = station.settings, station.store, station.mirror
         self._secrets = SecretFiles(settings.keys_dir)
         self._seen = ""
         self._verdicts = Verdicts(Path(settings.source) if settings.hosted else None)

@@ -13,10 +13,8 @@ from collections.abc import Collection
 from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
-from reconciler.commands.lookout import Lookout
-from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning, Start
-from reconciler.commands.teller import Teller
+from reconciler.commands.station import Station
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.heads import BranchSettings
@@ -25,7 +23,6 @@ from reconciler.loading.loader import Loader
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.shown import Shown
 from reconciler.repository.errors import RepositoryError
-from reconciler.repository.mirror import Mirror
 from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -38,17 +35,12 @@ _LOOK = 5.0
 class Observer:
     """`run` returns when the process is to end."""
 
-    def __init__(
-        self, settings: ReconcileSettings, store: Store, mirror: Mirror, lookout: Lookout, teller: Teller, start: Start
-    ) -> None:
-        self._settings = settings
-        self._store = store
-        self._mirror = mirror
-        self._lookout = lookout
-        self._teller = teller
+    def __init__(self, station: Station, start: Start) -> None:
+        self._settings, self._lookout, self._teller = station.settings, station.lookout, station.teller
+        self._store, self._mirror = station.store, station.mirror
         self._start = start
-        self._secrets = SecretFiles(settings.keys_dir)
-        self._shown = Shown(store, mirror.repository, self._loader)
+        self._secrets = SecretFiles(station.settings.keys_dir)
+        self._shown = Shown(station.store, station.mirror.repository, self._loader)
         self._holder = ""
 
     def run(self, beginning: Beginning) -> None:

@@ -23,6 +23,7 @@ from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.source import guard
 from reconciler.commands.start import Beginning, Refused, Start, refuse_incomplete
+from reconciler.commands.station import Station
 from reconciler.commands.teller import Teller
 from reconciler.layout.fleet import STATUS_BRANCH
 from reconciler.repository.errors import RepositoryError
@@ -76,11 +77,11 @@ class Reconciler:
                 store.close()
 
     def _run(self, store: Store, start: Start, beginning: Beginning, installation: Installation, *, anew: bool) -> None:
-        settings, mirror, lookout, teller = self._settings, self._mirror, self._lookout, self._teller
+        station = Station(self._settings, store, self._mirror, self._lookout, self._teller)
         if beginning.holder:
-            Observer(settings, store, mirror, lookout, teller, start).run(beginning)
+            Observer(station, start).run(beginning)
         else:
-            Holder(settings, store, mirror, lookout, teller, installation, anew=anew).run(beginning)
+            Holder(station, installation, anew=anew).run(beginning)
 
     def _open(self, beginning: Beginning) -> Store:
         return open_store(

@@ -1,0 +1,22 @@
+"""What both kinds of server stand on: the one that holds its repository, and the one that observes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apiserver.storage.protocol import Store
+from reconciler.commands.lookout import Lookout
+from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.teller import Teller
+from reconciler.repository.mirror import Mirror
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """Of one run of the reconciler's process. `store` is open."""
+
+    settings: ReconcileSettings
+    store: Store
+    mirror: Mirror
+    lookout: Lookout
+    teller: Teller
