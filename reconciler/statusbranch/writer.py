@@ -76,7 +76,8 @@ class StatusWriter:
         self._mirror = mirror
         self._repo: Repository = mirror.repository
         self._settings = settings
-        self._sign = sign
+        self.sign = sign
+        """Who writes: this server and its epoch, for whatever else has to say so. It is on disk before it is told."""
         self._now = now
         self._schedule = Schedule(settings.quiet, settings.longest)
         self._lock = threading.Lock()
@@ -214,7 +215,7 @@ class StatusWriter:
         return not self._endless and age >= history.retention(self._repo, served)
 
     def _trailers(self, source: str) -> dict[str, str]:
-        return {format.TRAILER: source, **self._sign().trailers()}
+        return {format.TRAILER: source, **self.sign().trailers()}
 
     def _time(self) -> datetime:
         return datetime.fromtimestamp(self._now(), UTC)
