@@ -12,6 +12,9 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import orjson
 
 from apiserver.model.errors import Cause, StatusError, invalid, unavailable
 from apiserver.model.keys import Internal, Key
@@ -20,10 +23,11 @@ from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, refused, waiting
 from apiserver.storage.protocol import Check, Conflict, Delete, Op, Put, Store
 from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.loading.copies import lost_lines, removed
 from reconciler.loading.edits import Edits, Outdated, unreadable
 from reconciler.loading.guard import line_of
 from reconciler.loading.loader import Loader, Proposal
-from reconciler.plan.deletions import ALLOW, Line, digest
+from reconciler.plan.deletions import ALLOW, digest
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
 from reconciler.repository.messages import one_line, with_trailers
@@ -114,7 +118,7 @@ class Committer:
         chosen = {i.key: i for i in intents if self._edited(edits, i)}
         if not chosen:
             return True
-        message = _message(chosen.values(), self._path)
+        message = _message(chosen.values(), self._path, self._allowed(chosen.values()))
         commit = self._branch.desired.commit(fleet.commit, edits.files, author, message)
         if commit is None:
             for intent in chosen.values():
@@ -180,6 +184,22 @@ class Committer:
             self._commit_all(author, part)
         return False
 
+    def _allowed(self, intents: Iterable[Intent]) -> dict[str, str]:
+        """The trailer of a commit that deletes, or takes copies away: a DELETE is its user's word for that object, and
+        an edit for what it does, also for a recovery. Which may know of no copy when it comes to this commit, so what
+        goes itself is named without them, too."""
+        edits: dict[str, dict[Key, Any]] = {}
+        for intent in intents:
+            value = orjson.loads(intent.value) if intent.value is not None else None
+            edits.setdefault(intent.key.cluster, {})[intent.key] = value
+        said: set[str] = set()
+        for cluster, edited in edits.items():
+            path = self._path(cluster)
+            gone = [line_of(path, key) for key in removed(edited)]
+            copies = lost_lines(self._store, self._catalog.kinds(cluster), path, edited)
+            said |= {digest(lines) for lines in (gone, [*gone, *copies]) if lines}
+        return {ALLOW: " ".join(sorted(said))} if said else {}
+
     # -- without a commit
 
     def _alone(self, intent: Intent) -> None:
@@ -238,9 +258,8 @@ def _invalid(intent: Intent, problems: Iterable[LayoutError]) -> StatusError:
     return invalid(resource, group, intent.key.name, causes)
 
 
-def _message(intents: Collection[Intent], path_of: Callable[[str], str]) -> str:
-    """The commit's message: what was done to which objects of which workspaces."""
-    allowed = _allowed(intents, path_of)
+def _message(intents: Collection[Intent], path_of: Callable[[str], str], allowed: dict[str, str]) -> str:
+    """The commit's message: what was done to which objects of which workspaces. `allowed`: its trailers."""
     lines = [(i.verb, i.key.resource.partition(":")[0], _name(i.key), path_of(i.key.cluster)) for i in intents]
     verb, resource, name, path = lines[0]
     if len(lines) == 1:
@@ -251,17 +270,6 @@ def _message(intents: Collection[Intent], path_of: Callable[[str], str]) -> str:
     listed = [f"{verb} {resource} {name}" + (f" in {path}" if many else "") for verb, resource, name, path in lines]
     rest = [f"and {len(listed) - _LISTED} more"] if len(listed) > _LISTED else []
     return with_trailers(f"Write {len(lines)} objects in {where}", [*listed[:_LISTED], *rest], allowed)
-
-
-def _allowed(intents: Iterable[Intent], path_of: Callable[[str], str]) -> dict[str, str]:
-    """The trailer of a commit that deletes: a DELETE is its user's word for that object, also for a recovery."""
-    gone: dict[str, list[Line]] = {}
-    for intent in intents:
-        if intent.value is None:
-            path = path_of(intent.key.cluster)
-            gone.setdefault(path, []).append(line_of(path, intent.key))
-    digests = [digest(lines) for _, lines in sorted(gone.items())]
-    return {ALLOW: " ".join(digests)} if digests else {}
 
 
 def _name(key: Key) -> str:

@@ -7,9 +7,9 @@ a commit's trailer, which names this very loss (plan/deletions).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -23,12 +23,24 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record, Store
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceTree, problem
+from reconciler.loading import copies
 from reconciler.loading.offers import EXPORTS, SCHEMAS
 from reconciler.loading.render import SYNC_TARGETS
 from reconciler.loading.resolving import BINDINGS, CRDS
 from reconciler.loading.sources import Sources
 from reconciler.plan import placement
-from reconciler.plan.deletions import ALLOW, PROTECTED, Limits, Line, Loss, Refused, digest_of, refusal, standing
+from reconciler.plan.deletions import (
+    ALLOW,
+    PROTECTED,
+    Limits,
+    Line,
+    Loss,
+    Refused,
+    copies_told,
+    digest_of,
+    refusal,
+    standing,
+)
 from reconciler.plan.summary import Summary
 from reconciler.plan.syncable import stays_upstream
 from reconciler.repository import trailers
@@ -36,8 +48,17 @@ from reconciler.repository.objects import Repository
 
 Object = dict[str, Any]
 
-_NAMESPACES, _CLAIMS = "namespaces", "persistentvolumeclaims"
-_PLACEMENTS = "placements.scheduling.kcp.io"
+_CLAIMS = "persistentvolumeclaims"
+
+
+class Taken(NamedTuple):
+    """What a commit takes from a workspace. `removed`: the objects whose manifests go, of `total`; `edited`: Placements
+    and Namespaces as they will be, which may take copies away; `kinds`: what the workspace serves from then on."""
+
+    removed: Mapping[Key, Manifest]
+    edited: Mapping[Key, Object]
+    total: int
+    kinds: KindTable
 
 
 @dataclass(slots=True)
@@ -56,22 +77,40 @@ class Guard:
     since: str
     _allowed: dict[str, set[str]] = field(default_factory=dict)
 
-    def problem(
-        self, record: WorkspaceRecord, removed: Mapping[Key, Manifest], total: int, known: Summary, kinds: KindTable
-    ) -> Refused | None:
-        """What of what a commit takes from a workspace has to be allowed first; None if it may go.
-
-        `removed`: the objects whose manifests go, of `total`; `known`: the workspace's summary; `kinds`: what it serves
-        from then on.
-        """
-        free, served = self.freed(record.path), frozenset(kind.storage for kind in kinds.all())
-        losses = tuple(self.loss(record, key, manifest, served, free=free) for key, manifest in removed.items())
-        why = refusal(losses, total, self.limits)
+    def problem(self, record: WorkspaceRecord, taken: Taken, known: Summary) -> Refused | None:
+        """What of what a commit takes from a workspace has to be allowed first; None if it may go. `known`: the
+        workspace's summary."""
+        left = copies.left(self.store, record.cluster, {**dict.fromkeys(taken.removed), **taken.edited})
+        if not taken.removed and not left:
+            return None
+        free, served = self.freed(record.path), frozenset(kind.storage for kind in taken.kinds.all())
+        removed = (self.loss(record, key, manifest, served, free=free) for key, manifest in taken.removed.items())
+        losses = (*removed, *self._copies(record, taken, left, free=free))
+        why = refusal(losses, taken.total, self.limits)
         found = Refused(losses, why) if why else None
-        if found is None and self.commit == self.since:
+        if self.commit == self.since:
             # Nobody said anything new. What a recovery has not (runtime objects in a namespace) makes no difference.
-            found = standing(losses, known.errors)
-        return None if found is None or self.allows(losses, self._since(known)) else found
+            forgotten = tuple(self._forgotten(record, losses, left, known))
+            if forgotten or found is None:
+                found = standing((*losses, *forgotten), known.errors) or found
+        return None if found is None or self.allows(found.losses, self._since(known)) else found
+
+    def _copies(self, record: WorkspaceRecord, taken: Taken, left: Mapping[str, str], *, free: bool) -> Iterator[Loss]:
+        """What is lost where namespaces are `left` behind."""
+        for copy in copies.copies(self.store, self.catalog.kinds(record.cluster), record.path, record.cluster, left):
+            if copy.record.key not in taken.removed:
+                said = _said(_read(copy.record))
+                freed = said == "false" or (free and said != "true")
+                yield Loss(copy.line, "" if freed else copy.why, free=freed)
+
+    def _forgotten(
+        self, record: WorkspaceRecord, losses: Collection[Loss], left: Mapping[str, str], known: Summary
+    ) -> Iterator[Loss]:
+        """What the workspace is held for besides: copies of objects that no commit knows of."""
+        lines = {loss.line for loss in losses}
+        for line in copies_told(known.errors) if left else ():
+            if line.path == record.path and line.namespace in left and line not in lines:
+                yield Loss(line, left[line.namespace])
 
     def allows(self, losses: Iterable[Loss], since: str = "") -> bool:
         """Whether a commit says so that is not contained in `since` ("": in what was served before)."""
@@ -113,7 +152,7 @@ class Guard:
     def _protected(self, key: Key, served: Container[str]) -> str:
         """What hangs on an object, in words."""
         resource = key.resource.partition(":")[0]
-        if resource == _NAMESPACES and self._holds_objects(key.cluster, key.name):
+        if resource == copies.NAMESPACES and self._holds_objects(key.cluster, key.name):
             return "it has objects"
         if resource == CRDS and key.name not in served and self._any(key.name, key.cluster):
             return "there are objects of its kind"
@@ -155,7 +194,7 @@ class Guard:
     def _runs_something(self, target: str) -> bool:
         return any(
             target in (current, *leaving)
-            for current, leaving in (placement.recorded(_read(r)) for r in self.store.scan(_PLACEMENTS).records)
+            for current, leaving in (placement.recorded(_read(r)) for r in self.store.scan(copies.PLACEMENTS).records)
         )
 
     # -- what is free

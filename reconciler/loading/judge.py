@@ -24,9 +24,10 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import problem
 from reconciler.loading.case import Case, Recorded, Verdict, was_served
 from reconciler.loading.content import Content, Contents
+from reconciler.loading.copies import PLACES
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered, Gatherer
-from reconciler.loading.guard import Guard
+from reconciler.loading.guard import Guard, Taken
 from reconciler.loading.offers import SCHEMAS, Offers
 from reconciler.loading.providing import Providing
 from reconciler.loading.ratcheting import accepted
@@ -40,6 +41,7 @@ from reconciler.loading.world import CONSUMERS, PROVIDED, World
 from reconciler.plan import apis, bootstrap, computed, system, types
 from reconciler.plan.bindings import Said
 from reconciler.plan.deletions import SHARE_FROM, Refused
+from reconciler.plan.merge import merged
 from reconciler.plan.residue import restore, restored_ending
 from reconciler.plan.summary import Summary
 
@@ -93,13 +95,24 @@ class Judge:
         self, case: Case, record: WorkspaceRecord, known: Summary, gathered: Gathered, content: Content
     ) -> Refused | None:
         """What of what the commit takes away has to be allowed first."""
-        if self._guard is None or case.recorded is not None or not record.served or not content.removed:
+        if self._guard is None or case.recorded is not None or not record.served:
+            return None
+        edited = self._edited(content)
+        if not content.removed and not edited:
             return None
         # Of how many is known only once all files are read, and matters only for many.
         total = len(content.old) + len(content.removed) if gathered.complete else 0
         if not gathered.complete and len(content.removed) < SHARE_FROM:
             total = SHARE_FROM * len(content.removed)
-        return self._guard.problem(record, content.removed, total, known, content.kinds)
+        return self._guard.problem(record, Taken(content.removed, edited, total, content.kinds), known)
+
+    def _edited(self, content: Content) -> dict[Key, Object]:
+        """What decides where copies are, as it will be where it is edited."""
+        changed = [k for k, d in content.declared.items() if k.resource in PLACES and content.old.get(k) is not d.obj]
+        out = {}
+        for key, record in self._stored(changed).items():
+            out[key] = merged(content.old.get(key), content.declared[key].obj, orjson.loads(record.value))
+        return out
 
     def _is_exceptional(self, case: Case) -> bool:
         """Whether what is served follows from more than the commit it is served at, so that files which do not change

@@ -5,13 +5,14 @@ says `Allow-Delete: <hash>` allows it and no other.
 
     root:shop:web configmaps default/app
     root:shop:web namespaces /staging
+    root:shop:web persistentvolumeclaims db/data (copy)
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,19 +25,23 @@ _DIGITS = 40
 SHARE_FROM = 10
 """Fewer deletions are no matter of their share."""
 _SHOWN = 20
+_COPY = " (copy)"
 _WHY = re.compile(r" would be deleted, and (.*)\. They are: ", re.DOTALL)
+_TOLD = re.compile(r"(?:They are: |; )(\S+) (\S+) ([^/; ]+)/([^; ]+) \(copy\)(?=[;.])")
 
 
 class Line(NamedTuple):
-    """An object: workspace path, resource with its group, namespace ("" for cluster-scoped ones), name."""
+    """An object: workspace path, resource with its group, namespace ("" for cluster-scoped ones), name. `copy`: not the
+    object itself goes, but its copy on the cluster that it runs on."""
 
     path: str
     resource: str
     namespace: str
     name: str
+    copy: bool = False
 
     def __str__(self) -> str:
-        return f"{self.path} {self.resource} {self.namespace}/{_on_one_line(self.name)}"
+        return f"{self.path} {self.resource} {self.namespace}/{_on_one_line(self.name)}{_COPY if self.copy else ''}"
 
 
 class Loss(NamedTuple):
@@ -57,8 +62,15 @@ class Refused(NamedTuple):
         """With the first of the lines, and the command that allows this very loss."""
         lines = self.lines()
         shown = lines if len(lines) <= _SHOWN else [*lines[:_SHOWN], f"and {len(lines) - _SHOWN} more"]
-        what = f"{len(lines)} object{'s' if len(lines) != 1 else ''} would be deleted"
-        return f"{what}, and {self.why}. They are: {'; '.join(shown)}. To delete them, push: {command([self.digest])}"
+        told = f"{self._counted()} would be deleted, and {self.why}. They are: {'; '.join(shown)}"
+        return f"{told}. To delete them, push: {command([self.digest])}"
+
+    def _counted(self) -> str:
+        copies = sum(loss.line.copy for loss in self.losses)
+        objects = len(self.losses) - copies
+        counts = [(objects, "object", "objects")] if objects or not copies else []
+        counts += [(copies, "copy on a cluster", "copies on clusters")] if copies else []
+        return " and ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts)
 
     def lines(self) -> list[str]:
         return sorted(str(loss.line) for loss in self.losses)
@@ -72,6 +84,13 @@ def standing(losses: tuple[Loss, ...], errors: Iterable[str]) -> Refused | None:
     """The refusal of this very loss that errors tell of already."""
     found = (_WHY.search(error) for error in errors if digest_of(losses) in error)
     return next((Refused(losses, match[1]) for match in found if match), None)
+
+
+def copies_told(errors: Iterable[str]) -> Iterator[Line]:
+    """The copies that refusals tell of."""
+    for error in errors:
+        for path, resource, namespace, name in _TOLD.findall(error) if _WHY.search(error) else ():
+            yield Line(path, resource, namespace, name, copy=True)
 
 
 @dataclass(frozen=True, slots=True)
