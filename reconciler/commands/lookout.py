@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 
+from reconciler.commands.start import Refused
 from reconciler.commands.teller import Teller
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.layout.fleet import status_branch
 from reconciler.repository.errors import DivergedStatus, RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
+from reconciler.statusbranch.naming import Undecided, described, in_use, served_before
 
 _AGAIN = 1.0
 
@@ -31,7 +33,8 @@ class Lookout:
     def first(self) -> Heads | None:
         """Waits until the repository answers and has the branch; None at the end. One that is away, but was seen
         before, delays nothing: what runs is kept running. From here on the status branch has the name that the commit
-        gives it that was served last, at a first start the newest."""
+        gives it that was served last; at a start that knows of none, see naming. Raises Refused where that cannot
+        tell."""
         while not self.stop.is_set():
             try:
                 heads = self._named()
@@ -40,10 +43,9 @@ class Lookout:
                 self._teller.trouble(f"the repository has no branch {self._mirror.branch}: push one")
             except RepositoryError as error:
                 self._failed(error)
-                heads = self._mirror.last_seen()
-                if heads.desired is not None:
-                    self._name(heads.desired)
-                    return self._mirror.last_seen()
+                seen = self._seen_before()
+                if seen is not None:
+                    return seen
             self.wake.wait(_AGAIN)
         return None
 
@@ -79,8 +81,43 @@ class Lookout:
             return self._mirror.refresh()
         return heads
 
+    def _seen_before(self) -> Heads | None:
+        """What is known of a source that is away, if it was seen before; None where it has to be asked."""
+        heads = self._mirror.last_seen()
+        if heads.desired is None:
+            return None
+        try:
+            self._name(heads.desired)
+        except RepositoryError:
+            return None
+        return self._mirror.last_seen()
+
     def _name(self, head: str) -> bool:
         """Whether the status branch is called otherwise than was thought."""
-        found = status_branch(self._mirror.repository, self._mirror.served() or head)
-        before, self._mirror.status_branch = self._mirror.status_branch, found
+        mirror = self._mirror
+        known = served_before(mirror.repository)
+        try:
+            found = (
+                status_branch(mirror.repository, known)
+                if known
+                else in_use(mirror.repository, head, mirror.branch, mirror)
+            )
+        except Undecided as error:
+            raise Refused(undecided(mirror, error)) from error
+        before, mirror.status_branch = mirror.status_branch, found
         return before != found
+
+
+def undecided(mirror: Mirror, error: Undecided) -> str:
+    """Why there is no start, and what goes on."""
+    found = [described(mirror.repository, each) for each in error.candidates]
+    source, commands = mirror.source_name, []
+    for each in error.candidates:
+        take = f"git push {source} --delete" if mirror.is_remote else f"git -C {source} branch -D"
+        commands.append(f"  {take} {each.name}")
+    return (
+        f"it cannot be told which is the status branch of this fleet: {' or '.join(found)}. Commits of {mirror.branch} "
+        "name each of them in treeplane.yaml, each holds a record of the fleet, and the data directory, which would "
+        "know, is gone. Once served the name never changes, so the others are not the server's. Take them away, and "
+        "start again. One of:\n" + "\n".join(commands)
+    )

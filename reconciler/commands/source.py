@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,12 @@ from reconciler.commands.failure import Failure
 from reconciler.layout.fleet import STATUS_BRANCH, status_branch
 from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryError
-from reconciler.repository.mirror import SERVED_REF
+from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
 from reconciler.repository.rehost import behind, rehost
 from reconciler.repository.seed import moved_on, seed
 from reconciler.repository.source import is_git_dir, kind_of_source
+from reconciler.statusbranch.naming import Undecided, in_use, served_before
 
 _HOSTED = "repo/fleet.git"
 """Below the data directory."""
@@ -120,7 +122,13 @@ def _hosted(directory: Path, data_dir: Path, branch: str) -> Source:
 
 
 def _status_branch(git_dir: Path, data_dir: Path, branch: str) -> str:
-    """As the commit names it that was served last; before there was one, the branch's head."""
+    """As the commit names it that was served last; where that is not known, see naming. Where that cannot tell, nothing
+    is served."""
     repo, mirror = Repository(git_dir), data_dir / "mirror"
-    served = Repository(mirror).ref(SERVED_REF) if is_git_dir(mirror) else None
-    return status_branch(repo, served or repo.ref(f"refs/heads/{branch}"))
+    served = served_before(Repository(mirror)) if is_git_dir(mirror) else ""
+    head = repo.ref(f"refs/heads/{branch}")
+    if served or head is None:
+        return status_branch(repo, served or None)
+    with contextlib.suppress(Undecided):
+        return in_use(repo, head, branch, Local(str(git_dir)))
+    return status_branch(repo, head)

@@ -117,7 +117,7 @@ class Start:
             return True
         again_with = again(self._settings.command, "--new-identities", head)
         raise Refused(
-            f"this fleet was served before, and its status branch, {self._mirror.status_branch}, is not here: "
+            f"this fleet was served before, and its status branch, {found.branch}, is not here: "
             f"{found.what}. Without it everything would be made a second time, with new UIDs, and run a second time on "
             f"real clusters. Fetch it, and start again:\n  {found.command}\n"
             f"Or begin with new identities, on purpose and for this commit alone:\n  {again_with}"

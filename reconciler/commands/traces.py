@@ -15,13 +15,15 @@ from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import HISTORY, STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
+from reconciler.statusbranch.naming import names
 
 
 class Trace(NamedTuple):
-    """`what` was found, and the `command` that fetches what is missing."""
+    """`what` was found, and the `command` that fetches what is missing. `branch`: the status branch's name."""
 
     what: str
     command: str
+    branch: str
 
 
 def trace(mirror: Mirror, installation: Installation, fleet: str, head: str) -> Trace | None:
@@ -31,52 +33,56 @@ def trace(mirror: Mirror, installation: Installation, fleet: str, head: str) -> 
 
 
 def _all(mirror: Mirror, installation: Installation, fleet: str, head: str) -> Iterator[Trace]:
-    yield from _in_source(mirror)
-    yield from _in_data(mirror, installation, fleet)
+    # The name never changes once a fleet is served: where several were written, it is rather the first.
+    branches = names(mirror.repository, head)[::-1]
+    for branch in branches:
+        yield from _in_source(mirror, branch)
+    yield from _in_data(mirror, installation, fleet, branches[0])
     if not mirror.is_remote:
-        yield from _at_origin(mirror, head)
+        for branch in branches:
+            yield from _at_origin(mirror, head, branch)
 
 
-def _in_source(mirror: Mirror) -> Iterator[Trace]:
+def _in_source(mirror: Mirror, branch: str) -> Iterator[Trace]:
     """Refs of the source that hold, or held, the branch."""
-    branch, source = mirror.status_branch, mirror.source_name
+    source = mirror.source_name
     for ref in sorted(mirror.refs(HISTORY), reverse=True):
         if mirror.is_remote:
             command = f"git clone --bare {source} fleet.git; cd fleet.git; git fetch origin {ref}:refs/heads/{branch}; "
             command += f"git push origin {branch}"
         else:
             command = f"git -C {source} branch {branch} {ref}"
-        yield Trace(f"{source} has {ref}, an earlier part of its history", command)
+        yield Trace(f"{source} has {ref}, an earlier part of its history", command, branch)
     for ref in [] if mirror.is_remote else mirror.refs("refs/remotes/"):
         if ref.endswith(f"/{branch}"):
-            yield Trace(f"{source} has {ref}", f"git -C {source} branch {branch} {ref}")
+            yield Trace(f"{source} has {ref}", f"git -C {source} branch {branch} {ref}", branch)
 
 
-def _in_data(mirror: Mirror, installation: Installation, fleet: str) -> Iterator[Trace]:
+def _in_data(mirror: Mirror, installation: Installation, fleet: str, branch: str) -> Iterator[Trace]:
     """What this server itself wrote."""
-    branch, repo = mirror.status_branch, mirror.repository
+    repo = mirror.repository
     found = f"git -C {mirror.path} push {mirror.source_name} %s:refs/heads/{branch}"
     for ref in sorted((name for name in repo.git.references if name.startswith(HISTORY)), reverse=True):
-        yield Trace(f"{mirror.path} has {ref}, an earlier part of its history", found % ref)
+        yield Trace(f"{mirror.path} has {ref}, an earlier part of its history", found % ref, branch)
     elsewhere = f"git -C <a clone that has it> push {mirror.source_name} origin/{branch}:refs/heads/{branch}"
     if repo.ref(STATUS_REF) is not None:
-        yield Trace(f"{mirror.path} names a commit of it that it lacks", elsewhere)
+        yield Trace(f"{mirror.path} names a commit of it that it lacks", elsewhere, branch)
     if installation.wrote(fleet):
-        yield Trace(f"this data directory wrote it ({installation.file})", elsewhere)
+        yield Trace(f"this data directory wrote it ({installation.file})", elsewhere, branch)
 
 
-def _at_origin(mirror: Mirror, head: str) -> Iterator[Trace]:
+def _at_origin(mirror: Mirror, head: str, branch: str) -> Iterator[Trace]:
     """What the repository was cloned from. One that cannot be asked stops only a fleet with real clusters."""
-    repo, branch = Repository(mirror.source), mirror.status_branch
+    repo = Repository(mirror.source)
     if not origin.url(repo):
         return
     ref = f"refs/remotes/origin/{branch}"
     command = f"git -C {mirror.source} fetch origin +refs/heads/{branch}:{ref}"
     try:
         if origin.has_branch(repo, branch):
-            yield Trace(f"the origin of {mirror.source} has it", command)
+            yield Trace(f"the origin of {mirror.source} has it", command, branch)
     except RepositoryUnreadable as error:
         real = real_targets(mirror.repository, [head])
         if real:
             why = f"the origin of {mirror.source} may have it and does not answer ({error.what})"
-            yield Trace(f"{why}, and there are real clusters: {', '.join(real)}", command)
+            yield Trace(f"{why}, and there are real clusters: {', '.join(real)}", command, branch)

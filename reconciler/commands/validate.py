@@ -21,13 +21,14 @@ from apiserver.stores import MARKED
 from reconciler.commands.failure import Failure
 from reconciler.commands.verdicts import deletions, outcome
 from reconciler.layout.errors import LayoutError
-from reconciler.layout.fleet import status_branch
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loaded, Loader
 from reconciler.plan.deletions import Refused
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
 from reconciler.repository.seed import seed
+from reconciler.statusbranch.naming import Undecided, in_use
 from reconciler.statusbranch.recorded import RecordedFleet
 
 
@@ -102,7 +103,10 @@ def _commit(repo: Repository, revision: str) -> str:
 def _served(repo: Repository, commit: str) -> _Base:
     """The served commit where `commit` contains it, else the last that both contain: the difference from there on is
     what a merge brings."""
-    name = status_branch(repo, commit)
+    try:
+        name = in_use(repo, commit, "", Local(str(repo.path)))
+    except Undecided as error:
+        raise Failure(f"commits name several status branches, and each is one: {error}", "give --base", 2) from error
     refs = [repo.ref(f"refs/{place}/{name}") for place in ("remotes/origin", "heads")]
     heads = [ref for ref in refs if ref is not None]
     newest = next((h for h in heads if all(repo.is_ancestor(other, h) for other in heads)), next(iter(heads), None))

@@ -117,6 +117,11 @@ class Mirror:
         names = self._remote.branches() if self._remote is not None else self._local.branches()
         return sorted({name.removeprefix("refs/heads/") for name in names})
 
+    def newest(self, name: str) -> str | None:
+        """Where a branch of the source stands, with its objects here. Raises RepositoryUnreadable and
+        DivergedStatus."""
+        return self._remote.look([name])[0] if self._remote is not None else self._local.newest(name)
+
     def refs(self, prefix: str) -> list[str]:
         """Full names of the source's refs below a prefix. Raises RepositoryUnreadable."""
         return self._remote.refs(prefix) if self._remote is not None else self._local.refs(prefix)

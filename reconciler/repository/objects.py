@@ -260,6 +260,19 @@ class Repository:
         for found in walker:
             yield self.commit(str(found.id))
 
+    def versions(self, head: str, file: str) -> list[str]:
+        """Ids of the blobs that a file at the top was in the history of a commit, each once, roughly the newest
+        first."""
+        found: dict[str, None] = {}
+        try:
+            for commit in self._git.walk(head, SortMode.TIME):
+                tree = commit.tree
+                if file in tree:
+                    found[str(tree[file].id)] = None
+        except (KeyError, ValueError, pygit2.GitError) as error:
+            raise _missing(head, self.path) from error
+        return [blob for blob in found if isinstance(self._git.get(blob), pygit2.Blob)]
+
     def _chain(self, commit_id: str) -> Iterator[str]:
         current = commit_id
         while True:
