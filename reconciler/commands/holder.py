@@ -135,7 +135,7 @@ class Holder:
                 if tree.fleet(self._store).loaded:
                     self._loader.recheck(self._secrets.changed())
                     self._teller.held_as_a_whole(loaded)
-                    self._teller.loaded(self._store, loaded.head, time.monotonic() - began)
+                    self._teller.loaded(self._store, tree.fleet(self._store).commit, time.monotonic() - began)
                     return True
                 self._teller.held(loaded)
             self._lookout.wake.wait(1.0)

@@ -5,7 +5,7 @@ Called by judge. Finds every problem, not the first one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from reconciler.loading.resolving import Identity, Resolving
 from reconciler.loading.sources import Sources
 from reconciler.loading.world import World
 from reconciler.plan import apis, bootstrap
+from reconciler.plan.exports import Turn
 from reconciler.plan.residue import is_runtime
 
 Object = dict[str, Any]
@@ -89,7 +90,7 @@ class Contents:
             past = resolving.past()
             content.apis = resolving.resolve(builtins, replace(past, keep=past.keep | keep))
             content.kinds = content.apis.kinds
-        self._declare(rest, content.kinds, cluster, gathered, content)
+        self._declare(rest, content.kinds, cluster, gathered, content, _strict(case, content.apis))
         if content.kinds is not was:
             content.problems.extend(_changed_hands(content, was))
         self._look_back(gathered, was, cluster, content)
@@ -98,12 +99,10 @@ class Contents:
 
     def _unfit(self, case: Case, cluster: str, content: Content) -> frozenset[str]:
         """Bindings that take something else than they were bound to, which objects of the workspace do not fit."""
-        turned = content.apis.turned.items() if content.apis is not None else ()
         return frozenset(
             name
-            for name, turn in turned
-            if turn.export.path != case.path
-            and (turn.kinds() & content.faulty or self._leaves_behind(turn.dropped(), cluster, content))
+            for name, turn in _turned(case, content.apis).items()
+            if turn.kinds() & content.faulty or self._leaves_behind(turn.dropped(), cluster, content)
         )
 
     def _leaves_behind(self, storages: Iterable[str], cluster: str, content: Content) -> bool:
@@ -115,13 +114,26 @@ class Contents:
         )
 
     def _declare(
-        self, manifests: Iterable[Manifest], kinds: KindTable, cluster: str, gathered: Gathered, out: Content
+        self,
+        manifests: Iterable[Manifest],
+        kinds: KindTable,
+        cluster: str,
+        gathered: Gathered,
+        out: Content,
+        strict: Collection[tuple[str, str]] = (),
     ) -> None:
+        """`strict`: (group, kind) of what nothing excuses."""
+
         def line(manifest: Manifest, path: str) -> int:
             blob = gathered.blobs.get(manifest.path)
             return self._sources.line_of(manifest, blob, path) if blob else manifest.line
 
-        renderer = Renderer(kinds, cluster, line, gathered.accepted)
+        def accepted(manifest: Manifest) -> Object | None:
+            if gathered.accepted is None or (manifest.gvk.group, manifest.gvk.kind) in strict:
+                return None
+            return gathered.accepted(manifest)
+
+        renderer = Renderer(kinds, cluster, line, accepted if strict else gathered.accepted)
         for manifest in manifests:
             refused = _refused(manifest)
             if refused is not None:
@@ -185,6 +197,20 @@ class Contents:
             return key in out.declared
         found = self._world.store.get(key)
         return found is not None and (name in bootstrap.NAMESPACES or not is_runtime(found.value))
+
+
+def _turned(case: Case, found: apis.Apis | None) -> Mapping[str, Turn]:
+    """Bindings that take what others offer, and not what they were bound to."""
+    turned = found.turned.items() if found is not None else ()
+    return {name: turn for name, turn in turned if turn.export.path != case.path}
+
+
+def _strict(case: Case, found: apis.Apis | None) -> Collection[tuple[str, str]]:
+    """(group, kind) of these: what does not fit them keeps its binding where it is, and needs no excuse there. At
+    recovery what was accepted is put back."""
+    return (
+        () if case.recorded is not None else {kind for turn in _turned(case, found).values() for kind in turn.kinds()}
+    )
 
 
 def _changed_hands(content: Content, was: KindTable) -> Iterator[LayoutError]:

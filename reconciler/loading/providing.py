@@ -79,9 +79,8 @@ def _narrower(export: Declared, old: Object, new: Declared) -> Iterator[LayoutEr
         return
     text = f"takes less than {old['metadata']['name']}, which APIExport {export.key.name} serves: {_shown(why)}"
     place = f"{export.manifest.path}:{export.manifest.line}"
-    hint = (
-        f'loosen it, or add to the export ({place}) the annotation {ALLOWED}: "{turn}", and who is bound keeps the old'
-    )
+    hint = f'loosen it, or add to the export ({place}) the annotation {ALLOWED}: "{turn}"'
+    hint += ", and consumers whose manifests do not fit it keep the old"
     yield _problem(new, text, hint)
 
 

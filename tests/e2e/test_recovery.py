@@ -96,6 +96,28 @@ def test_a_clone_is_the_fleet(
     settled(new, fleet, eventually)
 
 
+def test_a_clone_whose_head_names_another_status_branch_is_the_fleet(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    """That commit is held; whoever has lost all but the repository goes on from the branch that was in use."""
+    running = plane(example_fleet)
+    deployment = f"/clusters/{WEB}/apis/apps/v1/namespaces/default/deployments/web"
+    uid = running.get(deployment)["metadata"]["uid"]
+    clone = running.clone(tmp_path / "work")
+    served = clone.git("rev-parse", "HEAD").strip()
+    text = (clone.folder / "treeplane.yaml").read_text()
+    clone.write("treeplane.yaml", text.replace("treeplane/status", "elsewhere"))
+    clone.commit("another status branch")
+    clone.push()
+    eventually(lambda: status_of(repository_of(running)), 30, "it is recorded")
+    running.stop()
+    copy = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(repository_of(running)), str(copy)], check=True)
+    new = plane(copy, data=tmp_path / "new" / "data")
+    assert new.get(deployment)["metadata"]["uid"] == uid
+    assert f"workspaces at {served[:10]}" in new.output()
+
+
 def follows_what_heals(plane: Plane, eventually: Any) -> None:
     clone = plane.clone(plane.data.parent / "healing")
     (clone.folder / BROKEN).unlink()

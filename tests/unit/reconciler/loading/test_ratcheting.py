@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from support.commitfleet import WRITES_COMMIT, CommitFleet
 from support.fleetrepo import Files
-from support.loadedfleet import A, LoadedFleet
+from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.widgets import binding, export, schema, widget
 
 from apiserver.model.errors import StatusError
 
@@ -198,3 +199,30 @@ def test_where_people_push_they_hear_of_what_they_leave_behind(empty: LoadedFlee
     held = empty.held(empty.commit({f"{A}/crd.yaml": STRICT}))
     assert problems(held["root:a"]) == [REFUSED]
     assert empty.get("root:a", WIDGETS, "w")["spec"] == spec()["spec"]
+
+
+def test_a_providers_stricter_schema_does_not_reach_who_would_not_fit_it(fleet: CommitFleet, another: Another) -> None:
+    """What excuses a workspace's own definition is no reason to take another's: what it was bound with stays."""
+    fleet.commit({f"{A}/crd.yaml": None, f"{A}/w.yaml": None})
+    fleet.allow()
+    provide = {f"{A}/schema.json": schema(), f"{A}/export.json": export()}
+    fleet.commit({**provide, f"{B}/bind.json": binding("root:a"), f"{B}/w.json": widget(size=1)})
+    assert fleet.held() == {}
+    fleet.commit({f"{A}/v2.json": schema("v2", kind="string"), f"{A}/export.json": export("v2", allow="v1->v2")})
+    assert fleet.held() == {}
+
+    def bound(each: LoadedFleet) -> list[str]:
+        status = each.get("root:b", "apibindings.apis.kcp.io", "widgets", "")["status"]
+        return [resource["schema"]["name"] for resource in status["boundResources"]]
+
+    assert bound(fleet) == ["v1.widgets.example.io"]
+    fleet.commit({f"{B}/app.yaml": configmap(a="c")})
+    fleet.publish()
+    new = another(fleet)
+    new.load(new.recorded())
+    assert bound(fleet) == bound(new) == ["v1.widgets.example.io"]
+    # What it has may change as the schema has it that it keeps.
+    fleet.change("root:b", next(k.storage for k in fleet.kinds("root:b") if k.kind == "Widget"), "w", spec={"size": 2})
+    # Where nothing stands against it any more, the new one comes.
+    fleet.commit({f"{B}/w.json": None})
+    assert bound(fleet) == ["v2.widgets.example.io"]
