@@ -16,8 +16,8 @@ from reconciler.layout.tree import ROOT, TOP, Level, WorkspaceDir, WorkspaceTree
 from reconciler.repository.difference import FileChange
 from reconciler.repository.objects import Entry
 
-Known = Callable[[str], Collection[str]]
-"""The directories in which a path was found before; empty when that is not known, which makes it be searched."""
+Known = Callable[[str], Collection[str] | None]
+"""The directories in which a path was found before; None when that is not known, which makes it be searched."""
 
 
 @dataclass(slots=True)
@@ -234,8 +234,8 @@ class _Comparison:
 
     def _others(self, path: str, besides: set[str]) -> set[str]:
         """Further directories that declare the path in the new tree."""
-        before = self._known(path) if self._known is not None else ()
-        if not before and (self._known is None or path not in self._came):
+        before = self._known(path) if self._known is not None else None
+        if before is None or (not before and path not in self._came):
             return set(self._new.directories(path)) - besides
         out = set()
         for directory in before:

@@ -127,6 +127,12 @@ class WorkspaceTree:
         """Every directory that declares this path. Reads all of its parents' grouping directories."""
         return [found.directory for found in self._search(path)]
 
+    def find_twins(self, path: str) -> None:
+        """Completes `duplicates` for a path."""
+        found = self.directories(path) if path not in self.duplicates else ()
+        if len(found) > 1:
+            self.duplicates[path] = list(found)
+
     def at(self, directory: str) -> WorkspaceDir | None:
         """The workspace that a directory is; None when it only groups, is ignored or absent."""
         steps = self._descend(directory)

@@ -23,17 +23,19 @@ class Cases:
         self.places: Mapping[str, WorkspaceDir] = {}
         self.at: WorkspaceDir | None = None
 
-    def known(self, path: str) -> list[str]:
-        """Where the store says that a workspace is."""
+    def known(self, path: str) -> list[str] | None:
+        """See layout.compare.Known. One that is held is served from where it was, and may stand elsewhere by now."""
         record = self._world.record(path)
+        if record is not None and record.errors:
+            return None
         return [record.directory] if record is not None and record.directory else []
 
     def find(self, path: str) -> WorkspaceDir | None:
         """A workspace's directory in the commit, or where it was if it stays."""
         if self.at is not None and self.at.path == path:
             return self.at
-        here = self.places.get(path) or self._kept.find(path)
-        return here or self._target.tree.find(path, next(iter(self.known(path)), ""))
+        here, record = self.places.get(path) or self._kept.find(path), self._world.record(path)
+        return here or self._target.tree.find(path, record.directory if record is not None else "")
 
     def make(self, path: str, *, again: bool, forced: bool) -> Case:
         """`again`: it was judged in this step before; `forced`: all of its content counts."""
@@ -46,6 +48,8 @@ class Cases:
             directory = tree.find(path)
         elif kept is not None:
             tree = kept.tree
+        if record is not None and record.errors:
+            tree.find_twins(path)  # what stands twice is judged so with every look, not only when that comes about
         problems = tuple(tree.problems(directory)) if directory is not None else ()
         if kept is not None and kept.why is not None:
             problems = (*problems, kept.why)

@@ -108,14 +108,15 @@ def reader(recorded: RecordedFleet, here: WorkspaceTree) -> FindRecorded:
     that it was recorded at."""
 
     def at(place: str) -> Recorded | None:
-        summary = recorded.summary(place)
+        summary = recorded.summary(place) if place else None
         if summary is None:
             return None
         return Recorded(summary, recorded.residue_reader(place), lambda: recorded.endings(place))
 
     def read(path: str, directory: str) -> Recorded | None:
         places = (format.directory_of(path, each) for each in (directory, *here.duplicates.get(path, ())))
-        return next((found for place in places if (found := at(place)) is not None), None)
+        found = next((found for place in places if (found := at(place)) is not None), None)
+        return found or at(recorded.folder_of(path))
 
     return read
 

@@ -142,9 +142,7 @@ class Loader:
         for path in paths:
             place = here.find(path)
             if place is not None and not was_served(find(path, place.directory)):
-                # It is judged as it stands now, and may stand twice.
-                directories = here.directories(path)
-                here.duplicates |= {path: directories} if len(directories) > 1 else {}
+                here.find_twins(path)  # it is judged as it stands now
         return self._stepper(fleet, recorded.source, recorded=recorded).difference(here, paths)
 
     def propose(self, commit: str, intents: Mapping[Key, Intent]) -> Proposal:

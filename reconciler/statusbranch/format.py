@@ -29,6 +29,7 @@ Object = dict[str, Any]
 
 FLEET = "fleet.yaml"
 SCHEMAS = "schemas"
+WORKSPACES = "workspaces"
 SUMMARY = "_summary.yaml"
 STATUS = "_status"
 ENDING = "_ending"
@@ -40,7 +41,7 @@ def directory_of(path: str, directory: str) -> str:
     """A workspace's folder on the branch: its directory in the repository, or what that would be. A directory that only
     groups may have any name, so those that are ours here get a mark."""
     if not directory:
-        return "workspaces/" + path.replace(":", "/")
+        return f"{WORKSPACES}/" + path.replace(":", "/")
     return "/".join(f"{_MARK}{part}" if part in _OURS or part[0] == _MARK else part for part in directory.split("/"))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
+from apiserver.model import paths
 from apiserver.model.keys import Key
 from reconciler.plan.summary import Summary
 from reconciler.repository.difference import walk
@@ -40,6 +41,7 @@ class RecordedFleet:
         self._repo = repo
         self.commit = commit
         self._info = repo.commit(commit)
+        self._folders: dict[str, str] | None = None
 
     @property
     def source(self) -> str:
@@ -70,6 +72,24 @@ class RecordedFleet:
         blobs = {entry.id for path, entry in walk(self._repo, self.tree) if path.endswith(f"/{format.SUMMARY}")}
         found = (format.load(self._repo.blob(blob)).get("served") for blob in blobs)
         return {str(commit) for commit in found if commit}
+
+    def folder_of(self, path: str) -> str:
+        """The folder of a workspace that is not where its directory is by now: it moved, and that is held. "" if there
+        is none."""
+        if self._folders is None:
+            tree = self._repo.tree_at(self._info.tree, format.WORKSPACES)
+            self._folders = dict(self._below(tree, format.WORKSPACES, "")) if tree is not None else {}
+        return self._folders.get(path, "")
+
+    def _below(self, tree: str, folder: str, owner: str) -> Iterator[tuple[str, str]]:
+        """Workspaces and their folders. Reads every folder, and no file."""
+        entries = self._repo.entries(tree)
+        if any(entry.name == format.SUMMARY for entry in entries):
+            owner = paths.join(owner, folder.rpartition("/")[2]) if owner else paths.ROOT
+            yield owner, folder
+        for entry in entries:
+            if entry.kind == "tree" and entry.name not in (format.STATUS, format.ENDING):
+                yield from self._below(entry.id, f"{folder}/{entry.name}", owner)
 
     def schemas(self) -> Iterator[tuple[str, format.Object]]:
         """APIResourceSchemas that their providers no longer have: logical cluster and object."""

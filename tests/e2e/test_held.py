@@ -40,7 +40,8 @@ def test_a_broken_manifest_holds_its_own_workspace_alone(
     assert "spec.replicas" in errors[2]
 
     bad = clone.commit("break the shop window, add a team that never was good")
-    assert validate(clone.folder, "--rev", "HEAD") == (1, said)
+    compared = f"{said.rstrip()}, compared with {clone.git('rev-parse', 'HEAD~1'):.10}\n"
+    assert validate(clone.folder, "--rev", "HEAD") == (1, compared)
     assert validate(clone.folder, "--rev", "HEAD~1")[0] == 0
     clone.push()
 

@@ -1,0 +1,227 @@
+"""What may happen to a fleet: pushes, losses and restarts in any order, for property tests over histories.
+
+A history is a list of (name, number). Names of PUSHES are files that are pushed, of EVENTS things done to the fleet.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from support.fleetrepo import TREEPLANE_YAML
+from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.widgets import binding, crd, export, schema, widget
+
+from apiserver.registry import tree
+from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
+
+C, D = "workspaces/root/c", "workspaces/root/d"
+Files = dict[str, str | None]
+History = list[tuple[str, int]]
+
+FIELDS = [("size", "integer"), ("size", "string"), ("colour", "string")]
+BEGIN: dict[str, str] = {
+    f"{A}/schema.json": schema(),
+    f"{A}/export.json": export(),
+    f"{B}/binding.json": binding("root:a"),
+    f"{B}/w.json": widget(size=1),
+    f"{C}/workspace.yaml": "",
+    f"{C}/crd.json": crd(),
+    f"{C}/w.json": widget(size=1),
+}
+MANY = [f"{B}/many/{n:02}.yaml" for n in range(14)]
+
+
+def _manifest(kind: str, name: str, spec: Any = None, api: str = "tenancy.kcp.io/v1alpha1", **annotations: str) -> str:
+    metadata: dict[str, Any] = {"name": name} | ({"annotations": annotations} if annotations else {})
+    return json.dumps({"apiVersion": api, "kind": kind, "metadata": metadata} | ({"spec": spec} if spec else {}))
+
+
+def _typed(name: str) -> str:
+    return _manifest("Workspace", "d", {"type": {"name": name, "path": "root"}})
+
+
+def _type(number: int) -> str:
+    """One that brings a binding, or none, or extends what is not there."""
+    spec: dict[str, Any] = {}
+    if number % 3 == 0:
+        spec["defaultAPIBindings"] = [{"path": "root:a", "export": "widgets"}]
+    if number % 3 == 1:
+        spec["extend"] = {"with": [{"name": "lost", "path": "root"}]}
+    return _manifest("WorkspaceType", "lab", spec)
+
+
+def _field(number: int) -> str:
+    return FIELDS[number % 3][0]
+
+
+PUSHES: dict[str, Callable[[int], Files]] = {
+    "change": lambda n: {f"{A}/app.yaml": configmap(n=str(n)), "workspaces/root/app.yaml": configmap(n=str(n))},
+    "rename": lambda n: {
+        f"{B}/app.yaml": None,
+        f"{B}/app{n % 3}.yaml": configmap(),
+        f"{B}/app{(n + 1) % 3}.yaml": None,
+    },
+    "add many": lambda n: {path: configmap(f"m{path[-7:-5]}", n=str(n)) for path in MANY},
+    "remove many": lambda n: dict.fromkeys(MANY[n % 3 :]),
+    "space": lambda n: {
+        f"{B}/ns.yaml": _manifest("Namespace", "shop", api="v1"),
+        f"{B}/in.yaml": configmap("in", "shop", n=str(n)),
+    },
+    "remove space": lambda n: {f"{B}/ns.yaml": None, **({f"{B}/in.yaml": None} if n % 2 else {})},
+    "protect": lambda n: {f"{B}/p.yaml": _protected(n)},
+    "remove protected": lambda n: {f"{B}/p.yaml": None},
+    "break": lambda n: {f"{(A, B, C)[n % 3]}/bad.yaml": f"kind: [{n}"},
+    "mend": lambda n: {f"{(A, B, C)[n % 3]}/bad.yaml": None},
+    "provide": lambda n: {
+        f"{A}/schema.json": schema(f"v{n % 4}", *FIELDS[n % 3]),
+        f"{A}/export.json": export(f"v{n % 4}"),
+    },
+    "provide beside": lambda n: {f"{A}/schema{n % 4}.json": schema(f"w{n % 4}", *FIELDS[n % 3])},
+    "turn": lambda n: {
+        f"{A}/schema{n % 4}.json": schema(f"w{n % 4}", *FIELDS[n % 3]),
+        f"{A}/export.json": export(f"w{n % 4}", allow=f"v1->w{n % 4}" if n % 2 else ""),
+    },
+    "withdraw": lambda n: {f"{A}/export.json": None, **({f"{A}/schema.json": None} if n % 2 else {})},
+    "bind": lambda n: {f"{B}/binding.json": binding("root:a", "widgets" if n % 2 else "renamed")},
+    "bind twice": lambda n: {f"{B}/binding2.json": binding("root:a", f"second{n % 2}")},
+    "unbind": lambda n: {f"{B}/binding.json": None, **({f"{B}/w.json": None} if n % 2 else {})},
+    "use": lambda n: {f"{B}/w.json": widget(**{_field(n): n if n % 2 else str(n)})},
+    "define": lambda n: {f"{(B, C)[n % 2]}/crd.json": crd("v1", *FIELDS[n % 3])},
+    "define no more": lambda n: {f"{(B, C)[n % 2]}/crd.json": None, **({f"{C}/w.json": None} if n % 3 else {})},
+    "use defined": lambda n: {f"{C}/w.json": widget(**{_field(n): n if n % 2 else str(n)})},
+    "take each other's": lambda n: {
+        f"{B}/schema.json": schema(f"b{n % 2}"),
+        f"{B}/export.json": export(f"b{n % 2}"),
+        f"{A}/binding.json": binding("root:b"),
+    },
+    "bind a child's": lambda n: {
+        f"{A}/kid/workspace.yaml": "",
+        f"{A}/kid/schema.json": schema(f"k{n % 2}"),
+        f"{A}/kid/export.json": export(f"k{n % 2}"),
+        f"{A}/kids.json": binding("root:a:kid", "kids"),
+    },
+    "type": lambda n: {"workspaces/root/type.yaml": _type(n)},
+    "type no more": lambda n: {"workspaces/root/type.yaml": None},
+    "of the type": lambda n: {
+        f"{D}/workspace.yaml": _typed("lab" if n % 3 else "universal"),
+        f"{D}/app.yaml": configmap(n=str(n)),
+    },
+    "of no type": lambda n: {f"{D}/workspace.yaml": ""},
+    "remove": lambda n: {(A, B, C, D)[n % 4]: None},
+    "leave behind": lambda n: {f"{(A, B, C, D)[n % 4]}/workspace.yaml": None},
+    "put back": lambda n: {f"{place}/workspace.yaml": "" for place in (A, B, C)[: n % 3 + 1]},
+    "put all back": lambda n: {**BEGIN, **{f"{p}/workspace.yaml": "" for p in (A, B)}, f"{A}/app.yaml": configmap()},
+    "move": lambda n: {
+        C: None,
+        f"workspaces/root/{n % 2}/c/workspace.yaml": "",
+        f"workspaces/root/{n % 2}/c/x.yaml": configmap("x"),
+    },
+    "limits": lambda n: {"treeplane.yaml": TREEPLANE_YAML + _limits(n)},
+    "break the fleet": lambda n: {"treeplane.yaml": f"kind: [{n}"},
+    "ignore": lambda n: {"workspaces/root/.treeplaneignore": "/c/\n" if n % 2 else None},
+    "nothing": lambda n: {"README.md": str(n)},
+}
+
+
+def _protected(number: int) -> str:
+    said = ("true", "false", "")[number % 3]
+    text = configmap("p", n=str(number))
+    return text.replace("{name:", f"{{annotations: {{treeplane.dev/protected: {said!r}}}, name:") if said else text
+
+
+def _limits(number: int) -> str:
+    limits = ["maxDeletedObjects: 2", "maxDeletedShare: 100", "maxDeletedWorkspaces: 0", "maxDeletedObjects: 1000"]
+    return f"spec: {{safety: {{{limits[number % 4]}, rewrites: {(FOLLOW, HOLD)[number // 4 % 2]}}}}}\n"
+
+
+EVENTS = ("allow", "allow rewrite", "rewrite", "back", "restart", "status", "finalizer", "publish", "hold the branch")
+
+
+@dataclass
+class Happening:
+    """A fleet to which things happen. `touched`: controllers wrote to it since it was last recorded; `left`: its branch
+    left a head since then, which no recovery can know of. `also`: what is to be loaded whenever it is."""
+
+    fleet: LoadedFleet
+    rewrites: str = FOLLOW
+    touched: bool = False
+    left: bool = False
+    also: Callable[[], Any] = lambda: None
+    ever_touched: bool = False
+    commits: list[str] = field(default_factory=list)
+
+    def begin(self) -> None:
+        self.fleet.begin(BEGIN)
+        assert self.fleet.held() == {}
+        self.commits.append(self.fleet.repo.head)
+        self.fleet.publish()
+
+    def happen(self, name: str, number: int, *, load: bool = True) -> None:
+        """`load` False: it is pushed, and loaded with what comes next."""
+        if name in PUSHES:
+            self._push(PUSHES[name](number))
+        else:
+            getattr(self, f"_{name.replace(' ', '_')}")(number)
+        if load:
+            self.load()
+
+    def load(self) -> None:
+        self.fleet.load()
+        self.also()
+
+    def _push(self, files: Files, message: str = "Change", parent: str | None = None) -> None:
+        self.commits.append(self.fleet.repo.commit(files, message, parent))
+
+    # -- events
+
+    def _allow(self, number: int) -> None:
+        said = " ".join(text for found in self.fleet.held().values() for text in found)
+        hashes = sorted(set(re.findall(r"Allow-Delete: ([0-9a-f]{40})", said)))
+        chosen = hashes if number % 2 else hashes[:1]
+        self._push({}, f"Allow deletion\n\nAllow-Delete: {' '.join(chosen)}\n" if chosen else "Nothing to allow")
+
+    def _allow_rewrite(self, number: int) -> None:
+        self._push({}, f"Allow the rewrite\n\nAllow-Rewrite: {self.fleet.fleet().commit}\n")
+
+    def _rewrite(self, number: int) -> None:
+        self.left = True
+        parent = self.commits[-min(len(self.commits), number % 4 + 1)]
+        self._push({f"{A}/rewritten.yaml": configmap("rewritten", n=str(number))}, parent=parent)
+
+    def _back(self, number: int) -> None:
+        self.left = True
+        self.fleet.repo.reset(self.commits[-min(len(self.commits), number % 3 + 1)])
+
+    def _hold_the_branch(self, number: int) -> None:
+        self.rewrites = (FOLLOW, HOLD)[number % 2]
+        self._restart(number)
+
+    def _restart(self, number: int) -> None:
+        self.fleet.loader = self.fleet.new_loader(BranchSettings(rewrites=self.rewrites))
+        self.load()
+        self.fleet.recheck(self.fleet.paths())
+
+    def _status(self, number: int) -> None:
+        self._touch(lambda obj: obj.update(status={"seen": number}))
+
+    def _finalizer(self, number: int) -> None:
+        self._touch(lambda obj: obj["metadata"].update(finalizers=[f"example.io/{number}"] if number % 3 else []))
+
+    def _publish(self, number: int) -> None:
+        self.fleet.publish()
+        self.touched = self.left = False
+
+    def _touch(self, change: Callable[[Any], Any]) -> None:
+        """What a controller writes."""
+        for path, resource in (("root:b", "widgets.example.io"), ("root:a", "configmaps")):
+            record = tree.workspace_at(self.fleet.store, path)
+            if record is not None and record.served:
+                key = self.fleet.key(path, resource, "w" if "." in resource else "app", "default")
+                if self.fleet.store.get(key) is not None:
+                    self.fleet.update(key, change)
+                    self.touched = self.ever_touched = True
+                    return

@@ -1,0 +1,156 @@
+"""A recovery serves what was served, and a verdict does not depend on the way to it: over generated histories.
+
+After whatever happened the running server is held against a recovery from what is recorded now, against one from what
+was recorded some time before (which follows the branch from there), and, where nothing is held, kept or contested,
+against a first load of the head.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.happenings import EVENTS, PUSHES, Happening
+from support.loadedfleet import LoadedFleet
+from support.recoveries import assert_same
+
+from apiserver.registry import tree
+from reconciler.loading.heads import BranchSettings
+
+HISTORIES = st.lists(
+    st.tuples(st.sampled_from([*PUSHES, *EVENTS]), st.integers(0, 23), st.booleans()), min_size=1, max_size=14
+)
+
+
+class Fleets:
+    """Stores over one repository, closed at the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.made: list[LoadedFleet] = [LoadedFleet(folder / "fleet")]
+
+    def another(self) -> LoadedFleet:
+        first = self.made[0]
+        self.made.append(LoadedFleet(self.folder / f"n{len(self.made)}", repo=first.repo, keys=first.keys))
+        return self.made[-1]
+
+
+@contextmanager
+def fleets(factory: pytest.TempPathFactory) -> Iterator[Fleets]:
+    found = Fleets(factory.mktemp("histories"))
+    try:
+        yield found
+    finally:
+        for each in found.made:
+            each.close()
+
+
+def recovered(found: Fleets, happening: Happening) -> LoadedFleet:
+    """A server that has the repository alone."""
+    new = found.another()
+    new.loader = new.new_loader(BranchSettings(rewrites=happening.rewrites))
+    recorded = new.recorded()
+    assert recorded is not None
+    new.load(recorded)
+    return new
+
+
+def agree(new: LoadedFleet, old: LoadedFleet, *, at: bool = True) -> None:
+    assert_same(new, old, at=at)
+    for name in ("commit", "error", "claims", "kept", "writes"):
+        assert getattr(new.fleet(), name) == getattr(old.fleet(), name), name
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(history=HISTORIES)
+def test_the_running_server_a_recovery_and_a_first_load_agree(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, bool]]
+) -> None:
+    with fleets(tmp_path_factory) as found:
+        happening = Happening(found.made[0])
+        happening.begin()
+        for name, number, load in history:
+            happening.happen(name, number, load=load)
+        happening.fleet.load()
+        old = happening.fleet
+        if not happening.touched and not happening.left:
+            agree(recovered(found, happening), old, at=False)
+        old.publish()
+        new = recovered(found, happening)
+        agree(new, old)
+        assert new.writer().flush() is None
+        if is_plain(old):
+            first = found.another()
+            first.load()
+            assert first.held() == {}
+            assert plain(first) == plain(old, untouched=happening.ever_touched)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(history=HISTORIES, more=HISTORIES)
+def test_what_was_recovered_goes_on_as_what_ran_on(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, bool]], more: list[tuple[str, int, bool]]
+) -> None:
+    with fleets(tmp_path_factory) as found:
+        happening = Happening(found.made[0])
+        happening.begin()
+        for name, number, load in history:
+            happening.happen(name, number, load=load)
+        happening.fleet.load()
+        happening.fleet.publish()
+        new = recovered(found, happening)
+
+        def load_too() -> None:
+            new.loader = new.new_loader(BranchSettings(rewrites=happening.rewrites))
+            new.load()
+
+        happening.also = load_too
+        for name, number, load in more:
+            if name not in ("status", "finalizer", "publish"):
+                happening.happen(name, number, load=load)
+        happening.load()
+        agree(new, happening.fleet, at=False)
+
+
+# -- first loads
+
+
+def is_plain(fleet: LoadedFleet) -> bool:
+    """Nothing is held, excused by its past or contested: the head says all."""
+    record = fleet.fleet()
+    if record.error or record.kept or record.claims or record.commit != fleet.repo.head or fleet.held():
+        return False
+    summaries = [tree.summary(fleet.store, r.cluster) for r in fleet.records()]
+    return not any(s.get(name) for s in summaries for name in ("bindings", "waiting", "brought"))
+
+
+_OWN = re.compile(
+    r'"(uid|UID|creationTimestamp|lastTransitionTime|resourceVersion|treeplane.dev/source-commit)":"[^"]*"'
+)
+
+
+def plain(fleet: LoadedFleet, *, untouched: bool = False) -> dict[str, Any]:
+    """Everything by path, without what tells one origin from another. `untouched`: without what controllers wrote, and
+    what their finalizers keep."""
+    paths = {r.cluster: r.path for r in fleet.records()}
+    out = {}
+    for key, value in fleet.everything().items():
+        text = _OWN.sub(r'"\1":""', orjson.dumps(orjson.loads(value), option=orjson.OPT_SORT_KEYS).decode())
+        text = re.sub(r'"generation":\d+,?', "", text)
+        for cluster, path in paths.items():
+            text = text.replace(f'"{cluster}"', f'"{path}"')
+        obj = orjson.loads(text)
+        if untouched and "deletionTimestamp" in obj["metadata"]:
+            continue
+        if untouched:
+            obj.pop("status", None) if key.resource.startswith(("widgets", "configmaps")) else None
+            obj["metadata"].pop("finalizers", None)
+        out[f"{key.resource}/{paths[key.cluster]}/{key.namespace}/{key.name}"] = obj
+    return out
