@@ -13,6 +13,7 @@ from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import BadFile
 from reconciler.layout.tree import ROOT, TOP, Level, WorkspaceDir, WorkspaceTree, workspace_dir
+from reconciler.layout.weight import MOST_ADDED, too_heavy, weigh
 from reconciler.repository.difference import FileChange
 from reconciler.repository.objects import Entry
 
@@ -47,7 +48,8 @@ class _Side(NamedTuple):
 def touched(new: WorkspaceTree, old: WorkspaceTree, known: Known | None = None) -> Touched:
     """Which workspaces a commit touches. Completes `new.claims` and `new.duplicates`.
 
-    Raises BadFile when `new` has no root: then nothing was removed, something went wrong.
+    Raises BadFile when `new` has no root (then nothing was removed, something went wrong), or adds more than anybody
+    can walk.
     """
     fault = new.fault()
     if fault is not None:
@@ -145,6 +147,7 @@ class _Comparison:
             ROOT,
             _Side(old.repo.tree_at(old.tree_id, ROOT), "", old.stack(TOP)),
             _Side(new.repo.tree_at(new.tree_id, ROOT), "", new.stack(TOP)),
+        self._added = 0
         )
         for path in self._came.keys() | self._gone.keys():
             self._settle(path)
@@ -166,9 +169,11 @@ class _Comparison:
         if new_path is not None and new_level is not None and now.tree is not None:
             self._out.places.setdefault(new_path, workspace_dir(new_path, directory, now.tree, new_level))
         old_owner, new_owner = old_path or was.owner, new_path or now.owner
-        self._files(old_owner, new_owner, old_level, new_level)
         old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}
         new_subs = {e.name: e.id for e in new_level.directories} if new_level else {}
+        if old_level is not None or directory == ROOT:
+            self._weigh(directory, [new_subs[name] for name in new_subs.keys() - old_subs.keys()])
+        self._files(old_owner, new_owner, old_level, new_level)
         old_stack = old_level.stack if old_level else was.stack
         new_stack = new_level.stack if new_level else now.stack
         for name in old_subs.keys() | new_subs.keys():
@@ -185,12 +190,19 @@ class _Comparison:
         if path is None or path == paths.ROOT or now.tree is None or level is None or level.markers:
             return
         remaining = list(self._new.manifests_below(now.tree, directory, now.stack))
+    def _weigh(self, directory: str, fresh: list[str]) -> None:
+        """What is new in a directory is weighed before it is walked, whole: nothing below it is weighed again."""
+        self._added += weigh(self._new.repo, fresh, MOST_ADDED - self._added)
+        if self._added > MOST_ADDED:
+            raise BadFile([too_heavy(directory, MOST_ADDED)])
+
         if remaining:
             claims[directory] = path
             self._out.orphaned[path] = remaining
             self._out.changed.add(path)
 
     def _note(
+        self._weigh(directory, [now.tree])
         self, directory: str, old_path: str | None, new_path: str | None, was: Level | None, now: Level | None
     ) -> None:
         if new_path is not None:

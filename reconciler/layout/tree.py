@@ -24,6 +24,8 @@ _DEEPEST = 64
 _LONGEST = 400
 """Characters of a workspace path: it is a key of the store."""
 _REMEMBERED = 10_000
+_EMPTY = 100_000
+"""Directories without a manifest after which a tree has none."""
 _FEW = 8
 """Files of a workspace up to which they are kept with it."""
 
@@ -78,9 +80,22 @@ class WorkspaceTree:
         tree = self.repo.tree_at(self.tree_id, ROOT)
         if tree is None:
             return LayoutError(ROOT, 0, 0, "is missing; nothing is deleted for that", "put it back")
-        if next(self.manifests_below(tree, ROOT, self.stack(TOP)), None) is None:
+        if not self._any_manifest(tree):
             return LayoutError(ROOT, 0, 0, "holds no manifest; nothing is deleted for that", "put them back")
         return None
+
+    def _any_manifest(self, tree: str) -> bool:
+        """Whether there is one. It is not searched for without end."""
+        pending = [(tree, ROOT, self.stack(TOP))]
+        for _ in range(_EMPTY):
+            if not pending:
+                return False
+            tree, directory, stack = pending.pop()
+            level = self.look(tree, directory, stack)
+            if level.markers or level.files:
+                return True
+            pending += [(d.id, f"{directory}/{d.name}", level.stack) for d in reversed(level.directories)]
+        return False
 
     def notices(self) -> list[LayoutError]:
         """What is in `workspaces/` but not in the root workspace, and so is not read."""

@@ -55,7 +55,8 @@ class FirstLoad:
         commit = fleet.commit or (recorded.source if recorded else head)
         facts = recorded.facts() if recorded else FleetFacts()
         made.trees.claims = fleet.claims or facts.claims
-        config, problems = made.whole.config(commit)
+        known = fleet.commit or recorded
+        config, problems = made.whole.config(commit) if known else made.whole.first_config(commit)
         if config is None:
             made.whole.hold(replace(fleet, branch=made.branch.name), problems)
             return problems

@@ -21,7 +21,7 @@ from apiserver.registry.intents import Intent, waiting
 from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
-from reconciler.layout.errors import LayoutError
+from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.loading.case import was_served
 from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
 from reconciler.loading.heads import BranchSettings, Way, way
@@ -181,7 +181,11 @@ class Loader:
         # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
         intents = {i.key: i for i in waiting(self._store)}
         stepper = self._stepper(fleet, commit, limits=self._whole.limits(fleet), intents=intents)
-        step = stepper.difference(self._trees.at(fleet.commit))
+        try:
+            step = stepper.difference(self._trees.at(fleet.commit))
+        except BadFile as bad:
+            self._whole.hold(fleet, bad.errors)
+            return tree.fleet(self._store), tuple(bad.errors)
         log.info(
             "commit %.10s: %d judged, %d configured, %d deleted, %d held in %.0f ms", commit, step.judged,
             len(step.moved), len(step.removed), len(step.held), 1000 * (time.perf_counter() - began),

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reconciler.layout.manifest import read
-from reconciler.layout.tree import WorkspaceTree, problem
+from reconciler.layout.tree import ROOT, WorkspaceTree, problem
+from reconciler.layout.weight import MOST, too_heavy, weigh
+from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
 
 _FIELD = b"kubeconfigSecretRef"
@@ -23,6 +25,9 @@ def real_targets(repo: Repository, commits: Iterable[str]) -> list[str]:
 
 def _of(repo: Repository, commit: str) -> Iterator[str]:
     tree = WorkspaceTree(repo, repo.commit(commit).tree)
+    root = repo.tree_at(tree.tree_id, ROOT)
+    if root is not None and weigh(repo, [root], MOST) > MOST:
+        raise RepositoryUnreadable(str(too_heavy(f"{ROOT} of commit {commit:.10}", MOST)))
     for workspace in tree.workspaces():
         for path, entry in tree.files(workspace):
             if problem(path, entry) is not None:

@@ -13,7 +13,8 @@ from apiserver.registry.tree import FLEET_KEY, FleetRecord
 from apiserver.storage.protocol import Note, Put, Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE, FleetConfig, read_fleet
-from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.tree import ROOT, WorkspaceTree
+from reconciler.layout.weight import MOST, too_heavy, weigh
 from reconciler.loading.step import SafetyLimits
 from reconciler.loading.trees import Trees
 from reconciler.plan.deletions import Limits
@@ -36,6 +37,14 @@ class Whole:
         except BadFile as bad:
             errors += bad.errors
         return (None, tuple(errors)) if errors else (config, ())
+
+    def first_config(self, commit: str) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
+        """The same of a commit that is the first one, whatever it holds."""
+        config, problems = self.config(commit)
+        root = self._repo.tree_at(self._trees.at(commit).tree_id, ROOT)
+        if root is not None and weigh(self._repo, [root], MOST) > MOST:
+            return None, (*problems, too_heavy(ROOT, MOST))
+        return config, problems
 
     def next_config(self, fleet: FleetRecord, commit: str) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
         """The same of a commit that is to follow what is served."""
