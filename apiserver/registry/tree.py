@@ -61,7 +61,7 @@ class FleetRecord:
     not bring back every workspace, "" if there is none. `ships`: the digest of what a cluster of Kubernetes' kinds
     starts with, as it was when such workspaces were looked at. `holder`: who writes the status branch where that is
     another server, and this one only shows what it says; "" if it is this one. `shown`: the status commit that is shown
-    then.
+    then. `arriving`: the commit that is on its way into the store, "" between two: some workspaces are there already.
     """
 
     fleet: str = ""
@@ -79,6 +79,7 @@ class FleetRecord:
     lost: str = ""
     holder: str = ""
     shown: str = ""
+    arriving: str = ""
 
     def encode(self) -> bytes:
         return orjson.dumps(self)

@@ -36,6 +36,13 @@ class Touched:
     orphaned: dict[str, list[str]] = field(default_factory=dict)
     places: dict[str, WorkspaceDir] = field(default_factory=dict, compare=False)
 
+    def __or__(self, other: Touched) -> Touched:
+        """What became of them since either of two commits. Where only one of these had a workspace, it goes or changes
+        all the same."""
+        removed, appeared = self.removed | other.removed, self.appeared | other.appeared
+        changed = (self.changed | other.changed) - appeared - removed
+        return Touched(changed, appeared, removed, self.orphaned | other.orphaned, self.places | other.places)
+
 
 class _Side(NamedTuple):
     """One directory in one of the trees: None as tree where it is absent there."""
@@ -140,6 +147,7 @@ class _Comparison:
         self._came: dict[str, set[str]] = {}
         self._gone: dict[str, set[str]] = {}
         self._seen: dict[str, set[str]] = {}
+        self._added = 0
 
     def run(self) -> Touched:
         new, old, out = self._new, self._old, self._out
@@ -147,7 +155,6 @@ class _Comparison:
             ROOT,
             _Side(old.repo.tree_at(old.tree_id, ROOT), "", old.stack(TOP)),
             _Side(new.repo.tree_at(new.tree_id, ROOT), "", new.stack(TOP)),
-        self._added = 0
         )
         for path in self._came.keys() | self._gone.keys():
             self._settle(path)
@@ -162,6 +169,10 @@ class _Comparison:
             return
         old_level = self._old.look(was.tree, directory, was.stack) if was.tree is not None else None
         new_level = self._new.look(now.tree, directory, now.stack) if now.tree is not None else None
+        old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}
+        new_subs = {e.name: e.id for e in new_level.directories} if new_level else {}
+        if old_level is not None or directory == ROOT:
+            self._weigh(directory, [new_subs[name] for name in new_subs.keys() - old_subs.keys()])
         old_path = self._old.boundary(old_level, directory, was.owner) if old_level else None
         self._claim(directory, old_path, now, new_level)
         new_path = self._new.boundary(new_level, directory, now.owner) if new_level else None
@@ -169,10 +180,6 @@ class _Comparison:
         if new_path is not None and new_level is not None and now.tree is not None:
             self._out.places.setdefault(new_path, workspace_dir(new_path, directory, now.tree, new_level))
         old_owner, new_owner = old_path or was.owner, new_path or now.owner
-        old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}
-        new_subs = {e.name: e.id for e in new_level.directories} if new_level else {}
-        if old_level is not None or directory == ROOT:
-            self._weigh(directory, [new_subs[name] for name in new_subs.keys() - old_subs.keys()])
         self._files(old_owner, new_owner, old_level, new_level)
         old_stack = old_level.stack if old_level else was.stack
         new_stack = new_level.stack if new_level else now.stack
@@ -183,26 +190,26 @@ class _Comparison:
                 _Side(new_subs.get(name), new_owner, new_stack),
             )
 
-    def _claim(self, directory: str, old_path: str | None, now: _Side, level: Level | None) -> None:
-        """A directory that was a workspace and has no workspace.yaml now stays one while manifests remain in it."""
-        claims = self._new.claims
-        path = claims.pop(directory, None) or old_path
-        if path is None or path == paths.ROOT or now.tree is None or level is None or level.markers:
-            return
-        remaining = list(self._new.manifests_below(now.tree, directory, now.stack))
     def _weigh(self, directory: str, fresh: list[str]) -> None:
         """What is new in a directory is weighed before it is walked, whole: nothing below it is weighed again."""
         self._added += weigh(self._new.repo, fresh, MOST_ADDED - self._added)
         if self._added > MOST_ADDED:
             raise BadFile([too_heavy(directory, MOST_ADDED)])
 
+    def _claim(self, directory: str, old_path: str | None, now: _Side, level: Level | None) -> None:
+        """A directory that was a workspace and has no workspace.yaml now stays one while manifests remain in it."""
+        claims = self._new.claims
+        path = claims.pop(directory, None) or old_path
+        if path is None or path == paths.ROOT or now.tree is None or level is None or level.markers:
+            return
+        self._weigh(directory, [now.tree])
+        remaining = list(self._new.manifests_below(now.tree, directory, now.stack))
         if remaining:
             claims[directory] = path
             self._out.orphaned[path] = remaining
             self._out.changed.add(path)
 
     def _note(
-        self._weigh(directory, [now.tree])
         self, directory: str, old_path: str | None, new_path: str | None, was: Level | None, now: Level | None
     ) -> None:
         if new_path is not None:

@@ -44,7 +44,7 @@ class Cases:
         moment, tree, kept = target.moment, target.tree, self._kept.of(path)
         if served:
             moment = self._site.moments.at(served, moment.time)
-            tree = self._site.trees.at(moment.id)
+            tree = self._site.trees.at(moment.id, recorded.summary.claims if recorded is not None else None)
             directory = tree.find(path)
         elif kept is not None:
             tree = kept.tree

@@ -22,11 +22,12 @@ from apiserver.registry.kinds import KindTable
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record, Store
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.tree import WorkspaceTree, problem
+from reconciler.layout.tree import problem
 from reconciler.loading import copies
 from reconciler.loading.offers import EXPORTS, SCHEMAS
 from reconciler.loading.render import SYNC_TARGETS
 from reconciler.loading.resolving import BINDINGS, CRDS
+from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.sources import Sources
 from reconciler.plan import placement
 from reconciler.plan.deletions import (
@@ -63,7 +64,7 @@ class Taken(NamedTuple):
 
 @dataclass(slots=True)
 class Guard:
-    """Of one step, to `commit`. `before`: the records of workspaces as they were served when it began; `tree`: their
+    """Of one step, to `commit`. `before`: the records of workspaces as they were served when it began; `served`: their
     trees. `since`: the fleet's served commit then."""
 
     store: Store
@@ -72,7 +73,7 @@ class Guard:
     catalog: Catalog
     limits: Limits
     before: Callable[[str], WorkspaceRecord | None]
-    tree: Callable[[str], WorkspaceTree]
+    served: ServedTrees
     commit: str
     since: str
     _allowed: dict[str, set[str]] = field(default_factory=dict)
@@ -211,7 +212,7 @@ class Guard:
         return False
 
     def _said_of(self, record: WorkspaceRecord) -> str:
-        tree = self.tree(record.head) if record.head else None
+        tree = self.served.of(record)
         place = tree.find(record.path, record.directory) if tree is not None else None
         if place is not None and place.manifest is not None:
             found = self.sources.read_workspace(place.manifest_path, place.manifest.id, paths.base(record.path))
@@ -225,9 +226,9 @@ class Guard:
 
     def manifests(self, record: WorkspaceRecord) -> Iterator[Manifest]:
         """What a workspace declares as it is served."""
-        tree = self.tree(record.head)
-        place = tree.find(record.path, record.directory)
-        for path, entry in tree.files(place) if place is not None else ():
+        tree = self.served.of(record)
+        place = tree.find(record.path, record.directory) if tree is not None else None
+        for path, entry in tree.files(place) if tree is not None and place is not None else ():
             if problem(path, entry) is None:
                 yield from self.sources.read(path, entry.id).manifests
 

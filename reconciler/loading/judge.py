@@ -32,6 +32,7 @@ from reconciler.loading.offers import SCHEMAS, Offers
 from reconciler.loading.providing import Providing
 from reconciler.loading.ratcheting import accepted
 from reconciler.loading.resolving import BINDINGS, CRDS, said_otherwise, waiting
+from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.sources import shipped
 from reconciler.loading.statuses import status_of
@@ -51,9 +52,10 @@ Object = dict[str, Any]
 class Judge:
     """Judges workspaces of one step. `guard` None: nothing is served yet that could be lost."""
 
-    def __init__(self, site: Site, world: World, guard: Guard | None = None) -> None:
+    def __init__(self, site: Site, world: World, served: ServedTrees, guard: Guard | None = None) -> None:
         self._guard = guard
         self._site = site
+        self._served = served
         self._world = world
         self._gatherer = Gatherer(site.sources)
         self._tree_objects = TreeObjects(site.moments, world.record, self._stored)
@@ -61,7 +63,7 @@ class Judge:
 
     def judge(self, case: Case) -> Verdict:
         """The verdict on one workspace. The step's world already shows its parent as it will be."""
-        base = self._site.trees.at(case.record.head) if case.record and case.record.head else None
+        base = self._served.of(case.record) if case.record is not None else None
         if self._is_exceptional(case):
             case = case._replace(forced=True)
         gathered = self._gatherer.gather(case, base)
@@ -198,6 +200,7 @@ class Judge:
         if not known.held:
             known.held = case.moment.id
             known.before = self._guard.before_held(known.held) if self._guard is not None else ""
+            known.claims = self._served.claims(record) if record.served else {}
         # What it is served with follows from the past alone, whatever its providers do meanwhile.
         statuses = self._binding_statuses(record) if record.served else {}
         known.bindings = {name: Said.of(status).as_json() for name, status in statuses.items()}
@@ -213,7 +216,7 @@ class Judge:
         self, case: Case, record: WorkspaceRecord, known: Summary, gathered: Gathered, content: Content
     ) -> Verdict:
         if case.recorded is None:
-            known.served, known.held, known.before, known.errors = None, "", "", []
+            known.served, known.held, known.before, known.claims, known.errors = None, "", "", {}, []
         if case.recorded is None and content.apis is not None:
             known.bindings = said_otherwise(content.apis.bindings, content.apis)
             known.waiting = waiting(content.apis)

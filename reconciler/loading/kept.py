@@ -15,6 +15,7 @@ from apiserver.storage.protocol import Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.removals import Removals
+from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.trees import Trees
 from reconciler.loading.world import World
 from reconciler.plan.deletions import Refused
@@ -30,9 +31,9 @@ class Kept(NamedTuple):
 class KeptWorkspaces:
     """Of one step. `tops`: the uppermost of them, and what was served before they went."""
 
-    def __init__(self, store: Store, trees: Trees, world: World, tops: Mapping[str, str]) -> None:
+    def __init__(self, store: Store, trees: Trees, served: ServedTrees, world: World, tops: Mapping[str, str]) -> None:
         self.tops = dict(tops)
-        self._store, self._trees, self._world = store, trees, world
+        self._store, self._trees, self._served, self._world = store, trees, served, world
         self.refused: dict[str, Refused] = {}
         """Those that this step refused, by their uppermost workspace."""
         self._of: dict[str, Kept] = {}
@@ -76,7 +77,7 @@ class KeptWorkspaces:
             self.tops[removal.path] = earlier or removals.since
             self.refused[removal.path] = removal.refused
             for record in removal.members:
-                self._of[record.path] = Kept(self._trees.at(record.head or removals.since), removal.problem)
+                self._of[record.path] = Kept(self._served.of(record) or self._trees.at(removals.since), removal.problem)
         return going
 
 

@@ -156,8 +156,9 @@ class Loader:
 
         def take() -> None:
             with self.stepping:
+                self._whole.arrive(fleet, commit)
                 stepper.release()
-                self._whole.note(replace(fleet, commit=commit, claims=here.claims))
+                self._whole.note(replace(fleet, commit=commit, arriving="", claims=here.claims))
 
         return Proposal(step.held, step.faults, take)
 
@@ -181,6 +182,7 @@ class Loader:
         # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
         intents = {i.key: i for i in waiting(self._store)}
         stepper = self._stepper(fleet, commit, limits=self._whole.limits(fleet), intents=intents)
+        self._whole.arrive(fleet, commit)
         try:
             step = stepper.difference(self._trees.at(fleet.commit))
         except BadFile as bad:
@@ -192,7 +194,9 @@ class Loader:
         )  # fmt: skip
         lost = fleet.lost if fleet.lost and self._is_lost(fleet.lost) else ""
         claims = self._whole.claims(self._trees.at(commit), step.kept)
-        fleet = replace(fleet, commit=commit, error="", writes=config.writes, claims=claims, kept=step.kept, lost=lost)
+        fleet = replace(
+            fleet, commit=commit, arriving="", error="", writes=config.writes, claims=claims, kept=step.kept, lost=lost
+        )
         self._whole.note(fleet)
         return fleet, step
 
@@ -226,6 +230,8 @@ class Loader:
         target = Target(
             self._moments.at(commit),
             here,
+            fleet.commit,
+            fleet.arriving,
             self._secrets,
             reader(recorded, here) if recorded else None,
             (reader(lost, here), lost.source) if lost is not None else None,

@@ -50,6 +50,7 @@ class SafetyLimits(NamedTuple):
 class Target:
     """Where a step goes: the commit, its tree, and what to do there.
 
+    `served`, `arriving`: see FleetRecord.commit and FleetRecord.arriving, when it begins.
     `recorded` gives, at recovery, what the status branch knows of a workspace. `lost`: the same after a recovery, of
     workspaces that it could not bring back, and the commit that was recorded. `fresh`: the store holds nothing yet.
     `limits`: of what may be deleted, None where nothing is served yet. `kept`: workspaces that stay with all below them
@@ -60,6 +61,8 @@ class Target:
 
     moment: Moment
     tree: WorkspaceTree
+    served: str
+    arriving: str
     secrets: Secrets
     recorded: FindRecorded | None = None
     lost: tuple[FindRecorded, str] | None = None

@@ -23,6 +23,7 @@ from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.offers import TYPES, Offers
 from reconciler.loading.removal import remove
 from reconciler.loading.removals import Removals
+from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.step import Step, Target
 from reconciler.loading.turns import Steps, Turns
@@ -49,10 +50,12 @@ class Stepper:
         self._all = False
         self._turns = Turns(Steps(self._waits, self._judge_now, self._stand, self._look_again, self._offers))
         self._world = World(site.store, self._turns)
-        self._kept = KeptWorkspaces(site.store, site.trees, self._world, target.kept)
+        ahead = frozenset({target.moment.id, target.arriving})
+        self._served = ServedTrees(site.store, site.trees, target.served, ahead)
+        self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
         self._cases = Cases(site, target, self._world, self._kept)
         self._guard = self._new_guard()
-        self._judge = Judge(site, self._world, self._guard)
+        self._judge = Judge(site, self._world, self._served, self._guard)
         self._writes = Handover(site.store, logged=not target.fresh)
         self._verdicts: dict[str, tuple[Case, Verdict]] = {}
         self._attempts: dict[str, int] = {}
@@ -80,6 +83,9 @@ class Stepper:
         if self._target.recorded is not None:
             self._kept.look()
         found = touched(self._target.tree, before, self._cases.known)
+        if self._target.arriving not in ("", self._target.moment.id):
+            # Some workspaces are at a commit that was never finished, and this one does not follow from it.
+            found |= touched(self._target.tree, self._site.trees.at(self._target.arriving), self._cases.known)
         self._cases.places = found.places
         going = self._removals(found)
         self._forced.update(also)
@@ -107,7 +113,7 @@ class Stepper:
             return None
         return Guard(
             site.store, site.sources.repo, site.sources, site.catalog, target.limits.objects, self._world.before,
-            site.trees.at, target.moment.id, target.limits.since,
+            self._served, target.moment.id, target.limits.since,
         )  # fmt: skip
 
     def _removals(self, found: Touched) -> list[str]:

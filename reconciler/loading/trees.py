@@ -8,26 +8,39 @@ from collections.abc import Mapping
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.repository.objects import Repository
 
+Claims = frozenset[tuple[str, str]]
+
 _KEPT = 64
 
 
 class Trees:
     """`at(commit)` is cheap: a tree is read where it is looked at.
 
-    `claims`: the directories that lost their workspace.yaml and hold manifests still. They are given to every tree that
-    is opened: where the file is there, or the directory is not, they mean nothing.
+    `claims`: the directories that lost their workspace.yaml and hold manifests still, as of the served commit. Where
+    the file is there, or the directory is not, they mean nothing; in the tree of an earlier commit others counted.
     """
 
     def __init__(self, repo: Repository) -> None:
-        self.claims: Mapping[str, str] = {}
         self._repo = repo
-        self._open: OrderedDict[str, WorkspaceTree] = OrderedDict()
+        self._open: OrderedDict[tuple[str, Claims], WorkspaceTree] = OrderedDict()
+        self.claims = {}
 
-    def at(self, commit: str) -> WorkspaceTree:
-        """Raises RepositoryUnreadable where the commit is not there."""
-        found = self._open.get(commit)
+    @property
+    def claims(self) -> Mapping[str, str]:
+        return self._claims
+
+    @claims.setter
+    def claims(self, found: Mapping[str, str]) -> None:
+        self._claims, self._key = found, frozenset(found.items())
+
+    def at(self, commit: str, claims: Mapping[str, str] | None = None) -> WorkspaceTree:
+        """`claims`: those that counted there, where they are not those of the served commit. Raises
+        RepositoryUnreadable where the commit is not there."""
+        key = commit, self._key if claims is None else frozenset(claims.items())
+        found = self._open.get(key)
         if found is None:
-            found = self._open[commit] = WorkspaceTree(self._repo, self._repo.commit(commit).tree, self.claims)
+            tree = self._repo.commit(commit).tree
+            found = self._open[key] = WorkspaceTree(self._repo, tree, self.claims if claims is None else claims)
             if len(self._open) > _KEPT:
                 self._open.popitem(last=False)
         return found

@@ -78,6 +78,11 @@ class Whole:
             found |= {record.directory: record.path for record in records if record is not None and record.directory}
         return found
 
+    def arrive(self, fleet: FleetRecord, commit: str) -> None:
+        """A commit is about to be written, workspace by workspace: whoever is started after a crash has to know. Nobody
+        waits for this: it is on disk before what is written after it."""
+        self._store.write(Note(FLEET_KEY, replace(fleet, arriving=commit).encode()))
+
     def hold(self, fleet: FleetRecord, problems: Iterable[LayoutError]) -> None:
         """Nothing of a commit is taken, and the fleet says why."""
         self.note(replace(fleet, error="; ".join(map(str, problems))))

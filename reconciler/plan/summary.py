@@ -9,6 +9,8 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     served: 5d3e…            only while held back: the commit it is served at ("" if it never had a good one)
     held: 77ab…              only while held back: the commit since which it is
     before: 90fe…            the same: the commit that was served until then (absent: the first parent of `held`)
+    claims: {workspaces/root/a/b: root:a:b}   the same: directories below its own that had lost their workspace.yaml
+                             in the commit it is served at, and were other workspaces' still
     errors: [...]            only while held back
     bindings:                bindings that are bound to something else than their export offers by now; all of them
                              while held back (plan/bindings.Said)
@@ -35,6 +37,7 @@ class Summary:
     served: str | None = None
     held: str = ""
     before: str = ""
+    claims: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     bindings: dict[str, dict[str, Any]] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
@@ -52,6 +55,8 @@ class Summary:
             out["held"] = self.held
         if self.before:
             out["before"] = self.before
+        if self.claims:
+            out["claims"] = dict(sorted(self.claims.items()))
         if self.errors:
             out["errors"] = self.errors
         if self.bindings:
@@ -76,6 +81,7 @@ class Summary:
             served=found.get("served"),
             held=found.get("held", ""),
             before=found.get("before", ""),
+            claims=dict(found.get("claims") or {}),
             errors=list(found.get("errors") or ()),
             bindings=dict(found.get("bindings") or {}),
             waiting=list(found.get("waiting") or ()),

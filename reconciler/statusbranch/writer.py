@@ -184,7 +184,9 @@ class StatusWriter:
         new = edit_tree(self._repo, base, files)
         known = before.facts() if before is not None else FleetFacts()
         facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch, kept=fleet.kept)
-        if before is not None and new == base and facts == known:
+        # A commit that changes nothing is recorded with the next that does, unless a branch that left it is held.
+        left = fleet.error and before is not None and before.source != fleet.commit
+        if before is not None and new == base and facts == known and not left:
             return None
         ends = head is not None and self._ends(head, known, fleet.commit)
         begins = head is None or ends

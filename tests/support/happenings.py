@@ -138,7 +138,22 @@ def _limits(number: int) -> str:
     return f"spec: {{safety: {{{limits[number % 4]}, rewrites: {(FOLLOW, HOLD)[number // 4 % 2]}}}}}\n"
 
 
-EVENTS = ("allow", "allow rewrite", "rewrite", "back", "restart", "status", "finalizer", "publish", "hold the branch")
+EVENTS = (
+    "allow",
+    "allow rewrite",
+    "rewrite",
+    "back",
+    "restart",
+    "status",
+    "finalizer",
+    "publish",
+    "hold the branch",
+    "die",
+)
+
+
+class Killed(BaseException):
+    """No exception handler sees a kill -9 either."""
 
 
 @dataclass
@@ -163,18 +178,38 @@ class Happening:
     def happen(self, name: str, number: int, *, load: bool = True) -> None:
         """`load` False: it is pushed, and loaded with what comes next."""
         if name in PUSHES:
-            self._push(PUSHES[name](number))
+            self.push(PUSHES[name](number))
         else:
             getattr(self, f"_{name.replace(' ', '_')}")(number)
         if load:
             self.load()
 
+    def push(self, files: Files, message: str = "Change", parent: str | None = None) -> None:
+        self.commits.append(self.fleet.repo.commit(files, message, parent))
+
     def load(self) -> None:
         self.fleet.load()
         self.also()
 
-    def _push(self, files: Files, message: str = "Change", parent: str | None = None) -> None:
-        self.commits.append(self.fleet.repo.commit(files, message, parent))
+    def die(self, writes: int) -> None:
+        """The server loads, and is killed after so many transactions; another one stands ready."""
+        store, left = self.fleet.store, writes
+
+        def write(*ops: Any, log: bool = True) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise Killed
+            return written(*ops, log=log)
+
+        written, store.write = store.write, write  # type: ignore[method-assign]
+        try:
+            self.fleet.load()
+        except Killed:
+            pass
+        finally:
+            store.write = written  # type: ignore[method-assign]
+        self.fleet.loader = self.fleet.new_loader(BranchSettings(rewrites=self.rewrites))
 
     # -- events
 
@@ -182,15 +217,15 @@ class Happening:
         said = " ".join(text for found in self.fleet.held().values() for text in found)
         hashes = sorted(set(re.findall(r"Allow-Delete: ([0-9a-f]{40})", said)))
         chosen = hashes if number % 2 else hashes[:1]
-        self._push({}, f"Allow deletion\n\nAllow-Delete: {' '.join(chosen)}\n" if chosen else "Nothing to allow")
+        self.push({}, f"Allow deletion\n\nAllow-Delete: {' '.join(chosen)}\n" if chosen else "Nothing to allow")
 
     def _allow_rewrite(self, number: int) -> None:
-        self._push({}, f"Allow the rewrite\n\nAllow-Rewrite: {self.fleet.fleet().commit}\n")
+        self.push({}, f"Allow the rewrite\n\nAllow-Rewrite: {self.fleet.fleet().commit}\n")
 
     def _rewrite(self, number: int) -> None:
         self.left = True
         parent = self.commits[-min(len(self.commits), number % 4 + 1)]
-        self._push({f"{A}/rewritten.yaml": configmap("rewritten", n=str(number))}, parent=parent)
+        self.push({f"{A}/rewritten.yaml": configmap("rewritten", n=str(number))}, parent=parent)
 
     def _back(self, number: int) -> None:
         self.left = True
@@ -204,6 +239,10 @@ class Happening:
         self.fleet.loader = self.fleet.new_loader(BranchSettings(rewrites=self.rewrites))
         self.load()
         self.fleet.recheck(self.fleet.paths())
+
+    def _die(self, number: int) -> None:
+        self.push({f"{A}/died.yaml": configmap("died", n=str(number)), **PUSHES["use defined"](number)})
+        self.die(number % 7)
 
     def _status(self, number: int) -> None:
         self._touch(lambda obj: obj.update(status={"seen": number}))

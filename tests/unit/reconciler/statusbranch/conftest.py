@@ -33,9 +33,10 @@ class Served:
         self.commit = commit
         self.fleet(commit)
 
-    def fleet(self, commit: str) -> None:
+    def fleet(self, commit: str, error: str = "") -> None:
         self.commit = commit
-        self.store.write(Put(tree.FLEET_KEY, tree.FleetRecord("fleet-id", True, commit).encode())).result()
+        record = tree.FleetRecord("fleet-id", True, commit, error=error)
+        self.store.write(Put(tree.FLEET_KEY, record.encode())).result()
 
     def workspace(self, path: str, cluster: str, directory: str | None = None, *, log: bool = True) -> None:
         where = "workspaces/" + path.replace(":", "/") if directory is None else directory

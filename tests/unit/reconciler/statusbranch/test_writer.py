@@ -74,6 +74,18 @@ def test_only_semantic_changes_make_commits(writer: StatusWriter, source: FleetR
     assert writer.flush() is not None
 
 
+def test_what_is_served_is_recorded_when_its_branch_leaves_it(
+    writer: StatusWriter, mirror: Mirror, source: FleetRepo, served: Any
+) -> None:
+    writer.flush()
+    left = source.commit({"README.md": "elsewhere"})
+    served.fleet(left, error="main: was rewritten")
+    recorded = writer.flush()
+    assert recorded is not None
+    assert RecordedFleet(mirror.repository, recorded).source == left
+    assert writer.flush() is None
+
+
 def test_what_comes_and_goes_between_two_batches_leaves_nothing(
     writer: StatusWriter, store: Store, served: Any
 ) -> None:
