@@ -75,7 +75,7 @@ def test_a_restart_pushes_on_top_of_what_it_published(
     assert not again.lost.is_set()
 
 
-def test_when_another_moved_the_branch_it_puts_its_files_on_top(
+def test_when_somebody_without_a_name_moved_the_branch_its_files_go_on_top(
     running: Publisher, source: FleetRepo, store: Store, served: Any, eventually: Callable[..., Any]
 ) -> None:
     status(served, replicas=1)
