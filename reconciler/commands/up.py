@@ -26,6 +26,7 @@ from rich.console import Console
 
 from apiserver.auth.files import private_directory, write_private
 from apiserver.auth.pki import KeysError
+from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
 from apiserver.settings import ServerSettings
 from reconciler.commands import addresses, words
@@ -90,6 +91,7 @@ class UpSettings:
 def up(settings: UpSettings) -> None:
     """Returns after a clean stop; raises Failure."""
     private_directory(settings.data_dir)
+    _check_tokens(settings.token_auth_file)
     with _only_one(settings.data_dir):
         listener = _listen(settings.host, settings.port)
         certificates = _certificates(settings)
@@ -252,6 +254,15 @@ def _only_one(data_dir: Path) -> Iterator[None]:
                 f"{data_dir} is in use by another treeplane up", "stop it, or choose another --data-dir", BUSY
             ) from error
         yield
+
+
+def _check_tokens(file: Path | None) -> None:
+    """Each worker would end on a file that cannot be read."""
+    try:
+        if file is not None:
+            TokenFile(file)
+    except (OSError, ValueError) as error:
+        raise Failure(f"--token-auth-file: {error}", "mend the file") from error
 
 
 def _certificates(settings: UpSettings) -> Certificates:

@@ -70,3 +70,30 @@ def test_trusted_targets_reach_the_reconciler(monkeypatch: pytest.MonkeyPatch, t
         tmp_path, tmp_path, "r", "main", "https://x", "https://x", trusted_targets=("root:infra",)
     )
     assert ReconcileSettings.from_json(settings.to_json()) == settings
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        (
+            "t,system:workspace:root:shop,u",
+            "1: system:workspace:root:shop is a workspace's name, which no token may carry",
+        ),
+        ('t,eve,u,"a,system:workspaces"', "1: system:workspaces is a workspace's name, which no token may carry"),
+        ("t,eve", "1: expected token,user,uid"),
+    ],
+)
+def test_tokens_that_no_worker_would_take_are_refused_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str, why: str
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("it runs")
+
+    monkeypatch.setattr(command, "_listen", never)
+    file = tmp_path / "tokens.csv"
+    file.write_text(f"{line}\n")
+    options = [f"--data-dir={tmp_path / 'data'}", f"--token-auth-file={file}"]
+    answer = CliRunner().invoke(program.main, ["up", str(tmp_path), *options])
+    assert answer.exit_code != 0
+    assert why in answer.output
+    assert "Traceback" not in answer.output

@@ -158,6 +158,29 @@ def test_the_deletion_of_the_claim_is_no_leave_to_lose_its_copy(running: LoadedF
     assert "(copy)" in error(running)
 
 
+def test_a_namespace_that_every_workspace_has_loses_its_labels_with_its_manifest(fleet: LoadedFleet) -> None:
+    """It stays, and is selected no more."""
+    default = {SPACE: space(name="default"), CLAIM: claim(namespace="default")}
+    fleet.commit({**FILES, **default})
+    decided(fleet)
+    fleet.commit({SPACE: None})
+    assert asked(fleet) == digest([COPY._replace(namespace="default")])
+
+
+def test_a_decision_cannot_be_taken_away_first(running: LoadedFleet) -> None:
+    """Neither by a manifest that says another one, nor together with the edit."""
+    running.commit({PLACE: place(**{marks.SYNC_TARGET: "other"})})
+    running.commit({PLACE: place(**{marks.SYNC_TARGET: "other"}), SPACE: space("other")})
+    assert "(copy)" in error(running)
+
+
+def test_a_selector_that_cannot_be_read_selects_nothing_any_more(running: LoadedFleet) -> None:
+    found = json.loads(place())
+    found["spec"]["namespaceSelector"] = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
+    running.commit({PLACE: json.dumps(found)})
+    assert "(copy)" in error(running)
+
+
 def test_what_is_put_back_never_left(running: LoadedFleet) -> None:
     running.commit({SPACE: space("other")})
     running.commit({SPACE: space()})
