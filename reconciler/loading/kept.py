@@ -29,7 +29,8 @@ class Kept(NamedTuple):
 
 
 class KeptWorkspaces:
-    """Of one step. `tops`: the uppermost of them, and what was served before they went."""
+    """Of one step. `tops`: the uppermost of them and of those that went with one commit, and what was served before
+    they went."""
 
     def __init__(self, store: Store, trees: Trees, served: ServedTrees, world: World, tops: Mapping[str, str]) -> None:
         self.tops = dict(tops)
@@ -73,8 +74,10 @@ class KeptWorkspaces:
             if removal.refused is None:
                 going += [record.path for record in removal.members]
                 continue
-            earlier = next((since for top, since in before.items() if _is_within(removal.path, top)), "")
-            self.tops[removal.path] = earlier or removals.since
+            innermost = max((top for top in before if _is_within(removal.path, top)), key=len, default="")
+            self.tops[removal.path] = before.get(innermost) or removals.since
+            # What stayed below it already is not in that commit.
+            self.tops |= {top: since for top, since in before.items() if _is_within(top, removal.path)}
             self.refused[removal.path] = removal.refused
             for record in removal.members:
                 self._of[record.path] = Kept(self._served.of(record) or self._trees.at(removals.since), removal.problem)

@@ -105,14 +105,16 @@ def test_manifests_that_come_back_without_their_workspace_are_its_own(family: Lo
     assert family.data("root:a") == family.data("root:a:child") == {"a": "b"}
 
 
-def test_the_parent_of_one_that_stays_may_go(family: LoadedFleet) -> None:
+def test_the_parent_of_one_that_stays_may_go(family: LoadedFleet, another: Another) -> None:
     family.commit({CHILD: None})
     assert set(family.held()) == PATHS - {"root:a"}
     family.commit({A: None})
     assert set(family.held()) == PATHS
-    assert set(family.fleet().kept) == {"root:a"}
+    assert set(family.fleet().kept) == {"root:a", "root:a:child"}
+    assert_recovers(family, another)
     family.allow()
     assert family.paths() == {"root", "root:b"}
+    assert family.fleet().kept == {}
 
 
 def test_those_that_go_for_free_do_not_wait(family: LoadedFleet) -> None:
