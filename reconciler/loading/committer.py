@@ -23,7 +23,7 @@ from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, refused, waiting
 from apiserver.storage.protocol import Check, Conflict, Delete, Op, Put, Store
 from reconciler.layout.errors import BadFile, LayoutError
-from reconciler.loading.copies import lost_lines, removed
+from reconciler.loading.copies import PLACES, lost_lines, removed
 from reconciler.loading.edits import Edits, Outdated, unreadable
 from reconciler.loading.guard import line_of
 from reconciler.loading.loader import Loader, Proposal
@@ -190,8 +190,7 @@ class Committer:
         goes itself is named without them, too."""
         edits: dict[str, dict[Key, Any]] = {}
         for intent in intents:
-            value = orjson.loads(intent.value) if intent.value is not None else None
-            edits.setdefault(intent.key.cluster, {})[intent.key] = value
+            edits.setdefault(intent.key.cluster, {})[intent.key] = _edit(intent)
         said: set[str] = set()
         for cluster, edited in edits.items():
             path = self._path(cluster)
@@ -270,6 +269,14 @@ def _message(intents: Collection[Intent], path_of: Callable[[str], str], allowed
     listed = [f"{verb} {resource} {name}" + (f" in {path}" if many else "") for verb, resource, name, path in lines]
     rest = [f"and {len(listed) - _LISTED} more"] if len(listed) > _LISTED else []
     return with_trailers(f"Write {len(lines)} objects in {where}", [*listed[:_LISTED], *rest], allowed)
+
+
+def _edit(intent: Intent) -> dict[str, Any] | None:
+    """See copies.Edits; of what takes no copies away only whether it goes."""
+    if intent.value is None:
+        return None
+    value: dict[str, Any] = orjson.loads(intent.value) if intent.key.resource in PLACES else {}
+    return value
 
 
 def _name(key: Key) -> str:
