@@ -27,9 +27,12 @@ LEAVING = "treeplane.dev/leaving"
 """On a Placement: keys (comma-separated) of the targets that a move left and that still hold copies."""
 DECIDED_FROM = "treeplane.dev/decided-from"
 """On a Placement: what of its own spec the decision was made from."""
+NOTHING_NEW = "treeplane.dev/nothing-new"
+"""On a Placement, "true": its workspace may not use the cluster any more on which it runs. What has a copy there keeps
+it, nothing else comes."""
 RUNS_ON = "treeplane.dev/runs-on"
 """On a Namespace: keys (comma-separated) of the sync targets that have copies of it, or may still have."""
-DECISIONS = (SYNC_TARGET, LEAVING, DECIDED_FROM, RUNS_ON)
+DECISIONS = (SYNC_TARGET, LEAVING, DECIDED_FROM, NOTHING_NEW, RUNS_ON)
 """What controllers alone say: whoever could write it would choose a cluster that is not theirs."""
 
 MAY_LEAVE = "treeplane.dev/may-leave"

@@ -39,11 +39,13 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A durable decision. `target`: key of the sync target; `leaving`: keys of those moved away from."""
+    """A durable decision. `target`: key of the sync target; `leaving`: keys of those moved away from. `nothing_new`:
+    what has no copy on the target gets none."""
 
     target: str = ""
     leaving: tuple[str, ...] = ()
     selector: LabelSelector = NOTHING
+    nothing_new: bool = False
 
 
 Roles = Mapping[str, Role]
@@ -90,6 +92,16 @@ class Bindings:
             found.update({key: Role.LEAVING for s in selecting for key in s.leaving})
             found.update({s.target: Role.HERE for s in selecting if s.target})
             return found
+
+    def takes(self, cluster: str, namespace: str, target: str) -> bool:
+        """Whether what has no copy on a target yet, of a namespace that is there, gets one."""
+        with self._lock:
+            workspace = self._workspaces.get(cluster)
+            labels = workspace.labels.get(namespace) if workspace is not None else None
+            if workspace is None or labels is None:
+                return False
+            here = (s for s in workspace.standing.values() if s.target == target and not s.nothing_new)
+            return any(standing.selector.matches(labels) for standing in here)
 
     def namespaces(self, cluster: str, placement: str | None = None) -> list[str]:
         """The namespaces that a placement (None: any) selects."""

@@ -202,7 +202,8 @@ class Placements:
         if obj is None:
             return
         target, leaving = plan.recorded(obj)
-        standing = Standing(target, leaving, selector_of(obj))
+        annotations = obj["metadata"].get("annotations") or {}
+        standing = Standing(target, leaving, selector_of(obj), nothing_new=marks.NOTHING_NEW in annotations)
         if self._world.bindings.standings(key.cluster).get(key.name) == standing:
             return
         self._world.durable(int(obj["metadata"]["resourceVersion"]))
@@ -242,6 +243,7 @@ class Placements:
             load=self._index.load(key),
             bound=bool(selected),
             state=lambda: self._state(key.cluster, selected),
+            revoked=bool(current) and self._revoked(current, mine.path if mine else ""),
         )
 
     def _state(self, cluster: str, namespaces: Iterable[str]) -> list[str]:
@@ -264,6 +266,16 @@ class Placements:
             may = self._world.uses.may_use(cluster, location["metadata"]["name"], path)
             (usable if may else barred).append(location)
         return usable, barred
+
+    def _revoked(self, target: str, path: str) -> bool:
+        """Whether the workspace at `path` may use none of the Locations, if any, that hold the sync target."""
+        known = self._known(target)
+        if known is None:
+            return False
+        usable, barred = self._locations(known.cluster, path)
+        return any(plan.instances(loc, [known]) for loc in barred) and not any(
+            plan.instances(loc, [known]) for loc in usable
+        )
 
     def _readable(self, obj: Object, workspace: tree.WorkspaceRecord | None) -> bool:
         """Whether the workspaces of the locations (named and recorded) can be read: an unread one proves nothing."""
@@ -307,6 +319,7 @@ def written(obj: Object, outcome: plan.Outcome) -> Object:
             marks.SYNC_TARGET: decision.key if decision else "",
             marks.LEAVING: ",".join(outcome.leaving),
             marks.DECIDED_FROM: outcome.made_from,
+            marks.NOTHING_NEW: "true" if outcome.nothing_new else "",
         },
     )
     status = obj.setdefault("status", {})

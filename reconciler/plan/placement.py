@@ -6,10 +6,11 @@ on the Placement itself (annotations of model/marks, and status), so it survives
 Rules. A decision is sticky: as long as its target is selected, stays on it. These start a move: the Placement's
 selectors, the Location or the target's labels no longer select the target; `evictAfter` has passed; the target has not
 answered for longer than the tolerance; the SyncTarget was deleted. A cordon (`unschedulable`) only forbids new
-decisions, and so does a Location that the Placement's workspace may not use any more. A move names the new target and
-keeps the old one in LEAVING until the syncer has found everything healthy at the new place and removed the old copies.
-With no other candidate the decision stays as it is and a condition says what is missing. A target into which there
-is no way (credentials missing, or refused) is neither chosen nor left.
+decisions, and so does a Location that the Placement's workspace may not use any more; where it may use none of its
+target's, what has a copy there keeps it and nothing new is copied. A move names the new target and keeps the old one in
+LEAVING until the syncer has found everything healthy at the new place and removed the old copies. With no other
+candidate the decision stays as it is and a condition says what is missing. A target into which there is no way
+(credentials missing, or refused) is neither chosen nor left.
 
 Where a selected namespace holds state (plan/state.py), only the Placement's own workspace moves it: by an edit of the
 spec that means other locations, or by the annotation MAY_LEAVE, which names the target. For whatever is done elsewhere
@@ -130,7 +131,8 @@ class Situation:
     `path`. `known`: by key, those that the Placement carries already, of whichever workspace. `needed`: the bound
     workload kinds of the Placement's workspace with their identity hashes. `load`: placements on each target by key,
     this one not counted. `bound`: whether any namespace is selected. `state`: what in these holds state, asked for only
-    where it matters. `now`: seconds since 1970. `tolerance`: seconds a target may be silent before it loses its
+    where it matters. `revoked`: there are Locations of the target that the Placement runs on, and `workspace` may use
+    none of them. `now`: seconds since 1970. `tolerance`: seconds a target may be silent before it loses its
     placements.
     """
 
@@ -146,11 +148,13 @@ class Situation:
     load: Mapping[str, int] = field(default_factory=dict)
     bound: bool = False
     state: Callable[[], Sequence[str]] = tuple
+    revoked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What `decide` answers. `again`: seconds after which time alone may change it. `made_from`: see plan/ownedits."""
+    """What `decide` answers. `again`: seconds after which time alone may change it. `made_from`: see plan/ownedits.
+    `nothing_new`: what has a copy there stays, and nothing else comes."""
 
     decision: Decision | None
     leaving: tuple[str, ...]
@@ -158,6 +162,7 @@ class Outcome:
     conditions: tuple[Condition, ...]
     again: float | None = None
     made_from: str = ""
+    nothing_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +203,7 @@ def decide(placement: Object, situation: Situation) -> Outcome:
         assert place is not None
         decision = Decision(situation.path, place.location, current.key, current.name, current.path)
         outcome = _outcome(situation, decision, leaving, (), _again(current, situation), by_key)
-        return replace(outcome, made_from=now)
+        return replace(outcome, made_from=now, nothing_new=situation.revoked)
     rejected = [(c, _rejection(c.target, situation)) for c in choices if c.target.key != key]
     free = [c for c, reason in rejected if not reason]
     state = _held(placement, key, current, situation)
@@ -217,7 +222,9 @@ def decide(placement: Object, situation: Situation) -> Outcome:
         failed = _explained(trouble if trouble[0] else _no_target(locations, rejected), current, why)
     again = None if current is None else _again(current, situation)
     outcome = _outcome(situation, stays, leaving, failed, again, by_key)
-    return replace(outcome, made_from=(ownedits.recorded(placement) or now) if stays is not None else "")
+    if stays is None:
+        return outcome
+    return replace(outcome, made_from=ownedits.recorded(placement) or now, nothing_new=situation.revoked)
 
 
 def _held(placement: Object, key: str, current: Target | None, situation: Situation) -> Sequence[str]:
@@ -418,6 +425,8 @@ def _outcome(
             text += "; the target is cordoned, so it takes nothing new"
         if all(loc["metadata"]["name"] != decision.location for loc in situation.locations):
             text += f"; {situation.workspace} may not use that Location any more: no other Placement of it comes there"
+        if situation.revoked:
+            text += ", and nothing new is copied there: what has a copy keeps it"
         if leaving:
             left = ", ".join(sorted(str(by_key[k]) for k in leaving))
             text += f"; copies on {left} are removed once all is healthy here"

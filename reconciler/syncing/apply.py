@@ -16,7 +16,7 @@ from reconciler.controllers.runtime import Expected
 from reconciler.plan.health import healthy
 from reconciler.syncing import client, inventory
 from reconciler.syncing.compare import in_step, same
-from reconciler.syncing.errors import Foreign, Refused
+from reconciler.syncing.errors import Foreign, NothingNew, Refused
 from reconciler.syncing.homes import Home
 from reconciler.syncing.inventory import Inventory
 from reconciler.syncing.live import Cache, Live
@@ -33,10 +33,12 @@ class Applier:
         self._site, self._upstream = site, upstream
 
     def apply(self, item: Item, kind: ServedKind, obj: Object) -> None:
-        """Bring `obj` down and its status up. Raises Refused, NotServed, Foreign, Unreachable or Expected."""
+        """Bring `obj` down and its status up. Raises Refused, NotServed, NothingNew, Foreign, Unreachable or
+        Expected."""
         site = self._site
         version = site.version(item.kind, kind.version)
         cache = site.watch(item.kind, version).cache
+        self._check_admitted(item, cache)
         home = self._home(item.cluster, item.namespace)
         if home.terminating:
             raise Expected(f"namespace {home.name} of the target is being deleted")
@@ -54,6 +56,14 @@ class Applier:
             found = site.client.apply(where, body)
             cache.saw(found)
         self._note(cache, found, digest, item, kind, obj)
+
+    def _check_admitted(self, item: Item, cache: Cache) -> None:
+        """Raises NothingNew for what has no copy, where its workspace lost the use of the target."""
+        if self._upstream.bindings.takes(item.cluster, item.namespace, self._site.key):
+            return
+        home = self._site.homes.get(item.cluster, item.namespace)
+        if home is None or cache.get(home.name, item.name) is None:
+            raise NothingNew("its workspace may not use this cluster any more, so nothing new is copied there")
 
     def _right(self, live: Live | None, rendered: Object, digest: bytes, where: str, body: bytes) -> Object | None:
         """The live object if it is in step; None if there is something to apply."""

@@ -33,6 +33,10 @@ class NotServed(Expected):
     """The target does not serve the kind (in this version)."""
 
 
+class NothingNew(Expected):
+    """The object has no copy, and is to get none."""
+
+
 class Foreign(Expected):
     """Something of this name is there and is not ours."""
 

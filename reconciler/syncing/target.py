@@ -20,7 +20,7 @@ from reconciler.plan.jobs import JOBS
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
 from reconciler.syncing.client import Client
-from reconciler.syncing.errors import Excessive, Foreign, NotServed, Refused, Unfit
+from reconciler.syncing.errors import Excessive, Foreign, NothingNew, NotServed, Refused, Unfit
 from reconciler.syncing.homes import Identity
 from reconciler.syncing.inventory import Inventory
 from reconciler.syncing.jobs import Jobs, over
@@ -219,7 +219,7 @@ class Syncer:
             return
         try:
             self._sync(item)
-        except (Refused, NotServed, Foreign, Excessive, Unfit) as error:
+        except (Refused, NotServed, NothingNew, Foreign, Excessive, Unfit) as error:
             if not isinstance(error, Refused) or _permanent(error):
                 self._failed(item, str(error))
             raise
