@@ -4,10 +4,11 @@
 # make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
 # make check   the import contract, ruff (rules and format), mypy
 # make bench   the published figures
+# make histories  properties over histories (pushes, losses, restarts, kills), ROUNDS times with other examples each time
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
 
 .DEFAULT_GOAL := help
-.PHONY: help up test kubectl-suite conformance check bench setup clusters clean
+.PHONY: help up test kubectl-suite conformance check bench histories setup clusters clean
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
@@ -19,6 +20,9 @@ FAST := $(wildcard tests/unit tests/contract tests/golden)
 WORKERS ?= 2
 WRITES ?= Store
 WORKSPACES ?= 10000
+ROUNDS ?= 20
+HISTORIES := $(addprefix tests/unit/reconciler/,loading/test_histories.py loading/test_shown.py \
+  loading/test_lost_copies.py syncing/test_withdrawals.py commands/test_servers.py)
 PYTEST_ARGS ?=
 
 help:
@@ -49,6 +53,10 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/api.py
 	@$(BIN)/python bench/commit_writes.py
 	@$(BIN)/python bench/watches.py
+
+# In CI the examples are the same each time, so what is rare is found here.
+histories: $(STAMP)
+	@for round in $$(seq $(ROUNDS)); do env -u CI $(BIN)/pytest -q -n $(WORKERS) $(HISTORIES) || exit 1; done
 
 # Ahead of the tests, so that the first build (minutes) is seen and counts against no test's time limit.
 clusters: $(STAMP)
