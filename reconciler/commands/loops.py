@@ -59,7 +59,7 @@ class Loops:
         self._standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
         self._syncing = _syncing(settings, store, mirror, writer, barred)
         self.syncers = self._syncing.syncers
-        self._tidying = Tidying(_own(settings, mirror), store.revision)
+        self._tidying = Tidying(_own(settings, mirror), store.revision, let_go=mirror.repository.let_go)
         self._first: tuple[_Part, ...] = (keeping, cluster, tokens)
 
     def start(self) -> None:

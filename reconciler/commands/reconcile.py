@@ -28,7 +28,7 @@ from reconciler.commands.teller import Teller
 from reconciler.layout.fleet import STATUS_BRANCH
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Mirror
-from reconciler.repository.objects import set_fsync
+from reconciler.repository.objects import bound_cache, set_fsync
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +55,7 @@ class Reconciler:
 
     def run(self) -> None:
         set_fsync(self._settings.sync_writes)
+        bound_cache()
         self._mirror.clear_locks()
         installation, store = Installation(self._settings.data_dir), None
         first = not self._settings.restarted

@@ -29,12 +29,18 @@ class TidySettings:
 
 
 class Tidying:
-    """`start`, `stop`. `happened` returns something that differs when anything happened in between."""
+    """`start`, `stop`. `happened` returns something that differs when anything happened in between. `let_go` is called
+    before and after each look, for whoever has packs open that may be gone."""
 
     def __init__(
-        self, repositories: Sequence[Path], happened: Callable[[], object], settings: TidySettings = TidySettings()
+        self,
+        repositories: Sequence[Path],
+        happened: Callable[[], object],
+        settings: TidySettings = TidySettings(),
+        let_go: Callable[[], object] = lambda: None,
     ) -> None:
         self._repositories = repositories
+        self._let_go = let_go
         self._happened = happened
         self._settings = settings
         self._last: object = None
@@ -52,6 +58,14 @@ class Tidying:
 
     def look(self) -> None:
         """Packs what is due."""
+        try:
+            self._let_go()
+            self._pack()
+            self._let_go()
+        except RepositoryError as error:
+            log.warning("%s", error)
+
+    def _pack(self) -> None:
         before, self._last = self._last, self._happened()
         bound = self._settings.some if self._last == before else self._settings.many
         for git_dir in self._repositories:

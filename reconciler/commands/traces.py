@@ -62,7 +62,7 @@ def _in_data(mirror: Mirror, installation: Installation, fleet: str, branch: str
     """What this server itself wrote."""
     repo = mirror.repository
     found = f"git -C {mirror.path} push {mirror.source_name} %s:refs/heads/{branch}"
-    for ref in sorted((name for name in repo.git.references if name.startswith(HISTORY)), reverse=True):
+    for ref in sorted((name for name in repo.references if name.startswith(HISTORY)), reverse=True):
         yield Trace(f"{mirror.path} has {ref}, an earlier part of its history", found % ref, branch)
     elsewhere = f"git -C <a clone that has it> push {mirror.source_name} origin/{branch}:refs/heads/{branch}"
     if repo.ref(STATUS_REF) is not None:

@@ -37,19 +37,19 @@ def keep(repo: Repository, old: str, new: str, today: date) -> str | None:
     if answer.code != 0:
         raise RepositoryUnreadable(f"{old} cannot be kept: {answer.error}")
     ref = f"{KEPT}{today.isoformat()}-{old}"
-    repo.git.references.create(ref, old, force=True)
+    repo.references.create(ref, old, force=True)
     return ref
 
 
 def forget(repo: Repository, today: date) -> None:
     """Lets go of what was kept for longer than KEPT_DAYS."""
-    for name in repo.git.references.iterator():
+    for name in repo.references.iterator():
         found = _NAME.fullmatch(name.name)
         if found is not None and date.fromisoformat(found[1]) < today - timedelta(days=KEPT_DAYS):
-            repo.git.references.delete(name.name)
+            repo.references.delete(name.name)
 
 
 def left_behind(repo: Repository, commit: str) -> bool:
     """Whether the commit is one that was served, until the branch's head went elsewhere."""
-    kept = (str(name.target) for name in repo.git.references.iterator() if _NAME.fullmatch(name.name))
+    kept = (str(name.target) for name in repo.references.iterator() if _NAME.fullmatch(name.name))
     return any(repo.is_ancestor(commit, head) for head in kept)

@@ -29,7 +29,7 @@ class Local:
 
     def branches(self) -> list[str]:
         """Full names of all branches, own and tracked."""
-        names = self.open().git.references
+        names = self.open().references
         return [
             _HEADS + name.removeprefix(prefix)
             for name in names
@@ -39,7 +39,7 @@ class Local:
 
     def refs(self, prefix: str) -> list[str]:
         """Full names of all refs below a prefix."""
-        return [name for name in self.open().git.references if name.startswith(prefix)]
+        return [name for name in self.open().references if name.startswith(prefix)]
 
     def desired(self, branch: str) -> str | None:
         """Where a branch stands. Raises RepositoryUnreadable for a shallow clone: its history is not whole."""
@@ -92,4 +92,4 @@ class Local:
         """Makes a ref of the source's point to a commit of the mirror's, whatever it was."""
         source = self.open()
         copy_commits(mirror, source, commit)
-        source.git.references.create(ref, commit, force=True)
+        source.references.create(ref, commit, force=True)

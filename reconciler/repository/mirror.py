@@ -179,11 +179,11 @@ class Mirror:
 
     def keep_status(self, commit: str) -> None:
         """Takes over a status that was read from the source."""
-        self.repository.git.references.create(STATUS_REF, commit, force=True)
+        self.repository.references.create(STATUS_REF, commit, force=True)
 
     def keep_served(self, commit: str) -> None:
         """Keeps the objects of the served commit from being collected."""
-        self.repository.git.references.create(SERVED_REF, commit, force=True)
+        self.repository.references.create(SERVED_REF, commit, force=True)
 
     def keep_history(self, ended: str, today: date) -> None:
         """Keeps a history of the status branch that ends with `ended`, by its date."""
@@ -191,22 +191,22 @@ class Mirror:
         while self.repository.ref(name) not in (None, ended):
             number += 1
             name = f"{HISTORY}{today.isoformat()}.{number}"
-        self.repository.git.references.create(name, ended, force=True)
+        self.repository.references.create(name, ended, force=True)
 
     def keep(self, old: str, new: str) -> str | None:
         """Keeps what the commit `old` has and the branch's head `new` lacks, for 90 days; the ref (see keep)."""
         return keep(self.repository, old, new, datetime.now(UTC).date())
 
     def _refs_of(self, ended: str) -> list[str]:
-        found = self.repository.git.references
+        found = self.repository.references
         return [name for name in found if name.startswith(HISTORY) and self.repository.ref(name) == ended]
 
     def _move_former_ref(self) -> None:
         """The name that an older version gave STATUS_REF is that of a directory now."""
         former = self.repository.ref(_FORMER_STATUS_REF)
         if former is not None:
-            self.repository.git.references.create(STATUS_REF, former, force=True)
-            self.repository.git.references.delete(_FORMER_STATUS_REF)
+            self.repository.references.create(STATUS_REF, former, force=True)
+            self.repository.references.delete(_FORMER_STATUS_REF)
 
     def _kept(self, ref: str) -> str | None:
         return self._whole(self.repository.ref(ref))

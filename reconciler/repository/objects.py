@@ -7,6 +7,8 @@ Threads may share a Repository for reading; a forked process opens its own.
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Literal, NamedTuple
 
 import pygit2
 from pygit2.enums import Option, RepositoryOpenFlag, SortMode
+from pygit2.references import References
 
 from reconciler.repository.errors import RepositoryUnreadable
 
@@ -34,6 +37,9 @@ _WIDE, _TOO_WIDE, _KEPT = 4096, 4 * 1024 * 1024, 8
 
 _NARROW, _KEPT_NARROW = 16 * 1024, 128
 """Bytes of a tree up to which its entries are remembered; of how many."""
+
+_CACHE = 8 * 1024 * 1024
+"""Bytes: tens of thousands of commits; of trees, what this module remembers is asked first."""
 
 
 class Entry(NamedTuple):
@@ -65,12 +71,44 @@ class Repository:
         self._wide: dict[str, dict[str, Entry]] = {}
         self._narrow: dict[str, Sequence[Entry]] = {}
         self._asked: tuple[str, ...] = ()
+        self._packs: frozenset[str] | None = None
         self._git = _open(self.path)
+
+    def let_go(self) -> bool:
+        """Opens the repository anew if packs are gone that were there when this was called last (somebody repacked).
+        Whether it did. git's library keeps open what it has once opened, and the disk keeps such a file. Who reads just
+        now does so to the end with what was open. Raises RepositoryUnreadable."""
+        before, self._packs = self._packs, self._packs_there()
+        if before is None or before <= self._packs:
+            return False
+        self._git = _open(self.path)
+        return True
+
+    def _packs_there(self) -> frozenset[str]:
+        """Its own and those that it borrows."""
+        objects, found = [self.git_dir / "objects"], set[str]()
+        with contextlib.suppress(OSError):
+            borrowed = (objects[0] / "info" / "alternates").read_text(errors="surrogateescape").splitlines()
+            objects += [Path(line) for line in borrowed if line.startswith("/")]
+        for directory in objects:
+            with contextlib.suppress(OSError):
+                found.update(str(path) for path in (directory / "pack").glob("*.pack"))
+        return frozenset(found)
 
     @property
     def git(self) -> pygit2.Repository:
         """The handle itself, for this room's modules only."""
         return self._git
+
+    @property
+    def references(self) -> References:
+        """All refs: to list, make and delete, for this room's modules only. To look at one, see `reference`."""
+        return References(self._git)
+
+    def reference(self, name: str) -> pygit2.Reference:
+        """For this room's modules only. Raises what pygit2 raises: KeyError, ValueError, GitError."""
+        # pygit2 (1.21) never lets go of a name that it is given here: let it be the same one each time.
+        return self._git.lookup_reference(sys.intern(name))
 
     @property
     def git_dir(self) -> Path:
@@ -91,7 +129,7 @@ class Repository:
     def ref(self, name: str) -> str | None:
         """The commit that the full ref `name` points to, by the ref alone (its object may be absent)."""
         try:
-            target = self._git.lookup_reference(name).resolve().target
+            target = self.reference(name).resolve().target
         except (KeyError, ValueError, pygit2.GitError):
             return None
         return str(target)
@@ -308,13 +346,24 @@ def set_fsync(enabled: bool) -> None:
     pygit2.option(Option.ENABLE_FSYNC_GITDIR, enabled)
 
 
+def bound_cache(most: int = _CACHE) -> None:
+    """Has git's library keep at most `most` bytes of commits and trees, of all repositories together. For the whole
+    process. Left to itself it keeps 256 MiB, and every commit of a server adds to it."""
+    pygit2.option(Option.SET_CACHE_MAX_SIZE, most)
+
+
 def _open(path: Path) -> pygit2.Repository:
     if not path.exists():
         raise RepositoryUnreadable(f"there is no repository at {path}", "check the path")
     try:
-        return pygit2.Repository(str(path), RepositoryOpenFlag.NO_SEARCH)
+        found = pygit2.Repository(str(path), RepositoryOpenFlag.NO_SEARCH)
     except (KeyError, ValueError, pygit2.GitError) as error:
         raise RepositoryUnreadable(f"{path} cannot be read as a git repository ({error})", _hint(str(error))) from error
+    # They hold it as it holds them. Of such a circle only the garbage collector would let go, late: it counts a few
+    # objects of Python, and sees neither the memory nor the open files behind them.
+    for circular in ("branches", "references", "remotes", "submodules"):
+        vars(found).pop(circular, None)
+    return found
 
 
 def _hint(message: str) -> str:

@@ -41,7 +41,7 @@ def rehost(clone: Path, git_dir: Path, branch: str) -> str:
     _fetch(unfinished, clone, heads)
     made = Repository(unfinished)
     for name, commit in heads.items():
-        made.git.references.create(f"refs/heads/{name}", commit, force=True)
+        made.references.create(f"refs/heads/{name}", commit, force=True)
     unfinished.rename(git_dir)
     return heads[branch]
 
@@ -69,6 +69,6 @@ def _fetch(git_dir: Path, clone: Path, heads: dict[str, str]) -> None:
     lacking = [commit for commit in heads.values() if not made.has(commit)]
     if lacking:
         raise RepositoryUnreadable(f"{clone} lacks {lacking[0]}")
-    for name in list(made.git.references):
+    for name in list(made.references):
         if name.startswith("refs/treeplane/taken/"):
-            made.git.references.delete(name)
+            made.references.delete(name)

@@ -118,9 +118,9 @@ def move_ref(repo: Repository, ref: str, commit: str | None, expected: str | Non
         return
     try:
         if expected is None and commit is not None:
-            repo.git.references.create(ref, commit, force=False)
+            repo.references.create(ref, commit, force=False)
             return
-        found = repo.git.lookup_reference(ref)
+        found = repo.reference(ref)
         if str(found.target) != expected:
             raise RefMoved(f"{ref} is at {found.target}, not at {expected}", "read it again")
         if commit is None:

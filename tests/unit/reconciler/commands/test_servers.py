@@ -404,7 +404,7 @@ def test_one_that_was_cut_off_gives_way_to_who_took_over(world: World) -> None:
     first.tick()
     assert first.holder == second.installation.writer
     assert first.said() == {"before", "after"}
-    [kept] = [name for name in first.mirror.repository.git.references if name.startswith("refs/treeplane/keep/")]
+    [kept] = [name for name in first.mirror.repository.references if name.startswith("refs/treeplane/keep/")]
     assert "alone" in str(first.mirror.repository.raw(_residue(first.mirror.repository, kept), 3))
 
 

@@ -8,6 +8,7 @@ import pytest
 from support.fleetrepo import FleetRepo
 
 from reconciler.commands.tidying import Tidying, TidySettings
+from reconciler.repository.objects import Repository
 from reconciler.repository.packing import Load, load
 
 SETTINGS = TidySettings(some=Load(loose=10, packs=3), many=Load(loose=40, packs=3))
@@ -53,3 +54,19 @@ def test_git_leaves_the_packing_to_us(repo: FleetRepo) -> None:
     tidying.start()
     tidying.stop()
     assert repo.repo.git.config["receive.autogc"] == "false"
+
+
+def test_packs_that_were_rolled_up_are_let_go_of(repo: FleetRepo) -> None:
+    """Whoever has the repository open reads on, and keeps no file open that is gone."""
+    readers = [Repository(repo.path), repo.repo]
+    tidying = Tidying(
+        [repo.path], lambda: 0, TidySettings(some=Load(1, 2)), lambda: [reader.let_go() for reader in readers]
+    )
+    for number in range(5):
+        commit = repo.commit({f"{number}": f"again {number}"})
+        tidying.look()
+        tidying.look()
+        assert [reader.commit(commit).id for reader in readers] == [commit, commit]
+    assert load(repo.path).loose == 0
+    mapped = Path("/proc/self/maps").read_text().splitlines()
+    assert not [line for line in mapped if str(repo.path) in line and line.endswith("(deleted)")]

@@ -305,6 +305,6 @@ def test_two_histories_that_end_on_one_day_are_both_kept(tmp_path: Path, clone: 
     one, two = status_commit(mirror, None, "one"), status_commit(mirror, None, "two")
     for each in (one, two, one):
         mirror.keep_history(each, date(2026, 1, 1))
-    refs = mirror.repository.git.references
+    refs = mirror.repository.references
     found = {name: mirror.repository.ref(name) for name in refs if name.startswith("refs/treeplane/status/")}
     assert found == {"refs/treeplane/status/2026-01-01": one, "refs/treeplane/status/2026-01-01.2": two}

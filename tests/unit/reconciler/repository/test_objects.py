@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import gc
+import sys
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
+import pygit2
 import pytest
 
 from reconciler.repository.errors import RepositoryUnreadable
-from reconciler.repository.objects import Repository
+from reconciler.repository.objects import Repository, bound_cache
 from reconciler.repository.write import Blob, commit_tree, edit_tree
 
 Git = Callable[..., str]
@@ -147,3 +151,42 @@ def test_a_tree_that_is_looked_at_again_is_read_once(bare: Repository, monkeypat
         assert [len(bare.entries(tree)) for _ in range(3)] == [names] * 3
     assert bare.pick(small, ["3", "nope"]) == picked == {"3": bare.entries(small)[3]}
     assert (asked.count(small), asked.count(wide)) == (1, 3)
+
+
+def test_a_repository_that_is_opened_and_left_leaves_nothing_open(bare: Repository) -> None:
+    """Files and memory of git's library go with the last user, and wait for no garbage collector."""
+    commit_tree(bare, edit_tree(bare, None, {"a": b"a"}), [], "one", 1, "refs/heads/main")
+    gc.collect()
+    gc.disable()
+    try:
+        held = weakref.ref(Repository(bare.path).git)
+        assert held() is None
+        for _ in range(10):
+            assert Repository(bare.path).ref("refs/heads/main")
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_asking_for_a_ref_again_and_again_takes_no_memory(bare: Repository) -> None:
+    commit_tree(bare, edit_tree(bare, None, {"a": b"a"}), [], "one", 1, "refs/heads/main")
+
+    def ask(times: int) -> int:
+        for _ in range(times):
+            for name in ("main", "nothing"):
+                bare.ref("/".join(("refs", "heads", name)))
+        return sys.getallocatedblocks()
+
+    before = ask(10)
+    assert ask(500) - before < 100
+
+
+def test_what_git_s_library_remembers_is_bounded(bare: Repository) -> None:
+    before, most = pygit2.settings.cached_memory
+    try:
+        bound_cache(before + 16 * 1024)
+        for commit in chain(bare, 200):
+            bare.commit(commit)
+        assert pygit2.settings.cached_memory[0] < before + 20 * 1024
+    finally:
+        bound_cache(most)

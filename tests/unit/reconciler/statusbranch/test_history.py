@@ -77,7 +77,7 @@ def test_it_ends_after_ninety_days(fleet: Fleet) -> None:
     assert goes_on(repo, old, new)
     assert not goes_on(repo, new, old)
     assert list(endings(repo, new)) == [old]
-    [kept] = [name for name in repo.git.references if name.startswith(HISTORY)]
+    [kept] = [name for name in repo.references if name.startswith(HISTORY)]
     assert kept == f"{HISTORY}2027-04-16"
     assert repo.ref(kept) == old
     fleet.now += 89 * DAY
