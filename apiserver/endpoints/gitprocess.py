@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,9 +41,12 @@ async def running(
     command = [*_BEHIND, *command]
     if bounds is not None:
         command = ["sh", "-c", _BOUNDED, "sh", str(bounds.memory), str(bounds.cpu), *command]
-    process = await asyncio.create_subprocess_exec(
-        *command, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=PIECE, start_new_session=True
+    loop = asyncio.get_running_loop()
+    protocol = SubprocessStreamProtocol(PIECE, loop)
+    transport, _ = await loop.subprocess_exec(
+        lambda: protocol, *command, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
     )
+    process = Process(transport, protocol, loop)
     try:
         yield process
     finally:
@@ -52,6 +55,9 @@ async def running(
             if await _silent(process):
                 break
         await process.wait()
+        # This and what writes to it hold each other, and with them the pipes: the garbage collector would let go of
+        # them, late, since it counts a few objects of Python and sees not what is behind them.
+        protocol.stdin = None
 
 
 def hang_up(process: Process) -> None:
