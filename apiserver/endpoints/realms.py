@@ -19,7 +19,9 @@ from apiserver.endpoints.everywhere import Everywhere
 from apiserver.endpoints.hub import Hub
 from apiserver.endpoints.paths import Place, Scope
 from apiserver.model.errors import StatusError, unavailable
+from apiserver.model.keys import Key
 from apiserver.model.paths import ROOT, WILDCARD
+from apiserver.model.remembered import Remembered
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.tree import (
     FLEET_KEY,
@@ -28,12 +30,15 @@ from apiserver.registry.tree import (
     cluster_key,
     workspace_key,
 )
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Record, Store
 
 _NOWHERE = "~"
 """No logical cluster is called that."""
 TARGET_CLUSTER = "target"
 """The logical cluster of every key in an embedded target's store."""
+
+_RECORDS, _EACH = 16 * 1024 * 1024, 1024
+"""Bytes of workspaces' records that are kept, and of one beside what it says."""
 
 
 class Kinds(Protocol):
@@ -105,11 +110,6 @@ class World:
         return WILDCARD if self.cluster is None else self.cluster
 
 
-@lru_cache(4096)
-def _record(value: bytes) -> WorkspaceRecord:
-    return WorkspaceRecord.decode(value)
-
-
 @lru_cache(16)
 def _fleet(value: bytes) -> FleetRecord:
     return FleetRecord.decode(value)
@@ -126,6 +126,7 @@ class Realms:
     def __init__(self, main: Realm, targets: Targets) -> None:
         self.main = main
         self._targets = targets
+        self._records: Remembered[Key, tuple[bytes, WorkspaceRecord]] = Remembered(_RECORDS)
 
     def world(self, place: Place) -> World:
         """Raises StatusError: 404 for what does not exist, 503 for what may still come.
@@ -165,8 +166,17 @@ class Realms:
             if not at.loaded:
                 raise loading(at)
             raise _unknown(f'workspace "{name}" not found')
-        record = _record(found.value)
+        record = self._record(found)
         return World(self.main, Scope.WORKSPACE, record.cluster, record)
+
+    def _record(self, found: Record) -> WorkspaceRecord:
+        """It changes with each commit of its workspace, and lists all errors: only the newest is kept."""
+        known = self._records.get(found.key)
+        if known is not None and known[0] == found.value:
+            return known[1]
+        record = WorkspaceRecord.decode(found.value)
+        self._records.put(found.key, (found.value, record), _EACH + 2 * len(found.value))
+        return record
 
 
 def loading(at: FleetRecord) -> StatusError:

@@ -6,11 +6,14 @@ anything about a path decides. As in git, nothing below an ignored directory can
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import pathspec
 
 FILE = ".treeplaneignore"
+_KEPT, _SHORT = 64, 1024
+"""How many files are kept as they were read, and the bytes of one up to which: each pattern takes far more."""
 
 
 class Rules(NamedTuple):
@@ -27,8 +30,15 @@ Stack = tuple[Rules, ...]
 
 def rules(directory: str, blob_id: str, data: bytes) -> Rules:
     """Raises ValueError for a pattern that cannot be read."""
-    lines = data.decode("utf-8", "replace").splitlines()
-    return Rules(directory, blob_id, pathspec.GitIgnoreSpec.from_lines(lines, backend="re2"))
+    return Rules(directory, blob_id, _remembered(data) if len(data) <= _SHORT else _read(data))
+
+
+def _read(data: bytes) -> pathspec.GitIgnoreSpec:
+    return pathspec.GitIgnoreSpec.from_lines(data.decode("utf-8", "replace").splitlines(), backend="re2")
+
+
+_remembered = lru_cache(_KEPT)(_read)
+"""Every commit's tree has the file anew, and mostly the same."""
 
 
 def ignored(stack: Stack, path: str, *, directory: bool = False) -> bool:

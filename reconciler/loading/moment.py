@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from apiserver.model import clock
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
+
+_KEPT = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +29,13 @@ class Moments:
 
     def __init__(self, repo: Repository) -> None:
         self._repo = repo
-        self._found: dict[str, Moment] = {}
+        self._find = lru_cache(_KEPT)(self._read)
 
     def at(self, commit: str, fallback: int = 0) -> Moment:
-        found = self._found.get(commit)
-        if found is None:
-            try:
-                found = self._found[commit] = Moment(commit, self._repo.commit(commit).time)
-            except RepositoryUnreadable:
-                return Moment(commit, fallback)
-        return found
+        try:
+            return self._find(commit)
+        except RepositoryUnreadable:
+            return Moment(commit, fallback)
+
+    def _read(self, commit: str) -> Moment:
+        return Moment(commit, self._repo.commit(commit).time)

@@ -7,38 +7,38 @@ every workspace. What was refused, or excused, is judged each time.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
 import orjson
 
+from apiserver.model.remembered import Remembered
 from apiserver.registry.codec import dump
 from apiserver.registry.kinds import ServedKind
 
 Object = dict[str, Any]
 
-_KEPT, _LONGEST = 4096, 4096
-"""Objects, and bytes of one of them."""
+_MOST, _LONGEST = 8 * 1024 * 1024, 4096
+"""Bytes of all objects that are kept, and of what one of them says."""
+_EACH = 512
+"""Bytes of one beside what it says and what it becomes."""
 
 
 class Prepared:
-    """`find` gives a copy. For one thread."""
+    """`find` gives a copy."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[bytes, str], tuple[ServedKind, bytes]] = OrderedDict()
+        self._kept: Remembered[tuple[bytes, str], tuple[ServedKind, bytes]] = Remembered(_MOST)
 
     def find(self, kind: ServedKind, namespace: str, said: bytes) -> Object | None:
         """The object that `said` (a manifest's value as JSON) becomes in a namespace ("": it has none)."""
         found = self._kept.get((said, namespace))
         if found is None or found[0] is not kind:
             return None
-        self._kept.move_to_end((said, namespace))
         obj: Object = orjson.loads(found[1])
         return obj
 
     def keep(self, kind: ServedKind, namespace: str, said: bytes, obj: Object) -> None:
         if len(said) > _LONGEST:
             return
-        self._kept[bytes(memoryview(said)), namespace] = kind, dump(obj)
-        if len(self._kept) > _KEPT:
-            self._kept.popitem(last=False)
+        said, becomes = bytes(memoryview(said)), dump(obj)
+        self._kept.put((said, namespace), (kind, becomes), _EACH + len(said) + len(becomes))

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from apiserver.model.kinds import kind_of
+from apiserver.model.remembered import Remembered, footprint
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.manifest import Manifest, read
 from reconciler.layout.workspace import Declaration, declaration, named
 from reconciler.layout.yamldoc import locate
 from reconciler.repository.objects import Repository
 
-_KEPT_FILES = 4096
+_MOST, _MOST_DECLARED = 8 * 1024 * 1024, 2 * 1024 * 1024
+"""Bytes in memory of the files that are kept, and of those of the workspaces themselves; a small one takes two
+thousand."""
+_EACH = 512
+"""Bytes of one beside what its manifests say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,37 +36,38 @@ class Sources:
     """Reads blobs of one repository, each once, in however many files it stands. Manifests share their values: copy
     before changing."""
 
-    def __init__(self, repo: Repository) -> None:
+    def __init__(self, repo: Repository, most: int = _MOST) -> None:
+        """`most`: bytes in memory of the files that are kept."""
         self.repo = repo
-        self._good = lru_cache(_KEPT_FILES)(self._read_good)
-        self._declaration = lru_cache(_KEPT_FILES)(self._read_declaration)
+        self._good: Remembered[tuple[str, str], tuple[Manifest, ...]] = Remembered(most)
+        self._declared: Remembered[tuple[str, str], Declaration] = Remembered(_MOST_DECLARED)
 
     def read(self, path: str, blob: str) -> Parsed:
-        good = self._good(blob, _suffix(path))
-        if good is None:
-            return self.parse(path, self.repo.blob(blob))
-        return Parsed(tuple(manifest.at(path) for manifest in good), ())
+        key = blob, _suffix(path)
+        good = self._good.get(key)
+        if good is not None:
+            return Parsed(tuple(manifest.at(path) for manifest in good), ())
+        found = self.parse(path, self.repo.blob(blob))
+        if not found.problems:  # which name their file
+            self._good.put(key, found.manifests, _EACH + sum(_EACH + footprint(m.value) for m in found.manifests))
+        return found
 
     def read_workspace(self, path: str, blob: str, name: str) -> Parsed:
         """A workspace.yaml: at most one Workspace, whose name is its directory's and need not be written."""
         try:
-            said = self._declaration(blob, _suffix(path))
-            said = said or declaration(self.repo.blob(blob), path)
+            said = self._declaration(path, blob)
             return Parsed((named(said, path, name),), ())
         except BadFile as bad:
             return Parsed((), tuple(bad.errors))
 
-    def _read_good(self, blob: str, suffix: str) -> tuple[Manifest, ...] | None:
-        """None: there are faults, which name their file."""
-        found = self.parse(suffix, self.repo.blob(blob))
-        return None if found.problems else found.manifests
-
-    def _read_declaration(self, blob: str, suffix: str) -> Declaration | None:
-        """As `_read_good`."""
-        try:
-            return declaration(self.repo.blob(blob), suffix)
-        except BadFile:
-            return None
+    def _declaration(self, path: str, blob: str) -> Declaration:
+        """Raises BadFile."""
+        key = blob, _suffix(path)
+        known = self._declared.get(key)
+        if known is None:
+            known = declaration(self.repo.blob(blob), path)
+            self._declared.put(key, known, _EACH + footprint(known.manifest.value))
+        return known
 
     @staticmethod
     def parse(path: str, data: bytes) -> Parsed:

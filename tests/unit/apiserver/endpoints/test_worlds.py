@@ -1,5 +1,8 @@
 """Which world answers, to whom, and what is said where none can."""
 
+import gc
+import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -280,3 +283,26 @@ def test_trouble_of_the_fleet_is_a_line_of_readyz(api: Any, run: Any) -> None:
     # Who asks for it alone is told by the status, too.
     assert run(api.get("/readyz/fleet", user="bob")).status == 500
     assert run(api.get("/livez/fleet")).status == 404
+
+
+def test_a_workspace_that_changes_with_every_commit_is_remembered_once(api: Any, run: Any) -> None:
+    """Its record says all that is wrong with it, and says so anew with each commit."""
+    errors = [f"workspaces/root/broken/a.yaml:{line}: bad" for line in range(1000)]
+
+    def commit(number: int) -> None:
+        key = tree.workspace_key("root:shop")
+        found = tree.workspace_at(api.store, "root:shop")
+        record = replace(found, head=f"{number:040x}", errors=errors)
+        api.store.write(Note(key, record.encode())).result()
+        assert run(api.get("/clusters/root:shop/api/v1/configmaps?limit=1")).status == 200
+
+    commit(0)
+    tracemalloc.start()
+    try:
+        for number in range(1, 30):
+            commit(number)
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 500_000

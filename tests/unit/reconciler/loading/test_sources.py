@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from support.fleetrepo import FleetRepo
 from support.loadedfleet import configmap
 
+from apiserver.model.remembered import footprint
+from reconciler.layout.manifest import read
 from reconciler.loading.sources import Sources
 from reconciler.repository.objects import Repository
 
@@ -80,3 +83,32 @@ def test_a_workspace_file_that_is_wrong_or_of_another_directory_says_so_with_its
     assert not sources.read_workspace("a/workspace.yaml", others, "a").problems
     [said] = sources.read_workspace("b/workspace.yaml", others, "b").problems
     assert (said.path, "metadata.name is 'a'" in said.message) == ("b/workspace.yaml", True)
+
+
+def test_a_manifest_s_footprint_is_what_it_takes() -> None:
+    text = b"apiVersion: v1\nkind: Foo\nmetadata: {name: x}\nspec: [" + b"{}," * 3000 + b"]\n"
+    read(text, "x.yaml")
+    tracemalloc.start()
+    try:
+        found = read(text, "x.yaml")
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 0.8 * taken < footprint(found.objects[0].value) < 1.2 * taken
+
+
+def test_files_that_take_much_memory_are_not_all_kept(tmp_path: Path) -> None:
+    """Few bytes of braces, in more files than there is room for when they are read."""
+    fleet = FleetRepo(tmp_path / "fleet.git")
+    each = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\nlist: [" + "{}," * 500 + "]\n"
+    commit = fleet.commit({f"{number}.yaml": f"# {number}\n{each}" for number in range(40)})
+    repo, most = Repository(fleet.path), 512 * 1024
+    reading = Sources(repo, most)
+    tracemalloc.start()
+    try:
+        for entry in repo.entries(repo.commit(commit).tree):
+            assert reading.read(entry.name, entry.id).manifests
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most / 2 < taken < 1.5 * most
