@@ -19,12 +19,14 @@ def percentile(values: Sequence[float], share: float) -> float:
 @dataclass(frozen=True, slots=True)
 class Usage:
     """One process at one moment. Memory in bytes and resident: `own`, and its share of files that are mapped (the
-    store's among them): a page that three processes map counts a third in each, so that sums are true."""
+    store's among them): a page that three processes map counts a third in each, so that sums are true. `anonymous`: as
+    `own`, with all that it shares with a fork of itself, which comes and goes."""
 
     name: str
     cpu_seconds: float
     own: int
     mapped: int
+    anonymous: int
 
 
 def usage(pid: int) -> Usage | None:
@@ -38,7 +40,8 @@ def usage(pid: int) -> Usage | None:
         return None
     memory = {key: int(value.split()[0]) * 1024 for key, value in (line.split(":") for line in rollup)}
     cpu = (int(stat[11]) + int(stat[12])) / _TICKS
-    return Usage(_short_name(words), cpu, memory["Pss_Anon"], memory["Pss_File"] + memory["Pss_Shmem"])
+    mapped = memory["Pss_File"] + memory["Pss_Shmem"]
+    return Usage(_short_name(words), cpu, memory["Pss_Anon"], mapped, memory["Anonymous"])
 
 
 def _short_name(words: Sequence[str]) -> str:
