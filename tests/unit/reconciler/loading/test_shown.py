@@ -258,7 +258,8 @@ def test_following_gives_what_a_recovery_gives(
 
 def touch(holder: LoadedFleet, step: str, number: int) -> None:
     """What controllers and clients do to an object of git's."""
-    found = holder.find("root:b", "gadgets.example.io", "g") if holder.record("root:b").served else None
+    there = tree.workspace_at(holder.store, "root:b")  # an allowed deletion may have taken it
+    found = holder.find("root:b", "gadgets.example.io", "g") if there is not None and there.served else None
     key = gadget(holder) if found is not None else holder.key("root:a", "configmaps", "app")
     if holder.store.get(key) is None:
         return
