@@ -14,10 +14,11 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reconciler.repository import packindex
 from reconciler.repository.command import git
 from reconciler.repository.errors import RepositoryUnreadable
 
@@ -49,14 +50,13 @@ def pack(git_dir: Path) -> None:
     """Leaves no loose object that is there now, and few packs. Objects that the repository borrows stay where they are.
     Raises RepositoryUnreadable; then nothing was removed."""
     objects = git_dir / "objects"
-    loose, packs = dict(_loose(objects)), _packs(objects / "pack")
+    loose, packs = sorted(_loose(objects)), _packs(objects / "pack")
     chosen = _smallest({path: _count(path) for path in packs}, len(loose))
     if not loose and len(chosen) < 2:
         return
-    wanted = set(loose).union(*(_ids(git_dir, path) for path in chosen))
-    made = _write(git_dir, wanted)
-    for path in loose.values():
-        path.unlink(missing_ok=True)
+    made = _write(git_dir, loose, chosen)
+    for name in loose:
+        (objects / name[:2] / name[2:]).unlink(missing_ok=True)
     for path in chosen:
         if path != made:
             _remove(path)
@@ -71,11 +71,13 @@ def own(git_dir: Path) -> None:
             raise RepositoryUnreadable(f"{git_dir} cannot be configured ({answer.error})")
 
 
-def _write(git_dir: Path, wanted: set[str]) -> Path:
+def _write(git_dir: Path, loose: Sequence[str], chosen: Sequence[Path]) -> Path:
     """One pack of these objects, on disk; its index."""
     directory = git_dir / "objects" / "pack"
-    given = "".join(f"{name}\n" for name in sorted(wanted)).encode()
-    answer = git(git_dir, "pack-objects", "--quiet", str(directory / "pack"), given=given, settings=_SETTINGS)
+    given = bytearray()
+    for name in packindex.merged(loose, chosen):
+        given += name.hex().encode() + b"\n"
+    answer = git(git_dir, "pack-objects", "--quiet", str(directory / "pack"), given=bytes(given), settings=_SETTINGS)
     if answer.code != 0:
         raise RepositoryUnreadable(f"{git_dir} cannot be packed ({answer.error})")
     made = directory / f"pack-{answer.output.strip()}.idx"
@@ -84,18 +86,17 @@ def _write(git_dir: Path, wanted: set[str]) -> Path:
         os.fsync(handle)
     finally:
         os.close(handle)
-    if not wanted <= _ids(git_dir, made):
+    if not packindex.holds(made, packindex.merged(loose, chosen)):
         raise RepositoryUnreadable(f"{git_dir} cannot be packed: {made.name} lacks objects")
     return made
 
 
-def _loose(objects: Path) -> Iterator[tuple[str, Path]]:
-    """Id and file of each."""
+def _loose(objects: Path) -> Iterator[str]:
+    """The id of each."""
     for directory in objects.iterdir():
         if _DIRECTORY.fullmatch(directory.name):
-            for path in directory.iterdir():
-                if _OBJECT.fullmatch(path.name):
-                    yield directory.name + path.name, path
+            with os.scandir(directory) as found:
+                yield from (directory.name + each.name for each in found if _OBJECT.fullmatch(each.name))
 
 
 def _packs(directory: Path) -> list[Path]:
@@ -121,13 +122,6 @@ def _smallest(counts: dict[Path, int], loose: int) -> list[Path]:
         if counts[ordered[number - 1]] < _GROWTH * sums[number - 1]:
             return ordered[:number]
     return []
-
-
-def _ids(git_dir: Path, index: Path) -> set[str]:
-    answer = git(git_dir, "show-index", given=index.read_bytes())
-    if answer.code != 0:
-        raise RepositoryUnreadable(f"{index} cannot be read ({answer.error})")
-    return {line.split()[1] for line in answer.output.splitlines()}
 
 
 def _remove(index: Path) -> None:
