@@ -36,6 +36,7 @@ from reconciler.repository.watch import HeadWatcher
 from reconciler.statusbranch.claim import Claim, claim_of
 from reconciler.statusbranch.publisher import Publisher
 from reconciler.statusbranch.writer import StatusWriter
+from reconciler.syncing.lease import Contender
 
 _LOOK = 5.0
 """Seconds after which heads and Secrets are looked at without having been told to."""
@@ -59,6 +60,7 @@ class Holder:
 
     def run(self, beginning: Beginning) -> None:
         own(self._store, beginning)
+        self._epoch = beginning.epoch
 
         def sign() -> Claim:
             self._installation.claim(tree.fleet(self._store).fleet)
@@ -91,7 +93,8 @@ class Holder:
 
     def _serve(self) -> None:
         self._publisher.start()
-        loops = Loops(self._settings, self._store, self._mirror, self._writer, self._barred)
+        contender = Contender(self._installation.writer, self._epoch, self._installation.ended)
+        loops = Loops(self._settings, self._store, self._mirror, self._writer, self._barred, contender)
         loops.start()
         left = Leftovers(loops.syncers, self._mirror.repository, self._teller.trouble)
         if self._anew:

@@ -27,6 +27,7 @@ from reconciler.loading.declared import Declarations
 from reconciler.loading.placed import Placed
 from reconciler.repository.mirror import Mirror
 from reconciler.statusbranch.writer import StatusWriter
+from reconciler.syncing.lease import Contender
 from reconciler.syncing.service import Syncing
 from reconciler.syncing.settings import SyncSettings
 from reconciler.syncing.upstream import Item, Past
@@ -45,9 +46,15 @@ class Loops:
     """`start` once the store may be written to, `stop` before it is closed."""
 
     def __init__(
-        self, settings: ReconcileSettings, store: Store, mirror: Mirror, writer: StatusWriter, barred: Callable[[], str]
+        self,
+        settings: ReconcileSettings,
+        store: Store,
+        mirror: Mirror,
+        writer: StatusWriter,
+        barred: Callable[[], str],
+        contender: Contender,
     ) -> None:
-        """`barred`: why no cluster may be written to just now, "" if it may."""
+        """`barred`: why no cluster may be written to just now, "" if it may. `contender`: as whom real ones are."""
         keys = Keys(settings.keys_dir)
         bundle = keys.ca.read_text()
         bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
@@ -57,7 +64,7 @@ class Loops:
         for follower in (keeping, cluster, tokens):
             follower.busy = writer.loading.is_set
         self._standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
-        self._syncing = _syncing(settings, store, mirror, writer, barred)
+        self._syncing = _syncing(settings, store, mirror, writer, barred, contender)
         self.syncers = self._syncing.syncers
         self._tidying = Tidying(_own(settings, mirror), store.revision, let_go=mirror.repository.let_go)
         self._first: tuple[_Part, ...] = (keeping, cluster, tokens)
@@ -78,7 +85,12 @@ class Loops:
 
 
 def _syncing(
-    settings: ReconcileSettings, store: Store, mirror: Mirror, writer: StatusWriter, barred: Callable[[], str]
+    settings: ReconcileSettings,
+    store: Store,
+    mirror: Mirror,
+    writer: StatusWriter,
+    barred: Callable[[], str],
+    contender: Contender,
 ) -> Syncing:
     declarations, placed = Declarations(store, mirror.repository), Placed(store, mirror.repository)
 
@@ -88,7 +100,7 @@ def _syncing(
     past = Past(declared, placed.withdrawn)
     targets = TargetSettings(heartbeat=settings.heartbeat, threshold=settings.threshold, tolerance=settings.tolerance)
     credentials = Kubeconfigs(store, Keys(settings.keys_dir), settings.local_url, settings.trusted_targets)
-    return Syncing(store, SyncSettings(targets=targets), credentials, writer.durable, past, barred)
+    return Syncing(store, SyncSettings(targets=targets), credentials, writer.durable, past, barred, contender)
 
 
 def _own(settings: ReconcileSettings, mirror: Mirror) -> list[Path]:

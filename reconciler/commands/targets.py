@@ -42,7 +42,7 @@ class Kubeconfigs:
             if record is None:
                 return Missing("its workspace is not loaded")
             url = f"{self._url}/targets/{record.path}:{target['metadata']['name']}"
-            return Kubeconfig(yaml.safe_dump(syncer_kubeconfig(url, self._keys)).encode(), anywhere=True)
+            return Kubeconfig(yaml.safe_dump(syncer_kubeconfig(url, self._keys)).encode(), anywhere=True, embedded=True)
         reference = ((target.get("spec") or {}).get("connection") or {}).get("kubeconfigSecretRef")
         if not reference:
             return Missing("spec.connection names neither embedded nor kubeconfigSecretRef: set one of them")

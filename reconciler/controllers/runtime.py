@@ -229,13 +229,14 @@ class Loop(Generic[K]):
         for thread in self._threads:
             thread.start()
 
-    def stop(self, timeout: float = 3.0) -> None:
-        """Let the keys at work finish (at most `timeout` seconds); those that wait are left."""
+    def stop(self, timeout: float = 3.0) -> bool:
+        """Let the keys at work finish (at most `timeout` seconds); those that wait are left. Whether all did."""
         self._queue.close()
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             if thread.is_alive():
                 thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
     def _run(self) -> None:
         while (key := self._queue.get()) is not None:

@@ -44,11 +44,12 @@ class Denied(Expected):
 @dataclass(frozen=True, slots=True)
 class Kubeconfig:
     """`data`: YAML or JSON. `anywhere`: it may name any address; else `remedy` says what an administrator may do where
-    the address is refused."""
+    the address is refused. `embedded`: of a target that this very server plays, to which nobody else writes."""
 
     data: bytes = field(repr=False)
     anywhere: bool = False
     remedy: str = ""
+    embedded: bool = False
 
 
 Credentials = Callable[[Object], "Kubeconfig | Missing"]

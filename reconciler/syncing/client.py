@@ -23,7 +23,7 @@ from reconciler.controllers.targets import Denied, Kubeconfig
 from reconciler.syncing import kubeconfig
 from reconciler.syncing.answers import Discovery, checked, checked_page, discovered, refused
 from reconciler.syncing.errors import Excessive, Refused, Unreachable
-from reconciler.syncing.https import Answer, Https, Limits, Request
+from reconciler.syncing.https import Answer, Https, Limits, Request, endless
 
 Object = dict[str, Any]
 
@@ -59,12 +59,14 @@ class ClientSettings:
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """Of a request. `kind`: of its body; `seconds`: 0 for the usual ones; `writes`: unless it is a GET."""
+    """Of a request. `kind`: of its body; `seconds`: 0 for the usual ones; `writes`: unless it is a GET; `last`: also
+    when the rest is finished."""
 
     kind: str = _JSON
     accept: str = _JSON
     seconds: float = 0.0
     writes: bool = True
+    last: bool = False
 
 
 class Page(NamedTuple):
@@ -103,6 +105,10 @@ class Client:
         self.discovery = Discovery()
         self.barred: Callable[[], str] = lambda: ""
         """Why nothing may be written just now, "" if it may."""
+        self.embedded = False
+        """Whether this very server plays the cluster."""
+        self.left: Callable[[], float] = endless
+        """Seconds within which a write that is begun now has to be over."""
 
     def ping(self) -> None:
         """Not `/version`, which many clusters answer to everybody: whether our rights stand."""
@@ -172,6 +178,11 @@ class Client:
             if error.code != 404:
                 raise
 
+    def leased(self, method: str, where: str, body: bytes | None = None) -> Object:
+        """A request about the Lease, which decides whether anything else may be written. Also after `finish`."""
+        how = _How(seconds=self.settings.ping, writes=False, last=True)
+        return checked(self._request(method, where, None, body, how))
+
     def watch(self, where: str, selector: str, revision: str) -> Iterator[Event]:
         """Until the target or `close` ends it."""
         query = {
@@ -200,13 +211,17 @@ class Client:
                 with self._lock:
                     self._watches.discard(answer)
 
-    def close(self) -> None:
-        """End watches under way; later requests fail."""
+    def finish(self) -> None:
+        """End watches under way; later requests fail, but for those about the Lease."""
         with self._lock:
             self._closed = True
             watches = list(self._watches)
         for answer in watches:
             answer.abort()
+
+    def close(self) -> None:
+        """`finish`, and let go of the connections."""
+        self.finish()
         self._https.close()
 
     def _request(
@@ -226,20 +241,22 @@ class Client:
         return found
 
     def _asked(self, method: str, where: str, query: Mapping[str, str] | None, body: bytes | None, how: _How) -> bytes:
-        if method != "GET" and how.writes:
+        writes = method != "GET" and how.writes
+        if writes:
             why = self.barred()
             if why:
                 raise Expected(why)
         headers = {"Accept": how.accept} | ({"Content-Type": how.kind} if body is not None else {})
-        request = Request(method, _url(where, query or {}), how.seconds or self.settings.answer, body, headers)
-        with self._sent(request) as answer:
+        left = self.left if writes else endless
+        request = Request(method, _url(where, query or {}), how.seconds or self.settings.answer, body, headers, left)
+        with self._sent(request, last=how.last) as answer:
             data = answer.whole()
             if answer.status >= 300:
                 raise refused(answer.status, data, where)
             return data
 
-    def _sent(self, request: Request) -> Answer:
-        if self._closed:
+    def _sent(self, request: Request, *, last: bool = False) -> Answer:
+        if self._closed and not last:
             raise Unreachable("the connection was closed")
         return self._https.ask(request)
 
@@ -262,7 +279,9 @@ def connect(given: Kubeconfig, settings: ClientSettings | None = None) -> Client
     settings = settings or ClientSettings()
     access = kubeconfig.read(given.data)
     outbound = Outbound(EVERYWHERE if given.anywhere else ())
-    return Client(Https(access, outbound, settings.limits, given.remedy), settings)
+    client = Client(Https(access, outbound, settings.limits, given.remedy), settings)
+    client.embedded = given.embedded
+    return client
 
 
 def _url(where: str, query: Mapping[str, str]) -> str:

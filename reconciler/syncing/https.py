@@ -8,10 +8,11 @@ client.py knows what they mean. Safe from every thread.
 from __future__ import annotations
 
 import contextlib
+import math
 import ssl
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -41,14 +42,21 @@ class Limits:
     line: int = 16 * 1024 * 1024
 
 
+def endless() -> float:
+    """Seconds that are left where nothing ends."""
+    return math.inf
+
+
 class Request(NamedTuple):
-    """`path`: with the query, below the kubeconfig's. `seconds`: for all of it, the answer's last byte included."""
+    """`path`: with the query, below the kubeconfig's. `seconds`: for all of it, the answer's last byte included.
+    `left`: seconds within which it has to be over besides, asked again before anything is sent."""
 
     method: str
     path: str
     seconds: float
     body: bytes | None = None
     headers: Mapping[str, str] = {}
+    left: Callable[[], float] = endless
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +75,31 @@ class _Way:
         return made
 
 
+class _Deadline(urllib3.Timeout):
+    """The end of a whole request, however long each part of it takes. `left`: see Request."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(total=request.seconds)
+        self._until, self._left = time.monotonic() + request.seconds, request.left
+
+    def clone(self) -> _Deadline:
+        return self
+
+    def left(self) -> float:
+        return min(self._until - time.monotonic(), self._left())
+
+
 class _Connection(HTTPSConnection):
-    """`timeout` is what is left of a request's time, whenever the pool calls one of these."""
+    """`left`: of the request that it is used for, in seconds."""
+
+    left: Callable[[], float] = endless
 
     def __init__(self, *args: Any, way: _Way, **more: Any) -> None:
         super().__init__(*args, **more)
         self._way = way
 
     def connect(self) -> None:
-        self.sock = self._way.connection(self.host, self.port, self._left())
+        self.sock = self._way.connection(self.host, self.port, self.left())
         self.is_verified = True
 
     def request(self, *args: Any, **more: Any) -> None:
@@ -88,15 +112,16 @@ class _Connection(HTTPSConnection):
 
     def _limit(self) -> None:
         assert isinstance(self.sock, Timed)
-        self.sock.until = time.monotonic() + self._left()
-
-    def _left(self) -> float:
-        assert isinstance(self.timeout, float | int)
-        return self.timeout
+        self.sock.until = time.monotonic() + self.left()
 
 
 class _Pool(urllib3.HTTPSConnectionPool):
     ConnectionCls = _Connection
+
+    def _make_request(self, conn: Any, *args: Any, **more: Any) -> Any:
+        # A number, which is what a connection gets of a timeout, would begin anew with each part of the request.
+        conn.left = more["timeout"].left
+        return super()._make_request(conn, *args, **more)
 
 
 class Https:
@@ -120,7 +145,7 @@ class Https:
                 request.body,
                 {**self._headers, **request.headers},
                 redirect=False,
-                timeout=urllib3.Timeout(total=request.seconds),
+                timeout=_Deadline(request),
                 preload_content=False,
                 decode_content=False,
             )

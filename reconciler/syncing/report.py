@@ -1,4 +1,4 @@
-"""Conditions that tell how syncing goes: `Synced` on each Placement, `InventoryExplained` on each SyncTarget.
+"""Conditions that tell how syncing goes: `Synced` on Placements, `InventoryExplained` and `LeaseHeld` on SyncTargets.
 
 Written when their meaning changes; what is merely under way is not told.
 """
@@ -16,19 +16,30 @@ from apiserver.registry.objects import Objects
 from reconciler.controllers.placements import PLACEMENTS, Kinds
 from reconciler.controllers.runtime import Loop, WorkQueue
 from reconciler.controllers.targets import TargetIndex
+from reconciler.syncing.keeper import Keeper
 from reconciler.syncing.target import Syncer
 from reconciler.syncing.upstream import Item, Upstream
 
 Object = dict[str, Any]
 
 _SHOWN = 5
+_PATIENCE = 30.0
+"""Seconds for which a Lease is waited for before that is told."""
 
 
 class Reports:
+    """`syncers`: those of connected targets, by key. `lease`: the keeper of a target's Lease, if it needs one."""
+
     def __init__(
-        self, upstream: Upstream, index: TargetIndex, syncers: Callable[[], Mapping[str, Syncer]], wait: float
+        self,
+        upstream: Upstream,
+        index: TargetIndex,
+        syncers: Callable[[], Mapping[str, Syncer]],
+        lease: Callable[[str], Keeper | None],
+        wait: float,
     ) -> None:
         self._upstream, self._index, self._syncers, self._wait = upstream, index, syncers, wait
+        self._lease = lease
         self._queue: WorkQueue[Key] = WorkQueue()
         self._targets: WorkQueue[str] = WorkQueue()
         self._loops = (
@@ -70,22 +81,34 @@ class Reports:
 
     def _target(self, key: str) -> None:
         syncer, place = self._syncers().get(key), self._index.place(key)
-        if syncer is None or place is None or not syncer.ready.is_set():
+        if syncer is None or place is None:
             return
-        with syncer.site.ledger.lock:
-            leftovers = sorted(syncer.site.ledger.leftovers)
-        told = explained(leftovers, syncer.site.homes.strange())
+        found = self._lease_held(key)
+        if syncer.ready.is_set():
+            with syncer.site.ledger.lock:
+                leftovers = sorted(syncer.site.ledger.leftovers)
+            found.append(explained(leftovers, syncer.site.homes.strange()))
 
-        def change(obj: Object) -> Object | None:
-            # Nothing to tell, and nothing was ever told: no need to begin.
-            if (
-                told["status"] == "True"
-                and conditions.get((obj.get("status") or {}).get("conditions"), told["type"]) is None
-            ):
-                return None
-            return with_condition(obj, told)
+        def change(obj: Object) -> Object:
+            for told in found:
+                # Nothing to tell, and nothing was ever told: no need to begin.
+                before = conditions.get((obj.get("status") or {}).get("conditions"), told["type"])
+                if told["status"] != "True" or before is not None:
+                    obj = with_condition(obj, told)
+            return obj
 
         self._upstream.objects.update(place, change)
+
+    def _lease_held(self, key: str) -> list[Condition]:
+        """What is told of a target's Lease; nothing where it needs none, or while that may pass."""
+        keeper = self._lease(key)
+        if keeper is None:
+            return []
+        waited = keeper.waited()
+        if 0 < waited < _PATIENCE:
+            self._targets.add_after(key, _PATIENCE - waited + 0.1)
+            return []
+        return [leased(keeper.why())]
 
 
 def with_condition(obj: Object, told: Condition) -> Object:
@@ -114,6 +137,13 @@ def explained(leftovers: Iterable[Item], strange: Iterable[str]) -> Condition:
         return condition("InventoryExplained", True)
     message = "on the target, ours, and no commit or decision explains it (left alone; delete it there by hand): "
     return condition("InventoryExplained", False, "UnexplainedLeftovers", message + "; ".join(_cut(texts)))
+
+
+def leased(why: str) -> Condition:
+    """`LeaseHeld` of a SyncTarget. `why`: nothing may be written, "" if it may."""
+    if not why:
+        return condition("LeaseHeld", True)
+    return condition("LeaseHeld", False, "NotHeld", f"nothing is written to the target: {why}")
 
 
 def staying(catalog: Kinds, objects: Objects, cluster: str) -> dict[str, int]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from apiserver.model.identity import sync_target_key
-from apiserver.registry import codec
+from apiserver.registry import codec, tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Change, Store
@@ -27,6 +27,8 @@ from reconciler.controllers.uses import Uses
 from reconciler.syncing.client import Client, connect
 from reconciler.syncing.exports import API_EXPORTS, offered
 from reconciler.syncing.homes import Identity
+from reconciler.syncing.keepers import Keepers
+from reconciler.syncing.lease import Contender
 from reconciler.syncing.moves import Moves
 from reconciler.syncing.report import Reports
 from reconciler.syncing.settings import SyncSettings
@@ -50,7 +52,8 @@ class _Part(Protocol):
 class Syncing:
     """`credentials`: from a SyncTarget to its kubeconfig. `durable`: blocks until the status branch holds everything up
     to a store revision. `past`: what git says of what is found on a target. `barred`: why no cluster may be written to
-    just now (another server's status push came first), "" if it may; what waits is tried again."""
+    just now (another server holds the fleet), "" if it may; what waits is tried again. `contender`: as whom this server
+    has the Leases of real targets; None: it needs none."""
 
     def __init__(
         self,
@@ -60,8 +63,9 @@ class Syncing:
         durable: Callable[[int], None],
         past: Past = UNKNOWN,
         barred: Callable[[], str] = lambda: "",
+        contender: Contender | None = None,
     ) -> None:
-        self.settings, self._barred, self._durable = settings, barred, durable
+        self.settings, self._durable = settings, durable
         self.informer = Informer(store)
         self._store, self._objects, catalog = store, Objects(store), Catalog(store)
         self._syncers: dict[str, Syncer] = {}
@@ -80,7 +84,8 @@ class Syncing:
         unplaced = Unplaced(self._upstream, self._index, self.syncers)
         self._namespaces = namespaces = Namespaces(self._objects, self.informer, self.bindings, unplaced)
         self._moves = Moves(self.bindings, self.syncers, placements.left)
-        self._reports = Reports(self._upstream, self._index, self.syncers, settings.report)
+        self._keepers = Keepers(contender, lambda: tree.fleet(store).fleet, settings.lease, barred, self._lease_changed)
+        self._reports = Reports(self._upstream, self._index, self.syncers, self._keepers.find, settings.report)
         self._loading = (targets, locations, placements, namespaces)
         self._parts: tuple[_Part, ...] = (*self._loading, self._moves, self._reports)
         self.bindings.on(self._role_changed)
@@ -99,8 +104,8 @@ class Syncing:
 
     def stop(self) -> None:
         self.informer.stop()
-        for syncer in self.syncers().values():
-            syncer.stop()
+        self._keepers.end()
+        self._keepers.release({key: syncer.stop() for key, syncer in self.syncers().items()})
         for part in self._parts:
             part.stop()
 
@@ -110,9 +115,7 @@ class Syncing:
             return dict(self._syncers)
 
     def _connect(self, kubeconfig: Kubeconfig) -> Cluster:
-        client = connect(kubeconfig, self.settings.client)
-        client.barred = self._barred
-        return client
+        return connect(kubeconfig, self.settings.client)
 
     def _offered(self, target: Object) -> Any:
         return offered(self._objects, target)
@@ -124,7 +127,12 @@ class Syncing:
         if before is not None and target is not None and before.client is cluster:
             before.offer(offered(self._objects, target))
             return
-        made = self._made(target, cluster) if target is not None and isinstance(cluster, Client) else None
+        client = cluster if target is not None and isinstance(cluster, Client) else None
+        made = self._made(target, client) if target is not None and client is not None else None
+        if target is not None:
+            self._keepers.connected(key, client)
+        else:
+            self._keepers.drop(key)
         with self._lock:
             self._syncers.pop(key, None)
             if made is not None:
@@ -134,6 +142,13 @@ class Syncing:
             threading.Thread(target=before.stop, name=f"stop-{key}", daemon=True).start()
         if made is not None:
             made.start()
+
+    def _lease_changed(self, key: str, can: bool) -> None:
+        """A target may be written to again, or no more."""
+        self._reports.target(key)
+        syncer = self.syncers().get(key)
+        if can and syncer is not None and syncer.ready.is_set():
+            syncer.everything()
 
     def _made(self, target: Object, client: Client) -> Syncer:
         metadata = target["metadata"]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from reconciler.controllers.settings import TargetSettings
 from reconciler.syncing.client import ClientSettings
+from reconciler.syncing.lease import LeaseSettings
 from reconciler.syncing.watcher import Pace
 
 
@@ -27,3 +28,4 @@ class SyncSettings:
     targets: TargetSettings = field(default_factory=TargetSettings)
     client: ClientSettings = field(default_factory=ClientSettings)
     pace: Pace = field(default_factory=Pace)
+    lease: LeaseSettings = field(default_factory=LeaseSettings)

@@ -35,6 +35,8 @@ Object = dict[str, Any]
 
 UPKEEP = GroupResource("", "~upkeep")
 """As an Item's kind: look after the namespace itself."""
+_BARRED = 0.1
+"""Seconds between two looks whether the target may be written to by now."""
 _LOOKS = 6
 """How often a leftover is looked at again without anything having happened."""
 _PERMANENT = frozenset({400, 403, 405, 413, 415, 422})
@@ -86,15 +88,15 @@ class Syncer:
     def start(self) -> None:
         self._boot.start()
 
-    def stop(self) -> None:
-        """Ends requests under way (by closing the connection) and all threads."""
+    def stop(self) -> bool:
+        """Ends watches under way and all threads; whether nothing is being written any more."""
         self._stopped.set()
         self.site.close()
-        self.client.close()
+        self.client.finish()
         if self.ready.is_set():
-            self._loop.stop()
-        else:
-            self.queue.close()
+            return self._loop.stop()
+        self.queue.close()
+        return True
 
     def offer(self, offered: Mapping[GroupResource, str]) -> None:
         """The target supports other API exports now, or the same ones have other resources."""
@@ -196,6 +198,11 @@ class Syncer:
                 log_failure("syncer", self.site.identity.name, error)
                 pause = 10.0
             self._stopped.wait(pause)
+        if self._stopped.is_set():
+            return
+        # Until the Lease is ours, every single object would fail for it.
+        while self.client.barred() and not self._stopped.wait(_BARRED):
+            pass
         if self._stopped.is_set():
             return
         self.ready.set()

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import Kubeconfig, Missing
 from reconciler.plan import system
 from reconciler.syncing.inventory import PARENT_NAME
+from reconciler.syncing.lease import Contender
 from reconciler.syncing.service import Syncing
 from reconciler.syncing.settings import SyncSettings
 from reconciler.syncing.upstream import Item, Past
@@ -69,7 +71,8 @@ class World:
         self.awaited: list[int] = []
         for path in ("root", "root:compute", "root:infra", "root:shop"):
             self.workspace(path)
-        store.write(Put(tree.FLEET_KEY, tree.FleetRecord("fleet", True).encode())).result()
+        self.installation = uuid.uuid4().hex
+        store.write(Put(tree.FLEET_KEY, tree.FleetRecord(self.installation, True).encode())).result()
         bound = []
         for manifest in system.compute_export():
             name = manifest["metadata"]["name"]
@@ -188,11 +191,14 @@ def world(tmp_path: Path) -> Iterator[World]:
 def syncing(world: World) -> Iterator[Callable[[], Syncing]]:
     """A factory: starts syncing anew, as a restart of the reconciler does."""
     running: list[Syncing] = []
+    starts = count(1)
 
     def start() -> Syncing:
         while running:
             running.pop().stop()
-        made = Syncing(world.store, QUICK, world.credentials, world.durable, Past(world.declared, world.withdrawn))
+        past, now = Past(world.declared, world.withdrawn), next(starts)
+        contender = Contender(f"{world.installation}/{now}", 1, f"{world.installation}/{now - 1}")
+        made = Syncing(world.store, QUICK, world.credentials, world.durable, past, contender=contender)
         running.append(made)
         made.start()
         return made

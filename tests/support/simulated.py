@@ -193,8 +193,11 @@ class SimulatedClient(Client):
         self._may_write()
         self._cluster.remove(where, uid)
 
-    def close(self) -> None:
+    def finish(self) -> None:
         self._ended = True
+
+    def close(self) -> None:
+        self.finish()
 
     def _may_write(self) -> None:
         self._cluster.answers()

@@ -122,9 +122,7 @@ class _Syncing(Syncing):
         super().__init__(store, QUICK, lambda target: Kubeconfig(target["metadata"]["name"].encode()), durable, past)
 
     def _connect(self, kubeconfig: Kubeconfig) -> SimulatedClient:
-        client = SimulatedClient(self._clusters[kubeconfig.data.decode()])
-        client.barred = self._barred
-        return client
+        return SimulatedClient(self._clusters[kubeconfig.data.decode()])
 
 
 class SyncedFleet:

@@ -58,6 +58,31 @@ def test_a_copied_data_directory_is_two_servers(tmp_path: Path) -> None:
     assert not other.is_own(one.writer)
 
 
+def test_the_start_before_has_ended_for_certain_where_it_ran_right_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks has the directory's lock; a copy of it, or another machine, has not."""
+    original = tmp_path / "a"
+    original.mkdir()
+    assert Installation(original, 1.0).ended == "", "there was none"
+    first = started(original, 1.0)
+    assert first.ended == ""
+    Installation(original, 1.5)  # says nothing anywhere
+    shutil.copytree(original, tmp_path / "b")
+    copied = started(tmp_path / "b", 2.0)
+    assert copied.ended == "", "the original may be at work"
+    assert started(tmp_path / "b", 3.0).ended == copied.writer
+    second = started(original, 2.0)
+    assert second.ended == first.writer
+    boot = tmp_path / "boot_id"
+    monkeypatch.setattr("reconciler.commands.installation._BOOT", boot)
+    assert Installation(original, 3.0).ended == "", "no system, no certainty"
+    boot.write_text("another\n")
+    third = started(original, 4.0)
+    assert third.ended == "", "on another machine, or after a boot"
+    assert started(original, 5.0).ended == third.writer
+
+
 def test_another_data_directory_is_another_server(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

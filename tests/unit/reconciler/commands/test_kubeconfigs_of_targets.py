@@ -59,6 +59,7 @@ def test_only_targets_of_trusted_workspaces_may_be_anywhere(store: Store, kubeco
     assert isinstance(trusted, Kubeconfig)
     assert isinstance(other, Kubeconfig)
     assert (trusted.anywhere, other.anywhere) == (True, False)
+    assert not trusted.embedded, "others may write to it"
     assert other.remedy.endswith("`treeplane up --trust-targets root:shop`")
     assert "{}" not in repr(other)
 
@@ -67,6 +68,7 @@ def test_an_embedded_target_is_this_very_server(kubeconfigs: Kubeconfigs) -> Non
     found = kubeconfigs(target("shop0", embedded={}))
     assert isinstance(found, Kubeconfig)
     assert found.anywhere
+    assert found.embedded
     access = kubeconfig.read(found.data)
     assert (access.host, access.port, access.path) == ("127.0.0.1", 6443, "/targets/root:shop:west")
     assert "exec" not in yaml.safe_load(found.data)["users"][0]["user"]

@@ -263,6 +263,45 @@ def test_a_body_that_is_not_read_holds_no_thread(client: Callable[[Handler], Cli
     assert time.monotonic() - begun < SOON
 
 
+def test_a_write_is_over_when_the_lease_says_so(client: Callable[[Handler], Client]) -> None:
+    """However long a request may take otherwise."""
+    made = client(lambda asked: asked.ended.wait(20) and None)
+    made.left = lambda: 0.2
+    begun = time.monotonic()
+    with pytest.raises(Unreachable):
+        made.apply(f"{MAPS}/a", b"{}")
+    assert time.monotonic() - begun < QUICK.answer
+
+
+def test_a_write_is_not_sent_once_its_time_is_up(liar: Callable[..., Liar]) -> None:
+    """A process that stood still between the look at the Lease and the request, say, or while it connected."""
+    target = liar(lambda asked: answer(asked, item()))
+    made = connect(target.trusted(), QUICK)
+    for spent in (0, 1):
+        looks = iter([5.0] * spent)
+        made.left = lambda looks=looks: next(looks, 0.0)  # type: ignore[misc]
+        with pytest.raises(Unreachable):
+            made.apply(f"{MAPS}/a", b"{}")
+    assert target.asked == []
+    made.left = lambda: 5.0
+    made.apply(f"{MAPS}/a", b"{}")
+    made.left = lambda: 0.0
+    made.get(f"{MAPS}/a")
+    assert len(target.asked) == 2, "reads need no Lease"
+    made.close()
+
+
+def test_the_lease_is_asked_for_after_everything_else_has_ended(client: Callable[[Handler], Client]) -> None:
+    made = client(lambda asked: answer(asked, item()))
+    made.barred = lambda: "it is not ours"
+    with pytest.raises(Expected, match="it is not ours"):
+        made.apply(f"{MAPS}/a", b"{}")
+    made.finish()
+    assert made.leased("PUT", f"{MAPS}/a", b"{}")["metadata"]["name"] == "a"
+    with pytest.raises(Unreachable, match="closed"):
+        made.get(f"{MAPS}/a")
+
+
 def test_compressed_answers_are_not_unpacked(client: Callable[[Handler], Client]) -> None:
     """A few bytes could stand for gigabytes."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apiserver.model.kinds import GroupResource
-from reconciler.syncing.report import explained, synced
+from reconciler.syncing.report import explained, leased, synced
 from reconciler.syncing.upstream import Item, kind_of_storage
 
 CONFIG = GroupResource("", "configmaps")
@@ -26,6 +26,13 @@ def test_explained() -> None:
     told = explained([Item(CONFIG, "c", "n", "x")], ["kcp-old"])
     assert told["status"] == "False"
     assert "configmaps n/x of logical cluster c; namespace kcp-old" in told["message"]
+
+
+def test_leased() -> None:
+    assert leased("")["status"] == "True"
+    told = leased("Lease x of the target is not ours: it is gone")
+    assert (told["type"], told["status"], told["reason"]) == ("LeaseHeld", "False", "NotHeld")
+    assert told["message"] == "nothing is written to the target: Lease x of the target is not ours: it is gone"
 
 
 def test_kinds_by_their_storage_name() -> None:

@@ -1,0 +1,155 @@
+"""Who may write to a real cluster: Leases of two servers on it, with the rights that docs/targets.md names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from realclusters.cluster import RealCluster
+
+from apiserver.registry.kinds import kubernetes_builtins
+from reconciler.controllers.runtime import Expected
+from reconciler.controllers.targets import Kubeconfig
+from reconciler.plan.syncable import SYNCED
+from reconciler.syncing.client import Client, connect
+from reconciler.syncing.keepers import Keepers
+from reconciler.syncing.lease import NAMESPACE, Contender, LeaseSettings, name_of
+
+FLEET = "two-servers"
+QUICK = LeaseSettings(duration=3, renew=0.5, reserve=1.0, look=0.2)
+MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Server:
+    """A process as far as the cluster's Lease is concerned."""
+
+    def __init__(self, kubeconfig: bytes, writer: str, epoch: int = 1, ended: str = "") -> None:
+        self.keepers = Keepers(
+            Contender(writer, epoch, ended), lambda: FLEET, QUICK, lambda: "", lambda _, __: None
+        )  # fmt: skip
+        self.client: Client = connect(Kubeconfig(kubeconfig, anywhere=True))
+        self.keepers.connected("k", self.client)
+
+    @property
+    def why(self) -> str:
+        return self.client.barred()
+
+    def stop(self) -> None:
+        self.keepers.end()
+        self.keepers.release({"k": True})
+        self.client.close()
+
+    def crash(self) -> None:
+        self.keepers.end()
+        self.client.close()
+
+
+@pytest.fixture
+def cluster(two_real_clusters: tuple[RealCluster, RealCluster]) -> Iterator[RealCluster]:
+    found = two_real_clusters[0]
+    yield found
+    found.kubectl("delete", "lease", "-n", NAMESPACE, name_of(FLEET), "--ignore-not-found")
+
+
+@pytest.fixture
+def server(cluster: RealCluster) -> Iterator[Callable[..., Server]]:
+    made: list[Server] = []
+
+    def start(writer: str, epoch: int = 1, ended: str = "", kubeconfig: bytes = b"") -> Server:
+        made.append(Server(kubeconfig or cluster.kubeconfig, writer, epoch, ended))
+        return made[-1]
+
+    yield start
+    for each in made:
+        each.crash()
+
+
+def lease(cluster: RealCluster) -> Any:
+    return json.loads(cluster.kubectl("get", "lease", "-n", NAMESPACE, name_of(FLEET), "-o", "json"))
+
+
+def test_two_servers_and_a_real_cluster(cluster: RealCluster, server: Callable[..., Server], eventually: Any) -> None:
+    first = server("a/1")
+    eventually(lambda: first.why == "", 10)
+    found = lease(cluster)
+    assert found["spec"]["holderIdentity"] == "a/1"
+    assert found["metadata"]["annotations"] == {"treeplane.dev/epoch": "1"}
+    eventually(lambda: lease(cluster)["spec"]["renewTime"] > found["spec"]["renewTime"], 10, "it is renewed")
+
+    # A later epoch takes it, and waits.
+    second = server("b/1", epoch=2)
+    eventually(lambda: "may still write for a moment" in second.why, 10)
+    with pytest.raises(Expected, match="is not ours"):
+        second.client.create(MAPS, b'{"metadata":{"name":"no"}}')
+    eventually(lambda: "b/1 had it with epoch 2" in first.why, 10, "the first one notices")
+    eventually(lambda: second.why == "", 10)
+    assert lease(cluster)["spec"]["leaseTransitions"] == 1
+    assert first.why
+
+    # Killed and restarted, at once.
+    second.crash()
+    third = server("b/2", epoch=2, ended="b/1")
+    eventually(lambda: third.why == "", QUICK.duration)
+
+    # Given back it is the next one's; the earlier epoch does not get it.
+    third.stop()
+    assert "holderIdentity" not in lease(cluster)["spec"]
+    assert first.why
+    fourth = server("c/1", epoch=2)
+    eventually(lambda: fourth.why == "", 10)
+
+    # Somebody deletes it, or the namespace's content.
+    cluster.kubectl("delete", "lease", "-n", NAMESPACE, name_of(FLEET))
+    eventually(lambda: lease(cluster)["spec"]["holderIdentity"] == "c/1", 10, "it is made anew")
+
+    # Nobody is left of that epoch: the command that the condition prints.
+    fourth.stop()
+    eventually(lambda: "c/1" not in first.why and "kubectl annotate" in first.why, 10)
+    command = first.why.rsplit("\n", 1)[1].split()
+    assert command[0] == "kubectl"
+    cluster.kubectl(*command[1:])
+    eventually(lambda: first.why == "", 15)
+
+
+def test_the_documented_rights_are_enough_and_needed(
+    cluster: RealCluster, server: Callable[..., Server], tmp_path: Path, eventually: Any
+) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "targets.md").read_text()
+    [block] = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    role = yaml.safe_load(block)
+    granted = {(g, r) for rule in role["rules"] for g in rule["apiGroups"] for r in rule["resources"]}
+    served = {k.group_resource for k in kubernetes_builtins().all()} & SYNCED
+    assert {(k.group, k.resource) for k in served} | {("", "namespaces"), ("coordination.k8s.io", "leases")} == granted
+
+    cluster.kubectl("create", "serviceaccount", "-n", "default", "limited")
+    try:
+        # Without the last rule: it lacks what the Lease needs.
+        cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump(role | {"rules": role["rules"][:-1]}))
+        cluster.kubectl(
+            "create", "clusterrolebinding", "limited", "--clusterrole=treeplane", "--serviceaccount=default:limited"
+        )
+        token = cluster.kubectl("create", "token", "-n", "default", "limited").strip()
+        config = (
+            json.loads(cluster.kubeconfig) if cluster.kubeconfig[:1] == b"{" else yaml.safe_load(cluster.kubeconfig)
+        )
+        config["users"][0]["user"] = {"token": token}
+        limited = server("a/1", kubeconfig=yaml.safe_dump(config).encode())
+        eventually(lambda: limited.client.ping() is None, 10)
+        eventually(lambda: "leases.coordination.k8s.io in namespace treeplane-system" in limited.why, 10)
+        cluster.kubectl("apply", "-f", "-", input=block)
+        eventually(lambda: limited.why == "", 20)
+        limited.client.served()
+        limited.client.apply(f"{MAPS}/limited", b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"limited"}}')
+        made = limited.client.get(f"{MAPS}/limited")
+        assert made is not None
+        limited.client.delete(f"{MAPS}/limited", made["metadata"]["uid"])
+        limited.stop()
+    finally:
+        for kind, name in (("clusterrolebinding", "limited"), ("clusterrole", "treeplane")):
+            cluster.kubectl("delete", kind, name, "--ignore-not-found")
+        cluster.kubectl("delete", "serviceaccount", "-n", "default", "limited")
