@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -100,6 +102,8 @@ def fleet(example_fleet: Path, west: RealCluster, east: RealCluster) -> Iterator
     yield example_fleet
     for cluster in (west, east):
         cluster.kubectl("delete", "namespaces", "-l", "kcp.io/tenant-id", "--wait=false")
+        # The next test's fleet may be the same one, and would begin with an earlier epoch.
+        cluster.kubectl("delete", "leases", "-n", "treeplane-system", "--all")
 
 
 def secret(folder: Path, name: str, **data: bytes) -> None:
@@ -312,6 +316,63 @@ def test_what_was_withdrawn_while_nobody_was_there_goes(
     told = condition(server.get(f"/clusters/{WEB}/api/v1/namespaces/staging"), "NamespaceScheduled")
     assert told["reason"] == "NotSelected"
     assert "Deployment/default/web" in downstream(server, "eu-west", west).objects()
+
+
+def test_a_server_that_stood_still_writes_nothing_once_another_took_over(
+    fleet: Path,
+    plane: Callable[..., Plane],
+    keys: Path,
+    west: RealCluster,
+    east: RealCluster,
+    tmp_path: Path,
+    eventually: Any,
+) -> None:
+    """It cannot know: neither from git, which it did not read meanwhile, nor by a clock that it did not look at."""
+    work = Clone(fleet)
+    work.git("init", "--quiet", "--initial-branch=main")
+    work.commit("begin")
+    bare = tmp_path / "fleet.git"
+    work.git("clone", "--quiet", "--bare", ".", str(bare))
+    work.git("remote", "add", "origin", str(bare))
+    options = (f"file://{bare}", "--poll", "1", "--trust-targets", LOCATIONS, "--keys", str(keys))
+    first = plane(*options, data=tmp_path / "first" / "data")
+    europe, _ = both(first, west, east, eventually)
+    assert lease(west)["metadata"]["annotations"] == {"treeplane.dev/epoch": "1"}
+    holder = lease(west)["spec"]["holderIdentity"]
+
+    still = first.pids()
+    for pid in still:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        second = plane(*options, "--take-over", holder, data=tmp_path / "second" / "data")
+        eventually(lambda: lease(west)["spec"]["holderIdentity"] != holder, 20, "the second one takes the Lease")
+        taker = lease(west)["spec"]["holderIdentity"]
+        assert lease(west)["metadata"]["annotations"]["treeplane.dev/epoch"] == "2"
+        work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
+        work.commit("three replicas")
+        work.git("push", "--quiet", "origin", "HEAD:main")
+        eventually(lambda: europe.find("Deployment/default/web")["spec"]["replicas"] == 3, 40, "and writes")
+        europe.cluster.kubectl(
+            "-n",
+            europe.find("Deployment/default/web")["metadata"]["namespace"],
+            "scale",
+            "deployment/web",
+            "--replicas=7",
+        )
+        eventually(lambda: europe.find("Deployment/default/web")["spec"]["replicas"] == 3, 20, "drift is reverted")
+    finally:
+        for pid in still:
+            os.kill(pid, signal.SIGCONT)
+    eventually(lambda: "holds this fleet" in first.output(), 30, "the first one observes")
+    assert lease(west)["spec"]["holderIdentity"] == taker
+    assert europe.find("Deployment/default/web")["spec"]["replicas"] == 3
+    second.stop()
+    assert "holderIdentity" not in lease(west)["spec"], "given back"
+
+
+def lease(cluster: RealCluster) -> Any:
+    [found] = json.loads(cluster.kubectl("get", "leases", "-n", "treeplane-system", "-o", "json"))["items"]
+    return found
 
 
 def applied(cluster: RealCluster) -> int:
