@@ -366,6 +366,16 @@ def test_a_server_that_stood_still_writes_nothing_once_another_took_over(
     eventually(lambda: "holds this fleet" in first.output(), 30, "the first one observes")
     assert lease(west)["spec"]["holderIdentity"] == taker
     assert europe.find("Deployment/default/web")["spec"]["replicas"] == 3
+
+    # Killed and started again it need not wait for its own Lease to run out.
+    second.stop(signal.SIGKILL)
+    work.edit(DEPLOYMENT, "replicas: 3", "replicas: 4")
+    work.commit("four replicas")
+    work.git("push", "--quiet", "origin", "HEAD:main")
+    second.start()
+    eventually(lambda: europe.find("Deployment/default/web")["spec"]["replicas"] == 4, 10, "it writes")
+    assert lease(west)["spec"]["holderIdentity"].split("/")[0] == taker.split("/")[0]
+    assert lease(west)["spec"]["holderIdentity"] != taker
     second.stop()
     assert "holderIdentity" not in lease(west)["spec"], "given back"
 
