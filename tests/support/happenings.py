@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from support import lostcopies
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.widgets import binding, crd, export, schema, widget
@@ -123,6 +124,10 @@ PUSHES: dict[str, Callable[[int], Files]] = {
     "limits": lambda n: {"treeplane.yaml": TREEPLANE_YAML + _limits(n)},
     "break the fleet": lambda n: {"treeplane.yaml": f"kind: [{n}"},
     "ignore": lambda n: {"workspaces/root/.treeplaneignore": "/c/\n" if n % 2 else None},
+    "run": lambda n: lostcopies.FILES,
+    "relabel": lambda n: {lostcopies.SPACE: lostcopies.space("web" if n % 3 else "other")},
+    "place": lambda n: {lostcopies.PLACE: (None, lostcopies.place(), lostcopies.place(region="us"))[n % 3]},
+    "claim": lambda n: {lostcopies.CLAIM: (None, lostcopies.claim(), lostcopies.claim(protected="false"))[n % 3]},
     "nothing": lambda n: {"README.md": str(n)},
 }
 
@@ -146,6 +151,7 @@ EVENTS = (
     "restart",
     "status",
     "finalizer",
+    "decide",
     "publish",
     "hold the branch",
     "die",
@@ -249,6 +255,12 @@ class Happening:
 
     def _finalizer(self, number: int) -> None:
         self._touch(lambda obj: obj["metadata"].update(finalizers=[f"example.io/{number}"] if number % 3 else []))
+
+    def _decide(self, number: int) -> None:
+        """Where a namespace runs from then on."""
+        if lostcopies.is_placed(self.fleet):
+            lostcopies.decided(self.fleet)
+            self.touched = self.ever_touched = True
 
     def _publish(self, number: int) -> None:
         self.fleet.publish()

@@ -9,6 +9,7 @@ from support.loadedfleet import A, LoadedFleet, configmap
 from support.widgets import binding
 
 from apiserver.model import marks
+from apiserver.registry import tree
 from reconciler.plan.deletions import PROTECTED, Line
 
 Object = dict[str, Any]
@@ -68,3 +69,10 @@ def decided(fleet: LoadedFleet, name: str = "prod") -> None:
 
 COPY = Line("root:a", "persistentvolumeclaims", "web", "data", copy=True)
 """What is lost where it is taken away."""
+
+
+def is_placed(fleet: LoadedFleet) -> bool:
+    """Whether there is a Placement to decide on."""
+    record = tree.workspace_at(fleet.store, "root:a")
+    served = record is not None and record.served
+    return served and fleet.find("root:a", PLACEMENTS, "prod", "") is not None

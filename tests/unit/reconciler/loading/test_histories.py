@@ -21,6 +21,7 @@ from support.happenings import EVENTS, PUSHES, Happening
 from support.loadedfleet import LoadedFleet
 from support.recoveries import assert_same
 
+from apiserver.model import marks
 from apiserver.registry import tree
 from reconciler.loading.heads import BranchSettings
 
@@ -113,7 +114,7 @@ def test_what_was_recovered_goes_on_as_what_ran_on(
 
         happening.also = load_too
         for name, number, load in more:
-            if name not in ("status", "finalizer", "publish", "die"):
+            if name not in ("status", "finalizer", "decide", "publish", "die"):
                 happening.happen(name, number, load=load)
         happening.load()
         agree(new, happening.fleet, at=False)
@@ -150,7 +151,8 @@ def plain(fleet: LoadedFleet, *, untouched: bool = False) -> dict[str, Any]:
         if untouched and "deletionTimestamp" in obj["metadata"]:
             continue
         if untouched:
-            obj.pop("status", None) if key.resource.startswith(("widgets", "configmaps")) else None
+            obj.pop("status", None) if key.resource.startswith(("widgets", "configmaps", "placements")) else None
             obj["metadata"].pop("finalizers", None)
+            obj["metadata"].get("annotations", {}).pop(marks.SYNC_TARGET, None)
         out[f"{key.resource}/{paths[key.cluster]}/{key.namespace}/{key.name}"] = obj
     return out
