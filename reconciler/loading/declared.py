@@ -36,16 +36,19 @@ class Declarations:
             return False
         fleet = tree.fleet(self._store)
         record = tree.workspace_at(self._store, path)
-        if not fleet.commit:
+        served = record.head if record is not None else fleet.commit
+        if not served or (record is not None and not record.served):
             return False
         # Of a workspace that is gone only Kubernetes' own kinds can still be told.
-        served = self._catalog.kinds(record.cluster).preferred(group, resource) if record else None
-        kind = served or next(filter(None, (kubernetes_kind(group, resource, v) for v in ("v1", "v2"))), None)
+        known = self._catalog.kinds(record.cluster).preferred(group, resource) if record else None
+        kind = known or next(filter(None, (kubernetes_kind(group, resource, v) for v in ("v1", "v2"))), None)
         if kind is None:
             return False
         wanted = (group, kind.kind, namespace, name)
         try:
-            return any(wanted in self._of(path, c) for c in self._past.since(commit, fleet.commit))
+            if record is None and self._past.workspace(path, served) is not None:
+                return False
+            return any(wanted in self._of(path, c) for c in self._past.since(commit, served))
         except RepositoryError:
             return False
 

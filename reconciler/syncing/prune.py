@@ -53,8 +53,8 @@ class Pruner:
     def consider(self, item: Item, live: Live, obj: Object | None, *, known: bool) -> Pruned:
         """Delete an object on the target that is not to be applied, if there is a reason.
 
-        `obj`: its upstream object; `known`: whether its absence is certain (the kind is served upstream, or the
-        workspace is gone).
+        `obj`: its upstream object; `known`: whether its absence is certain (the workspace is served, and serves the
+        kind, or it is gone).
         """
         home = self._site.homes.get(item.cluster, item.namespace)
         if home is None or live.deleting:

@@ -192,7 +192,10 @@ class Syncing:
         elif key.resource in KINDS and self.bindings.bound(key.cluster):
             for namespace in self.bindings.namespaces(key.cluster):
                 self._role_changed(key.cluster, namespace)
-        elif self.bindings.bound(key.cluster) and key.resource not in (NAMESPACES, PLACEMENTS):
+        elif key.resource in (NAMESPACES, PLACEMENTS):
+            for syncer in self.syncers().values():
+                syncer.placed(key.cluster)
+        elif self.bindings.bound(key.cluster):
             self._reports.workspace(key.cluster)
 
     def _concerned(self, cluster: str, namespace: str) -> list[Syncer]:

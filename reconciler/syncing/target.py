@@ -112,6 +112,15 @@ class Syncer:
                 self.site.ledger.explained.add(item)
         self.queue.add(item)
 
+    def placed(self, cluster: str) -> None:
+        """What a workspace places changed: what nothing explained of it may be explained by that."""
+        ledger = self.site.ledger
+        with ledger.lock:
+            found = [item for item in ledger.leftovers if item.cluster == cluster]
+            ledger.leftovers.update(dict.fromkeys(found, 1))
+        for item in found:
+            self.queue.add(item)
+
     def namespace(self, cluster: str, namespace: str) -> None:
         """Look at all of a namespace: its role, or its namespace on the target, changed."""
         if self.upstream.role(self.key, cluster, namespace) is Role.HERE:
@@ -236,6 +245,8 @@ class Syncer:
         self.queue.add_after(Item(UPKEEP, item.cluster, item.namespace, ""), self.settings.settle)
 
     def _sync(self, item: Item) -> None:
+        # Looked at before the object: one that is not there in a workspace which is served only now may just have come.
+        workspace = self.upstream.workspace(item.cluster)
         kind = self.upstream.kind(item.cluster, item.kind, self.site.offered)
         obj = self.upstream.get(kind, item) if kind is not None else None
         here = self.upstream.role(self.key, item.cluster, item.namespace) is Role.HERE
@@ -254,7 +265,7 @@ class Syncer:
             if not here and not self.has(item.cluster, item.namespace):
                 self._around.home(item.cluster, item.namespace)
             return
-        known = kind is not None or self.upstream.workspace(item.cluster) is None
+        known = workspace is None or (workspace.served and kind is not None)
         pruned = self._pruner.consider(item, live, obj, known=known)
         if pruned is Pruned.WITHDRAWN and kind is not None and not self.upstream.anywhere(item.cluster, item.namespace):
             self.upstream.forget(kind, item)

@@ -15,6 +15,9 @@ from support.syncedfleet import SyncedFleet, config, namespace, placement
 from apiserver.model import marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.kinds import GroupResource
+from reconciler.loading.case import Case, Verdict
+from reconciler.loading.judge import Judge
+from reconciler.loading.placed import Placed
 
 
 @pytest.fixture
@@ -147,6 +150,61 @@ def test_what_no_commit_explains_is_reported_and_stays(synced: SyncedFleet, even
         eventually(unexplained)
         assert runs(synced, "settings")()
         synced.stop()
+
+
+@pytest.mark.parametrize("what", ["nothing", "its Placement", "the namespace"])
+def test_a_workspace_that_is_not_served_takes_nothing_away(
+    what: str, synced: SyncedFleet, eventually: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a recovery that could not bring it back it stands there with nothing in it, which is no deletion, whatever
+    the head says."""
+    synced.begin()
+    west = synced.clusters["west"]
+    eventually(lambda: runs(synced, "settings")() and placed(synced) and west.names("deployments"))
+    judge = Judge.judge
+
+    def fails(self: Judge, case: Case) -> Verdict:
+        if case.path == "root:shop":
+            raise ZeroDivisionError
+        return judge(self, case)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Judge, "judge", fails)
+        before = len(west.writes)
+        synced.lose()
+        assert not synced.fleet.record("root:shop").served
+        synced.commit(**HOW.get(what, {"more": config("more", c="d")}))
+        eventually(lambda: "configmaps web/settings" in str(synced.condition(synced.target(), "InventoryExplained")))
+        assert west.writes[before:] == []
+    if what == "nothing":
+        synced.commit(other=config("other", "default"))
+        eventually(runs(synced, "settings", "more"))
+
+
+def test_what_nothing_explained_is_looked_at_again_when_the_workspace_places_otherwise(
+    synced: SyncedFleet, eventually: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long ago that was: a Placement may come and go before its decision is on record."""
+    synced.begin()
+    west = synced.clusters["west"]
+    eventually(lambda: runs(synced, "settings")() and placed(synced) and west.names("deployments"))
+    synced.stop()
+    explained = False
+    withdrawn = Placed.withdrawn
+    monkeypatch.setattr(Placed, "withdrawn", lambda self, *what: explained and withdrawn(self, *what))
+    synced.commit(placement=None)
+    synced.start()
+    key = sync_target_key(synced.fleet.record("root:infra").cluster, "west")
+
+    def given_up() -> bool:
+        syncer = synced.syncing.syncers().get(key) if synced.syncing is not None else None
+        return syncer is not None and min(syncer.site.ledger.leftovers.values(), default=0) > 6
+
+    eventually(given_up, 20)
+    explained = True
+    assert runs(synced, "settings")()
+    synced.commit(second=placement("second", "east", "other"))
+    eventually(lambda: not west.names("namespaces"))
 
 
 def test_a_placement_that_still_places_it_is_no_reason(synced: SyncedFleet, eventually: Any) -> None:
