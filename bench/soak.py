@@ -1,6 +1,6 @@
 """A long, steady load: whether the memory of the reconciler and of the API workers stays what it is.
 
-    .venv/bin/python bench/soak.py [--minutes 15] [--rate 7] [--before 5000]
+    .venv/bin/python bench/soak.py [--minutes 15] [--rate 7] [--before 8000]
 
 The example fleet, hosted, with one API worker, and a workspace whose writes are commits. At a steady rate objects there
 are created, updated and deleted, each write a commit; one commit in seven is pushed instead, and changes a ConfigMap
@@ -198,7 +198,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--minutes", type=float, default=15)
     parser.add_argument("--rate", type=float, default=7, help="commits a second")
-    parser.add_argument("--before", type=int, default=5000, help="commits that do not count, as fast as they go")
+    parser.add_argument("--before", type=int, default=8000, help="commits that do not count, as fast as they go")
     options = parser.parse_args()
     if options.minutes * 60 < 2 * WINDOW:
         parser.error(f"--minutes: at least {2 * WINDOW / 60:g}")
