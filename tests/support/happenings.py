@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -199,14 +200,13 @@ class Happening:
 
     def die(self, writes: int) -> None:
         """The server loads, and is killed after so many transactions; another one stands ready."""
-        store, left = self.fleet.store, writes
+        store, under_way = self.fleet.store, list[Any]()
 
         def write(*ops: Any, log: bool = True) -> Any:
-            nonlocal left
-            left -= 1
-            if left < 0:
+            if len(under_way) == writes:
                 raise Killed
-            return written(*ops, log=log)
+            under_way.append(written(*ops, log=log))
+            return under_way[-1]
 
         written, store.write = store.write, write  # type: ignore[method-assign]
         try:
@@ -214,6 +214,7 @@ class Happening:
         except Killed:
             pass
         finally:
+            wait(under_way)  # nothing of a dead process is written later
             store.write = written  # type: ignore[method-assign]
         self.fleet.loader = self.fleet.new_loader(BranchSettings(rewrites=self.rewrites))
 
