@@ -40,11 +40,11 @@ class Cases:
     def make(self, path: str, *, again: bool, forced: bool) -> Case:
         """`again`: it was judged in this step before; `forced`: all of its content counts."""
         target, directory, record = self._target, self.find(path), self._world.record(path)
-        recorded, served = self._recorded(path, directory)
+        recorded, served, claims = self._recorded(path, directory)
         moment, tree, kept = target.moment, target.tree, self._kept.of(path)
         if served:
             moment = self._site.moments.at(served, moment.time)
-            tree = self._site.trees.at(moment.id, recorded.summary.claims if recorded is not None else None)
+            tree = self._site.trees.at(moment.id, claims)
             directory = tree.find(path)
         elif kept is not None:
             tree = kept.tree
@@ -68,16 +68,18 @@ class Cases:
             proposed=target.proposed,
         )
 
-    def _recorded(self, path: str, directory: WorkspaceDir | None) -> tuple[Recorded | None, str]:
+    def _recorded(
+        self, path: str, directory: WorkspaceDir | None
+    ) -> tuple[Recorded | None, str, Mapping[str, str] | None]:
         """What the status branch knows of a workspace that is to be brought back, and the commit that it was served at
-        where that is not the step's."""
+        where that is not the step's, with the claims that counted there."""
         target, place, record = self._target, directory.directory if directory else "", self._world.record(path)
         if target.recorded is not None:
             recorded = target.recorded(path, place)
-            return recorded, recorded.summary.served or "" if recorded is not None else ""
+            summary = recorded.summary if recorded is not None else None
+            return recorded, (summary.served if summary else "") or "", summary.claims if summary else None
         if target.lost is not None and record is not None and not record.served:
-            find, commit = target.lost
-            recorded = find(path, place)
-            if recorded is not None and was_served(recorded):
-                return recorded, recorded.summary.served or commit
-        return None, ""
+            recorded, served, claims = target.lost.served(path, place)
+            if was_served(recorded):
+                return recorded, served, claims
+        return None, "", None

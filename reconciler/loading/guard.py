@@ -212,7 +212,7 @@ class Guard:
         return False
 
     def _said_of(self, record: WorkspaceRecord) -> str:
-        tree = self.served.of(record)
+        tree = self.served.last(record)
         place = tree.find(record.path, record.directory) if tree is not None else None
         if place is not None and place.manifest is not None:
             found = self.sources.read_workspace(place.manifest_path, place.manifest.id, paths.base(record.path))

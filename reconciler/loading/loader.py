@@ -29,7 +29,7 @@ from reconciler.loading.identities import Identities
 from reconciler.loading.moment import Moments
 from reconciler.loading.site import Site
 from reconciler.loading.sources import Sources
-from reconciler.loading.step import SafetyLimits, Secrets, Step, Target
+from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, Step, Target
 from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.whole import Whole
@@ -234,7 +234,7 @@ class Loader:
             fleet.arriving,
             self._secrets,
             reader(recorded, here) if recorded else None,
-            (reader(lost, here), lost.source) if lost is not None else None,
+            LostFleet(reader(lost, here), lost.source, lost.facts().claims) if lost is not None else None,
             fresh,
             limits,
             fleet.kept,

@@ -11,15 +11,18 @@ from __future__ import annotations
 from apiserver.registry.tree import WorkspaceRecord, summary, workspace_at
 from apiserver.storage.protocol import Store
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.case import was_served
+from reconciler.loading.step import Target
 from reconciler.loading.trees import Trees
 
 
 class ServedTrees:
-    """Of one step. `served`: the fleet's commit when it began; `ahead`: commits at which workspaces may be already,
-    that of the step and one that was never finished."""
+    """Of one step to `target`."""
 
-    def __init__(self, store: Store, trees: Trees, served: str, ahead: frozenset[str]) -> None:
-        self._store, self._trees, self._served, self._ahead = store, trees, served, ahead
+    def __init__(self, store: Store, trees: Trees, target: Target) -> None:
+        self._store, self._trees, self._served, self._lost = store, trees, target.served, target.lost
+        self._ahead = frozenset({target.moment.id, target.arriving})
+        """Where workspaces may be already: the step's own commit, and one that was never finished."""
 
     def of(self, record: WorkspaceRecord) -> WorkspaceTree | None:
         """None for a workspace that never had a good commit."""
@@ -28,7 +31,25 @@ class ServedTrees:
         before = workspace_at(self._store, record.path) if record.errors else None
         if before is not None and before.errors:  # not only since this step
             return self._trees.at(before.head, summary(self._store, before.cluster).get("claims") or {})
-        return self._trees.at(record.head if record.head in self._ahead else self._served)
+        if record.head in self._ahead:
+            return self._trees.at(record.head)
+        return self._brought_back(record) or self._trees.at(self._served)
+
+    def last(self, record: WorkspaceRecord) -> WorkspaceTree | None:
+        """The same; also where one was served before a recovery that could not bring it back."""
+        found = self.of(record)
+        if found is None and self._lost is not None:
+            recorded, served, claims = self._lost.served(record.path, record.directory)
+            found = self._trees.at(served, claims) if was_served(recorded) else None
+        return found
+
+    def _brought_back(self, record: WorkspaceRecord) -> WorkspaceTree | None:
+        """Where one is that a recovery could not bring back at once: it is back where it was, and follows from there.
+        One that came back at once and is there still is the same by either tree."""
+        if self._lost is None:
+            return None
+        _, served, claims = self._lost.served(record.path, record.directory)
+        return self._trees.at(served, claims) if served == record.head else None
 
     def claims(self, record: WorkspaceRecord) -> dict[str, str]:
         """Directories within a workspace's own that lost their workspace.yaml, as of the served commit."""

@@ -46,13 +46,28 @@ class SafetyLimits(NamedTuple):
     since: str
 
 
+class LostFleet(NamedTuple):
+    """What a recovery began from that could not bring every workspace back. `commit`: what was served by then;
+    `claims`: see FleetRecord, as of that."""
+
+    find: FindRecorded
+    commit: str
+    claims: Mapping[str, str]
+
+    def served(self, path: str, directory: str) -> tuple[Recorded | None, str, Mapping[str, str]]:
+        """What is known of a workspace, the commit that it was served at, and the claims that counted there."""
+        found = self.find(path, directory)
+        held = found.summary.served if found is not None else None
+        return found, held or self.commit, found.summary.claims if found is not None and held else self.claims
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a step goes: the commit, its tree, and what to do there.
 
     `served`, `arriving`: see FleetRecord.commit and FleetRecord.arriving, when it begins.
-    `recorded` gives, at recovery, what the status branch knows of a workspace. `lost`: the same after a recovery, of
-    workspaces that it could not bring back, and the commit that was recorded. `fresh`: the store holds nothing yet.
+    `recorded` gives, at recovery, what the status branch knows of a workspace. `lost`: the same after a recovery that
+    could not bring every workspace back. `fresh`: the store holds nothing yet.
     `limits`: of what may be deleted, None where nothing is served yet. `kept`: workspaces that stay with all below them
     although their directories are gone, and the commit that was served before those went. `intents`: writes through
     the API that wait. `proposed`: the commit was made of them and may still not become the branch's, so nothing is
@@ -65,7 +80,7 @@ class Target:
     arriving: str
     secrets: Secrets
     recorded: FindRecorded | None = None
-    lost: tuple[FindRecorded, str] | None = None
+    lost: LostFleet | None = None
     fresh: bool = False
     limits: SafetyLimits | None = None
     kept: Mapping[str, str] = field(default_factory=dict)

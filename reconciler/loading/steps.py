@@ -50,8 +50,7 @@ class Stepper:
         self._all = False
         self._turns = Turns(Steps(self._waits, self._judge_now, self._stand, self._look_again, self._offers))
         self._world = World(site.store, self._turns)
-        ahead = frozenset({target.moment.id, target.arriving})
-        self._served = ServedTrees(site.store, site.trees, target.served, ahead)
+        self._served = ServedTrees(site.store, site.trees, target)
         self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
         self._cases = Cases(site, target, self._world, self._kept)
         self._guard = self._new_guard()
