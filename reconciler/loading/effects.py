@@ -33,7 +33,8 @@ class Effects:
     An object with an intent becomes what was asked for, field owners included, instead of what git and the stored
     object merge to; its operation is followed by the answer (see intents). `proposed`: the commit was made of these
     intents. Otherwise a crash may have come between their commit and its answer, so an intent counts where the commit
-    says the same. `recorded`: what the status branch knows of an object; given at recovery.
+    says the same. `recorded`: what the status branch knows of an object; given at recovery. `former`: what is known of
+    one that went, and is put back.
     """
 
     fleet: str
@@ -42,6 +43,7 @@ class Effects:
     moments: Moments
     summary: Summary
     recorded: Callable[[Key], Object | None] | None = None
+    former: Callable[[Key], Object | None] = lambda _: None
     intents: Mapping[Key, Intent] = field(default_factory=dict)
     proposed: bool = False
     ops: list[Op] = field(default_factory=list)
@@ -104,8 +106,8 @@ class Effects:
         return self.moment.id if self.recorded is None and _in_git(declared) else self.summary.origin
 
     def _known(self, key: Key) -> Object:
-        """Metadata that the status branch holds of an object."""
-        found = self.recorded(key) if self.recorded is not None else None
+        """Metadata of an object that is not stored, as the status branch or who needs it still remembers them."""
+        found = self.recorded(key) if self.recorded is not None else self.former(key)
         return (found or {}).get("metadata") or {}
 
     def _metadata(self, declared: Declared, metadata: Object) -> Object:

@@ -280,6 +280,14 @@ class Judge:
         if record is not None and record.key.resource == SCHEMAS and self._world.consumers(path):
             effects.ops.append(Put(record.key._replace(resource=KEPT_SCHEMAS), record.value))
 
+    def _former(self, key: Key) -> Object | None:
+        """A schema that is put back while others are served with it is the one that went."""
+        record = self._site.store.get(key._replace(resource=KEPT_SCHEMAS)) if key.resource == SCHEMAS else None
+        if record is None:
+            return None
+        metadata = orjson.loads(record.value)["metadata"]
+        return {"metadata": {name: metadata[name] for name in ("uid", "creationTimestamp")}}
+
     def _stored(self, keys: list[Key]) -> dict[Key, Record]:
         found = self._site.store.get_many(keys)
         return {k: r for k, r in zip(keys, found, strict=True) if r is not None}
@@ -313,6 +321,7 @@ class Judge:
             self._site.moments,
             known,
             recorded=case.recorded.residue if case.recorded is not None else None,
+            former=self._former,
             intents=case.intents,
             proposed=case.proposed,
         )

@@ -8,9 +8,11 @@ from collections.abc import Callable
 
 import pytest
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.recoveries import assert_recovers
 from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.model.keys import Key
+from reconciler.loading.offers import SCHEMAS
 
 APP_B = f"{B}/app.yaml"
 
@@ -268,6 +270,21 @@ def test_a_schema_that_others_are_served_with_never_takes_less(fleet: LoadedFlee
     assert up_to_date(fleet, "root:b") == ""
     fleet.commit({f"{B}/w.json": widget(size=1.5)})
     assert fleet.held() == {}
+
+
+def test_a_schema_that_is_put_back_is_the_one_that_went(
+    fleet: LoadedFleet, another: Callable[..., LoadedFleet]
+) -> None:
+    """Also for a consumer that is held, whose binding says what it was bound with."""
+    fleet.commit({**provide(), **consume()})
+    metadata = fleet.get("root:a", SCHEMAS, "v1.widgets.example.io", "")["metadata"]
+    fleet.commit({f"{B}/bad.yaml": "kind: ["})
+    fleet.delete({f"{A}/schema.json": None, f"{A}/export.json": None})
+    fleet.commit(provide())
+    assert list(fleet.held()) == ["root:b"]
+    again = fleet.get("root:a", SCHEMAS, "v1.widgets.example.io", "")["metadata"]
+    assert (again["uid"], again["creationTimestamp"]) == (metadata["uid"], metadata["creationTimestamp"])
+    assert_recovers(fleet, another)
 
 
 def test_a_schema_that_consumers_fit_reaches_them(fleet: LoadedFleet) -> None:
