@@ -23,7 +23,7 @@ from reconciler.syncing.live import Cache, Live
 from reconciler.syncing.render import encode, render
 from reconciler.syncing.site import CONFIG_MAPS, NAMESPACES, Site
 from reconciler.syncing.status import check, lifted
-from reconciler.syncing.upstream import Item, Upstream
+from reconciler.syncing.upstream import Item, Outrun, Upstream
 
 Object = dict[str, Any]
 
@@ -32,9 +32,9 @@ class Applier:
     def __init__(self, site: Site, upstream: Upstream) -> None:
         self._site, self._upstream = site, upstream
 
-    def apply(self, item: Item, kind: ServedKind, obj: Object) -> None:
-        """Bring `obj` down and its status up. Raises Refused, NotServed, NothingNew, Foreign, Unreachable or
-        Expected."""
+    def apply(self, item: Item, kind: ServedKind, obj: Object, commit: str) -> None:
+        """Bring `obj` down and its status up. `commit`: its workspace's, read before the object was. Raises Refused,
+        NotServed, NothingNew, Foreign, Unreachable or Expected."""
         site = self._site
         version = site.version(item.kind, kind.version)
         cache = site.watch(item.kind, version).cache
@@ -52,7 +52,7 @@ class Applier:
         where = client.path(item.kind, version, home.name, item.name)
         found = self._right(live, rendered, digest, where, body)
         if found is None:
-            self._listed(home, item, kind)
+            self._listed(home, item, kind, commit)
             found = site.client.apply(where, body)
             cache.saw(found)
         self._note(cache, found, digest, item, kind, obj)
@@ -132,25 +132,35 @@ class Applier:
             raise Foreign(f"namespace {name} of the target is not ours; rename or delete it there")
         return self._site.client.apply(where, body)
 
-    def _listed(self, home: Home, item: Item, kind: ServedKind) -> None:
-        """Have the kind in the namespace's inventory before its first object is there."""
-        held = self._site.inventory(home.name)
-        if held is not None and (kind.group, kind.kind) in held.kinds:
+    def _listed(self, home: Home, item: Item, kind: ServedKind, commit: str) -> None:
+        """Have the kind in the namespace's inventory before its first object is there, and a commit that knows of the
+        object. Raises Outrun where the workspace moved on since it was read."""
+        mine = (kind.group, kind.kind)
+        held = self._held(home, item, commit)
+        if held is not None and mine in held.kinds:
             return
         with self._site.lock(item.cluster, item.namespace):
-            held = self._site.inventory(home.name)
-            mine = {(kind.group, kind.kind)}
+            held = self._held(home, item, commit)
+            if held is not None and mine in held.kinds:
+                return
+            kinds = {mine}
             if held is None:
                 items = self._upstream.items(item.cluster, item.namespace, self._site.offered)
-                mine |= {(k.group, k.kind) for k, _ in items}
-            if held is not None and mine <= held.kinds:
-                return
+                kinds |= {(k.group, k.kind) for k, _ in items}
             workspace, placements = self._upstream.placing(self._site.key, item.cluster, item.namespace)
             path = workspace.path if workspace else item.cluster
             before = held or Inventory(path)
             # Of what was begun with, so that git can tell of it even if it never gets done.
-            commit = before.commit or (workspace.commit if workspace else "")
-            self.note(home, Inventory(path, commit, before.kinds | mine, before.placements | placements))
+            commit = before.commit or commit
+            self.note(home, Inventory(path, commit, before.kinds | kinds, before.placements | placements))
+
+    def _held(self, home: Home, item: Item, commit: str) -> Inventory | None:
+        """The inventory, which waits for this object from now on before it names a later commit. Raises Outrun where it
+        names one already: whoever made it may have read its own object later."""
+        held = self._site.inventory(home.name)
+        if held is not None and held.commit != commit and self._upstream.commit(item.cluster) != commit:
+            raise Outrun(f"{item.name} is of an earlier commit")
+        return held
 
     def note(self, home: Home, held: Inventory) -> None:
         """Write the namespace's inventory."""

@@ -247,13 +247,14 @@ class Syncer:
     def _sync(self, item: Item) -> None:
         # Looked at before the object: one that is not there in a workspace which is served only now may just have come.
         workspace = self.upstream.workspace(item.cluster)
+        commit = workspace.commit if workspace is not None else ""
         kind = self.upstream.kind(item.cluster, item.kind, self.site.offered)
         obj = self.upstream.get(kind, item) if kind is not None else None
         here = self.upstream.role(self.key, item.cluster, item.namespace) is Role.HERE
         if here and kind is not None and obj is not None and _wanted(item, obj):
             self._forget_deletion(item)
             if item.kind != JOBS or self._jobs.runs(item, kind, obj):
-                self._applier.apply(item, kind, obj)
+                self._applier.apply(item, kind, obj, commit)
             self._leftover(item, False)
             if self.upstream.role(self.key, item.cluster, item.namespace) is not Role.HERE:
                 self.queue.add(item)  # it was withdrawn meanwhile, when there was nothing of it here to be seen

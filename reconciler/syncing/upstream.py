@@ -157,6 +157,11 @@ class Upstream:
     def workspace(self, cluster: str) -> tree.WorkspaceRecord | None:
         return tree.workspace_of(self.objects.store, cluster)
 
+    def commit(self, cluster: str) -> str:
+        """That which a workspace's content is of; "" where there is none."""
+        record = self.workspace(cluster)
+        return record.commit if record is not None else ""
+
     def loaded(self) -> bool:
         return tree.fleet(self.objects.store).loaded
 

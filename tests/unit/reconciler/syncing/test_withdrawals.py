@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,12 @@ from support.syncedfleet import SyncedFleet, config, namespace, placement
 from apiserver.model import marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.kinds import GroupResource
+from apiserver.registry.served import ServedKind
 from reconciler.loading.case import Case, Verdict
 from reconciler.loading.judge import Judge
 from reconciler.loading.placed import Placed
+from reconciler.syncing.apply import Applier
+from reconciler.syncing.upstream import Item, Outrun
 
 
 @pytest.fixture
@@ -205,6 +209,30 @@ def test_what_nothing_explained_is_looked_at_again_when_the_workspace_places_oth
     assert runs(synced, "settings")()
     synced.commit(second=placement("second", "east", "other"))
     eventually(lambda: not west.names("namespaces"))
+
+
+def test_nothing_is_written_that_the_inventorys_commit_does_not_know(
+    synced: SyncedFleet, eventually: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object is on its way while a commit takes it out of git, and another one, read later, comes first."""
+    apply, reading, gone = Applier.apply, threading.Event(), threading.Event()
+
+    def late(self: Applier, item: Item, kind: ServedKind, obj: dict[str, Any], commit: str) -> None:
+        if item.name == "web" and not gone.is_set():
+            raise Outrun("let the other be read first")
+        if item.name == "settings":
+            reading.set()
+            gone.wait(10)
+            eventually(lambda: "treeplane-inventory" in synced.clusters["west"].names("configmaps"))
+        apply(self, item, kind, obj, commit)
+
+    monkeypatch.setattr(Applier, "apply", late)
+    synced.begin()
+    assert reading.wait(10)
+    synced.commit(settings=None)
+    gone.set()
+    eventually(lambda: placed(synced))
+    assert "+configmaps/settings" not in synced.clusters["west"].writes
 
 
 def test_a_placement_that_still_places_it_is_no_reason(synced: SyncedFleet, eventually: Any) -> None:
