@@ -6,7 +6,6 @@ Made by holder once the first load is complete and the status branch is written.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Protocol
 
 from apiserver.auth.keys import Keys
@@ -17,7 +16,7 @@ from apiserver.storage.protocol import Store
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.targets import Kubeconfigs
-from reconciler.commands.tidying import Tidying
+from reconciler.commands.tidying import tidying
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.housekeeping import housekeeping
 from reconciler.controllers.served import started_with
@@ -66,7 +65,7 @@ class Loops:
         self._standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
         self._syncing = _syncing(settings, store, mirror, writer, barred, contender)
         self.syncers = self._syncing.syncers
-        self._tidying = Tidying(_own(settings, mirror), store.revision, let_go=mirror.repository.let_go)
+        self._tidying = tidying(settings, store, mirror)
         self._first: tuple[_Part, ...] = (keeping, cluster, tokens)
 
     def start(self) -> None:
@@ -101,8 +100,3 @@ def _syncing(
     targets = TargetSettings(heartbeat=settings.heartbeat, threshold=settings.threshold, tolerance=settings.tolerance)
     credentials = Kubeconfigs(store, Keys(settings.keys_dir), settings.local_url, settings.trusted_targets)
     return Syncing(store, SyncSettings(targets=targets), credentials, writer.durable, past, barred, contender)
-
-
-def _own(settings: ReconcileSettings, mirror: Mirror) -> list[Path]:
-    """The repositories whose packing is ours: never a user's."""
-    return [mirror.path, *([Path(settings.source)] if settings.hosted else [])]

@@ -15,6 +15,7 @@ from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from reconciler.commands.start import Beginning, Start
 from reconciler.commands.station import Station
+from reconciler.commands.tidying import tidying
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.heads import BranchSettings
@@ -57,6 +58,8 @@ class Observer:
         watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
         stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
         watcher.start()
+        packing = tidying(self._settings, self._store, self._mirror)
+        packing.start()
         self._lookout.wake.set()
         try:
             while not self._lookout.stop.is_set():
@@ -66,6 +69,7 @@ class Observer:
         finally:
             stop_listening()
             watcher.stop()
+            packing.stop()
 
     def _look(self) -> None:
         heads = self._lookout.heads()

@@ -1,6 +1,7 @@
 """Packs the repositories that are ours when nothing else is to be done: the mirror, and the one that the server hosts.
 
-A thread of the reconciler's process. While something is always to be done, it waits until there is much.
+A thread of the reconciler's process, of a holder and of an observer alike. While something is always to be done, it
+waits until there is much.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from apiserver.storage.protocol import Store
+from reconciler.commands.settings import ReconcileSettings
 from reconciler.repository import packing
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.mirror import Mirror
 from reconciler.repository.packing import Load
 
 log = logging.getLogger(__name__)
@@ -85,3 +89,9 @@ class Tidying:
                 log.warning("%s", error)
         while not self._stop.wait(self._settings.every):
             self.look()
+
+
+def tidying(settings: ReconcileSettings, store: Store, mirror: Mirror) -> Tidying:
+    """Of the repositories whose packing is this server's: never a user's."""
+    hosted = [Path(settings.source)] if settings.hosted else []
+    return Tidying([mirror.path, *hosted], store.revision, let_go=mirror.repository.let_go)

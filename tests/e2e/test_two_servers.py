@@ -69,6 +69,10 @@ def test_a_second_server_observes_until_it_is_told_to_take_over(
     eventually(lambda: observing(second) == "Observing", 10, "its condition")
     assert observing(first) == "Followed"
 
+    # It packs its own mirror, as the first one does.
+    mirror = Clone(tmp_path / "second" / "data" / "mirror")
+    assert mirror.git("config", "gc.auto").strip() == "0"
+
     # And writes nothing, to git or to clusters.
     answer = second.request("POST", CONFIGMAPS, {"metadata": {"name": "x"}})
     assert (answer.status, answer.body["reason"]) == (503, "ServiceUnavailable")
