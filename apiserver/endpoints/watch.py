@@ -28,6 +28,7 @@ from apiserver.endpoints.options import WatchOptions, too_new, watch_options
 from apiserver.endpoints.selection import Selection
 from apiserver.endpoints.watcher import ADDED, Event, Interest, Watcher
 from apiserver.model.errors import expired
+from apiserver.registry import oldgroups
 from apiserver.registry.tree import cluster_key
 from apiserver.storage.protocol import Compacted, Store
 
@@ -79,6 +80,8 @@ def _stands(asking: Asking) -> bool:
     if world.record is not None and world.realm.store.get(cluster_key(world.record.cluster)) is None:
         return False
     found = asking.world.kinds().by_resource(kind.group, kind.version, kind.resource)
+    if found is not None and kind.spelled:
+        found = oldgroups.spelled(found, kind.spelled)
     return found is not None and found.digest == kind.digest
 
 

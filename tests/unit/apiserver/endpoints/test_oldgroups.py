@@ -99,13 +99,16 @@ def test_rights_are_those_of_the_newer_name(box: Any, run: Any) -> None:
 
 def test_a_watch_under_the_older_name_says_it(box: Any, run: Any) -> None:
     async def watched() -> list[str]:
-        watch = box.watch(f"{PLACEMENTS}?watch=1")
         await box.call("POST", PLACEMENTS, placement())
-        event = await watch.next()
+        watch = box.watch(f"{PLACEMENTS}?watch=1")
+        events = [await watch.next()]
+        # It goes on after what was there.
+        await box.call("PATCH", f"{PLACEMENTS}/p", {"metadata": {"labels": {"a": "b"}}}, kind=MERGE)
+        events.append(await watch.next())
         await watch.leave()
-        return [event["type"], event["object"]["apiVersion"]]
+        return [said for event in events for said in (event["type"], event["object"]["apiVersion"])]
 
-    assert run(watched()) == ["ADDED", OLD]
+    assert run(watched()) == ["ADDED", OLD, "MODIFIED", OLD]
 
 
 def test_discovery_has_them_to_be_found_and_nothing_else(box: Any, run: Any) -> None:
