@@ -30,7 +30,8 @@ class HeadWatcher:
     """A thread (two for a repository here) that calls `callback` after a change. It never calls it twice at a time."""
 
     def __init__(self, source: str, callback: Callback, every: float = 10.0) -> None:
-        """`every`: seconds from one look at a URL to the next."""
+        """`every`: seconds from one look at a URL to the next. What changes from now on rings, however late the threads
+        come to it."""
         self._callback = callback
         self._every = every
         self._stop = Event()
@@ -43,7 +44,7 @@ class HeadWatcher:
             self._loops = [
                 (self._watch, (git_dir, False)),
                 (self._watch, (git_dir / "refs", True)),
-                (self._look, (git_dir,)),
+                (self._look, (git_dir, fingerprint(git_dir))),
             ]
 
     def start(self) -> None:
@@ -72,9 +73,8 @@ class HeadWatcher:
                 _log.warning("%s cannot be watched (%s); it is looked at every two seconds", directory, error)
                 self._stop.wait(30)
 
-    def _look(self, git_dir: Path) -> None:
+    def _look(self, git_dir: Path, before: dict[str, tuple[int, int, int]]) -> None:
         """Calls back when the refs' files differ from what they were; an event only makes it look at once."""
-        before = fingerprint(git_dir)
         while not self._stop.is_set():
             self._ring.wait(_LOOK_MILLISECONDS / 1000)
             self._ring.clear()

@@ -54,6 +54,17 @@ def test_a_commit_rings(clone: Path, git: Git) -> None:
         assert bell.heard(), "HEAD is replaced"
 
 
+def test_a_commit_rings_that_comes_before_the_threads_do(clone: Path, git: Git) -> None:
+    bell = Bell()
+    watcher = HeadWatcher(str(clone), bell)
+    git(clone, "commit", "-q", "--allow-empty", "-m", "early")
+    watcher.start()
+    try:
+        assert bell.heard()
+    finally:
+        watcher.stop()
+
+
 def test_a_push_to_a_bare_repository_rings(clone: Path, tmp_path: Path, git: Git) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(clone), "fleet.git")
     bell = Bell()
