@@ -47,6 +47,7 @@ class Holder:
 
     def __init__(self, station: Station, installation: Installation, *, anew: bool = False) -> None:
         """`anew`: the fleet was served before, and begins with new identities."""
+        self._station = station
         self._settings, self._lookout, self._teller = station.settings, station.lookout, station.teller
         self._store, self._mirror = station.store, station.mirror
         self._installation = installation
@@ -94,7 +95,7 @@ class Holder:
     def _serve(self) -> None:
         self._publisher.start()
         contender = Contender(self._installation.writer, self._epoch, self._installation.ended)
-        loops = Loops(self._settings, self._store, self._mirror, self._writer, self._barred, contender)
+        loops = Loops(self._station, self._writer, self._barred, contender)
         loops.start()
         left = Leftovers(loops.syncers, self._mirror.repository, self._teller.trouble)
         if self._anew:

@@ -12,9 +12,9 @@ from apiserver.auth.keys import Keys
 from apiserver.auth.pki import Signer
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import KUBERNETES
-from apiserver.storage.protocol import Store
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
+from reconciler.commands.station import Station
 from reconciler.commands.targets import Kubeconfigs
 from reconciler.commands.tidying import tidying
 from reconciler.controllers.clusterparts import cluster_loops
@@ -24,7 +24,6 @@ from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
 from reconciler.controllers.tokensecrets import token_secrets
 from reconciler.loading.declared import Declarations
 from reconciler.loading.placed import Placed
-from reconciler.repository.mirror import Mirror
 from reconciler.statusbranch.writer import StatusWriter
 from reconciler.syncing.lease import Contender
 from reconciler.syncing.service import Syncing
@@ -44,16 +43,9 @@ class _Part(Protocol):
 class Loops:
     """`start` once the store may be written to, `stop` before it is closed."""
 
-    def __init__(
-        self,
-        settings: ReconcileSettings,
-        store: Store,
-        mirror: Mirror,
-        writer: StatusWriter,
-        barred: Callable[[], str],
-        contender: Contender,
-    ) -> None:
+    def __init__(self, station: Station, writer: StatusWriter, barred: Callable[[], str], contender: Contender) -> None:
         """`barred`: why no cluster may be written to just now, "" if it may. `contender`: as whom real ones are."""
+        settings, store = station.settings, station.store
         keys = Keys(settings.keys_dir)
         bundle = keys.ca.read_text()
         bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
@@ -63,9 +55,12 @@ class Loops:
         for follower in (keeping, cluster, tokens):
             follower.busy = writer.loading.is_set
         self._standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
-        self._syncing = _syncing(settings, store, mirror, writer, barred, contender)
+        past, targets, credentials = _past(station), _targets(settings), _credentials(station)
+        self._syncing = Syncing(
+            store, SyncSettings(targets=targets), credentials, writer.durable, past, barred, contender
+        )
         self.syncers = self._syncing.syncers
-        self._tidying = tidying(settings, store, mirror)
+        self._tidying = tidying(station)
         self._first: tuple[_Part, ...] = (keeping, cluster, tokens)
 
     def start(self) -> None:
@@ -83,20 +78,20 @@ class Loops:
         self._standins.stop()
 
 
-def _syncing(
-    settings: ReconcileSettings,
-    store: Store,
-    mirror: Mirror,
-    writer: StatusWriter,
-    barred: Callable[[], str],
-    contender: Contender,
-) -> Syncing:
-    declarations, placed = Declarations(store, mirror.repository), Placed(store, mirror.repository)
+def _past(station: Station) -> Past:
+    repository = station.mirror.repository
+    declarations, placed = Declarations(station.store, repository), Placed(station.store, repository)
 
     def declared(path: str, commit: str, item: Item) -> bool:
         return declarations.declared(path, commit, item.kind.group, item.kind.resource, item.namespace, item.name)
 
-    past = Past(declared, placed.withdrawn)
-    targets = TargetSettings(heartbeat=settings.heartbeat, threshold=settings.threshold, tolerance=settings.tolerance)
-    credentials = Kubeconfigs(store, Keys(settings.keys_dir), settings.local_url, settings.trusted_targets)
-    return Syncing(store, SyncSettings(targets=targets), credentials, writer.durable, past, barred, contender)
+    return Past(declared, placed.withdrawn)
+
+
+def _targets(settings: ReconcileSettings) -> TargetSettings:
+    return TargetSettings(heartbeat=settings.heartbeat, threshold=settings.threshold, tolerance=settings.tolerance)
+
+
+def _credentials(station: Station) -> Kubeconfigs:
+    settings = station.settings
+    return Kubeconfigs(station.store, Keys(settings.keys_dir), settings.local_url, settings.trusted_targets)

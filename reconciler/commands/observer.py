@@ -39,7 +39,7 @@ class Observer:
     def __init__(self, station: Station, start: Start) -> None:
         self._settings, self._lookout, self._teller = station.settings, station.lookout, station.teller
         self._store, self._mirror = station.store, station.mirror
-        self._start = start
+        self._start, self._tidying = start, tidying(station)
         self._secrets = SecretFiles(station.settings.keys_dir)
         self._shown = Shown(station.store, station.mirror.repository, self._loader)
         self._holder = ""
@@ -58,8 +58,7 @@ class Observer:
         watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
         stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
         watcher.start()
-        packing = tidying(self._settings, self._store, self._mirror)
-        packing.start()
+        self._tidying.start()
         self._lookout.wake.set()
         try:
             while not self._lookout.stop.is_set():
@@ -69,7 +68,7 @@ class Observer:
         finally:
             stop_listening()
             watcher.stop()
-            packing.stop()
+            self._tidying.stop()
 
     def _look(self) -> None:
         heads = self._lookout.heads()

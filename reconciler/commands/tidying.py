@@ -12,11 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from apiserver.storage.protocol import Store
-from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.station import Station
 from reconciler.repository import packing
 from reconciler.repository.errors import RepositoryError
-from reconciler.repository.mirror import Mirror
 from reconciler.repository.packing import Load
 
 log = logging.getLogger(__name__)
@@ -91,7 +89,8 @@ class Tidying:
             self.look()
 
 
-def tidying(settings: ReconcileSettings, store: Store, mirror: Mirror) -> Tidying:
+def tidying(station: Station) -> Tidying:
     """Of the repositories whose packing is this server's: never a user's."""
+    settings, mirror = station.settings, station.mirror
     hosted = [Path(settings.source)] if settings.hosted else []
-    return Tidying([mirror.path, *hosted], store.revision, let_go=mirror.repository.let_go)
+    return Tidying([mirror.path, *hosted], station.store.revision, let_go=mirror.repository.let_go)

@@ -1,6 +1,7 @@
 """What may happen to a fleet: pushes, losses and restarts in any order, for property tests over histories.
 
-A history is a list of (name, number). Names of PUSHES are files that are pushed, of EVENTS things done to the fleet.
+A history is a list of (name, number, whether it is loaded at once). Names of PUSHES are files that are pushed, those of
+EVENTS things done to the fleet.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 
 C, D = "workspaces/root/c", "workspaces/root/d"
 Files = dict[str, str | None]
-History = list[tuple[str, int]]
+History = list[tuple[str, int, bool]]
 
 FIELDS = [("size", "integer"), ("size", "string"), ("colour", "string")]
 BEGIN: dict[str, str] = {

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.manyobjects import MANY
 
 from reconciler.commands.failure import Failure
 from reconciler.commands.validate import validate_revision
-
-MANY = {f"{A}/many/{n:02}.yaml": configmap(f"m{n:02}") for n in range(12)}
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[LoadedFleet]:
-    made = LoadedFleet(tmp_path / "fleet")
-    made.begin(MANY)
-    yield made
-    made.close()
 
 
 def test_the_hash_is_the_servers(fleet: LoadedFleet) -> None:

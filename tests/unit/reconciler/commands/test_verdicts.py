@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.manyobjects import MANY
 
 from apiserver.endpoints.githooks import VERDICTS
 from reconciler.commands.verdicts import Verdicts, told
 from reconciler.loading.loader import Loaded
-
-MANY = {f"{A}/many/{n:02}.yaml": configmap(f"m{n:02}") for n in range(12)}
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[LoadedFleet]:
-    made = LoadedFleet(tmp_path / "fleet")
-    made.begin(MANY)
-    yield made
-    made.close()
 
 
 def say(loaded: Loaded) -> list[str]:

@@ -17,7 +17,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.happenings import EVENTS, PUSHES, Happening
+from support.happenings import EVENTS, PUSHES, Happening, History
 from support.loadedfleet import LoadedFleet
 from support.recoveries import assert_same
 
@@ -53,6 +53,16 @@ def fleets(factory: pytest.TempPathFactory) -> Iterator[Fleets]:
             each.close()
 
 
+def happened(found: Fleets, history: History) -> Happening:
+    """All of a history, loaded to its end."""
+    happening = Happening(found.made[0])
+    happening.begin()
+    for name, number, load in history:
+        happening.happen(name, number, load=load)
+    happening.fleet.load()
+    return happening
+
+
 def recovered(found: Fleets, happening: Happening) -> LoadedFleet:
     """A server that has the repository alone."""
     new = found.another()
@@ -72,14 +82,10 @@ def agree(new: LoadedFleet, old: LoadedFleet, *, at: bool = True) -> None:
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=HISTORIES)
 def test_the_running_server_a_recovery_and_a_first_load_agree(
-    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, bool]]
+    tmp_path_factory: pytest.TempPathFactory, history: History
 ) -> None:
     with fleets(tmp_path_factory) as found:
-        happening = Happening(found.made[0])
-        happening.begin()
-        for name, number, load in history:
-            happening.happen(name, number, load=load)
-        happening.fleet.load()
+        happening = happened(found, history)
         old = happening.fleet
         if not happening.touched and not happening.left:
             agree(recovered(found, happening), old, at=False)
@@ -97,14 +103,10 @@ def test_the_running_server_a_recovery_and_a_first_load_agree(
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=HISTORIES, more=HISTORIES)
 def test_what_was_recovered_goes_on_as_what_ran_on(
-    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, bool]], more: list[tuple[str, int, bool]]
+    tmp_path_factory: pytest.TempPathFactory, history: History, more: History
 ) -> None:
     with fleets(tmp_path_factory) as found:
-        happening = Happening(found.made[0])
-        happening.begin()
-        for name, number, load in history:
-            happening.happen(name, number, load=load)
-        happening.fleet.load()
+        happening = happened(found, history)
         happening.fleet.publish()
         new = recovered(found, happening)
 
