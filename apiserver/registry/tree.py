@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from apiserver.model.keys import Internal, Key
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,30 +103,30 @@ def cluster_key(cluster: str) -> Key:
     return Key(Internal.WORKSPACE, cluster, "", "")
 
 
-def workspace_at(store: Store, path: str) -> WorkspaceRecord | None:
+def workspace_at(store: View, path: str) -> WorkspaceRecord | None:
     record = store.get(workspace_key(path))
     return WorkspaceRecord.decode(record.value) if record else None
 
 
-def workspace_of(store: Store, cluster: str) -> WorkspaceRecord | None:
+def workspace_of(store: View, cluster: str) -> WorkspaceRecord | None:
     """By logical cluster name."""
     record = store.get(cluster_key(cluster))
     return workspace_at(store, record.value.decode()) if record else None
 
 
-def held(store: Store) -> dict[str, list[str]]:
+def held(store: View) -> dict[str, list[str]]:
     """Workspaces whose newest content is held back: path → errors. Reads every record and decodes only these."""
     found = map(WorkspaceRecord.decode, (v for v in _values(store) if b'"errors":[]' not in v))
     return {workspace.path: workspace.errors for workspace in found}
 
 
-def with_builtins(store: Store, builtins: str) -> list[str]:
+def with_builtins(store: View, builtins: str) -> list[str]:
     """Paths of the workspaces that start with these kinds. As `held`."""
     found = map(WorkspaceRecord.decode, (v for v in _values(store) if f'"{builtins}"'.encode() in v))
     return [workspace.path for workspace in found if workspace.builtins == builtins]
 
 
-def below(store: Store, path: str) -> Iterator[str]:
+def below(store: View, path: str) -> Iterator[str]:
     """Paths of the workspaces below the one at `path`, of any depth. Reads theirs alone."""
     after, prefix = workspace_key(f"{path}:"), f"{path}:"
     while True:
@@ -140,7 +140,7 @@ def below(store: Store, path: str) -> Iterator[str]:
         after = page.more
 
 
-def _values(store: Store) -> Iterator[bytes]:
+def _values(store: View) -> Iterator[bytes]:
     """Of all workspaces' records."""
     after = None
     while True:
@@ -151,17 +151,17 @@ def _values(store: Store) -> Iterator[bytes]:
         after = page.more
 
 
-def count(store: Store) -> int:
+def count(store: View) -> int:
     """How many workspaces there are."""
     return store.count(Internal.WORKSPACE, "")
 
 
-def fleet(store: Store) -> FleetRecord:
+def fleet(store: View) -> FleetRecord:
     record = store.get(FLEET_KEY)
     return FleetRecord.decode(record.value) if record else FleetRecord()
 
 
-def troubles(store: Store) -> dict[str, str]:
+def troubles(store: View) -> dict[str, str]:
     """What is wrong with the fleet as a whole: by kind, a sentence with what goes on. Reads go on meanwhile."""
     record = store.get(TROUBLES_KEY)
     return _troubles(record.value) if record else {}
@@ -181,7 +181,7 @@ def summary_key(cluster: str) -> Key:
     return Key(Internal.SUMMARY, cluster, "", "")
 
 
-def summary(store: Store, cluster: str) -> dict[str, Any]:
+def summary(store: View, cluster: str) -> dict[str, Any]:
     record = store.get(summary_key(cluster))
     found: dict[str, Any] = orjson.loads(record.value) if record else {}
     return found

@@ -10,7 +10,7 @@ ever returns the end of a block, so a reader never sees half a transaction. Work
     changes(after=101)                 → [b at 102, c at 103]: a watcher that lost its connection in the middle goes on
     scan(at=100)                       → the world before: a and b absent (or as they were), c present
 
-Reads are synchronous and quick (memory-mapped); no read transaction outlives the call. Writes are done by one thread
+Reads are synchronous and quick (memory-mapped); no read transaction outlives the call, but for that of a view. Writes are done by one thread
 per process, which commits waiting calls together and syncs once; `write` returns a Future.
 """
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from apiserver.model.keys import Key
@@ -114,8 +115,8 @@ class Compacted(Exception):
         self.asked, self.oldest = asked, oldest
 
 
-class Store(Protocol):
-    """See the module's head. Methods are safe from every thread."""
+class View(Protocol):
+    """What a store holds, to be read. A Store is one that moves on; `Store.view` gives one that stands still."""
 
     def revision(self) -> int:
         """The end of the last committed block, of whichever process."""
@@ -157,6 +158,16 @@ class Store(Protocol):
     def changes(self, after: int, limit: int = 10_000) -> list[Change]:
         """Log entries with a revision greater than `after`, oldest first, at most `limit` and never beyond a block that
         is not yet committed. Raises Compacted."""
+
+
+class Store(View, Protocol):
+    """See the module's head. Methods are safe from every thread."""
+
+    def view(self) -> AbstractContextManager[View]:
+        """All of the store as it is now, notes included, for one thread and until the end of the block: whatever is
+        written meanwhile, by whichever process, is not seen, and waits for nothing. What a view shows cannot be
+        overwritten while it is open, so the store grows by what is written beside it; whoever opens one says what
+        bounds that."""
 
     def write(self, *ops: Op, log: bool = True) -> Future[list[int]]:
         """All or nothing; resolves to the revision of each op (0 for Check, Note and a Delete of nothing) once on disk.

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import MARKED
-from apiserver.storage.protocol import Change, Check, Conflict, Delete, Note, Op, Page, Put, Record, Store
+from apiserver.storage.protocol import Change, Check, Conflict, Delete, Note, Op, Page, Put, Record, Store, View
 
 
 class Overlay:
@@ -108,6 +109,9 @@ class Overlay:
 
     def changes(self, after: int, limit: int = 10_000) -> list[Change]:
         return self._below.changes(after, limit)
+
+    def view(self) -> AbstractContextManager[View]:
+        raise NotImplementedError
 
     def compact(self, keep: int) -> None:
         raise NotImplementedError

@@ -14,7 +14,7 @@ from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.storage.protocol import Change, Store
+from apiserver.storage.protocol import Change, View
 from reconciler.plan import residue
 from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.residue import Home
@@ -28,7 +28,7 @@ Files = dict[str, bytes | None]
 class Rendering:
     """Files for one batch. Workspaces are looked up once."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: View) -> None:
         self._store = store
         self._fleet = tree.fleet(store).fleet
         self._places: dict[str, _Place | None] = {}

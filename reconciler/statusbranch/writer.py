@@ -10,15 +10,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord
-from apiserver.storage.protocol import Compacted, Store
+from apiserver.storage.protocol import Compacted, Store, View
 from reconciler.repository.chain import CONTINUES
 from reconciler.repository.difference import difference
 from reconciler.repository.errors import RefMoved, RepositoryError
@@ -65,8 +65,8 @@ class StatusWriter:
         sign: Callable[[], Claim] = Claim,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`stepping`: Loader.stepping; nothing is committed while it is held, since what some workspaces are at by then
-        is not the commit that would be named. `sign`: who writes, asked before each commit. `now`: seconds since 1970,
+        """`stepping`: Loader.stepping; no view of the store is taken while it is held, since what some workspaces are at
+        by then is not the commit that would be named. `sign`: who writes, asked before each commit. `now`: seconds since 1970,
         for the age of the history."""
         self.committed: Callable[[], None] = lambda: None
         """Called after each commit."""
@@ -115,10 +115,9 @@ class StatusWriter:
         """Commit what the store says beyond what is covered; the new commit, or None if nothing differs."""
         with self._lock:
             head = self._repo.ref(STATUS_REF)
-            rendering = Rendering(self._store)
-            with self._between:
-                until, fleet = self._store.revision(), tree.fleet(self._store)
-                files = self._files(rendering, head, until)
+            with self._view() as view:
+                until, fleet, rendering = view.revision(), tree.fleet(view), Rendering(view)
+                files = self._files(rendering, view, head)
             commit = self._commit(head, files, fleet, until, rendering) if fleet.commit else None
             self._covered = max(self._covered, until)
             self._whole = False
@@ -150,14 +149,29 @@ class StatusWriter:
 
     # -- commits
 
-    def _files(self, rendering: Rendering, head: str | None, until: int) -> Files:
+    @contextmanager
+    def _view(self) -> Iterator[View]:
+        """The store between two commits of the desired branch: all workspaces are at the one that would be named.
+
+        Only taking it waits for the loader, and the loader never for what is done with it. LMDB keeps all pages that it
+        shows, so the store's file grows by what is written until it is let go of: that is one rendering's time (seconds
+        for what a load of a hundred thousand workspaces leaves), of one view at a time, and the next writes take those
+        pages again.
+        """
+        with ExitStack() as stack:
+            with self._between:
+                view = stack.enter_context(self._store.view())
+            yield view
+
+    def _files(self, rendering: Rendering, view: View, head: str | None) -> Files:
+        until = view.revision()
         after = self._covered or (RecordedFleet(self._repo, head).facts().revision if head else 0)
         if self._whole or after > until:
             return self._everything(rendering, head)
         files: Files = {}
         try:
             while after < until:
-                changes = self._store.changes(after, _BATCH)
+                changes = view.changes(after, _BATCH)
                 if not changes:
                     break
                 files.update(rendering.changed(changes))

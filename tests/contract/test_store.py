@@ -386,6 +386,24 @@ def test_a_note_goes_with_its_transaction(store: Store) -> None:
     assert record.value == b"1"
 
 
+def test_a_view_shows_all_as_it_was_when_it_was_opened(store: Store) -> None:
+    store.write(Put(cm("a"), b"1"), Put(cm("b"), b"1")).result()
+    seen, log = store.revision(), store.changes(store.oldest())
+    with store.view() as view:
+        store.write(
+            Note(cm("a"), b"noted"), Delete(cm("b")), Put(cm("c"), b"2"), Put(Key("new", "", "", ""), b"")
+        ).result()
+        assert [store.get(cm("a")), store.get(cm("b"))] == [Record(cm("a"), seen - 1, b"noted", b""), None]
+        store.compact(0)
+        store.clear()
+        assert view.revision() == seen
+        assert [record.value for record in view.scan("configmaps").records] == [b"1", b"1"]
+        assert view.get_many([cm("a"), cm("c")]) == [Record(cm("a"), seen - 1, b"1", b""), None]
+        assert view.changes(view.oldest()) == log
+        assert view.resources() == ["configmaps"]
+    assert store.scan("configmaps").records == []
+
+
 def test_it_can_be_cleared(store: Store) -> None:
     """As when a server finds that another one's world counts: revisions go on, and watchers begin anew."""
     store.write(Put(cm("a"), b"1"), Put(cm("b"), b"1")).result()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from apiserver.storage.protocol import (
     Put,
     Record,
     Store,
+    View,
 )
 
 RESOURCES = ["a", "b.x:id"]
@@ -110,9 +112,11 @@ class Model:
 
 class Machine(RuleBasedStateMachine):
     opener: Callable[..., Store]
+    view: View | None = None
 
     @initialize()
     def open(self) -> None:
+        self.viewing = ExitStack()
         self.directory = tempfile.TemporaryDirectory()
         self.store = self.reopened()
         self.model = Model(self.store.revision())
@@ -122,6 +126,7 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
+            self.look_away()
             self.store.close()
             self.directory.cleanup()
 
@@ -156,6 +161,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(ahead=st.sampled_from([None, None, 0, 7]))
     def reopen(self, ahead: int | None) -> None:
+        self.look_away()
         self.store.close()
         self.store = self.reopened(None if ahead is None else self.model.revision + ahead)
         now = self.model.now
@@ -206,6 +212,30 @@ class Machine(RuleBasedStateMachine):
         expected = [Record(k, *self.model.now[k]) if k in self.model.now else None for k in keys]
         assert self.store.get_many(keys) == expected
         assert [self.store.get(k) for k in keys] == expected
+
+    @rule()
+    def look(self) -> None:
+        """From now on a view is open, which shows what there is now."""
+        self.look_away()
+        model = self.model
+        self.seen = model.revision, model.oldest, [*model.log], model.now
+        self.view = self.viewing.enter_context(self.store.view())
+
+    @rule()
+    def look_away(self) -> None:
+        self.view = None
+        self.viewing.close()
+
+    @invariant()
+    def the_view_stands_still(self) -> None:
+        if self.view is not None:
+            revision, oldest, log, state = self.seen
+            assert (self.view.revision(), self.view.oldest()) == (revision, oldest)
+            assert self.view.changes(oldest) == log
+            expected = [Record(key, *state[key]) for key in sorted(state)]
+            assert [record for each in RESOURCES for record in self.view.scan(each).records] == expected
+            assert self.view.get_many([record.key for record in expected]) == expected
+            assert sum(self.view.count(each) for each in RESOURCES) == len(expected)
 
     @invariant()
     def counters(self) -> None:

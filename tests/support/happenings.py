@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.registry import tree
+from apiserver.storage.protocol import View
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 
 C, D = "workspaces/root/c", "workspaces/root/d"
@@ -155,6 +157,7 @@ EVENTS = (
     "finalizer",
     "decide",
     "publish",
+    "publish beside a load",
     "hold the branch",
     "die",
 )
@@ -267,6 +270,25 @@ class Happening:
     def _publish(self, number: int) -> None:
         self.fleet.publish()
         self.touched = self.left = False
+
+    def _publish_beside_a_load(self, number: int) -> None:
+        """What is recorded is of one moment, whatever is loaded while it is rendered."""
+        names = [*PUSHES]
+        self.push(PUSHES[names[number % len(names)]](number))
+        store, opened = self.fleet.store, self.fleet.store.view
+
+        @contextmanager
+        def view() -> Iterator[View]:
+            with opened() as found:
+                self.load()
+                yield found
+
+        store.view = view  # type: ignore[method-assign]
+        try:
+            self.fleet.publish()
+        finally:
+            store.view = opened  # type: ignore[method-assign]
+        self.touched = False
 
     def _touch(self, change: Callable[[Any], Any]) -> None:
         """What a controller writes."""

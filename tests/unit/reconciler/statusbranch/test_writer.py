@@ -13,7 +13,9 @@ from support.statusfiles import CLUSTER, DEPLOYMENT, WEB, forget_the_log, source
 from apiserver.storage.protocol import Delete, Store
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import STATUS_REF, Mirror
+from reconciler.plan.summary import Summary
 from reconciler.statusbranch.recorded import RecordedFleet
+from reconciler.statusbranch.render import Files, Rendering
 from reconciler.statusbranch.writer import StatusWriter, WriterSettings
 
 QUICK = WriterSettings(quiet=0.01, longest=0.05, loading=0.05, retry=0.05)
@@ -126,6 +128,55 @@ def test_nothing_is_committed_while_a_commit_is_on_its_way(store: Store, mirror:
         assert mirror.repository.ref(STATUS_REF) is None
     waiting.join(10)
     assert mirror.repository.ref(STATUS_REF) is not None
+
+
+@pytest.mark.parametrize("rendering", ["everything", "changed"])
+def test_a_commit_goes_into_the_store_while_what_was_before_is_rendered(
+    store: Store, mirror: Mirror, source: FleetRepo, served: Any, monkeypatch: pytest.MonkeyPatch, rendering: str
+) -> None:
+    """Rendering a load of a hundred thousand takes long, and nobody waits for it: it is of one moment of the store."""
+    stepping, renders, go_on = threading.Lock(), threading.Event(), threading.Event()
+    writer = StatusWriter(store, mirror, QUICK, stepping=stepping)
+    if rendering == "changed":
+        writer.flush()
+    status(served, replicas=1)
+    render = getattr(Rendering, rendering)
+
+    def slow(*args: Any) -> Files:
+        renders.set()
+        assert go_on.wait(10)
+        files: Files = render(*args)
+        return files
+
+    monkeypatch.setattr(Rendering, rendering, slow)
+    before, until = source.head, store.revision()
+    recording = threading.Thread(target=writer.durable, args=(until,))
+    recording.start()
+    assert renders.wait(10)
+    assert stepping.acquire(timeout=10), "a commit waits until all is rendered"
+    status(served, replicas=2)
+    served.workspace("root:new", "newcluster000000")
+    served.fleet(source.commit({"workspaces/root/b.yaml": ""}))
+    served.summary(CLUSTER, Summary(source.head))
+    stepping.release()
+    go_on.set()
+    recording.join(10)
+    first = mirror.repository.ref(STATUS_REF)
+    assert first is not None
+    recorded = RecordedFleet(mirror.repository, first)
+    assert (recorded.source, recorded.facts().revision) == (before, until)
+    files = source_files(mirror, first)
+    assert "replicas: 1" in files[DEPLOYMENT]
+    assert before in files[f"{WEB}/_summary.yaml"]
+    assert "workspaces/root/new/_summary.yaml" not in files
+    writer.durable(store.revision())
+    second = mirror.repository.ref(STATUS_REF)
+    assert second is not None
+    assert RecordedFleet(mirror.repository, second).source == source.head
+    files = source_files(mirror, second)
+    assert "replicas: 2" in files[DEPLOYMENT]
+    assert source.head in files[f"{WEB}/_summary.yaml"]
+    assert "workspaces/root/new/_summary.yaml" in files
 
 
 def test_nothing_is_committed_before_a_commit_is_served(store: Store, mirror: Mirror) -> None:

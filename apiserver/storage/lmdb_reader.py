@@ -1,0 +1,176 @@
+"""What an LMDB store is asked: each question is answered from one read transaction.
+
+`LmdbStore` (lmdb.py) is a Reader that opens a transaction for each question, its view one that has all of them answered
+by the same. Old states and the log are lmdb_history.py's, bytes lmdb_layout.py's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from itertools import islice
+
+import lmdb
+
+from apiserver.model.keys import Key
+from apiserver.storage import lmdb_history as history
+from apiserver.storage import lmdb_layout as layout
+from apiserver.storage.lmdb_environment import LmdbEnvironment, State
+from apiserver.storage.protocol import Change, Compacted, Page, Record
+
+_REMEMBERED_PAGES = 256
+
+_tuple = tuple.__new__
+_number = int.from_bytes
+
+Reading = Callable[[], AbstractContextManager["lmdb.Transaction[bytes]"]]
+
+
+class Reader:
+    """See protocol.View."""
+
+    def __init__(self, env: LmdbEnvironment, read: Reading) -> None:
+        """`read`: the transaction that answers a question, until the end of the block."""
+        self._env = env
+        self._read = read
+        # What was behind a page, so that the pages of one list count that once: (snapshot, first, end) → objects.
+        self._remaining: dict[tuple[int, bytes, bytes], int] = {}
+
+    def revision(self) -> int:
+        with self._read() as txn:
+            return self._env.state(txn).revision
+
+    def oldest(self) -> int:
+        with self._read() as txn:
+            return self._env.state(txn).oldest
+
+    def marked(self) -> int:
+        with self._read() as txn:
+            return self._env.state(txn).marked
+
+    def get(self, key: Key) -> Record | None:
+        with self._read() as txn:
+            return self._get(txn, key)
+
+    def get_many(self, keys: Sequence[Key]) -> list[Record | None]:
+        with self._read() as txn:
+            return [self._get(txn, key) for key in keys]
+
+    def _get(self, txn: lmdb.Transaction[bytes], key: Key) -> Record | None:
+        resource = self._env.resource_id(txn, key.resource)
+        if resource is None:
+            return None
+        try:
+            tail = layout.tail(key)
+        except ValueError:
+            return None  # what cannot be stored is not there
+        raw = txn.get(layout.short(resource + tail))
+        return None if raw is None else layout.record(key, raw)
+
+    def scan(
+        self,
+        resource: str,
+        cluster: str | None = None,
+        namespace: str | None = None,
+        *,
+        after: Key | None = None,
+        limit: int | None = None,
+        at: int | None = None,
+        count: bool = True,
+    ) -> Page:
+        with self._read() as txn:
+            state = self._env.state(txn)
+            snapshot = _snapshot(state, at)
+            number = self._env.resource_id(txn, resource)
+            if number is None:
+                return Page([], snapshot, None, 0)
+            first, end = layout.prefix(number, cluster, namespace)
+            if after is not None:
+                first = max(first, _behind(number, after))
+            changed = {} if snapshot == state.revision else history.before(self._env, txn, first, end, snapshot)
+            read = _reader(resource, number, cluster, namespace)
+            rows, behind_it = _rows(txn, first, end, changed, sys.maxsize - 1 if limit is None else limit)
+            records = [read(stored, raw) for stored, raw in rows]
+            if not behind_it:
+                return Page(records, snapshot, None, 0)
+            more = records[-1].key if records else after
+            if not count:
+                return Page(records, snapshot, more, 0)
+            behind = first if more is None else _behind(number, more)
+            remaining = self._remaining.get((snapshot, first, end), 0) - len(records)
+            if remaining <= 0:
+                remaining = history.count(txn, behind, end, changed)
+            if len(self._remaining) >= _REMEMBERED_PAGES:
+                self._remaining = {}
+            self._remaining[snapshot, behind, end] = remaining
+            return Page(records, snapshot, more, remaining)
+
+    def resources(self) -> list[str]:
+        with self._read() as txn:
+            return self._env.resource_names(txn)
+
+    def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
+        with self._read() as txn:
+            number = self._env.resource_id(txn, resource)
+            if number is None:
+                return 0
+            return history.count(txn, *layout.prefix(number, cluster, namespace), {})
+
+    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
+        with self._read() as txn:
+            return history.changes(self._env, txn, after, limit)
+
+
+def _snapshot(state: State, at: int | None) -> int:
+    """The revision to read at. Raises ValueError and Compacted as `Store.scan` says."""
+    if at is None:
+        return state.revision
+    if at > state.revision:
+        raise ValueError(f"revision {at} is in the future, the store is at {state.revision}")
+    if at < state.oldest:
+        raise Compacted(at, state.oldest)
+    return at
+
+
+def _rows(
+    txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: history.Before, limit: int
+) -> tuple[list[history.Row], bool]:
+    """At most `limit`, and whether there are more."""
+    if not changed:
+        return history.page(txn, first, end, limit)
+    rows = history.rows(txn, first, end, changed)
+    found = list(islice(rows, limit))
+    return found, next(rows, None) is not None
+
+
+def _behind(number: bytes, key: Key) -> bytes:
+    """The first possible key behind this one, of the resource with this id."""
+    return layout.short(number + layout.tail(key)) + b"\0"
+
+
+def _reader(
+    resource: str, number: bytes, cluster: str | None, namespace: str | None
+) -> Callable[[bytes, bytes], Record]:
+    """From a row to a Record, with what the rows of one scan have in common taken out of the loop."""
+    skip = len(layout.prefix(number, cluster, namespace)[0])
+
+    def full(stored: bytes, raw: bytes) -> Record:
+        return layout.record(layout.split(layout.full_key(stored, raw), resource), raw)
+
+    def in_workspace(stored: bytes, raw: bytes) -> Record:
+        if raw[8:11] != layout.PLAIN:
+            return full(stored, raw)
+        space, _, name = stored[skip:].decode().partition("\0")
+        key = _tuple(Key, (resource, cluster, space, name))
+        return _tuple(Record, (key, _number(raw[:8], "big"), raw[layout.OBJECT_HEAD :], b""))
+
+    def in_namespace(stored: bytes, raw: bytes) -> Record:
+        if raw[8:11] != layout.PLAIN:
+            return full(stored, raw)
+        key = _tuple(Key, (resource, cluster, namespace, stored[skip:].decode()))
+        return _tuple(Record, (key, _number(raw[:8], "big"), raw[layout.OBJECT_HEAD :], b""))
+
+    if cluster is None:
+        return full
+    return in_workspace if namespace is None else in_namespace
