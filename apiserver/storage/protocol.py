@@ -10,8 +10,8 @@ ever returns the end of a block, so a reader never sees half a transaction. Work
     changes(after=101)                 → [b at 102, c at 103]: a watcher that lost its connection in the middle goes on
     scan(at=100)                       → the world before: a and b absent (or as they were), c present
 
-Reads are synchronous and quick (memory-mapped); no read transaction outlives the call, but for that of a view. Writes are done by one thread
-per process, which commits waiting calls together and syncs once; `write` returns a Future.
+Reads are synchronous and quick (memory-mapped); no read transaction outlives the call, but for that of a view. Writes
+are done by one thread per process, which commits waiting calls together and syncs once; `write` returns a Future.
 """
 
 from __future__ import annotations

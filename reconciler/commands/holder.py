@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -75,22 +77,50 @@ class Holder:
         self._publisher.told = self._teller.status_branch
         if not self._first_load(beginning):
             return
-        self._writer.start()
         self._committer = self._new_committer()
         try:
-            # Of two that start at a time one finds here that the other was faster, before it has done anything.
-            if not self._lookout.away and self._is_another_faster():
-                self._give_way()
-            else:
-                self._serve()
+            with self._watched():
+                # Of two that start at a time one finds here that the other was faster, before it has done anything.
+                if not self._is_ours():
+                    self._give_way()
+                elif not self._lookout.stop.is_set():
+                    self._serve()
         finally:
             self._writer.stop()
             self._publisher.stop()
 
-    def _is_another_faster(self) -> bool:
-        with contextlib.suppress(RepositoryError):
-            self._publisher.publish()
-        return self._publisher.lost.is_set()
+    def _is_ours(self) -> bool:
+        """Makes the first status commit, and has it seen by others; False: another server was faster. What a load left
+        takes a while to be recorded. Only the branch is followed meanwhile: nothing is written to a cluster yet, and to
+        the branch neither."""
+        with ThreadPoolExecutor(1, "first-status") as beside:
+            recording = beside.submit(self._begin_recording)
+            recording.add_done_callback(lambda _: self._lookout.wake.set())
+            while not recording.done() and not self._lookout.stop.is_set():
+                self._look()
+            return recording.result()
+
+    def _begin_recording(self) -> bool:
+        self._writer.start()
+        if not self._lookout.away:
+            with contextlib.suppress(RepositoryError):
+                self._publisher.publish()
+        return not self._publisher.lost.is_set()
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Whatever moves the branch wakes who follows it."""
+        watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
+        stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
+        watcher.start()
+        self._verdicts.begin()
+        self._lookout.wake.set()  # what came between the first look and the first watch
+        try:
+            yield
+        finally:
+            self._verdicts.end()
+            stop_listening()
+            watcher.stop()
 
     def _serve(self) -> None:
         self._publisher.start()
@@ -100,20 +130,13 @@ class Holder:
         left = Leftovers(loops.syncers, self._mirror.repository, self._teller.trouble)
         if self._anew:
             left.start()
-        watcher = HeadWatcher(self._settings.source, self._lookout.ring, self._settings.poll)
-        stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
         stop_hearing = self._store.subscribe(self._written)
-        watcher.start()
-        self._verdicts.begin()
-        self._lookout.wake.set()  # what came between the first look and the first watch
+        self._lookout.wake.set()  # writes that waited before
         try:
             self._follow()
         finally:
             left.stop()
-            self._verdicts.end()
             stop_hearing()
-            stop_listening()
-            watcher.stop()
             if self._publisher.lost.is_set():
                 self._give_way()
             loops.stop()
@@ -148,17 +171,21 @@ class Holder:
 
     def _follow(self) -> None:
         while not self._lookout.stop.is_set() and not self._publisher.lost.is_set():
-            self._lookout.wake.wait(_LOOK)
-            self._lookout.wake.clear()
-            self._publisher.ring()
-            heads = self._lookout.heads()
-            if heads is not None:
-                self._take(heads)
-            changed = self._secrets.changed()
-            if changed:
-                self._loader.recheck(changed)
+            self._look()
             if self._committer.waiting():
                 self._commit()
+
+    def _look(self) -> None:
+        """Waits until there may be something new in git or in keys/, and loads it."""
+        self._lookout.wake.wait(_LOOK)
+        self._lookout.wake.clear()
+        self._publisher.ring()
+        heads = self._lookout.heads()
+        if heads is not None:
+            self._take(heads)
+        changed = self._secrets.changed()
+        if changed:
+            self._loader.recheck(changed)
 
     def _take(self, heads: Heads) -> None:
         """The desired branch, where it moved; a head that cannot be read is tried again at the next look."""

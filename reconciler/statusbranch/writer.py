@@ -65,9 +65,9 @@ class StatusWriter:
         sign: Callable[[], Claim] = Claim,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`stepping`: Loader.stepping; no view of the store is taken while it is held, since what some workspaces are at
-        by then is not the commit that would be named. `sign`: who writes, asked before each commit. `now`: seconds since 1970,
-        for the age of the history."""
+        """`stepping`: Loader.stepping; no view of the store is taken while it is held, since what some workspaces are
+        at by then is not the commit that would be named. `sign`: who writes, asked before each commit. `now`: seconds
+        since 1970, for the age of the history."""
         self.committed: Callable[[], None] = lambda: None
         """Called after each commit."""
         self.loading = threading.Event()

@@ -11,9 +11,9 @@ from support.fleetrepo import FleetRepo
 from support.statusfiles import CLUSTER, DEPLOYMENT, WEB, forget_the_log, source_files, status
 
 from apiserver.storage.protocol import Delete, Store
+from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import STATUS_REF, Mirror
-from reconciler.plan.summary import Summary
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
 from reconciler.statusbranch.writer import StatusWriter, WriterSettings
