@@ -15,20 +15,24 @@ _COMMIT, _TREE, _BLOB = 1, 2, 3
 
 def copy_commits(source: Repository, target: Repository, commit: str) -> int:
     """Gives `target` the commit and all it needs that it lacks. Returns the number of objects written."""
-    batch = Batch()
-    pending, seen = [commit], set[str]()
+    batch, pending, copied = Batch(), [commit], set[str]()
     while pending:
-        current = pending.pop()
-        if current in seen or target.has(current):
+        current = pending[-1]
+        if current in copied or target.has(current):
+            pending.pop()
             continue
-        seen.add(current)
         info = source.commit(current)
+        lacking = [parent for parent in info.parents if parent not in copied and not target.has(parent)]
+        if lacking:
+            # First: whoever is killed in the middle has written no commit without all that it needs.
+            pending += lacking
+            continue
         # A commit that ends the history has none of its own, and nearly all its files from the one it goes on from.
         ended = source.trailers(current).get(CONTINUES, "")
         before = ended if ended and target.has(ended) else info.parents[0] if info.parents else ""
         _copy_tree(source, batch, info.tree, source.commit(before).tree if before else None)
         batch.objects[current] = (_COMMIT, source.raw(current, _COMMIT))
-        pending += info.parents
+        copied.add(current)
     count = len(batch.objects)
     batch.write(target)
     return count
