@@ -17,6 +17,7 @@ from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import Attributes, User
+from apiserver.endpoints import gitvouch
 from apiserver.endpoints.exchange import TEXT, ASGIScope, Exchange, Headers, Receive, Send
 from apiserver.endpoints.gitplaces import Places
 from apiserver.endpoints.gitservice import PUSH, SERVICES, Service, advertise, call
@@ -120,10 +121,10 @@ def _environment(exchange: Exchange, git_dir: Path, user: User, most: int) -> di
         "core.packedGitLimit": "256m",
         # Fetched it may be: histories of the status branch that were ended stand there.
         "receive.hideRefs": "refs/treeplane",
+        # Kept as a pack, however small: git then says what is missing in it, or how large it may be.
+        "receive.unpackLimit": "1",
+        **gitvouch.SETTINGS,
     }
-    if not exchange.header(b"content-length"):
-        # Large, so kept as a pack; and git says how large it may be when that is too much.
-        settings["receive.unpackLimit"] = "1"
     found = {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C.UTF-8",

@@ -5,6 +5,7 @@ Called by gitservice.py. Nothing is held in memory whole but the list of refs, w
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import AsyncIterator
 from typing import NamedTuple
@@ -16,6 +17,8 @@ _PIECE = 64 * 1024
 _LIST = 1024 * 1024
 """Bytes of the list of refs."""
 _FLUSH = b"0000"
+_MOVED = re.compile(rb"[0-9a-f]{40} ([0-9a-f]{40}) ")
+_NONE = b"0" * 40
 
 
 async def pieces(exchange: Exchange, most: int) -> AsyncIterator[bytes]:
@@ -56,25 +59,29 @@ def _unpacked(unpacking: zlib._Decompress, data: bytes) -> tuple[bytes, bytes]:
 
 class Commands(NamedTuple):
     """The beginning of a push. `head`: as it was sent, with what came behind it; `refs`: how many it is about;
-    `sideband`: whether the client shows what it is told beside git's answer."""
+    `sideband`: whether the client shows what it is told beside git's answer; `tips`: ids of what the refs shall be."""
 
     head: bytes
     refs: int
     sideband: bool
+    tips: tuple[str, ...] = ()
 
 
 async def commands(body: AsyncIterator[bytes]) -> Commands:
     """Reads `body` up to the end of its list of refs. What is no such list is left to git. Raises StatusError 413 for a
     list that does not end, and what the body raises."""
-    head, at, count = bytearray(), 0, 0
+    head, at, count, tips = bytearray(), 0, 0, dict[str, None]()
     async for part in body:
         head += part
         while len(head) - at >= 4:
             length = _length(head[at : at + 4])
             if length < 4:  # the list's end, or nothing that git sends
-                return Commands(bytes(head), count, b"side-band-64k" in head[:at].partition(b"\0")[2])
+                return Commands(bytes(head), count, b"side-band-64k" in head[:at].partition(b"\0")[2], tuple(tips))
             if len(head) - at < length:
                 break
+            moved = _MOVED.match(head, at + 4)
+            if moved is not None and moved[1] != _NONE:
+                tips[moved[1].decode()] = None
             at, count = at + length, count + 1
         if at > _LIST or len(head) - at > _LIST:
             raise StatusError(413, "RequestEntityTooLarge", "the list of refs is too long: push them in several parts")

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from apiserver.endpoints.exchange import TEXT, Exchange, Headers
 from apiserver.endpoints.gitbody import Commands, commands, pieces, refusal
 from apiserver.endpoints.gitprocess import PIECE, Bounds, running
+from apiserver.endpoints.gitvouch import variables
 from apiserver.model.errors import StatusError
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ async def call(exchange: Exchange, service: Service) -> bool:
         raise StatusError(415, "UnsupportedMediaType", f"expected application/x-git-{service.name}-request")
     kind, pushing = f"application/x-git-{service.name}-result", service.name == PUSH
     most = service.most * _DROPPED if pushing else _NEGOTIATION
-    body = pieces(exchange, most)
+    body, environment = pieces(exchange, most), service.environment
     if pushing:
         try:
             begin = await commands(body)
@@ -82,8 +83,8 @@ async def call(exchange: Exchange, service: Service) -> bool:
         if begin.refs > _REFS:
             await _refuse(exchange, kind, begin, body)
             return False
-        body = _joined(begin.head, body)
-    async with running(service.command(), service.environment, service.bounds) as process:
+        body, environment = _joined(begin.head, body), {**environment, **variables(begin.tips)}
+    async with running(service.command(), environment, service.bounds) as process:
         return await Relay(exchange, process, finish=pushing).run(body, kind)
 
 

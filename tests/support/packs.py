@@ -1,0 +1,91 @@
+"""Packs as somebody makes them who has no git, and no scruples: any objects, whatever they say of each other.
+
+git's own programs write no tree whose entries are not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+TREE, FILE, LINK, SUBMODULE = b"40000", b"100644", b"120000", b"160000"
+_NUMBERS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
+_WHO = "t <t@example.org> 1700000000 +0000"
+
+
+@dataclass
+class Objects:
+    """What was made so far, by id: its kind and its bytes."""
+
+    made: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+
+    def add(self, kind: str, data: bytes) -> str:
+        name = hashlib.sha1(f"{kind} {len(data)}\0".encode() + data, usedforsecurity=False).hexdigest()
+        self.made[name] = kind, data
+        return name
+
+    def blob(self, text: str) -> str:
+        return self.add("blob", text.encode())
+
+    def tree(self, entries: Iterable[tuple[bytes, str, str]]) -> str:
+        """Of (mode, name, id), in git's order."""
+        ordered = sorted(entries, key=lambda e: e[1] + "/" if e[0] == TREE else e[1])
+        return self.add("tree", b"".join(m + b" " + n.encode() + b"\0" + bytes.fromhex(i) for m, n, i in ordered))
+
+    def commit(self, tree: str, *parents: str, message: str = "one") -> str:
+        lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents), f"author {_WHO}", f"committer {_WHO}"]
+        return self.add("commit", "\n".join([*lines, "", message, ""]).encode())
+
+    def tag(self, target: str, kind: str) -> str:
+        return self.add("tag", f"object {target}\ntype {kind}\ntag t\ntagger {_WHO}\n\none\n".encode())
+
+    def pack(self, names: Iterable[str]) -> bytes:
+        """A pack of these, without deltas."""
+        parts = [self._packed(name) for name in names]
+        data = b"PACK" + (2).to_bytes(4, "big") + len(parts).to_bytes(4, "big") + b"".join(parts)
+        return data + hashlib.sha1(data, usedforsecurity=False).digest()
+
+    def store(self, git_dir: Path, names: Iterable[str]) -> None:
+        """Puts these into a repository as they are, unchecked."""
+        for name in names:
+            kind, data = self.made[name]
+            file = git_dir / "objects" / name[:2] / name[2:]
+            file.parent.mkdir(exist_ok=True)
+            file.write_bytes(zlib.compress(f"{kind} {len(data)}\0".encode() + data))
+
+    def _packed(self, name: str) -> bytes:
+        kind, data = self.made[name]
+        size, first = len(data) >> 4, _NUMBERS[kind] << 4 | len(data) & 15
+        head = bytearray()
+        while size:
+            head.append(first | 0x80)
+            first, size = size & 0x7F, size >> 7
+        head.append(first)
+        return bytes(head) + zlib.compress(data)
+
+
+def push_body(changes: Iterable[tuple[str, str, str]], pack: bytes) -> bytes:
+    """What a client sends that moves refs: (old id, new id, full name) of each, ids of zeros for none."""
+    out = b""
+    for old, new, ref in changes:
+        line = f"{old} {new} {ref}".encode() + (b"" if out else b"\0report-status side-band-64k")
+        out += f"{len(line) + 4:04x}".encode() + line
+    return out + b"0000" + pack
+
+
+def wide(git_dir: Path, directories: int, branch: str = "main") -> str:
+    """One commit of so many directories, by tens, in a pack of the bare repository `git_dir`; its id."""
+    lines = ["feature done", f"commit refs/heads/{branch}", f"committer {_WHO}", "data 3", "one"]
+    for number in range(directories):
+        text = f"{number} of {directories}"
+        path = "/".join(f"{number:06d}")
+        lines += [f"M 100644 inline fleet/{path}/a.yaml", f"data {len(text)}", text]
+    given = "\n".join([*lines, "done", ""]).encode()
+    command = ["git", "-c", "fastimport.unpackLimit=1", "--git-dir", str(git_dir), "fast-import", "--quiet"]
+    subprocess.run(command, input=given, check=True)
+    command = ["git", "--git-dir", str(git_dir), "rev-parse", f"refs/heads/{branch}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
