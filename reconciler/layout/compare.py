@@ -25,15 +25,14 @@ Known = Callable[[str], Collection[str] | None]
 class Touched:
     """Workspace paths by what became of them; each is in one of the sets at most.
 
-    `changed`: own manifests, the workspace.yaml or the directory. `orphaned` (also in `changed`): the workspace.yaml
-    went but these manifests remain; the workspace still owns them (see WorkspaceTree.claims). `places`: the
-    workspaces of the new tree that were come across, so that they need not be searched for.
+    `changed`: own manifests, the workspace.yaml or the directory; also where the workspace.yaml is gone but manifests
+    remain, which the workspace still owns (see WorkspaceTree.claims). `places`: the workspaces of the new tree that
+    were come across, so that they need not be searched for.
     """
 
     changed: set[str] = field(default_factory=set)
     appeared: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
-    orphaned: dict[str, list[str]] = field(default_factory=dict)
     places: dict[str, WorkspaceDir] = field(default_factory=dict, compare=False)
 
     def __or__(self, other: Touched) -> Touched:
@@ -41,7 +40,7 @@ class Touched:
         all the same."""
         removed, appeared = self.removed | other.removed, self.appeared | other.appeared
         changed = (self.changed | other.changed) - appeared - removed
-        return Touched(changed, appeared, removed, self.orphaned | other.orphaned, self.places | other.places)
+        return Touched(changed, appeared, removed, self.places | other.places)
 
 
 class _Side(NamedTuple):
@@ -203,10 +202,8 @@ class _Comparison:
         if path is None or path == paths.ROOT or now.tree is None or level is None or level.markers:
             return
         self._weigh(directory, [now.tree])
-        remaining = list(self._new.manifests_below(now.tree, directory, now.stack))
-        if remaining:
+        if any(self._new.manifests_below(now.tree, directory, now.stack)):
             claims[directory] = path
-            self._out.orphaned[path] = remaining
             self._out.changed.add(path)
 
     def _note(
