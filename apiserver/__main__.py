@@ -14,6 +14,7 @@ import socket
 import sys
 from typing import NoReturn
 
+from apiserver import heap
 from apiserver.parent import end_with_parent, leave
 from apiserver.serve import serve
 from apiserver.settings import ServerSettings
@@ -25,6 +26,7 @@ _GRACE_SECONDS = 3
 
 def main() -> NoReturn:
     """Exits with 0: stopped; with 2: not started as launch.py does."""
+    heap.share()
     parser = argparse.ArgumentParser(prog="python -m apiserver", description="one API worker of treeplane")
     parser.add_argument("--listen-fd", type=int, required=True, help="an inherited socket that is bound")
     parser.add_argument("--parent-fd", type=int, help="an inherited pipe that ends with the parent")

@@ -1,12 +1,31 @@
-"""The garbage collector of a server's process. Called once by each, when it has read its programs and data."""
+"""The memory of a server's process: the heap of its threads, and how often garbage is looked for.
+
+Called by the processes' beginnings (`__main__`, reconciler/commands/reconcile).
+"""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 
 _THRESHOLDS = (50_000, 20, 20)
 """Ten thousand objects of a list or a commit are no sign of garbage: with Python's own 700 the list's answer costs half
 as much again."""
+_ARENA_MAX = -8
+"""M_ARENA_MAX of mallopt(3)."""
+
+
+def share() -> None:
+    """All threads take memory from one heap. Call before the first one starts.
+
+    glibc gives each new thread a heap of its own while there are fewer than eight for each core. Memory that one thread
+    gave back is then of no use to the others, and each heap stays as large as it once had to be: a server's threads
+    wait most of their time, but each has judged or pushed something big once. Where there is another C library nothing
+    is done.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_ARENA_MAX, 1)
 
 
 def settle() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 
-from apiserver import garbage
+from apiserver import heap
 from apiserver.app import App
 from apiserver.auth.accounts import Accounts, Issuer
 from apiserver.auth.authn import Authenticator
@@ -45,7 +45,7 @@ def serve(settings: ServerSettings, listener: socket.socket) -> None:
     authenticator = Authenticator(settings.token_auth_file, accounts, anonymous=settings.anonymous)
     kubernetes = KubernetesAPI(store, catalog, authenticator, authorizer, settings, targets, accounts)
     app = App(settings, store, authenticator, authorizer, kubernetes)
-    garbage.settle()
+    heap.settle()
 
     def stop() -> None:
         kubernetes.end_watches()

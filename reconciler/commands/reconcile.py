@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from apiserver import garbage
+from apiserver import heap
 from apiserver.parent import end_with_parent
 from apiserver.registry import tree
 from apiserver.storage.lmdb import open_store
@@ -117,11 +117,12 @@ class Reconciler:
 
 def main() -> None:
     """Settings come as JSON in the environment variable TREEPLANE_RECONCILE."""
+    heap.share()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", filename=None)
     # Many threads that wait, one that works: it lets go of the interpreter at every read of git and of the store, and
     # would wait five milliseconds each time for a loop that is catching up with the log.
     sys.setswitchinterval(0.0005)
-    garbage.settle()
+    heap.settle()
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
     settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
