@@ -40,9 +40,10 @@ class Listing:
         self._continued: Continuation | None = None
         self._at: int | None = options.revision if options.exact else None
         self._after: Key | None = None
+        self._behind: int | None = None
         if options.token:
             found = continuation.decode(options.token, asking.kind.storage, asking.world.cluster, asking.namespace)
-            self._continued, self._after = found, found.after
+            self._continued, self._after, self._behind = found, found.after, found.left
             self._at = None if found.revision == LATEST else found.revision
         self.revision = 0
         self.token = ""
@@ -67,31 +68,34 @@ class Listing:
         if not self._sifts:
             if self._left is not None:
                 self._left -= len(page.records)
+                self._behind = page.remaining if self._behind is None else max(0, self._behind - len(page.records))
             if page.more is None or self._left == 0:
-                self._end(page.more, page.remaining)
+                self._end(page.more, self._behind)
             return page.records
         found = [record for record in page.records if matches(self._selection, self._view, record)]
         if self._left is not None and len(found) >= self._left:
             found = found[: self._left]
             last = bool(found) and page.more is None and found[-1] is page.records[-1]
-            self._end(None if last else found[-1].key, 0)
+            self._end(None if last else found[-1].key, None)
             return found
         if self._left is not None:
             self._left -= len(found)
         if page.more is None:
-            self._end(None, 0)
+            self._end(None, None)
         return found
 
-    def _end(self, after: Key | None, remaining: int) -> None:
+    def _end(self, after: Key | None, behind: int | None) -> None:
         self.done = True
-        self.remaining = remaining or None
         if after is not None:
-            asking = self._asking
-            self.token = continuation.encode(after, self.revision, asking.world.cluster, asking.namespace)
+            self.remaining = behind or None
+            self.token = self._encoded(Continuation(self.revision, after, behind))
+
+    def _encoded(self, found: Continuation) -> str:
+        return continuation.encode(found, self._asking.world.cluster, self._asking.namespace)
 
     def _scan(self, limit: int) -> Page:
         asking = self._asking
-        counted = not self._sifts and limit == self._left
+        counted = self._behind is None and not self._sifts and self._left is not None
         try:
             return asking.world.realm.store.scan(
                 asking.kind.storage,
@@ -106,8 +110,7 @@ class Listing:
             token = self._continued
             if token is None:
                 raise expired("The resourceVersion for the provided list is too old.") from None
-            anew = continuation.encode(token.after, LATEST, asking.world.cluster, asking.namespace)
-            raise expired(_EXPIRED, anew) from None
+            raise expired(_EXPIRED, self._encoded(Continuation(LATEST, token.after, None))) from None
 
     def _single(self) -> Key | None:
         """The one key that can match, if a selector names it: `kubectl get -w NAME`, `kubectl wait`."""

@@ -32,7 +32,8 @@ def open_store(
 
     `marked`: the resources whose last change `Store.marked()` tells; those that other processes named count too.
     `sync` False: an answered write may be lost if the machine (not only the process) fails. `start`: the revision is at
-    least this. Raises UnknownFormat, OSError, and lmdb.Error if this process has the directory open already.
+    least this. What another version of Treeplane stored there goes. Raises OSError, and lmdb.Error if this process has
+    the directory open already.
     """
     return LmdbStore(directory, marked, sync, start, settings or StoreSettings())
 

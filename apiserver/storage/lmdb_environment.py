@@ -3,11 +3,13 @@
 Called by the reader (lmdb.py) and the writer (lmdb_writer.py). Knows nothing of threads or of what a revision means.
 
 Tables: `state` (one row, and the format), `objects`, `log` (see lmdb_layout.py), `next` (revision of an object → the
-revision that changed it next, for entries of the log) and `resources` (name → id and id → name).
+revision that changed it next, for entries of the log), `resources` (name → id and id → name) and `counts` (see
+lmdb_counts.py).
 """
 
 from __future__ import annotations
 
+import logging
 import struct
 import threading
 import time
@@ -19,7 +21,9 @@ import lmdb
 
 from apiserver.storage.lmdb_layout import LONGEST
 
-FORMAT: Final = b"1"
+log = logging.getLogger(__name__)
+
+FORMAT: Final = b"2"
 _STATE: Final = struct.Struct(">QQQQQ")
 _STATE_KEY: Final = b"state"
 _FORMAT_KEY: Final = b"format"
@@ -58,12 +62,8 @@ class State(NamedTuple):
         return _STATE.pack(*self)
 
 
-class UnknownFormat(Exception):
-    """The files were written by another version of Treeplane. They are a cache: deleting them is safe."""
-
-
 class LmdbEnvironment:
-    """Opens the files and creates what is missing.
+    """Opens the files and creates what is missing; what another version of Treeplane left there is dropped.
 
     `with env.read() as txn:` to read; `with env.write() as txn:` to write, one at a time of all processes, committed at
     the end.
@@ -94,6 +94,7 @@ class LmdbEnvironment:
             self.log = self.lmdb.open_db(b"log", txn=txn)
             self.next = self.lmdb.open_db(b"next", txn=txn)
             self._resources = self.lmdb.open_db(b"resources", txn=txn)
+            self.counts = self.lmdb.open_db(b"counts", txn=txn)
             self.marked = self._prepare(txn, marked, start)
         self._ids: dict[str, bytes] = {}
         self._names: dict[bytes, str] = {}
@@ -101,12 +102,9 @@ class LmdbEnvironment:
     def _prepare(self, txn: lmdb.Transaction[bytes], marked: frozenset[str], start: int | None) -> frozenset[str]:
         """Set or advance the revision; returns the marked resources of all who ever opened the store."""
         found = txn.get(_FORMAT_KEY, db=self.state_table)
-        if found not in (None, FORMAT):
-            raise UnknownFormat(
-                f"{self.directory} holds a store of format {found!r}, this is {FORMAT!r}: "
-                "stop all processes and delete the directory, it is built anew"
-            )
-        if found is None:
+        if found != FORMAT:
+            if found is not None:
+                self._drop(txn, found)
             txn.put(_FORMAT_KEY, FORMAT, db=self.state_table)
             first = max(start or 0, int(time.time() * 1_000_000))
             self.put_state(txn, State(first, first, 0, 0, 0))
@@ -118,6 +116,12 @@ class LmdbEnvironment:
         if marked - before:
             txn.put(_MARKED_KEY, "\n".join(sorted(before | marked)).encode(), db=self.state_table)
         return before | marked
+
+    def _drop(self, txn: lmdb.Transaction[bytes], found: bytes) -> None:
+        """What another version left goes: it can be rebuilt, as what a lost directory had."""
+        log.warning("%s holds a store of format %s, this is %s: it is built anew", self.directory, found, FORMAT)
+        for table in (self.state_table, self.objects, self.log, self.next, self._resources, self.counts):
+            txn.drop(table, delete=False)
 
     def read(self) -> lmdb.Transaction[bytes]:
         try:

@@ -159,8 +159,9 @@ def count(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: Befor
     cursor = txn.cursor()
     keys = takewhile(end.__gt__, cursor.iternext(keys=True, values=False) if cursor.set_range(first) else ())
     last = deque(enumerate(keys, 1), maxlen=1)
-    total = last[0][0] if last else 0
-    for stored, raw in changed.items():
-        if stored >= first:
-            total += (raw is not None) - (txn.get(stored) is not None)
-    return total
+    return (last[0][0] if last else 0) + fewer(txn, changed, first)
+
+
+def fewer(txn: lmdb.Transaction[bytes], changed: Before, first: bytes = b"") -> int:
+    """By how many more there were before `changed`, from `first` on, than there are now."""
+    return sum((raw is not None) - (txn.get(stored) is not None) for stored, raw in changed.items() if stored >= first)

@@ -14,12 +14,11 @@ from itertools import islice
 import lmdb
 
 from apiserver.model.keys import Key
+from apiserver.storage import lmdb_counts as counts
 from apiserver.storage import lmdb_history as history
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State
 from apiserver.storage.protocol import Change, Compacted, Page, Record
-
-_REMEMBERED_PAGES = 256
 
 _tuple = tuple.__new__
 _number = int.from_bytes
@@ -34,8 +33,6 @@ class Reader:
         """`read`: the transaction that answers a question, until the end of the block."""
         self._env = env
         self._read = read
-        # What was behind a page, so that the pages of one list count that once: (snapshot, first, end) → objects.
-        self._remaining: dict[tuple[int, bytes, bytes], int] = {}
 
     def revision(self) -> int:
         with self._read() as txn:
@@ -97,25 +94,33 @@ class Reader:
             more = records[-1].key if records else after
             if not count:
                 return Page(records, snapshot, more, 0)
+            if namespace is None and after is None:
+                whole = self._counted(txn, number, cluster) + history.fewer(txn, changed)
+                return Page(records, snapshot, more, whole - len(records))
             behind = first if more is None else _behind(number, more)
-            remaining = self._remaining.get((snapshot, first, end), 0) - len(records)
-            if remaining <= 0:
-                remaining = history.count(txn, behind, end, changed)
-            if len(self._remaining) >= _REMEMBERED_PAGES:
-                self._remaining = {}
-            self._remaining[snapshot, behind, end] = remaining
-            return Page(records, snapshot, more, remaining)
+            return Page(records, snapshot, more, history.count(txn, behind, end, changed))
 
-    def resources(self) -> list[str]:
+    def resources(self, cluster: str | None = None) -> list[str]:
         with self._read() as txn:
-            return self._env.resource_names(txn)
+            if cluster is None:
+                return self._env.resource_names(txn)
+            numbers = counts.of_cluster(self._env, txn, cluster.encode())
+            return sorted(self._env.resource_name(txn, number) for number in numbers)
 
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
         with self._read() as txn:
             number = self._env.resource_id(txn, resource)
             if number is None:
                 return 0
+            if namespace is None:
+                return self._counted(txn, number, cluster)
             return history.count(txn, *layout.prefix(number, cluster, namespace), {})
+
+    def _counted(self, txn: lmdb.Transaction[bytes], resource: bytes, cluster: str | None) -> int:
+        """How many objects of a resource there are, in one workspace or in all."""
+        if cluster is None:
+            return counts.of_resource(self._env, txn, resource)
+        return counts.of_cluster(self._env, txn, cluster.encode()).get(resource, 0)
 
     def changes(self, after: int, limit: int = 10_000) -> list[Change]:
         with self._read() as txn:

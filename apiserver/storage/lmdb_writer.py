@@ -27,6 +27,7 @@ import lmdb
 from apiserver.model.keys import Key
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage.doorbell import Doorbell
+from apiserver.storage.lmdb_counts import Counted
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
 from apiserver.storage.protocol import NEVER, Check, Conflict, Delete, Note, Op, Put
 
@@ -220,7 +221,7 @@ class Writer:
     def _clear(self, request: _Clear) -> None:
         try:
             with self._env.write() as txn:
-                for table in (self._env.objects, self._env.log, self._env.next):
+                for table in (self._env.objects, self._env.log, self._env.next, self._env.counts):
                     txn.drop(table, delete=False)
                 revision = self._env.state(txn).revision + 1
                 self._env.put_state(txn, State(revision, revision, revision, 0, 0))
@@ -245,6 +246,7 @@ class _Group:
     def __init__(self, environment: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
         self._env, self._txn = environment, txn
         self._before = self._state = environment.state(txn)
+        self._counted = Counted()
         self.interned: dict[str, bytes] = {}
 
     def take(self, call: _Call, passed: list[tuple[Future[list[int]], list[int]]]) -> Exception | None:
@@ -264,8 +266,11 @@ class _Group:
         for full, stored, previous, record, revision in effects:
             if record is None:
                 self._txn.delete(stored, db=self._env.objects)
+                self._counted.note(full, -1)
             else:
                 put(stored, record, db=self._env.objects)
+                if previous is None:
+                    self._counted.note(full, 1)
             if call.log:
                 number = layout.U64.pack(revision)
                 entry = layout.encode_entry(full, record is None, previous)
@@ -329,6 +334,7 @@ class _Group:
         """Cut the log and write the state row. False: nothing was changed."""
         if self._state == self._before:
             return False
+        self._counted.write(self._env, self._txn)
         self._env.put_state(self._txn, writer.cut(self._txn, self._state))
         return True
 

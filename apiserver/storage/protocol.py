@@ -147,13 +147,16 @@ class View(Protocol):
 
         `after`: only keys behind this one. `at`: as of that revision (Compacted if the log does not reach back; a
         revision of the future raises ValueError). `Page.remaining` counts what is behind the page (0 if none, or
-        if `count` is False: counting costs a tenth of reading it).
+        if `count` is False). That is known where the list begins, of a workspace or of all; elsewhere it costs a tenth
+        of reading it.
         """
 
-    def resources(self) -> list[str]:
-        """The resources that were ever written to, sorted: what there is to scan, without asking who defines it."""
+    def resources(self, cluster: str | None = None) -> list[str]:
+        """The resources that were ever written to, sorted: what there is to scan, without asking who defines it. With
+        `cluster`: those that it has objects of."""
 
-    def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int: ...
+    def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
+        """Costs the same however many there are, but for those of one namespace."""
 
     def changes(self, after: int, limit: int = 10_000) -> list[Change]:
         """Log entries with a revision greater than `after`, oldest first, at most `limit` and never beyond a block that

@@ -69,8 +69,10 @@ class Overlay:
         more = page[-1].key if len(page) < len(ordered) and page else None
         return Page(page, self.revision(), more, len(ordered) - len(page))
 
-    def resources(self) -> list[str]:
-        return sorted({*self._below.resources(), *(key.resource for key in self._written)})
+    def resources(self, cluster: str | None = None) -> list[str]:
+        written = (key.resource for key in self._written if cluster in (None, key.cluster))
+        found = sorted({*self._below.resources(cluster), *written})
+        return found if cluster is None else [each for each in found if self.count(each, cluster)]
 
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
         return len(self.scan(resource, cluster, namespace).records)

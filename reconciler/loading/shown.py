@@ -153,7 +153,7 @@ class Shown:
         objects: set[Key] = set()
         for record in records:
             for store in (self._store, aside):
-                for resource in store.resources():
+                for resource in store.resources(record.cluster):
                     if resource not in _FLEETS and resource != Internal.SUMMARY:
                         objects |= {r.key for r in store.scan(resource, record.cluster, count=False).records}
             own = _own_object(self._store, record) or _own_object(aside, record)

@@ -33,6 +33,8 @@ def test_it_tells_which_resources_were_ever_written_to(store: Store) -> None:
     store.write(Put(key, b"{}"), Put(cm("a"), b"{}"), Put(Key("~own", "", "", ""), b"{}")).result()
     store.write(Delete(key)).result()
     assert store.resources() == ["configmaps", "deployments.apps:abc", "~own"]
+    assert store.resources("root") == ["configmaps"]
+    assert store.resources("elsewhere") == []
 
 
 def test_revisions_start_at_the_time_and_never_go_back(opened: Callable[..., Store]) -> None:
@@ -411,6 +413,8 @@ def test_it_can_be_cleared(store: Store) -> None:
     store.clear()
     assert store.get(cm("a")) is None
     assert store.scan("configmaps") == ([], store.revision(), None, 0)
+    assert store.count("configmaps") == store.count("configmaps", "root") == 0
+    assert store.resources("root") == []
     assert store.revision() > gone
     assert store.oldest() == store.marked() == store.revision()
     with pytest.raises(Compacted):

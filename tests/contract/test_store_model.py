@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,11 @@ from apiserver.storage.protocol import (
 )
 
 RESOURCES = ["a", "b.x:id"]
+CLUSTERS = ["r", "ro", "s"]
 KEYS = st.builds(
     Key,
     st.sampled_from(RESOURCES),
-    st.sampled_from(["r", "ro", "s"]),
+    st.sampled_from(CLUSTERS),
     st.sampled_from(["", "n", "nn"]),
     st.sampled_from(["a", "aa", "é"]),
 )
@@ -242,8 +244,11 @@ class Machine(RuleBasedStateMachine):
         if hasattr(self, "model"):
             assert (self.store.revision(), self.store.oldest()) == (self.model.revision, self.model.oldest)
             assert self.store.changes(self.model.oldest) == self.model.log
-            for resource in RESOURCES:
-                assert self.store.count(resource) == len(self.model.scan(self.model.revision, resource))
+            for resource, where in product(RESOURCES, [(), *product(CLUSTERS), *product(CLUSTERS, ["", "n"])]):
+                assert self.store.count(resource, *where) == len(self.model.scan(self.model.revision, resource, *where))
+            for cluster in CLUSTERS:
+                there = {key.resource for key in self.model.now if key.cluster == cluster}
+                assert self.store.resources(cluster) == sorted(there)
 
 
 def test_the_store_is_as_the_model(implementation: Callable[..., Store]) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from apiserver.endpoints import reads
 from apiserver.endpoints.forms import ObjectForm, PartialForm
 from apiserver.endpoints.tables import TableForm
+from apiserver.storage import lmdb_history as history
 from apiserver.storage.protocol import Delete
 
 META = "g=meta.k8s.io;v=v1"
@@ -91,6 +92,21 @@ def test_a_long_page_ends_with_its_token(long: Any, run: Any, form: str) -> None
     rest = run(long.get(f"{PATH}?limit=7&continue={meta['continue']}", accept=FORMS[form]))
     assert names(rest) == expected[7:]
     assert set(yaml.safe_load(rest.body)["metadata"]) == {"resourceVersion"}
+
+
+def test_what_is_left_is_counted_by_nobody(long: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store keeps how many there are, and a token how many are behind it: however many workers answer."""
+    long.put(*maps(long, *(f"m{i:02}" for i in range(12))))
+    monkeypatch.setattr(history, "count", None)
+    left, token = [], ""
+    while True:
+        meta = run(long.get(f"{PATH}?limit=4&continue={token}")).json["metadata"]
+        left.append(meta.get("remainingItemCount"))
+        if "continue" not in meta:
+            break
+        token = meta["continue"]
+        long.put(*maps(long, f"m{len(left):02}b"))  # after the list began: not of it
+    assert left == [8, 4, None]
 
 
 def test_a_list_is_as_it_was_when_it_began(long: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

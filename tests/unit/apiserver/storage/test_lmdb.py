@@ -15,7 +15,7 @@ import pytest
 
 from apiserver.model.keys import Key
 from apiserver.storage.lmdb import LmdbStore, open_store
-from apiserver.storage.lmdb_environment import StoreSettings, UnknownFormat
+from apiserver.storage.lmdb_environment import StoreSettings
 from apiserver.storage.protocol import Delete, Put, Store
 
 
@@ -45,12 +45,21 @@ def test_a_directory_is_opened_once_in_a_process(store: Store, tmp_path: Path) -
     store.write(Put(cm("a"), b"still works")).result()
 
 
-def test_files_of_another_format_are_refused(tmp_path: Path) -> None:
-    open_store(tmp_path, sync=False).close()
+def test_a_store_of_another_format_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = open_store(tmp_path, sync=False)
+    [before] = store.write(Put(cm("a"), b"of old")).result()
+    store.close()
     with lmdb.open(str(tmp_path), max_dbs=8) as env, env.begin(write=True) as txn:
         txn.put(b"format", b"0", db=env.open_db(b"state", txn=txn))
-    with pytest.raises(UnknownFormat, match="delete the directory"):
-        open_store(tmp_path)
+    store = open_store(tmp_path, sync=False)
+    try:
+        assert "format b'0'" in caplog.text
+        assert (store.get(cm("a")), store.resources(), store.count("configmaps")) == (None, [], 0)
+        assert store.revision() == store.oldest() > before
+        store.write(Put(cm("a"), b"new")).result()
+    finally:
+        store.close()
+    assert caplog.text.count("\n") == 1
 
 
 def test_the_log_is_cut_by_count(tmp_path: Path) -> None:
