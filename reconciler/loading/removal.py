@@ -7,24 +7,22 @@ from __future__ import annotations
 
 from apiserver.model import paths
 from apiserver.model.keys import Internal, Key
-from apiserver.registry.catalog import KEPT_SCHEMAS, SCHEMAS, Catalog
+from apiserver.registry.catalog import KEPT_SCHEMAS, SCHEMAS
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary_key, workspace_key
 from apiserver.storage.protocol import Delete, Op, Put, Store
 from reconciler.plan.computed import WORKSPACES
 
 
-def remove(
-    store: Store, catalog: Catalog, record: WorkspaceRecord, parent: WorkspaceRecord | None, *, bound: bool = False
-) -> list[Op]:
-    """The operations that delete a workspace with all of its objects, its record last. `bound`: others bind its APIs
-    and are served with them until they are changed."""
+def remove(store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None, *, bound: bool = False) -> list[Op]:
+    """The operations that delete a workspace with all of its objects, whether anybody serves their kind or not, its
+    record last. `bound`: others bind its APIs and are served with them until they are changed."""
     ops: list[Op] = []
     if bound:
         schemas = store.scan(SCHEMAS, record.cluster).records
         ops.extend(Put(r.key._replace(resource=KEPT_SCHEMAS), r.value) for r in schemas)
-    kept = {k.storage for k in catalog.kinds(record.cluster).all() if k.storage}
-    for storage in sorted({*kept, Internal.NODE_PORTS}):
-        ops.extend(Delete(r.key) for r in store.scan(storage, record.cluster).records)
+    for storage in store.resources(record.cluster):
+        if not storage.startswith("~") or storage == Internal.NODE_PORTS:
+            ops.extend(Delete(r.key) for r in store.scan(storage, record.cluster).records)
     if parent is not None:
         ops.append(Delete(Key(WORKSPACES, parent.cluster, "", paths.base(record.path))))
     ops.append(Delete(summary_key(record.cluster)))

@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 _RETRIES = 20
 _ROUNDS = 20
 """How often one step judges a workspace anew for others."""
+_TOGETHER = 1000
+"""Objects, about, that go in one transaction."""
 
 
 class Stepper:
@@ -93,8 +95,8 @@ class Stepper:
         self._pending.update(dict.fromkeys(waiting))
         for path in waiting:
             self._turns.take(path)
-        for path in sorted(going, key=_depth, reverse=True):
-            self._remove(path)
+        if going:
+            self._remove(sorted(going, key=_depth, reverse=True))
         return self._finish()
 
     def release(self) -> Step:
@@ -132,21 +134,28 @@ class Stepper:
             if any(each in error for each in said for error in errors) and self._cases.find(path) is not None:
                 yield path
 
-    def _remove(self, path: str) -> None:
+    def _remove(self, going: list[str]) -> None:
+        """`going`: children before their parents. Many go in one transaction, each wholly."""
         if self._kept_back is not None:
-            raise RuntimeError(f"a proposed commit removes workspace {path}")
+            raise RuntimeError(f"a proposed commit removes workspace {going[0]}")
         self._settle()
-        record = self._world.record(path)
-        if record is None:
-            return
-        parent = self._world.record(record.parent) if record.parent else None
-        bound = any(consumer != path for consumer in self._world.consumers(path))
-        ops = remove(self._site.store, self._site.catalog, record, parent, bound=bound)
+        ops: list[Op] = []
+        for path in going:
+            record = self._world.record(path)
+            if record is None:
+                continue
+            parent = self._world.record(record.parent) if record.parent else None
+            bound = any(consumer != path for consumer in self._world.consumers(path))
+            ops += remove(self._site.store, record, parent, bound=bound)
+            self.done.removed.append(path)
+            if len(ops) >= _TOGETHER:
+                self._site.store.write(*ops).result()
+                ops = []
         self._site.store.write(*ops).result()
-        self._world.gone(path)
-        self._world.provides_anew(path)
-        self._recheck_consumers(path)
-        self.done.removed.append(path)
+        for path in self.done.removed:
+            self._world.gone(path)
+            self._world.provides_anew(path)
+            self._recheck_consumers(path)
 
     # -- judging, when it is a workspace's turn
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+
 import pytest
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import Another, assert_recovers, assert_same
 
 from apiserver.registry import tree
+from apiserver.storage.protocol import Delete, Op
 
 APP_A, APP_B = f"{A}/app.yaml", f"{B}/app.yaml"
 C = "workspaces/root/c"
-NEW = {f"{C}/workspace.yaml": "", f"{C}/app.yaml": configmap()}
+FRESH = {"workspace.yaml": "", "app.yaml": configmap()}
+NEW = {f"{C}/{name}": text for name, text in FRESH.items()}
 WORKSPACE = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\n"
 BAD_FLEETS = {
     "missing": None,
@@ -59,6 +63,30 @@ def test_runtime_objects_go_with_their_workspace(fleet: LoadedFleet) -> None:
     fleet.put(key, {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
     fleet.delete({A: None})
     assert fleet.store.get(key) is None
+
+
+def test_objects_that_nobody_serves_any_more_go_with_their_workspace(fleet: LoadedFleet) -> None:
+    key = fleet.key("root:a", "configmaps", "app")._replace(resource="gadgets.example.io:of-an-earlier-binding")
+    fleet.put(key, {"apiVersion": "example.io/v1", "kind": "Gadget", "metadata": {"name": "app"}})
+    before = fleet.store.revision()
+    fleet.delete({A: None})
+    assert fleet.store.get(key) is None
+    assert [change.value for change in fleet.store.changes(before) if change.key == key] == [None]
+
+
+def test_many_workspaces_go_in_one_transaction(fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    directories = [f"{A}/w{number}" for number in range(30)]
+    fleet.commit({f"{each}/{name}": text for each in directories for name, text in FRESH.items()})
+    deletions: list[tuple[Op, ...]] = []
+    write = fleet.store.write
+
+    def watched(*ops: Op, log: bool = True) -> Future[list[int]]:
+        deletions.extend([ops] if any(isinstance(op, Delete) for op in ops) else [])
+        return write(*ops, log=log)
+
+    monkeypatch.setattr(fleet.store, "write", watched)
+    assert len(fleet.delete(dict.fromkeys(directories)).steps[0].removed) == 30
+    assert len(deletions) == 1
 
 
 def test_deleted_and_recreated_is_another_workspace(fleet: LoadedFleet) -> None:
