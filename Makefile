@@ -53,6 +53,7 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/api.py
 	@$(BIN)/python bench/commit_writes.py
 	@$(BIN)/python bench/watches.py
+	@$(BIN)/python bench/incoming.py
 	@$(BIN)/python bench/soak.py
 
 # In CI the examples are the same each time, so what is rare is found here.

@@ -16,18 +16,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
+from apiserver.endpoints import gitvouch
 from reconciler.repository.command import Answer, Patience, git
 from reconciler.repository.credentials import apart
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable, redact
+from reconciler.repository.incoming import incoming
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import move_ref
 
 _TRACKED = "refs/remotes/origin/"
-_FETCHED = "refs/treeplane/fetched/"
-"""Where a branch is fetched to: what is tracked moves only forward, in one step with what we push."""
 _HEADS = "refs/heads/"
 _AWAY = "check the URL, the network and your credentials; it is tried again"
+_NONE: Mapping[str, str] = MappingProxyType({})
 _LOOKS = 5
 """How often a look that our own pushes overtook is taken again."""
 
@@ -135,17 +137,30 @@ class Remote:
             raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
         there = {ref: commit for commit, _, ref in (line.partition("\t") for line in answer.output.splitlines())}
         found = {branch: there.get(_HEADS + branch) for branch in branches}
-        lacking = [b for b, commit in found.items() if commit is not None and not self._repository.has(commit)]
-        if lacking:
-            wanted = (f"+{_HEADS}{branch}:{_FETCHED}{branch}" for branch in lacking)
-            arguments = ("fetch", "--progress", "--no-tags", "--no-write-fetch-head", "origin", *wanted)
-            answer = self._run(*arguments, patience=self._settings.fetch)
+        new = {b: commit for b, commit in found.items() if commit is not None and not self._held(b, commit)}
+        return [*(found | self._brought(new)).values()] if new else [*found.values()]
+
+    def _held(self, branch: str, commit: str) -> bool:
+        """Whether that is where the branch was last. A commit that is merely there came with another, and need not be
+        whole."""
+        return self.tracked(branch) == commit and self._repository.has(commit)
+
+    def _brought(self, new: Mapping[str, str]) -> dict[str, str | None]:
+        """Fetches branches that are said to be at these commits. Where they are by now, with all their objects."""
+        with incoming(self._repository.git_dir) as aside:
+            answer = self._run(
+                # The refs move later; whatever somebody has configured for `origin`, none moves here.
+                *("fetch", "--progress", "--no-tags", "--refmap=", "origin", *(_HEADS + branch for branch in new)),
+                patience=self._settings.fetch,
+                variables=aside.variables(new.values()),
+            )
             if answer.code != 0:
                 raise RepositoryUnreadable(f"{redact(self._url)} cannot be fetched: {answer.error}", _AWAY)
-            found |= {branch: self._repository.ref(_FETCHED + branch) for branch in lacking}
-        return list(found.values())
+            aside.take()
+            there = aside.branches()
+        return {branch: there.get(branch) for branch in new}
 
-    def _run(self, *arguments: str, patience: Patience) -> Answer:
+    def _run(self, *arguments: str, patience: Patience, variables: Mapping[str, str] = _NONE) -> Answer:
         asked = apart(self._url)
         settings = {
             "remote.origin.url": asked.url,
@@ -153,6 +168,8 @@ class Remote:
             "gc.auto": "0",
             # Always as a pack: of objects one by one, a fetch that is ended leaves a commit without its trees.
             "fetch.unpackLimit": "1",
+            "fetch.writeCommitGraph": "false",
+            **gitvouch.SETTINGS,
             "maintenance.auto": "false",
             "credential.interactive": "false",
             "http.lowSpeedLimit": "1",
@@ -163,7 +180,7 @@ class Remote:
                 self._repository.path,
                 *arguments,
                 settings=settings,
-                variables={**self._ssh, **asked.variables},
+                variables={**self._ssh, **asked.variables, **variables},
                 patience=patience,
                 hurry=lambda: time.monotonic() > self._until,
             )

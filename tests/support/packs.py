@@ -12,7 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hypothesis import strategies as st
+
 TREE, FILE, LINK, SUBMODULE = b"40000", b"100644", b"120000", b"160000"
+Content = dict[str, "str | Content"]
+"""A directory: names, and texts or directories."""
+_NAMES = st.sampled_from("pqr")
+_BELOW = st.recursive(st.text("xyz", max_size=3), lambda b: st.dictionaries(_NAMES, b, min_size=1, max_size=3))
+CONTENTS: st.SearchStrategy[Content] = st.dictionaries(_NAMES, _BELOW, min_size=1, max_size=3)
 _NUMBERS = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 _WHO = "t <t@example.org> 1700000000 +0000"
 
@@ -42,6 +49,28 @@ class Objects:
 
     def tag(self, target: str, kind: str) -> str:
         return self.add("tag", f"object {target}\ntype {kind}\ntag t\ntagger {_WHO}\n\none\n".encode())
+
+    def planted(self, content: Content) -> str:
+        """A tree of directories and files."""
+        return self.tree(
+            (FILE, name, self.blob(each)) if isinstance(each, str) else (TREE, name, self.planted(each))
+            for name, each in content.items()
+        )
+
+    def reachable(self, name: str) -> set[str]:
+        """What a commit or tree needs of what was made, with itself."""
+        if name not in self.made:
+            return set()
+        kind, data = self.made[name]
+        found = {name}
+        if kind == "commit":
+            for line in data.decode().partition("\n\n")[0].splitlines():
+                if line.startswith(("tree ", "parent ")):
+                    found |= self.reachable(line.split()[1])
+        while kind == "tree" and data:
+            rest = data.partition(b"\0")[2]
+            found, data = found | self.reachable(rest[:20].hex()), rest[20:]
+        return found
 
     def pack(self, names: Iterable[str]) -> bytes:
         """A pack of these, without deltas."""
@@ -78,14 +107,29 @@ def push_body(changes: Iterable[tuple[str, str, str]], pack: bytes) -> bytes:
 
 
 def wide(git_dir: Path, directories: int, branch: str = "main") -> str:
-    """One commit of so many directories, by tens, in a pack of the bare repository `git_dir`; its id."""
+    """One commit of so many directories, by hundreds, in a pack of the bare repository `git_dir`; its id."""
     lines = ["feature done", f"commit refs/heads/{branch}", f"committer {_WHO}", "data 3", "one"]
     for number in range(directories):
         text = f"{number} of {directories}"
-        path = "/".join(f"{number:06d}")
+        path = f"{number // 100:05d}/{number % 100:02d}"
         lines += [f"M 100644 inline fleet/{path}/a.yaml", f"data {len(text)}", text]
     given = "\n".join([*lines, "done", ""]).encode()
     command = ["git", "-c", "fastimport.unpackLimit=1", "--git-dir", str(git_dir), "fast-import", "--quiet"]
     subprocess.run(command, input=given, check=True)
     command = ["git", "--git-dir", str(git_dir), "rev-parse", f"refs/heads/{branch}"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def edited(made: Objects, git_dir: Path, tip: str, path: str, text: str) -> str:
+    """A commit upon `tip`, which the bare repository `git_dir` has, with another text in a file that is there."""
+    *directories, file = path.split("/")
+    entry = (FILE, file, made.blob(text))
+    for depth in range(len(directories), -1, -1):
+        at = f"{tip}:{'/'.join(directories[:depth])}"
+        command = ["git", "--git-dir", str(git_dir), "ls-tree", at]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        found = [(line.split()[0].lstrip("0").encode(), line.split("\t")[1], line.split()[2]) for line in listed]
+        tree = made.tree([*(each for each in found if each[1] != entry[1]), entry])
+        if depth:
+            entry = (TREE, directories[depth - 1], tree)
+    return made.commit(tree, tip, message=text)

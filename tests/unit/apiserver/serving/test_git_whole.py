@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.packs import FILE, LINK, SUBMODULE, TREE, Objects, push_body, wide
+from support.packs import CONTENTS, FILE, LINK, SUBMODULE, TREE, Objects, edited, push_body, wide
 
 from apiserver.endpoints import git as endpoint
 from apiserver.endpoints import gitvouch
@@ -53,13 +53,7 @@ def reads(running: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, directo
     log, made, found = tmp_path / "reads", Objects(), {}
     before = endpoint._environment
     monkeypatch.setattr(endpoint, "_environment", lambda *given: {**before(*given), "GIT_TRACE_PACK_ACCESS": str(log)})
-    path = ["fleet", *f"{7:06d}"]
-    below = made.tree([(FILE, "a.yaml", made.blob(f"other of {directories}"))])
-    for depth in range(len(path), 0, -1):
-        listed = plumbing(running, "ls-tree", f"{tip}:{'/'.join(path[: depth - 1])}").splitlines()
-        entries = [(line.split()[0].lstrip("0").encode(), line.split("\t")[1], line.split()[2]) for line in listed]
-        below = made.tree([*(e for e in entries if e[1] != path[depth - 1]), (TREE, path[depth - 1], below)])
-    changed = made.commit(below, tip)
+    changed = edited(made, running.settings.git_dir, tip, "fleet/00003/07/a.yaml", f"other of {directories}")
     back = made.commit(plumbing(running, "rev-parse", f"{tip}^{{tree}}"), changed, message="back")
     pushes = {"changed": (tip, changed, set(made.made) - {back}), "back": (changed, back, {back})}
     for name, (old, new, names) in pushes.items():
@@ -154,15 +148,11 @@ def test_a_pack_that_lacks_anything_is_refused(based: tuple[Any, Objects, str], 
     damaged."""
     running, base, first = based
     made, commits = Objects(), [first]
-    trees = st.recursive(
-        st.text("xyz", max_size=3), lambda inner: st.dictionaries(st.sampled_from("pqr"), inner, min_size=1, max_size=3)
-    )
     for number in range(data.draw(st.integers(1, 3))):
-        content = data.draw(st.dictionaries(st.sampled_from("pqr"), trees, min_size=1, max_size=3))
         parents = data.draw(st.lists(st.sampled_from(commits), max_size=2, unique=True))
-        commits.append(made.commit(planted(made, content), *parents, message=f"{number}"))
+        commits.append(made.commit(made.planted(data.draw(CONTENTS)), *parents, message=f"{number}"))
     tip = commits[-1]
-    needed = reachable(made, tip)
+    needed = made.reachable(tip)
     lost = data.draw(st.sampled_from(sorted(needed)))
     if lost in base.made:
         return
@@ -178,30 +168,6 @@ def test_a_pack_that_lacks_anything_is_refused(based: tuple[Any, Objects, str], 
     assert "ok refs/heads/side" in answer
     plumbing(running, "fsck", "--strict", "--no-dangling")
     forget(running, before)
-
-
-def planted(made: Objects, content: Any) -> str:
-    return made.tree(
-        (FILE, name, made.blob(each)) if isinstance(each, str) else (TREE, name, planted(made, each))
-        for name, each in content.items()
-    )
-
-
-def reachable(made: Objects, name: str) -> set[str]:
-    """Of what was made."""
-    if name not in made.made:
-        return set()
-    kind, data = made.made[name]
-    found = {name}
-    if kind == "commit":
-        head = data.decode().partition("\n\n")[0]
-        for line in head.splitlines():
-            if line.startswith(("tree ", "parent ")):
-                found |= reachable(made, line.split()[1])
-    while kind == "tree" and data:
-        _, _, rest = data.partition(b"\0")
-        found, data = found | reachable(made, rest[:20].hex()), rest[20:]
-    return found
 
 
 def forget(running: Any, before: tuple[str, str, list[str]]) -> None:
@@ -223,7 +189,7 @@ def test_what_a_refused_push_brought_is_not_there(based: tuple[Any, Objects, str
     refused = push(running, push_body([(ZERO, lying, "refs/heads/side")], made.pack(new)))
     assert "ng refs/heads/side" in refused
     later = made.commit(made.tree([(FILE, "other", blob)]), first)
-    pack = made.pack(reachable(made, later) - {blob} - there)
+    pack = made.pack(made.reachable(later) - {blob} - there)
     for _ in range(2):
         answer = push(running, push_body([(ZERO, later, "refs/heads/side")], pack))
         assert "ng refs/heads/side" in answer
@@ -251,7 +217,7 @@ def test_what_is_there_and_not_whole_does_not_count(based: tuple[Any, Objects, s
 def test_a_commit_that_is_there_and_not_whole_is_no_branch(based: tuple[Any, Objects, str]) -> None:
     running, made, first = based
     tip = made.commit(made.tree([(FILE, "n", made.blob("was lost"))]), first)
-    made.store(running.settings.git_dir, reachable(made, tip) - set(made.made) | {tip})
+    made.store(running.settings.git_dir, made.reachable(tip) - set(made.made) | {tip})
     answer = push(running, push_body([(ZERO, tip, "refs/heads/side")], made.pack([])))
     assert "ng refs/heads/side missing necessary objects" in answer
     assert plumbing(running, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
@@ -261,7 +227,7 @@ def test_a_push_of_what_is_all_there(based: tuple[Any, Objects, str]) -> None:
     """A revert to a tree of before, a branch at a commit of before, and a submodule, whose commit is another's."""
     running, made, first = based
     second = made.commit(made.tree([(FILE, "c", made.blob("c")), (SUBMODULE, "s", NOWHERE)]), first)
-    answer = push(running, push_body([(first, second, "refs/heads/main")], made.pack(reachable(made, second))))
+    answer = push(running, push_body([(first, second, "refs/heads/main")], made.pack(made.reachable(second))))
     assert "ok refs/heads/main" in answer
     tree = made.made[first][1].decode().split()[1]
     third = made.commit(tree, second)
