@@ -149,3 +149,58 @@ def test_an_ended_history_of_the_status_branch_may_be_fetched(tmp_path: Path, ru
     refused = running.git(clone, "push", "origin", f"HEAD:{ref}x")
     assert refused.returncode != 0
     assert "hidden ref" in refused.stderr
+
+
+# --- pushes of other kinds
+
+
+def test_an_atomic_push_is_all_or_nothing(running: Any, clone: Path) -> None:
+    commit(clone, running, "b.txt", "2")
+    before = running.git(clone, "ls-remote", "origin").stdout
+    done = running.git(clone, "push", "--atomic", "origin", "HEAD:main", "HEAD:refs/heads/treeplane/x")
+    assert done.returncode != 0
+    assert running.git(clone, "ls-remote", "origin").stdout == before
+    done = running.git(clone, "push", "--atomic", "origin", "HEAD:main", "HEAD:refs/heads/x")
+    assert done.returncode == 0, done.stderr
+
+
+def test_tags_of_commits_trees_and_tags(running: Any, clone: Path) -> None:
+    running.git(clone, "tag", "-a", "v1", "-m", "one")
+    running.git(clone, "tag", "-a", "v2", "-m", "two", "v1")
+    running.git(clone, "tag", "tree", "HEAD^{tree}")
+    done = running.git(clone, "push", "origin", "--tags")
+    assert done.returncode == 0, done.stderr
+    assert running.git(clone, "push", "origin", ":refs/tags/v2", ":refs/tags/tree").returncode == 0
+    assert "refs/tags/v1" in running.git(clone, "ls-remote", "--tags", "origin").stdout
+
+
+def test_a_push_from_a_shallow_clone(tmp_path: Path, running: Any, clone: Path) -> None:
+    """It lacks history, and the repository has it."""
+    commit(clone, running, "b.txt", "2")
+    assert running.git(clone, "push", "origin", "HEAD:main").returncode == 0
+    assert running.git(tmp_path, "clone", "--depth=1", running.repository, "shallow").returncode == 0
+    commit(tmp_path / "shallow", running, "c.txt", "3")
+    done = running.git(tmp_path / "shallow", "push", "origin", "HEAD:main")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_history_that_nobody_has_whole_is_refused(tmp_path: Path, running: Any, clone: Path) -> None:
+    other = tmp_path / "other"
+    assert running.git(tmp_path, "init", "-q", "other").returncode == 0
+    for number in range(2):
+        commit(other, running, "a.txt", str(number))
+    assert running.git(tmp_path, "clone", "-q", "--depth=1", f"file://{other}", "cut").returncode == 0
+    done = running.git(tmp_path / "cut", "push", running.repository, "HEAD:refs/heads/cut")
+    assert "shallow update not allowed" in done.stderr
+    assert "refs/heads/cut" not in running.git(clone, "ls-remote", "origin").stdout
+
+
+@pytest.mark.parametrize(
+    ("option", "refused"),
+    [("--push-option=x", "does not support push options"), ("--signed", "does not support --signed push")],
+)
+def test_what_is_not_taken_is_refused_by_name(running: Any, clone: Path, option: str, refused: str) -> None:
+    commit(clone, running, "b.txt", "2")
+    done = running.git(clone, "push", option, "origin", "HEAD:main")
+    assert done.returncode != 0
+    assert refused in done.stderr
