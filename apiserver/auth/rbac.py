@@ -20,7 +20,7 @@ from apiserver.auth.scopes import identities, in_scope, is_own_service_account
 from apiserver.auth.user import Attributes, Decision, User
 from apiserver.model.keys import storage_name
 from apiserver.model.paths import WILDCARD
-from apiserver.storage.protocol import Compacted, Store
+from apiserver.storage.protocol import Store, View
 
 TARGET = "target"
 """The cluster of an embedded sync target's store: no workspace, so nobody is given access to it; whoever is granted
@@ -41,8 +41,6 @@ _KEPT = 20_000
 _REMEMBERED = 16_384
 """Decisions kept; one takes half a kilobyte."""
 _SHORT = 1024
-_FAR = 20_000
-"""Behind by more revisions than this, forgetting every policy is cheaper than reading the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +67,9 @@ class Authorizer:
         """`home`: what ServiceAccounts' tokens and scopes call this world, if not by its clusters' names."""
         self._store = store
         self._home = home
-        self._policies: dict[str, Policy] = {}
+        self._policies: dict[str, tuple[int, Policy]] = {}
         self._decided: dict[tuple[str, str, tuple[str, ...], Attributes], tuple[Policy, Grant | None]] = {}
         self._lock = threading.Lock()
-        self._marked = -1
-        self._read_up_to = 0
 
     def authorize(self, cluster: str, user: User, attributes: Attributes, *, deep: bool = False) -> Decision:
         """`cluster` is a logical cluster name, `target`, or `*` (for system:masters only). `deep`: RBAC alone, whether
@@ -124,7 +120,7 @@ class Authorizer:
 
     def role_rules(self, cluster: str, kind: str, namespace: str, name: str) -> list[dict[str, Any]] | None:
         """The rules of a Role or ClusterRole as it stands in the store; None if there is none of that name."""
-        return role_rules(self._objects(cluster), kind, namespace, name)
+        return role_rules(_objects(self._store, cluster), kind, namespace, name)
 
     @staticmethod
     def _missing(policy: Policy, user: User, home: str, namespace: str) -> list[str]:
@@ -155,57 +151,33 @@ class Authorizer:
         return grant
 
     def _policy(self, cluster: str) -> Policy:
-        marked = self._store.marked()
-        if marked == self._marked:
-            found = self._policies.get(cluster)
-            if found is not None:
-                return found
-        with self._lock:
-            if marked != self._marked:
-                self._forget_changed(marked)
-            policy = self._policies.get(cluster)
+        found = self._kept(cluster, self._store)
+        if found is not None:
+            return found
+        with self._lock, self._store.view() as view:
+            policy = self._kept(cluster, view)  # another thread may have come first
             if policy is None:
-                policy = self._compile(cluster)
+                policy = _compile(view, cluster)
                 if len(self._policies) >= _KEPT:
                     self._policies.pop(next(iter(self._policies)))
-                self._policies[cluster] = policy
+                self._policies[cluster] = view.marked(cluster), policy
             return policy
 
-    def _forget_changed(self, marked: int) -> None:
-        """Drop the policies of workspaces whose RBAC objects changed since the last look."""
-        changed = self._changed_clusters(marked)
-        if changed is None:
-            self._policies.clear()
-        else:
-            for cluster in changed:
-                self._policies.pop(cluster, None)
-        # Compiling comes after this under the same lock, so what is compiled is at least as new as `marked`.
-        self._read_up_to = max(self._read_up_to, marked)
-        self._marked = marked
+    def _kept(self, cluster: str, view: View) -> Policy | None:
+        """The policy that was compiled, if nothing that it may be made of has changed in its workspace since."""
+        marked, policy = self._policies.get(cluster, (0, None))
+        return policy if policy is not None and view.marked(cluster) == marked else None
 
-    def _changed_clusters(self, marked: int) -> set[str] | None:
-        """None: unknown, so all."""
-        if not self._policies:
-            return set()
-        if marked - self._read_up_to > _FAR:
-            return None
-        try:
-            changes = self._store.changes(self._read_up_to, _FAR)
-        except Compacted:
-            return None
-        if len(changes) == _FAR:
-            return None
-        return {change.key.cluster for change in changes if change.key.resource in _RESOURCES}
 
-    def _compile(self, cluster: str) -> Policy:
-        return compile_policy(self._objects(cluster), TARGET_BINDINGS if cluster == TARGET else CLUSTER_ROLE_BINDINGS)
+def _compile(view: View, cluster: str) -> Policy:
+    return compile_policy(_objects(view, cluster), TARGET_BINDINGS if cluster == TARGET else CLUSTER_ROLE_BINDINGS)
 
-    def _objects(self, cluster: str) -> Objects:
-        cluster_roles, roles, cluster_role_bindings, role_bindings = (
-            [orjson.loads(record.value) for record in self._store.scan(resource, cluster).records]
-            for resource in _RESOURCES
-        )
-        return Objects(cluster_roles, roles, cluster_role_bindings, role_bindings)
+
+def _objects(view: View, cluster: str) -> Objects:
+    cluster_roles, roles, cluster_role_bindings, role_bindings = (
+        [orjson.loads(record.value) for record in view.scan(resource, cluster).records] for resource in _RESOURCES
+    )
+    return Objects(cluster_roles, roles, cluster_role_bindings, role_bindings)
 
 
 def _aggregate(errors: list[str]) -> str:

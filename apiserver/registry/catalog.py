@@ -1,8 +1,8 @@
 """Which kinds a workspace serves: the built-in ones, those of its established CRDs, and those that it binds.
 
-Called for every API request, so it is cheap where nothing changed: one comparison with the store's revision of marked
-resources. After such a change somewhere, a workspace's definitions are looked up again when it is next asked for; the
-same ones give the same table.
+Called for every API request, so it is cheap where nothing changed: one comparison with the revision of marked resources
+in the workspace, and in each whose APIs it binds. After a change there its definitions are looked up again when it is
+next asked for; the same ones give the same table. Changes elsewhere cost it nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from apiserver.model import conditions
 from apiserver.model.keys import Key
 from apiserver.registry.kinds import KindTable, ServedKind, builtins_of, kinds_of_crd, kinds_of_schema, overlay
 from apiserver.registry.tree import workspace_of
-from apiserver.storage.protocol import Record, Store
+from apiserver.storage.protocol import Record, Store, View
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 BINDINGS = "apibindings.apis.kcp.io"
@@ -45,9 +45,10 @@ def _as_it_is(kind: ServedKind, cluster: str) -> ServedKind:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What was found when the store's marked revision was `marked`; `seen` are the revisions it was made of."""
+    """What was found when these workspaces, itself and its providers, were last `marked` at these revisions; `seen` are
+    the revisions of what it was made of."""
 
-    marked: int
+    marked: tuple[tuple[str, int], ...]
     seen: tuple[int, ...]
     table: KindTable
 
@@ -66,24 +67,19 @@ class Catalog:
 
     def kinds(self, cluster: str) -> KindTable:
         """Of the workspace with this logical cluster name, as of the store's last revision or later."""
-        marked = self._store.marked()
         entry = self._entries.get(cluster)
-        if entry is not None and entry.marked == marked:
+        if entry is not None and all(self._store.marked(each) == marked for each, marked in entry.marked):
             return entry.table
-        definitions = list(self._store.scan(CRDS, cluster).records)
-        bindings = self._store.scan(BINDINGS, cluster).records
-        schemas = list(_bound(self._store, bindings))
-        seen = (*(r.revision for r in definitions), 0, *(r.revision for r in bindings),
-                *(r.revision if r else 0 for r, _ in schemas))  # fmt: skip
-        if entry is not None and entry.seen == seen:
+        with self._store.view() as view:
+            found = _definitions(view, cluster)
+        if entry is not None and entry.seen == found.seen:
             table = entry.table
         else:
-            added = [self._bind(kind, cluster) for kind in _kinds(definitions, schemas)]
-            table = overlay(self.builtins(cluster), added)
+            table = overlay(self.builtins(cluster), [self._bind(kind, cluster) for kind in _kinds(found)])
         with self._lock:
             if len(self._entries) >= _KEEP:
                 self._entries.clear()
-            self._entries[cluster] = _Entry(marked, seen, table)
+            self._entries[cluster] = _Entry(found.marked, found.seen, table)
         return table
 
     def builtins(self, cluster: str) -> KindTable:
@@ -94,30 +90,55 @@ class Catalog:
         return builtins_of(record.builtins if record is not None else "")
 
 
-def _kinds(definitions: list[Record], schemas: list[tuple[Record | None, str]]) -> list[ServedKind]:
-    found: list[ServedKind] = []
-    for record in definitions:
+@dataclass(frozen=True, slots=True)
+class _Definitions:
+    """What a workspace's own kinds come from: CRDs, and schemas with the identity hash that they are bound with.
+    `marked`, `seen`: see _Entry."""
+
+    marked: tuple[tuple[str, int], ...]
+    seen: tuple[int, ...]
+    crds: list[Record]
+    schemas: list[tuple[Record | None, str]]
+
+
+def _definitions(view: View, cluster: str) -> _Definitions:
+    crds, bindings = view.scan(CRDS, cluster).records, view.scan(BINDINGS, cluster).records
+    statuses = [orjson.loads(record.value).get("status") or {} for record in bindings]
+    schemas = list(_bound(view, statuses))
+    providers = {status.get("apiExportClusterName") or cluster for status in statuses} - {cluster}
+    seen = [r.revision for r in crds], [r.revision for r in bindings], [r.revision if r else 0 for r, _ in schemas]
+    return _Definitions(
+        tuple((each, view.marked(each)) for each in (cluster, *sorted(providers))),
+        (*seen[0], 0, *seen[1], 0, *seen[2]),
+        crds,
+        schemas,
+    )
+
+
+def _kinds(found: _Definitions) -> list[ServedKind]:
+    kinds: list[ServedKind] = []
+    for record in found.crds:
         crd = orjson.loads(record.value)
         if conditions.is_true((crd.get("status") or {}).get("conditions"), "Established"):
-            found += kinds_of_crd(crd)
-    for schema, identity in schemas:
+            kinds += kinds_of_crd(crd)
+    for schema, identity in found.schemas:
         if schema is not None:
-            found += kinds_of_schema(orjson.loads(schema.value), identity)
-    return found
+            kinds += kinds_of_schema(orjson.loads(schema.value), identity)
+    return kinds
 
 
-def _bound(store: Store, bindings: list[Record]) -> Iterator[tuple[Record | None, str]]:
-    """The APIResourceSchema of each bound resource, with the identity hash under which its objects are stored."""
+def _bound(view: View, bindings: list[Object]) -> Iterator[tuple[Record | None, str]]:
+    """The APIResourceSchema of each bound resource, with the identity hash under which its objects are stored.
+    `bindings`: their statuses."""
     keys, identities = [], []
-    for record in bindings:
-        status = orjson.loads(record.value).get("status") or {}
+    for status in bindings:
         provider = status.get("apiExportClusterName") or ""
         for resource in status.get("boundResources") or ():
             schema = resource.get("schema") or {}
             keys.append(Key(SCHEMAS, provider, "", schema.get("name", "")))
             identities.append(schema.get("identityHash", ""))
-    found = store.get_many(keys) if keys else []
+    found = view.get_many(keys) if keys else []
     if None in found:
-        kept = store.get_many([key._replace(resource=KEPT_SCHEMAS) for key in keys])
+        kept = view.get_many([key._replace(resource=KEPT_SCHEMAS) for key in keys])
         found = [one or other for one, other in zip(found, kept, strict=True)]
     return zip(found, identities, strict=True)

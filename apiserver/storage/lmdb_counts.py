@@ -1,11 +1,12 @@
-"""How many objects there are: of a resource, and of each resource in a workspace. Kept, so that nobody has to count.
+"""How many objects there are, of a resource and of each resource in a workspace, and when the workspace's marked ones
+last changed. Kept, so that nobody has to count or to read the log.
 
-Written by a group's transaction (lmdb_writer.py) beside the objects it changes, read by lmdb_reader.py. An update
-changes no number and costs nothing here; what a transaction creates and deletes costs one row for each workspace and
-each resource that it does so in.
+Written by a group's transaction (lmdb_writer.py) beside the objects it changes, read by lmdb_reader.py. The update of
+an object that is not marked costs nothing here; else a transaction costs one row for each workspace and each resource.
 
     = resource id             → number (8 bytes)
-    + logical cluster         → (resource id · number (4 bytes)) for each resource it has objects of, by id
+    + logical cluster         → marked revision (8), then for each resource it has objects of, by id:
+                                resource id (4) · number (4)
 """
 
 from __future__ import annotations
@@ -22,26 +23,33 @@ _EACH: Final = struct.Struct(">4sI")
 
 
 class Counted:
-    """What one transaction creates and deletes. `note` each object of it, then `write` once."""
+    """What one transaction creates, deletes and marks. Tell it of each object, then `write` once."""
 
     def __init__(self) -> None:
         self._clusters: dict[bytes, dict[bytes, int]] = {}
+        self._marked: dict[bytes, int] = {}
 
-    def note(self, full: bytes, more: int) -> None:
+    def number(self, full: bytes, more: int) -> None:
         """`full`: the object's whole key as stored; `more`: 1 where it is created, -1 where it is deleted."""
-        cluster = self._clusters.setdefault(full[4 : full.index(0, 4)], {})
+        cluster = self._clusters.setdefault(_cluster_of(full), {})
         cluster[full[:4]] = cluster.get(full[:4], 0) + more
+
+    def mark(self, full: bytes, revision: int) -> None:
+        cluster = _cluster_of(full)
+        self._clusters.setdefault(cluster, {})
+        self._marked[cluster] = revision
 
     def write(self, env: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
         totals: dict[bytes, int] = {}
         for cluster, changed in self._clusters.items():
-            numbers = of_cluster(env, txn, cluster)
+            marked, numbers = _read(env, txn, cluster)
             for resource, more in changed.items():
                 numbers[resource] = numbers.get(resource, 0) + more
                 totals[resource] = totals.get(resource, 0) + more
-            row = b"".join(_EACH.pack(*each) for each in sorted(numbers.items()) if each[1])
-            if row:
-                txn.put(_cluster(cluster), row, db=env.counts)
+            rest = b"".join(_EACH.pack(*each) for each in sorted(numbers.items()) if each[1])
+            if rest:
+                marked = self._marked.get(cluster, marked)
+                txn.put(_cluster(cluster), layout.U64.pack(marked) + rest, db=env.counts)
             else:
                 txn.delete(_cluster(cluster), db=env.counts)
         for resource, more in totals.items():
@@ -53,9 +61,23 @@ def of_resource(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], resource: by
     return int.from_bytes(txn.get(_resource(resource), db=env.counts) or b"", "big")
 
 
-def of_cluster(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], cluster: bytes) -> dict[bytes, int]:
+def of_cluster(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], cluster: str) -> dict[bytes, int]:
     """How many objects of each resource (by id) there are in a workspace; none of what it has none of."""
-    return dict(_EACH.iter_unpack(txn.get(_cluster(cluster), db=env.counts) or b""))
+    return _read(env, txn, cluster.encode())[1]
+
+
+def marked_of(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], cluster: str) -> int:
+    """The revision of the last change to a marked object of a workspace that has objects; else 0."""
+    return int.from_bytes((txn.get(_cluster(cluster.encode()), db=env.counts) or b"")[:8], "big")
+
+
+def _read(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], cluster: bytes) -> tuple[int, dict[bytes, int]]:
+    row = txn.get(_cluster(cluster), db=env.counts)
+    return (int.from_bytes(row[:8], "big"), dict(_EACH.iter_unpack(row[8:]))) if row else (0, {})
+
+
+def _cluster_of(full: bytes) -> bytes:
+    return full[4 : full.index(0, 4)]
 
 
 def _resource(number: bytes) -> bytes:

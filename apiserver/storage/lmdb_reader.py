@@ -42,9 +42,9 @@ class Reader:
         with self._read() as txn:
             return self._env.state(txn).oldest
 
-    def marked(self) -> int:
+    def marked(self, cluster: str | None = None) -> int:
         with self._read() as txn:
-            return self._env.state(txn).marked
+            return self._env.state(txn).marked if cluster is None else counts.marked_of(self._env, txn, cluster)
 
     def get(self, key: Key) -> Record | None:
         with self._read() as txn:
@@ -104,7 +104,7 @@ class Reader:
         with self._read() as txn:
             if cluster is None:
                 return self._env.resource_names(txn)
-            numbers = counts.of_cluster(self._env, txn, cluster.encode())
+            numbers = counts.of_cluster(self._env, txn, cluster)
             return sorted(self._env.resource_name(txn, number) for number in numbers)
 
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
@@ -120,7 +120,7 @@ class Reader:
         """How many objects of a resource there are, in one workspace or in all."""
         if cluster is None:
             return counts.of_resource(self._env, txn, resource)
-        return counts.of_cluster(self._env, txn, cluster.encode()).get(resource, 0)
+        return counts.of_cluster(self._env, txn, cluster).get(resource, 0)
 
     def changes(self, after: int, limit: int = 10_000) -> list[Change]:
         with self._read() as txn:

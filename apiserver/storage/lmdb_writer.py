@@ -54,13 +54,14 @@ class _Clear(NamedTuple):
 
 
 class _Effect(NamedTuple):
-    """What an op does once its call is known to pass. `record` None: deletion."""
+    """What an op does once its call is known to pass. `record` None: deletion; `marked`: of a marked resource."""
 
     full: bytes
     stored: bytes
     previous: bytes | None
     record: bytes | None
     revision: int
+    marked: bool
 
 
 class Writer:
@@ -252,25 +253,28 @@ class _Group:
     def take(self, call: _Call, passed: list[tuple[Future[list[int]], list[int]]]) -> Exception | None:
         """Apply the call and add its answer to `passed`, or say why not: then nothing of it was applied."""
         try:
-            revisions, effects, notes, marked = self._check(call.ops)
+            revisions, effects, notes = self._check(call.ops)
         except Exception as refused:  # Conflict; or a caller's mistake, which is to hurt no other call
             return refused
-        self._apply(call, effects, marked)
+        self._apply(call, effects)
         for stored, record in notes:
             self._txn.put(stored, record, db=self._env.objects)
         passed.append((call.answer, revisions))
         return None
 
-    def _apply(self, call: _Call, effects: list[_Effect], marked: int) -> None:
-        state, put, size = self._state, self._txn.put, 0
-        for full, stored, previous, record, revision in effects:
+    def _apply(self, call: _Call, effects: list[_Effect]) -> None:
+        state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
+        for full, stored, previous, record, revision, marked in effects:
+            if marked:
+                last_marked = revision
+                self._counted.mark(full, revision)
             if record is None:
                 self._txn.delete(stored, db=self._env.objects)
-                self._counted.note(full, -1)
+                self._counted.number(full, -1)
             else:
                 put(stored, record, db=self._env.objects)
                 if previous is None:
-                    self._counted.note(full, 1)
+                    self._counted.number(full, 1)
             if call.log:
                 number = layout.U64.pack(revision)
                 entry = layout.encode_entry(full, record is None, previous)
@@ -283,14 +287,14 @@ class _Group:
             self._state = State(
                 end,
                 state.oldest if call.log else end,
-                marked or state.marked,
+                last_marked,
                 state.entries + (len(effects) if call.log else 0),
                 state.size + size,
             )
 
-    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], list[tuple[bytes, bytes]], int]:
-        """The revision of each op, what to do, what to note, and the last revision of a marked resource (0: none)."""
-        revision, marked = self._state.revision, 0
+    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], list[tuple[bytes, bytes]]]:
+        """The revision of each op, what to do, what to note."""
+        revision = self._state.revision
         revisions: list[int] = []
         effects: list[_Effect] = []
         notes: list[tuple[bytes, bytes]] = []
@@ -318,11 +322,9 @@ class _Group:
             record = self._record(op, full, revision) if isinstance(op, Put) else None
             own[stored] = record
             notes = [n for n in notes if n[0] != stored] if notes else notes
-            effects.append(_Effect(full, stored, previous, record, revision))
+            effects.append(_Effect(full, stored, previous, record, revision, key.resource in self._env.marked))
             revisions.append(revision)
-            if key.resource in self._env.marked:
-                marked = revision
-        return revisions, effects, notes, marked
+        return revisions, effects, notes
 
     @staticmethod
     def _record(op: Put, full: bytes, revision: int) -> bytes:

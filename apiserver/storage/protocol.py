@@ -124,8 +124,9 @@ class View(Protocol):
     def oldest(self) -> int:
         """The smallest `after` that `changes` takes."""
 
-    def marked(self) -> int:
-        """The revision of the last change to a marked resource (CRDs, RBAC, bindings, …; given when it was opened)."""
+    def marked(self, cluster: str | None = None) -> int:
+        """The revision of the last change to a marked resource (CRDs, RBAC, bindings, …; given when it was opened), in
+        one workspace or in any. 0: there was none; or the workspace has no objects any more."""
 
     def get(self, key: Key) -> Record | None: ...
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import MARKED
@@ -33,8 +33,8 @@ class Overlay:
     def revision(self) -> int:
         return self._below.revision() + self._count
 
-    def marked(self) -> int:
-        return self._below.marked() + self._marked
+    def marked(self, cluster: str | None = None) -> int:
+        return self._below.marked(cluster) + self._marked
 
     def get(self, key: Key) -> Record | None:
         if key in self._written:
@@ -104,6 +104,9 @@ class Overlay:
         self._written[op.key] = None if isinstance(op, Delete) else Record(op.key, self.revision(), op.value, stamp)
         return self.revision()
 
+    def view(self) -> AbstractContextManager[View]:
+        return nullcontext(self)  # one thread has it
+
     # -- the other store's
 
     def oldest(self) -> int:
@@ -111,9 +114,6 @@ class Overlay:
 
     def changes(self, after: int, limit: int = 10_000) -> list[Change]:
         return self._below.changes(after, limit)
-
-    def view(self) -> AbstractContextManager[View]:
-        raise NotImplementedError
 
     def compact(self, keep: int) -> None:
         raise NotImplementedError

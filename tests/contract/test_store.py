@@ -297,6 +297,24 @@ def test_marked_follows_marked_resources(opened: Callable[..., Store]) -> None:
     assert store.marked() == again
 
 
+def test_a_workspace_has_a_mark_of_its_own(opened: Callable[..., Store]) -> None:
+    store = opened(marked=frozenset({"crds"}))
+    here, there = Key("crds", "root", "", "x"), Key("crds", "other", "", "x")
+    [_, first] = store.write(Put(cm("a"), b""), Put(here, b"1")).result()
+    [second, _] = store.write(Put(there, b"1"), Put(cm("a"), b"2")).result()
+    assert [store.marked(each) for each in ("root", "other", "none")] == [first, second, 0]
+    [updated] = store.write(Put(here, b"2")).result()
+    assert [store.marked(each) for each in ("root", "other")] == [updated, second]
+    with store.view() as view:
+        [gone] = store.write(Delete(here)).result()
+        assert view.marked("root") == updated
+    assert store.marked("root") == gone
+    store.write(Delete(cm("a"))).result()
+    assert (store.marked("root"), store.marked("other"), store.marked()) == (0, second, gone)
+    [again] = store.write(Put(here, b"3"), log=False).result()
+    assert store.marked("root") == again
+
+
 def test_records_of_treeplane_may_have_long_names(store: Store) -> None:
     start = store.revision()
     paths = ["root:" + ":".join(["a" * 60] * 30) + suffix for suffix in ("", ":b", ":c")]

@@ -279,6 +279,7 @@ class Happening:
 
         @contextmanager
         def view() -> Iterator[View]:
+            store.view = opened  # type: ignore[method-assign]  # a load takes views of its own
             with opened() as found:
                 self.load()
                 yield found

@@ -1,13 +1,16 @@
 """A store in memory, and helpers that write RBAC objects into it."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import orjson
 import pytest
 
 from apiserver.model.keys import Key
-from apiserver.storage.protocol import Change, Page, Record
+from apiserver.storage.protocol import Page, Record
 
 RBAC = "rbac.authorization.k8s.io"
 
@@ -17,28 +20,26 @@ class FakeStore:
 
     def __init__(self) -> None:
         self.objects: dict[Key, tuple[int, bytes]] = {}
-        self.log: list[Change] = []
         self.current = 100
-        self.marked_at = 0
+        self.marked_at: dict[str, int] = {}
         self.scans = 0
 
-    def marked(self) -> int:
-        return self.marked_at
+    def marked(self, cluster: str) -> int:
+        return self.marked_at.get(cluster, 0)
+
+    def view(self) -> AbstractContextManager[FakeStore]:
+        return nullcontext(self)
 
     def put(self, resource: str, cluster: str, obj: dict[str, Any] | None, name: str, namespace: str = "") -> None:
         key = Key(resource, cluster, namespace, name)
         self.current += 1
         value = None if obj is None else orjson.dumps(obj)
-        self.log.append(Change(self.current, key, value, None, 0, b""))
         if value is None:
             del self.objects[key]
         else:
             self.objects[key] = (self.current, value)
         if resource.endswith(RBAC):
-            self.marked_at = self.current
-
-    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
-        return [c for c in self.log if c.revision > after][:limit]
+            self.marked_at[cluster] = self.current
 
     def scan(self, resource: str, cluster: str) -> Page:
         self.scans += 1

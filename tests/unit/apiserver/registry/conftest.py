@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -21,7 +22,8 @@ class MemoryStore:
         self.data: dict[Key, Record] = {}
         self.log: list[Change] = []
         self.last = 100
-        self.last_marked = 0
+        self.marks: dict[str, int] = {}
+        self.scans = 0
         self.writes = 0
 
     def revision(self) -> int:
@@ -30,8 +32,11 @@ class MemoryStore:
     def oldest(self) -> int:
         return 100
 
-    def marked(self) -> int:
-        return self.last_marked
+    def marked(self, cluster: str | None = None) -> int:
+        return max(self.marks.values(), default=0) if cluster is None else self.marks.get(cluster, 0)
+
+    def view(self) -> AbstractContextManager[MemoryStore]:
+        return nullcontext(self)
 
     def get(self, key: Key) -> Record | None:
         return self.data.get(key)
@@ -41,6 +46,7 @@ class MemoryStore:
 
     def scan(self, resource: str, cluster: str | None = None, namespace: str | None = None, *,
              after: Key | None = None, limit: int | None = None, at: int | None = None) -> Page:  # fmt: skip
+        self.scans += 1
         found = [
             r
             for k, r in sorted(self.data.items())
@@ -81,7 +87,7 @@ class MemoryStore:
             before = (old.value, old.revision) if old else (None, 0)
             self.log.append(Change(self.last, op.key, value, *before, b""))
             if op.key.resource in self.MARKED:
-                self.last_marked = self.last
+                self.marks[op.key.cluster] = self.last
             revisions.append(self.last)
         done.set_result(revisions)
         return done

@@ -164,9 +164,23 @@ def test_catalog_serves_bound_apis_under_their_identity(store: Any) -> None:
     deployment, gadget = table.by_resource("apps", "v1", "deployments"), table.by_kind("acme.io", "v1", "Gadget")
     assert deployment is not None and deployment.storage == "deployments.apps:id1" and not deployment.custom
     assert gadget is not None and gadget.storage == "gadgets.acme.io:id2" and gadget.custom
-    before = catalog.kinds("c")
+
+
+def test_a_definition_costs_its_workspace_and_those_that_bind_it(store: Any) -> None:
+    catalog, objects = Catalog(store), Objects(store)
+    schema = Key("apiresourceschemas.apis.kcp.io", "p", "", "v1.gadgets.acme.io")
+    objects.create(schema, resource_schema("acme.io", "gadgets", "Gadget"))
+    objects.create(Key("apibindings.apis.kcp.io", "c", "", "b"), binding("p", ("acme.io", "gadgets", "id2")))
+    before, other, scans = catalog.kinds("c"), catalog.kinds("d"), store.scans
     objects.create(Key(CRDS, "elsewhere", "", "x"), crd())
-    assert catalog.kinds("c") is before
+    objects.create(schema._replace(cluster="elsewhere"), resource_schema("acme.io", "gadgets", "Other"))
+    assert (catalog.kinds("c"), catalog.kinds("d"), store.scans) == (before, other, scans)
+    objects.delete(schema)
+    assert catalog.kinds("c").by_resource("acme.io", "v1", "gadgets") is None
+    objects.create(schema, resource_schema("acme.io", "gadgets", "Anew"))
+    assert catalog.kinds("c").by_kind("acme.io", "v1", "Anew") is not None
+    scans = store.scans
+    assert (catalog.kinds("d"), store.scans) == (other, scans)
 
 
 def test_start_is_cheap() -> None:
