@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -216,6 +215,5 @@ def _whole(value: bytes) -> bytes:
     return format.dump(orjson.loads(value))
 
 
-@lru_cache(maxsize=4096)
 def _summary(value: bytes) -> bytes:
     return format.dump(orjson.loads(value))
