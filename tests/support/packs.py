@@ -133,3 +133,11 @@ def edited(made: Objects, git_dir: Path, tip: str, path: str, text: str) -> str:
         if depth:
             entry = (TREE, directories[depth - 1], tree)
     return made.commit(tree, tip, message=text)
+
+
+def bomb(made: Objects, text: str, depth: int = 12) -> str:
+    """A tree that names one directory ten times, which does the same, and so on: few objects, and paths without end."""
+    tree = made.tree([(FILE, "f", made.blob(text))])
+    for _ in range(depth):
+        tree = made.tree([(TREE, str(name), tree) for name in range(10)])
+    return tree

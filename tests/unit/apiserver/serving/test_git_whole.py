@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.packs import CONTENTS, FILE, LINK, SUBMODULE, TREE, Objects, edited, push_body, wide
+from support.packs import CONTENTS, FILE, LINK, SUBMODULE, TREE, Objects, bomb, edited, push_body, wide
 
 from apiserver.endpoints import git as endpoint
 from apiserver.endpoints import gitvouch
@@ -237,6 +237,20 @@ def test_a_push_of_what_is_all_there(based: tuple[Any, Objects, str]) -> None:
     changes = [(ZERO, first, "refs/heads/old"), (ZERO, tag, "refs/tags/t"), (ZERO, tree, "refs/tags/tree")]
     answer = push(running, push_body(changes, made.pack([tag])))
     assert answer.count("ok refs/") == 3
+
+
+def test_trees_whose_paths_do_not_end_are_left_to_git(
+    based: tuple[Any, Objects, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, _, first = based
+    ((key, command),) = gitvouch.SETTINGS.items()
+    monkeypatch.setattr(gitvouch, "SETTINGS", {key: command.replace("ulimit -t 20", "ulimit -t 1")})
+    for text in ("one", "two"):
+        made = Objects()
+        tip = made.commit(bomb(made, text), first)
+        answer = push(running, push_body([(first, tip, "refs/heads/main")], made.pack(made.made)))
+        assert "ok refs/heads/main" in answer
+        first = tip
 
 
 @pytest.mark.parametrize("name", ["two words", "a:b", 'quo"te', "back\\slash", "$(touch x)", "it's", "new\nline"])

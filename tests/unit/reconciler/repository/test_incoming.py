@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.packs import CONTENTS, FILE, LINK, TREE, Content, Objects, edited, wide
+from support.packs import CONTENTS, FILE, LINK, TREE, Content, Objects, bomb, edited, wide
 
+from apiserver.endpoints import gitvouch
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import Mirror
 
@@ -170,6 +171,21 @@ def test_what_came_beside_another_commit_is_looked_at_when_a_branch_is_there(
         mirror.refresh()
     lying(tmp_path, source, made.pack([lost]))
     assert mirror.refresh().desired == beside
+
+
+def test_trees_whose_paths_do_not_end_are_left_to_git(
+    tmp_path: Path, source: Path, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((key, command),) = gitvouch.SETTINGS.items()
+    monkeypatch.setattr(gitvouch, "SETTINGS", {key: command.replace("ulimit -t 20", "ulimit -t 1")})
+    mirror, tips = mirror_of(tmp_path, source), list[str]()
+    for text in ("one", "two"):
+        made = Objects()
+        tips.append(made.commit(bomb(made, text), *tips))
+        made.store(source, made.made)
+        git(source, "update-ref", "refs/heads/main", tips[-1])
+        lying(tmp_path, source, made.pack(made.made))  # whoever answers has the same trouble, and is another
+        assert mirror.refresh().desired == tips[-1]
 
 
 def test_a_branch_that_goes_back_is_there_without_a_transfer(tmp_path: Path, source: Path, git: Git) -> None:
