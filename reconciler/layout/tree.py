@@ -7,12 +7,13 @@ trees is compare's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import LayoutError
+from reconciler.layout.grouping import Grouping, Subdirectories
 from reconciler.repository.objects import Entry, Repository
 
 TOP = "workspaces"
@@ -51,8 +52,9 @@ class WorkspaceDir(NamedTuple):
 
 
 class Level(NamedTuple):
-    """One directory, ignored names left out. `files` are manifests and what `problem` refuses."""
+    """One directory, ignored names left out. `tree`: its id; `files` are manifests and what `problem` refuses."""
 
+    tree: str
     stack: ignore.Stack
     directories: list[Entry]
     files: list[Entry]
@@ -68,9 +70,17 @@ class WorkspaceTree:
     its end, or for what `compare.touched` named.
     """
 
-    def __init__(self, repo: Repository, tree_id: str, claims: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        repo: Repository,
+        tree_id: str,
+        claims: Mapping[str, str] | None = None,
+        grouping: Grouping | None = None,
+    ) -> None:
+        """`grouping`: what other trees of the repository were found to hold, and what this one will be."""
         self.repo = repo
         self.tree_id = tree_id
+        self._grouping = grouping or Grouping(repo)
         self.claims: dict[str, str] = dict(claims or {})
         self.duplicates: dict[str, list[str]] = {}
         self._stacks: dict[str, ignore.Stack] = {}
@@ -215,7 +225,7 @@ class WorkspaceTree:
         rules = next((e for e in entries if e.name == ignore.FILE and e.kind == "blob"), None)
         if rules is not None:
             stack = (*stack, self._rules(directory, rules))
-        level = Level(stack, [], [], [])
+        level = Level(tree, stack, [], [], [])
         deep = directory.count("/") >= _DEEPEST
         for entry in entries:
             name, kind = entry.name, entry.kind
@@ -237,8 +247,7 @@ class WorkspaceTree:
         if directory == ROOT:
             return paths.ROOT
         if level.markers:
-            # A colon in a directory's name must not look like a path's.
-            return paths.join(owner, directory.rpartition("/")[2].replace(":", "%3A"))
+            return paths.join(owner, _named(directory.rpartition("/")[2]))
         return self.claims.get(directory)
 
     def stack(self, directory: str) -> ignore.Stack:
@@ -261,14 +270,38 @@ class WorkspaceTree:
     def _rules(self, directory: str, entry: Entry) -> ignore.Rules:
         return ignore.rules(directory, entry.id, self.repo.blob(entry.id))
 
-    def _own(self, level: Level, directory: str) -> Iterator[tuple[str, Entry]]:
+    def _own(self, level: Level, directory: str) -> Generator[tuple[str, Entry], None, bool]:
+        """Returns whether there are none, by nobody's claim."""
         for entry in level.files:
             yield f"{directory}/{entry.name}", entry
+        if not level.directories:
+            return not level.files
+        found = self._subdirectories(level, directory)
+        own: set[str] = set()
         for sub in level.directories:
-            below = f"{directory}/{sub.name}"
-            inner = self.look(sub.id, below, level.stack)
-            if self.boundary(inner, below, "") is None:
-                yield from self._own(inner, below)
+            if sub.name in found.groups and sub.name not in found.foreign:
+                below = f"{directory}/{sub.name}"
+                inner = self.look(sub.id, below, level.stack)
+                if self.boundary(inner, below, "") is not None or not (yield from self._own(inner, below)):
+                    own.add(sub.name)
+        foreign = found.groups - own
+        if foreign != found.foreign:
+            self._note(level, directory, found._replace(foreign=foreign))
+        return not level.files and not own
+
+    def _subdirectories(self, level: Level, directory: str) -> Subdirectories:
+        """Those of a level, none of them unknown."""
+        known = self._grouping.look(directory, level.tree, level.stack, level.directories)
+        if not known.unknown:
+            return known
+        opened = ((sub.name, self.look(sub.id, f"{directory}/{sub.name}", level.stack)) for sub in known.unknown)
+        groups = known.groups.union(name for name, inner in opened if not inner.markers)
+        found = Subdirectories(groups, known.foreign, [])
+        self._note(level, directory, found)
+        return found
+
+    def _note(self, level: Level, directory: str, found: Subdirectories) -> None:
+        self._grouping.note(directory, level.tree, level.stack, found, len(level.directories))
 
     def _descend(self, directory: str) -> WorkspaceDir | None:
         """The innermost workspace on the way down to a directory; None when the way is absent or ignored."""
@@ -296,7 +329,7 @@ class WorkspaceTree:
         stack = (*above, self._rules(directory, rules)) if rules is not None and rules.kind == "blob" else above
         self._remember(directory, stack)
         markers = [e for e in picked.values() if e.kind != "tree"]
-        return Level(stack, [], [], [e for e in markers if not ignore.ignored(stack, f"{directory}/{e.name}")])
+        return Level(tree, stack, [], [], [e for e in markers if not ignore.ignored(stack, f"{directory}/{e.name}")])
 
     def _search(self, path: str) -> Iterator[WorkspaceDir]:
         parent, name = paths.parent(path), paths.base(path)
@@ -319,8 +352,17 @@ class WorkspaceTree:
                 yield claimed
 
     def _children(self, level: Level, parent: WorkspaceDir, directory: str, name: str) -> Iterator[WorkspaceDir]:
-        first = [d for d in level.directories if d.name == name]
-        for sub in first + [d for d in level.directories if d.name != name]:
+        first = [d for d in level.directories if _named(d.name) == name]
+        yield from self._children_in(first, level, parent, directory, name)
+        if len(first) < len(level.directories):
+            groups = self._subdirectories(level, directory).groups
+            others = [d for d in level.directories if d.name in groups and _named(d.name) != name]
+            yield from self._children_in(others, level, parent, directory, name)
+
+    def _children_in(
+        self, subs: Iterable[Entry], level: Level, parent: WorkspaceDir, directory: str, name: str
+    ) -> Iterator[WorkspaceDir]:
+        for sub in subs:
             below = f"{directory}/{sub.name}"
             inner = self.look(sub.id, below, level.stack)
             path = self.boundary(inner, below, parent.path)
@@ -328,6 +370,11 @@ class WorkspaceTree:
                 yield from self._children(inner, parent, below, name)
             elif path == paths.join(parent.path, name):
                 yield workspace_dir(path, below, sub.id, inner)
+
+
+def _named(directory: str) -> str:
+    """The name of the workspace that a directory is. A colon in it must not look like a path's."""
+    return directory.replace(":", "%3A")
 
 
 def workspace_dir(path: str, directory: str, tree: str, level: Level, *, whole: bool = True) -> WorkspaceDir:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from reconciler.layout.grouping import Grouping
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.repository.objects import Repository
 
@@ -22,6 +23,7 @@ class Trees:
 
     def __init__(self, repo: Repository) -> None:
         self._repo = repo
+        self._grouping = Grouping(repo)
         self._open: OrderedDict[tuple[str, Claims], WorkspaceTree] = OrderedDict()
         self.claims = {}
 
@@ -40,7 +42,8 @@ class Trees:
         found = self._open.get(key)
         if found is None:
             tree = self._repo.commit(commit).tree
-            found = self._open[key] = WorkspaceTree(self._repo, tree, self.claims if claims is None else claims)
+            there = self.claims if claims is None else claims
+            found = self._open[key] = WorkspaceTree(self._repo, tree, there, self._grouping)
             if len(self._open) > _KEPT:
                 self._open.popitem(last=False)
         return found
