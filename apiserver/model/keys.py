@@ -43,6 +43,10 @@ class Internal:
     ANSWER = "~answers"
     """Key(ANSWER, "", "", <intent's id>): what became of an intent. Whoever asked takes it away."""
 
+    KEPT_SECRETS = "~keptsecrets"
+    """Key(KEPT_SECRETS, <logical cluster>, "", ""): digest of what keys/secrets/ held for the workspace when its
+    Secrets were served last."""
+
     NODE_PORTS = "~nodeports"
     """Key(NODE_PORTS, <logical cluster>, "", <port>): [namespace, name] of the Service that holds the port."""
 

@@ -58,10 +58,11 @@ class FleetRecord:
     `url`: where clients reach the server. `claims`: directories that lost their workspace.yaml but hold manifests
     still, with the workspaces they belong to. `kept`: workspaces that stay, with all below them, although a commit took
     their directories away, and the commit that was served before. `lost`: the status commit of a recovery that could
-    not bring back every workspace, "" if there is none. `ships`: the digest of what a cluster of Kubernetes' kinds
-    starts with, as it was when such workspaces were looked at. `holder`: who writes the status branch where that is
-    another server, and this one only shows what it says; "" if it is this one. `shown`: the status commit that is shown
-    then. `arriving`: the commit that is on its way into the store, "" between two: some workspaces are there already.
+    not bring back every workspace, "" if there is none. `ships`: digests of what ships with Treeplane and of what a
+    cluster of Kubernetes' kinds starts with, as it was when such workspaces were looked at. `holder`: who writes the
+    status branch where that is another server, and this one only shows what it says; "" if it is this one. `shown`: the
+    status commit that is shown then. `arriving`: the commit that is on its way into the store, "" between two: some
+    workspaces are there already.
     """
 
     fleet: str = ""

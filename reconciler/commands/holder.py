@@ -160,7 +160,7 @@ class Holder:
             if heads.desired is not None:
                 loaded = self._loader.load(heads.desired, beginning.recorded, self._teller.progress)
                 if tree.fleet(self._store).loaded:
-                    self._loader.recheck(self._secrets.changed())
+                    self._loader.recheck(self._secrets.changed() | self._secrets.not_served(self._store))
                     self._teller.held_as_a_whole(loaded)
                     self._teller.loaded(self._store, tree.fleet(self._store).commit, time.monotonic() - began)
                     return True

@@ -50,7 +50,7 @@ class Observer:
         self._is_held_by(beginning.holder)
         began, shown = time.monotonic(), tree.fleet(self._store).shown
         if shown and self._mirror.repository.has(shown):
-            self._follow(beginning.recorded)
+            self._follow(beginning.recorded, self._secrets.not_served(self._store))
         else:
             self._shown.begin(beginning.recorded, beginning.holder, self._teller.progress)
             self._teller.attach(self._store)  # which forgot what was told

@@ -22,8 +22,7 @@ from reconciler.loading.heads import BranchSettings
 from reconciler.loading.step import FindRecorded, Step
 from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
-from reconciler.loading.whole import Whole
-from reconciler.plan import bootstrap
+from reconciler.loading.whole import Whole, ships
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
@@ -71,7 +70,7 @@ class FirstLoad:
             claims=dict(made.trees.claims),
             kept=fleet.kept or facts.kept,
             holder=fleet.holder,
-            ships=bootstrap.digest(),
+            ships=ships(),
         )
         made.whole.note(record)
         return record

@@ -19,7 +19,7 @@ from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.kinds import KUBERNETES, builtins_of, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
-from apiserver.storage.protocol import Note, Put, Record
+from apiserver.storage.protocol import Note, Op, Put, Record
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import problem
 from reconciler.loading.case import Case, Recorded, Verdict, was_served
@@ -32,6 +32,7 @@ from reconciler.loading.offers import SCHEMAS, Offers
 from reconciler.loading.providing import Providing
 from reconciler.loading.ratcheting import accepted
 from reconciler.loading.resolving import BINDINGS, CRDS, said_otherwise, waiting
+from reconciler.loading.secrets import digest, kept_key
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.sources import shipped
@@ -246,6 +247,8 @@ class Judge:
             directory=case.directory.directory if case.directory else "",
         )
         self._tree_objects.put(case, served, gathered, effects)
+        if gathered.complete:
+            effects.ops += self._kept_secrets(case, record.cluster)
         verdict = Verdict(served, effects.ops, changed=own)
         verdict.provides = any(getattr(op, "key", None) and op.key.resource in PROVIDED for op in effects.ops)
         if served.head != case.moment.id and (effects.ops or served != case.record):
@@ -254,6 +257,14 @@ class Judge:
             self._remember_providers(case, content.apis, verdict)
         self._seal(case, verdict, known)
         return verdict
+
+    def _kept_secrets(self, case: Case, cluster: str) -> list[Op]:
+        """Which Secrets of keys/ are served from now on."""
+        if not case.secrets:
+            return []
+        key, said = kept_key(cluster), digest(case.secrets)
+        stored = self._site.store.get(key)
+        return [Note(key, said)] if stored is None or stored.value != said else []
 
     def _restore_endings(self, recorded: Recorded, cluster: str, content: Content, effects: Effects) -> None:
         """What no file declares any more and still waits for its finalizers."""

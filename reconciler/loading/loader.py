@@ -18,7 +18,6 @@ from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import Intent, waiting
-from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
@@ -32,8 +31,7 @@ from reconciler.loading.sources import Sources
 from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, Step, Target
 from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
-from reconciler.loading.whole import Whole
-from reconciler.plan import bootstrap, system
+from reconciler.loading.whole import Whole, ships, with_shipped
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -122,15 +120,15 @@ class Loader:
         return Loaded(commit, (), (done,)) if isinstance(done, Step) else Loaded(commit, done)
 
     def recheck(self, paths: Iterable[str] = ()) -> Step:
-        """Judge what does not follow from a commit: shipped content (after an upgrade), and `paths` (their Secrets
-        changed). In step already: writes nothing."""
-        fleet, ships = tree.fleet(self._store), bootstrap.digest()
-        outdated = tree.with_builtins(self._store, KUBERNETES) if fleet.ships != ships else []
+        """Judge what does not follow from a commit: where another version shipped something else, what ships with this
+        one; and `paths` (their Secrets changed). Where nothing is new, nothing is judged; in step already, nothing is
+        written."""
+        fleet, here_ships = tree.fleet(self._store), ships()
         self._trees.claims = fleet.claims
         here = self._trees.at(fleet.commit)
-        also = {"root", *system.shipped_workspaces(), *outdated, *paths}
+        also = {*paths, *(with_shipped(self._store) if fleet.ships != here_ships else ())}
         step = self._stepper(fleet, fleet.commit, limits=self._whole.limits(fleet)).difference(here, also)
-        self._whole.note(replace(fleet, url=self._branch.url, ships=ships, branch=self._branch.name))
+        self._whole.note(replace(fleet, url=self._branch.url, ships=here_ships, branch=self._branch.name))
         return step
 
     def recover(self, fleet: FleetRecord, recorded: RecordedFleet, paths: Collection[str]) -> Step:

@@ -21,7 +21,7 @@ def remove(store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None
         schemas = store.scan(SCHEMAS, record.cluster).records
         ops.extend(Put(r.key._replace(resource=KEPT_SCHEMAS), r.value) for r in schemas)
     for storage in store.resources(record.cluster):
-        if not storage.startswith("~") or storage == Internal.NODE_PORTS:
+        if not storage.startswith("~") or storage in (Internal.NODE_PORTS, Internal.KEPT_SECRETS):
             ops.extend(Delete(r.key) for r in store.scan(storage, record.cluster).records)
     if parent is not None:
         ops.append(Delete(Key(WORKSPACES, parent.cluster, "", paths.base(record.path))))

@@ -1,15 +1,21 @@
-"""The Secrets of keys/secrets/, and which workspaces' changed since they were last looked at.
+"""The Secrets of keys/secrets/, and which workspaces' changed since they were last looked at, or last served.
 
 Called by the reconciler's process. Reading the files is layout's; a file that cannot be used is left out and named.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
+
+from apiserver.model.keys import Internal, Key
+from apiserver.registry import tree
+from apiserver.storage.protocol import View
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.secrets import KeptSecrets, read_secrets
 
@@ -29,6 +35,17 @@ class SecretFiles:
     def of(self, path: str) -> tuple[Manifest, ...]:
         """Of the workspace at `path`, with paths like `keys/secrets/root:infra/eu.yaml`."""
         return self._found.get(path, ())
+
+    def not_served(self, store: View) -> set[str]:
+        """The workspaces whose Secrets are others than those that were served last: somebody changed them while no
+        server ran. Where files are gone nothing is."""
+        found = set()
+        for path, manifests in self._found.items():
+            workspace = tree.workspace_at(store, path) if manifests else None
+            served = store.get(kept_key(workspace.cluster)) if workspace is not None else None
+            if workspace is not None and (served is None or served.value != digest(manifests)):
+                found.add(path)
+        return found
 
     def changed(self) -> set[str]:
         """Look again; the workspaces whose Secrets are others than at the last look."""
@@ -64,3 +81,14 @@ class SecretFiles:
                 continue
             found[str(file)] = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
         return found
+
+
+def kept_key(cluster: str) -> Key:
+    """Its value is the digest of the workspace's Secrets that are served."""
+    return Key(Internal.KEPT_SECRETS, cluster, "", "")
+
+
+def digest(manifests: Iterable[Manifest]) -> bytes:
+    """Of what some files say, and where."""
+    found = [(manifest.path, manifest.value) for manifest in manifests]
+    return hashlib.sha256(orjson.dumps(found, option=orjson.OPT_SORT_KEYS)).digest()

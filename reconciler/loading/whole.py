@@ -8,17 +8,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from apiserver.model import paths
 from apiserver.registry import tree
+from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.tree import FLEET_KEY, FleetRecord
-from apiserver.storage.protocol import Note, Put, Store
+from apiserver.storage.protocol import Note, Put, Store, View
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE, FleetConfig, read_fleet
 from reconciler.layout.tree import ROOT, WorkspaceTree
 from reconciler.layout.weight import MOST, too_heavy, weigh
 from reconciler.loading.step import SafetyLimits
 from reconciler.loading.trees import Trees
+from reconciler.plan import bootstrap, system
 from reconciler.plan.deletions import Limits
 from reconciler.repository.objects import Repository
+
+
+def ships() -> str:
+    """Digests of what this version of Treeplane ships: content of its own, and what a cluster of Kubernetes starts
+    with."""
+    return f"{system.digest()} {bootstrap.digest()}"
+
+
+def with_shipped(store: View) -> list[str]:
+    """The paths of the workspaces that hold something which ships. Reads all records."""
+    return [paths.ROOT, *system.shipped_workspaces(), *tree.with_builtins(store, KUBERNETES)]
 
 
 class Whole:

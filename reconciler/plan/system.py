@@ -6,8 +6,12 @@ directory of the same name adds to it: a manifest of the same object wins.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
+import orjson
+
+from apiserver.model import paths
 from apiserver.model.marks import ORIGIN, SYSTEM
 
 COMPUTE = "root:compute"
@@ -110,6 +114,12 @@ def manifests(path: str) -> list[Manifest]:
     if path == COMPUTE:
         return compute_export()
     return []
+
+
+def digest() -> str:
+    """Of all that ships: another one where this version of Treeplane ships something else."""
+    found = {path: manifests(path) for path in (paths.ROOT, *shipped_workspaces())}
+    return hashlib.sha256(orjson.dumps(found, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def shipped_workspaces() -> tuple[str, ...]:

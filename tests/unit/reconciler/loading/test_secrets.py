@@ -8,6 +8,7 @@ from support.loadedfleet import A, LoadedFleet, configmap
 
 from apiserver.model.identity import object_uid
 from apiserver.registry import tree
+from reconciler.loading.secrets import SecretFiles
 
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: target}\nstringData: {kubeconfig: VALUE}\n"
 
@@ -70,6 +71,30 @@ def test_a_file_that_goes_deletes_nothing(fleet: LoadedFleet) -> None:
     fleet.keep_secret("root:a", None)
     assert fleet.all_changes() == []
     assert value(fleet) == "one"
+
+
+def test_one_that_changed_while_no_server_ran_is_served_with_the_next_start(fleet: LoadedFleet) -> None:
+    fleet.keep_secret("root:a", SECRET.replace("VALUE", "one"))
+    file = fleet.keys / "secrets" / "root:a" / "target.yaml"
+    for said, judged in (("one", set()), ("two", {"root:a"})):
+        file.write_text(SECRET.replace("VALUE", said))
+        fleet.secrets = SecretFiles(fleet.keys)
+        fleet.loader = fleet.new_loader()
+        assert fleet.secrets.not_served(fleet.store) == judged
+        fleet.recheck(fleet.secrets.not_served(fleet.store))
+        assert value(fleet) == said
+        assert fleet.secrets.not_served(fleet.store) == set()
+    file.unlink()
+    assert SecretFiles(fleet.keys).not_served(fleet.store) == set()
+
+
+def test_one_whose_workspace_is_held_is_tried_with_each_start(fleet: LoadedFleet) -> None:
+    fleet.commit({f"{A}/bad.yaml": "kind: ["})
+    fleet.keep_secret("root:a", SECRET.replace("VALUE", "one"))
+    assert fleet.secrets.not_served(fleet.store) == {"root:a"}
+    fleet.commit({f"{A}/bad.yaml": None})
+    assert value(fleet) == "one"
+    assert fleet.secrets.not_served(fleet.store) == set()
 
 
 def test_one_that_git_declares_too_is_an_error(fleet: LoadedFleet) -> None:

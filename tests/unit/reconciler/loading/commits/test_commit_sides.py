@@ -75,6 +75,7 @@ def test_a_secret_is_kept_in_keys_and_not_in_git(fleet: CommitFleet, another: Ca
     assert file.stat().st_mode & 0o777 == 0o600
     assert answer == fleet.get("root:a", "secrets", "pw")
     assert fleet.secrets.changed() == set()
+    assert fleet.secrets.not_served(fleet.store) == set()
     fleet.recheck(["root:a"])
     assert fleet.changes() == []
     fleet.publish()
