@@ -20,7 +20,7 @@ class Cases:
 
     def __init__(self, site: Site, target: Target, world: World, kept: KeptWorkspaces) -> None:
         self._site, self._target, self._world, self._kept = site, target, world, kept
-        self.places: Mapping[str, WorkspaceDir] = {}
+        self.places: dict[str, WorkspaceDir] = {}
         self.at: WorkspaceDir | None = None
 
     def known(self, path: str) -> list[str] | None:
@@ -36,6 +36,10 @@ class Cases:
             return self.at
         here, record = self.places.get(path) or self._kept.find(path), self._world.record(path)
         return here or self._target.tree.find(path, record.directory if record is not None else "")
+
+    def forget(self, path: str) -> None:
+        """It is judged, and its record says where it stands."""
+        self.places.pop(path, None)
 
     def make(self, path: str, *, again: bool, forced: bool) -> Case:
         """`again`: it was judged in this step before; `forced`: all of its content counts."""

@@ -7,6 +7,7 @@ says so (its record, the conditions of its Workspace object). Nothing here write
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -19,7 +20,7 @@ from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.kinds import KUBERNETES, builtins_of, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
-from apiserver.storage.protocol import Note, Op, Put, Record
+from apiserver.storage.protocol import Note, Op, Put, Record, Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import problem
 from reconciler.loading.case import Case, Recorded, Verdict, was_served
@@ -59,6 +60,9 @@ class Judge:
         self._served = served
         self._world = world
         self._gatherer = Gatherer(site.sources)
+        # None of these holds the judge, which holds all that a step read: it goes with the step.
+        self._stored = partial(_stored, site.store)
+        self._own_identity = partial(_own_identity, site)
         self._tree_objects = TreeObjects(site.moments, world.record, self._stored)
         self._contents = Contents(world, site.catalog, site.sources, self._own_identity)
 
@@ -299,10 +303,6 @@ class Judge:
         metadata = orjson.loads(record.value)["metadata"]
         return {"metadata": {name: metadata[name] for name in ("uid", "creationTimestamp")}}
 
-    def _stored(self, keys: list[Key]) -> dict[Key, Record]:
-        found = self._site.store.get_many(keys)
-        return {k: r for k, r in zip(keys, found, strict=True) if r is not None}
-
     def _remember_providers(self, case: Case, found: apis.Apis, verdict: Verdict) -> None:
         for path, export in found.providers:
             key = Key(CONSUMERS, path, export, case.path)
@@ -311,18 +311,8 @@ class Judge:
 
     # -- both --------------------------------------------------------------------------------------------------------
 
-    def _own_identity(self, case: Case, export: str) -> str:
-        known = self._known(case)
-        return self._site.identities.hash_of(case.path, export, known.identities.get(export, "") if known else "")
-
-    def _known(self, case: Case) -> Summary | None:
-        if case.recorded is not None:
-            return Summary.from_json(case.recorded.summary.as_json())
-        found = summary(self._site.store, case.record.cluster) if case.record is not None else {}
-        return Summary.from_json(found) if found else None
-
     def _summary(self, case: Case, record: WorkspaceRecord) -> Summary:
-        return self._known(case) or Summary(record.origin, record.commit or record.origin)
+        return _known(self._site.store, case) or Summary(record.origin, record.commit or record.origin)
 
     def _effects(self, case: Case, known: Summary) -> Effects:
         return Effects(
@@ -352,6 +342,22 @@ class Judge:
         write = Note if case.record is not None and case.record.served == record.served and told else Put
         verdict.ops.append(write(place, text))
         verdict.ops.append(write(workspace_key(record.path), record.encode()))
+
+
+def _stored(store: Store, keys: list[Key]) -> dict[Key, Record]:
+    return {k: r for k, r in zip(keys, store.get_many(keys), strict=True) if r is not None}
+
+
+def _own_identity(site: Site, case: Case, export: str) -> str:
+    known = _known(site.store, case)
+    return site.identities.hash_of(case.path, export, known.identities.get(export, "") if known else "")
+
+
+def _known(store: Store, case: Case) -> Summary | None:
+    if case.recorded is not None:
+        return Summary.from_json(case.recorded.summary.as_json())
+    found = summary(store, case.record.cluster) if case.record is not None else {}
+    return Summary.from_json(found) if found else None
 
 
 def _brought(record: WorkspaceRecord, kind: types.ResolvedType) -> list[Object]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from typing import ParamSpec, TypeVar
+from weakref import WeakMethod
 
 from apiserver.model.failures import described
 from apiserver.registry import tree
@@ -33,6 +35,9 @@ from reconciler.repository.errors import RepositoryError
 
 log = logging.getLogger(__name__)
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 _RETRIES = 20
 _ROUNDS = 20
 """How often one step judges a workspace anew for others."""
@@ -50,7 +55,15 @@ class Stepper:
         self._pending: dict[str, None] = {}
         self._forced: set[str] = set()
         self._all = False
-        self._turns = Turns(Steps(self._waits, self._judge_now, self._stand, self._look_again, self._offers))
+        self._turns = Turns(
+            Steps(
+                _weakly(self._waits),
+                _weakly(self._judge_now),
+                _weakly(self._stand),
+                _weakly(self._look_again),
+                _weakly(self._offers),
+            )
+        )
         self._world = World(site.store, self._turns)
         self._served = ServedTrees(site.store, site.trees, target)
         self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
@@ -186,6 +199,7 @@ class Stepper:
             if case is None or verdict is None:
                 continue
             self._count(case, verdict)
+            self._cases.forget(path)
             if verdict.ops:
                 self._write(path, verdict)
             if case.recorded is not None and self._target.recorded is None and not verdict.problems:
@@ -284,6 +298,19 @@ class Stepper:
         self.done.kept = self._kept.tops
         self.done.refused |= self._kept.refused
         return self.done
+
+
+def _weakly(method: Callable[P, R]) -> Callable[P, R]:
+    """A method of a stepper, for what that holds itself: in a circle all that a load read would stay until garbage is
+    looked for."""
+    found = WeakMethod(method)
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        bound = found()
+        assert bound is not None
+        return bound(*args, **kwargs)
+
+    return call
 
 
 def _depth(path: str) -> tuple[int, str]:
