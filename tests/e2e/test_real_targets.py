@@ -106,6 +106,14 @@ def fleet(example_fleet: Path, west: RealCluster, east: RealCluster) -> Iterator
         cluster.kubectl("delete", "leases", "-n", "treeplane-system", "--all")
 
 
+def repository(fleet: Path) -> Clone:
+    """The fleet's directory as a repository, with all of it in one commit."""
+    work = Clone(fleet)
+    work.git("init", "--quiet", "--initial-branch=main")
+    work.commit("begin")
+    return work
+
+
 def secret(folder: Path, name: str, **data: bytes) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     values = {key: base64.b64encode(value).decode() for key, value in data.items()}
@@ -242,9 +250,7 @@ def test_a_fresh_data_directory_writes_nothing_to_the_clusters(
     tmp_path: Path,
     eventually: Any,
 ) -> None:
-    work = Clone(fleet)
-    work.git("init", "--quiet", "--initial-branch=main")
-    work.commit("begin")
+    work = repository(fleet)
     server = plane(fleet, "--trust-targets", LOCATIONS, "--keys", str(keys), data=tmp_path / "first" / "data")
     sides = both(server, west, east, eventually)
     eventually(lambda: all(noted(side, work) for side in sides), 20, "the commit is noted in every inventory")
@@ -293,9 +299,7 @@ def test_what_was_withdrawn_while_nobody_was_there_goes(
     eventually: Any,
 ) -> None:
     """A Placement goes by a commit while the server is away, and its store is lost: git tells what it had placed."""
-    work = Clone(fleet)
-    work.git("init", "--quiet", "--initial-branch=main")
-    work.commit("begin")
+    work = repository(fleet)
     server = plane(fleet, "--trust-targets", LOCATIONS, "--keys", str(keys), data=tmp_path / "first" / "data")
     _, america = both(server, west, east, eventually)
     eventually(lambda: noted(america, work, WEB), 20)
@@ -328,9 +332,7 @@ def test_a_server_that_stood_still_writes_nothing_once_another_took_over(
     eventually: Any,
 ) -> None:
     """It cannot know: neither from git, which it did not read meanwhile, nor by a clock that it did not look at."""
-    work = Clone(fleet)
-    work.git("init", "--quiet", "--initial-branch=main")
-    work.commit("begin")
+    work = repository(fleet)
     bare = tmp_path / "fleet.git"
     work.git("clone", "--quiet", "--bare", ".", str(bare))
     work.git("remote", "add", "origin", str(bare))
