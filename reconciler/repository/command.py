@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from reconciler.repository.errors import RepositoryUnreadable, redact
 
@@ -83,19 +83,20 @@ class Answer(NamedTuple):
 def git(
     git_dir: Path,
     *arguments: str,
-    given: bytes = b"",
+    given: bytes | IO[bytes] = b"",
     settings: Mapping[str, str] | None = None,
     variables: Mapping[str, str] | None = None,
     patience: Patience = HERE,
     hurry: Callable[[], bool] = lambda: False,
 ) -> Answer:
-    """Runs git on `git_dir`. `settings` reach it as configuration through the environment, so no argument list shows
-    them; `variables` are further ones of the environment. `hurry`: asked again and again whether to give up at once.
-    Raises RepositoryUnreadable when git is absent, or the deadlines of `patience` have passed."""
+    """Runs git on `git_dir`. `given`: what it reads, of a file from where that stands. `settings` reach it as
+    configuration through the environment, so no argument list shows them; `variables` are further ones of the
+    environment. `hurry`: asked again and again whether to give up at once. Raises RepositoryUnreadable when git is
+    absent, or the deadlines of `patience` have passed."""
     try:
         process = subprocess.Popen(
             ["git", f"--git-dir={git_dir}", *arguments],
-            stdin=subprocess.PIPE,
+            stdin=subprocess.PIPE if isinstance(given, bytes) else given,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=_environment(settings or {}, variables or {}),
@@ -106,7 +107,7 @@ def git(
         raise RepositoryUnreadable("the git command is not installed", "install git 2.31 or later") from error
     with process:
         try:
-            output, said = _listen(process, given, patience, hurry)
+            output, said = _listen(process, given if isinstance(given, bytes) else b"", patience, hurry)
         finally:
             _end(process)
     return Answer(process.returncode, output.decode("utf-8", "replace"), _words(said))

@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -74,10 +75,10 @@ def own(git_dir: Path) -> None:
 def _write(git_dir: Path, loose: Sequence[str], chosen: Sequence[Path]) -> Path:
     """One pack of these objects, on disk; its index."""
     directory = git_dir / "objects" / "pack"
-    given = bytearray()
-    for name in packindex.merged(loose, chosen):
-        given += name.hex().encode() + b"\n"
-    answer = git(git_dir, "pack-objects", "--quiet", str(directory / "pack"), given=bytes(given), settings=_SETTINGS)
+    with tempfile.TemporaryFile(dir=git_dir / "objects") as names:  # there may be millions
+        names.writelines(name.hex().encode() + b"\n" for name in packindex.merged(loose, chosen))
+        names.seek(0)
+        answer = git(git_dir, "pack-objects", "--quiet", str(directory / "pack"), given=names, settings=_SETTINGS)
     if answer.code != 0:
         raise RepositoryUnreadable(f"{git_dir} cannot be packed ({answer.error})")
     made = directory / f"pack-{answer.output.strip()}.idx"
