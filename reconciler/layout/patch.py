@@ -15,7 +15,7 @@ from reconciler.layout import dump
 from reconciler.layout.alike import pairs, same
 from reconciler.layout.places import Entry, Splice, Unclear, entries, indented, is_flow
 from reconciler.layout.quoting import literal, scalar
-from reconciler.layout.textlines import begins_line, column, comment_above, line_break, line_end
+from reconciler.layout.textlines import after_blank_lines, begins_line, column, comment_above, line_break, line_end
 
 Arrangement = tuple[list[Entry], list[int], dict[int, Any]]
 """The entries there are, the numbers of those that stay, what comes in after which of them (-1: before the first)."""
@@ -118,7 +118,9 @@ class _Patch:
             written = dump.mapping if isinstance(new, dict) else dump.sequence
             lines = written(new, indent, indented=self._indented)
             if number >= 0:
-                self._insert(line_end(self._text, there[number].end), lines)
+                at = line_end(self._text, there[number].end)
+                # A text that keeps the line breaks at its end would take those that follow for its own.
+                self._insert(after_blank_lines(self._text, at) if not lines[-1] else at, lines)
             else:
                 self._insert_before(there, first, lines)
 
@@ -158,6 +160,9 @@ class _Patch:
             head = scalar(new, style=style)
         else:
             head, lines = self._block(entry, new, indent, style)
+            end = line_end(text, entry.end)
+            if isinstance(new, str) and lines and not lines[-1] and after_blank_lines(text, end) > end:
+                head, lines = scalar(new), []
         self._replace_value(entry, head, lines)
 
     def _block(self, entry: Entry, new: Any, indent: int, style: str | None) -> tuple[str, list[str]]:

@@ -14,6 +14,13 @@ def line_end(text: str, offset: int) -> int:
     return len(text) if found < 0 else found + 1
 
 
+def after_blank_lines(text: str, line: int) -> int:
+    """Where the first line begins, from this one on, that has something in it; the end where there is none."""
+    while line < len(text) and not text[line : line_end(text, line)].strip():
+        line = line_end(text, line)
+    return line
+
+
 def begins_line(text: str, offset: int) -> bool:
     """Whether nothing but blanks stands before `offset` in its line."""
     return not text[text.rfind("\n", 0, offset) + 1 : offset].strip()

@@ -174,6 +174,15 @@ def test_addition_behind_a_text_without_a_last_line_break() -> None:
     assert [m.value for m in manifest.read(after, "a.yaml").objects] == [{**obj("a"), "x": "b"}, obj("z")]
 
 
+def test_a_text_that_ends_in_blank_lines_takes_no_others() -> None:
+    """Those that follow in the file would count as the text's own; the comments of the document stay all the same."""
+    data = b"# top\n" + one("a") + b"x: b\n\n\n# end\n"
+    added = {**obj("a"), "x": "b", "z": "c\nd\n\n"}
+    assert replace(data, "a.yaml", 0, added) == b"# top\n" + one("a") + b"x: b\n\n\nz: |+\n  c\n  d\n\n# end\n"
+    changed = {**obj("a"), "x": "c\nd\n\n"}
+    assert replace(data, "a.yaml", 0, changed) == b"# top\n" + one("a") + b'x: "c\\nd\\n\\n"\n\n\n# end\n'
+
+
 def test_items_of_lists() -> None:
     data = b"apiVersion: v1\nkind: AList\nitems:\n# one\n- metadata: {name: a}\n# two\n- metadata: {name: b}\n"
     assert replace(data, "a.yaml", 1, obj("b")) == data
