@@ -85,12 +85,10 @@ def _running_pods(plane: Plane, programs: Binaries, kubeconfig: Path) -> Iterato
     ours = f"--controllers=*,{','.join(f'-{name}' for name in OURS)}"
     authority = plane.data / "keys" / "ca"
     often = "--resource-quota-sync-period=20s"  # the suite waits for it, with the usual five minutes too
-    # kwok's nodes tell of themselves more seldom than kubelets do; one that counts as lost has no Pod that is ready.
-    patient = "--node-monitor-grace-period=10m"
     signing = [f"--cluster-signing-cert-file={authority}.crt", f"--cluster-signing-key-file={authority}.key"]
     processes = []
     try:
-        for program, *arguments in workloads.commands(programs, kubeconfig, ours, often, patient, *signing):
+        for program, *arguments in workloads.commands(programs, kubeconfig, ours, often, *signing):
             processes.append(Process([programs.path(program), *arguments], kubeconfig.parent))
         plane.request("POST", f"{PATH}/api/v1/nodes", workloads.NODE)
         _await_node(plane)
