@@ -4,7 +4,7 @@
 
 A bare repository with so many directories, by hundreds, one small file in each. Each push and each fetch
 brings a commit that changes one file. Counted is the CPU time of git's processes alone (for a fetch with those that
-answer it), the median of five; *by itself* is git without `apiserver/endpoints/gitvouch`.
+answer it), the median of five; *by itself* is git without `apiserver/gitvouch`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from measure import table
 from support.packs import Objects, edited, push_body, wide
 
-from apiserver.endpoints import gitvouch
+from apiserver import gitvouch
 from reconciler.repository.command import git
 from reconciler.repository.incoming import incoming
 

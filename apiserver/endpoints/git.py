@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from apiserver import gitvouch
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import Attributes, User
-from apiserver.endpoints import gitvouch
 from apiserver.endpoints.exchange import TEXT, ASGIScope, Exchange, Headers, Receive, Send
 from apiserver.endpoints.gitplaces import Places
 from apiserver.endpoints.gitservice import PUSH, SERVICES, Service, advertise, call

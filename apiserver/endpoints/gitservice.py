@@ -17,7 +17,7 @@ from typing import NamedTuple
 from apiserver.endpoints.exchange import TEXT, Exchange, Headers
 from apiserver.endpoints.gitbody import Commands, commands, pieces, refusal
 from apiserver.endpoints.gitprocess import PIECE, Bounds, running
-from apiserver.endpoints.gitvouch import variables
+from apiserver.gitvouch import variables
 from apiserver.model.errors import StatusError
 
 log = logging.getLogger(__name__)

@@ -41,7 +41,7 @@ R = TypeVar("R")
 _RETRIES = 20
 _ROUNDS = 20
 """How often one step judges a workspace anew for others."""
-_TOGETHER = 1000
+_REMOVED_TOGETHER = 1000
 """Objects, about, that go in one transaction."""
 
 
@@ -153,22 +153,24 @@ class Stepper:
             raise RuntimeError(f"a proposed commit removes workspace {going[0]}")
         self._settle()
         ops: list[Op] = []
+        bereft: dict[str, None] = {}
         for path in going:
             record = self._world.record(path)
             if record is None:
                 continue
             parent = self._world.record(record.parent) if record.parent else None
-            bound = any(consumer != path for consumer in self._world.consumers(path))
-            ops += remove(self._site.store, record, parent, bound=bound)
+            consumers = [consumer for consumer in self._world.consumers(path) if consumer != path]
+            ops += remove(self._site.store, record, parent, bound=bool(consumers))
+            bereft.update(dict.fromkeys(consumers))
             self.done.removed.append(path)
-            if len(ops) >= _TOGETHER:
+            if len(ops) >= _REMOVED_TOGETHER:
                 self._site.store.write(*ops).result()
                 ops = []
         self._site.store.write(*ops).result()
         for path in self.done.removed:
             self._world.gone(path)
             self._world.provides_anew(path)
-            self._recheck_consumers(path)
+        self._recheck(bereft)
 
     # -- judging, when it is a workspace's turn
 
@@ -265,8 +267,11 @@ class Stepper:
             self._recheck_types(path, verdict.ops)
 
     def _recheck_consumers(self, provider: str) -> None:
-        for path in self._world.consumers(provider):
-            if path != provider and self._world.record(path) is not None:
+        self._recheck(path for path in self._world.consumers(provider) if path != provider)
+
+    def _recheck(self, consumers: Iterable[str]) -> None:
+        for path in consumers:
+            if self._world.record(path) is not None:
                 self._look_again(path)
 
     def _recheck_types(self, provider: str, ops: Iterable[Op]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from apiserver.endpoints import gitvouch
+from apiserver import gitvouch
 
 _BRANCH = re.compile(r"([0-9a-f]{40})\t[^\t]*\tbranch '(.+?)' of ")
 _OBJECT = re.compile(r"[0-9a-f]{38}")

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
-from apiserver.endpoints import gitvouch
+from apiserver import gitvouch
 from reconciler.repository.command import Answer, Patience, git
 from reconciler.repository.credentials import apart
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable, redact

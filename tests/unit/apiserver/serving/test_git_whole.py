@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.packs import CONTENTS, FILE, LINK, SUBMODULE, TREE, Objects, bomb, edited, push_body, wide
 
+from apiserver import gitvouch
 from apiserver.endpoints import git as endpoint
-from apiserver.endpoints import gitvouch
 
 ZERO, NOWHERE = "0" * 40, "1234567890" * 4
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.packs import CONTENTS, FILE, LINK, TREE, Content, Objects, bomb, edited, wide
 
-from apiserver.endpoints import gitvouch
+from apiserver import gitvouch
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import Mirror
 

@@ -1,8 +1,8 @@
 """How git learns that what comes in is whole, by looking at what comes in and at nothing else.
 
-Called by gitservice.py for pushes, and by the reconciler (repository/incoming) for fetches. Before git moves a ref it
-makes sure that nothing is missing: `rev-list --objects <new commits> --not --all`, which first marks all that is there
-already, by opening every tree of the commits that the new ones build on. One changed file costs the whole fleet.
+Called by endpoints/gitservice for pushes, and by the reconciler (repository/incoming) for fetches. Before git moves a
+ref it makes sure that nothing is missing: `rev-list --objects <new commits> --not --all`, which first marks all that is
+there already, by opening every tree of the commits that the new ones build on. One changed file costs the whole fleet.
 
 The same walk is to be had in `pack-objects --sparse`, which opens a tree only where another differs from it, and fails
 on whatever is missing. Commits that it found whole are told to git's own check as it is told of those that stand in a
