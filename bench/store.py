@@ -43,9 +43,9 @@ def waiting_together(store: Store, count: int) -> None:
         answer.result()
 
 
-def groups(store: Store, count: int, size: int, log: bool = True) -> None:
+def groups(store: Store, count: int, size: int, fill: bool = False) -> None:
     answers = [
-        store.write(*(Put(key(number), VALUE) for number in range(first, first + size)), log=log)
+        (store.fill if fill else store.write)(*(Put(key(number), VALUE) for number in range(first, first + size)))
         for first in range(0, count, size)
     ]
     for answer in answers:
@@ -65,7 +65,7 @@ def writes(directory: Path, objects: int, sync: bool) -> None:
 
 def reads(directory: Path, objects: int) -> None:
     store = open_store(directory / "read", sync=False)
-    report("first load, without log, 1,000 a call", objects, lambda: groups(store, objects, 1000, log=False))
+    report("first load, without log, 1,000 a call", objects, lambda: groups(store, objects, 1000, fill=True))
     size = (directory / "read" / "data.mdb").stat().st_size
     print(f"{'bytes on disk for each':58} {size / objects:12,.0f}")
     keys = [key(random.randrange(objects)) for _ in range(100_000)]

@@ -19,18 +19,11 @@ from apiserver.endpoints.everywhere import Everywhere
 from apiserver.endpoints.hub import Hub
 from apiserver.endpoints.paths import Place, Scope
 from apiserver.model.errors import StatusError, unavailable
-from apiserver.model.keys import Key
-from apiserver.model.paths import ROOT, WILDCARD
+from apiserver.model.paths import WILDCARD
 from apiserver.model.remembered import Remembered
 from apiserver.registry.kindtable import KindTable
-from apiserver.registry.tree import (
-    FLEET_KEY,
-    FleetRecord,
-    WorkspaceRecord,
-    cluster_key,
-    workspace_key,
-)
-from apiserver.storage.protocol import Record, Store
+from apiserver.registry.tree import FleetRecord, WorkspaceRecord, fleet_row, workspace_row
+from apiserver.storage.protocol import Store
 
 _NOWHERE = "~"
 """No logical cluster is called that."""
@@ -116,8 +109,8 @@ def _fleet(value: bytes) -> FleetRecord:
 
 
 def fleet(store_realm: Realm) -> FleetRecord:
-    found = store_realm.store.get(FLEET_KEY)
-    return _fleet(found.value) if found else FleetRecord()
+    found = fleet_row(store_realm.store)
+    return _fleet(found) if found is not None else FleetRecord()
 
 
 class Realms:
@@ -126,7 +119,7 @@ class Realms:
     def __init__(self, main: Realm, targets: Targets) -> None:
         self.main = main
         self._targets = targets
-        self._records: Remembered[Key, tuple[bytes, WorkspaceRecord]] = Remembered(_RECORDS)
+        self._records: Remembered[str, tuple[bytes, WorkspaceRecord]] = Remembered(_RECORDS)
 
     def world(self, place: Place) -> World:
         """Raises StatusError: 404 for what does not exist, 503 for what may still come.
@@ -156,26 +149,23 @@ class Realms:
         return World(realm, Scope.TARGET, TARGET_CLUSTER, target=world)
 
     def _workspace(self, name: str) -> World:
-        store = self.main.store
-        found = store.get(workspace_key(name)) if ":" in name or name == ROOT else None
-        if found is None:
-            index = store.get(cluster_key(name))
-            found = store.get(workspace_key(index.value.decode())) if index else None
+        found = workspace_row(self.main.store, name)
         if found is None:
             at = fleet(self.main)
             if not at.loaded:
                 raise loading(at)
             raise _unknown(f'workspace "{name}" not found')
-        record = self._record(found)
+        record = self._record(name, found)
         return World(self.main, Scope.WORKSPACE, record.cluster, record)
 
-    def _record(self, found: Record) -> WorkspaceRecord:
-        """It changes with each commit of its workspace, and lists all errors: only the newest is kept."""
-        known = self._records.get(found.key)
-        if known is not None and known[0] == found.value:
+    def _record(self, name: str, row: bytes) -> WorkspaceRecord:
+        """It changes with each commit of its workspace, and lists all errors: only the newest is kept. `name`: as it is
+        asked for."""
+        known = self._records.get(name)
+        if known is not None and known[0] == row:
             return known[1]
-        record = WorkspaceRecord.decode(found.value)
-        self._records.put(found.key, (found.value, record), _EACH + 2 * len(found.value))
+        record = WorkspaceRecord.decode(row)
+        self._records.put(name, (row, record), _EACH + 2 * len(row))
         return record
 
 

@@ -16,7 +16,7 @@ from apiserver.auth.accounts import TARGET_PREFIX
 from apiserver.auth.rbac import Authorizer
 from apiserver.endpoints.realms import Kinds, Realm
 from apiserver.model.keys import Key
-from apiserver.registry.tree import workspace_key
+from apiserver.registry.tree import workspace_at
 from apiserver.storage.protocol import Store
 
 SYNC_TARGETS = "synctargets.workload.kcp.io"
@@ -71,10 +71,10 @@ class EmbeddedTargets:
             gone.store.close()
 
     def _declared(self, workspace: str, name: str) -> bool:
-        found = self._store.get(workspace_key(workspace))
+        found = workspace_at(self._store, workspace)
         if found is None:
             return False
-        target = self._store.get(Key(SYNC_TARGETS, orjson.loads(found.value)["cluster"], "", name))
+        target = self._store.get(Key(SYNC_TARGETS, found.cluster, "", name))
         if target is None:
             return False
         spec = orjson.loads(target.value).get("spec") or {}

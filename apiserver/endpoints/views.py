@@ -18,7 +18,7 @@ from apiserver.model.paths import join
 from apiserver.registry import codec
 from apiserver.registry.conversion import completed, convert, prepare
 from apiserver.registry.served import ServedKind
-from apiserver.registry.tree import cluster_key, fleet, workspace_at
+from apiserver.registry.tree import cluster_key, fleet, path_of, workspace_at
 from apiserver.storage.protocol import Record, Store
 
 Object = dict[str, Any]
@@ -143,7 +143,7 @@ class View:
         """A Workspace's source commit is the last that changed the child's own content: it stands in the child's
         record, so that a commit there costs no write here; nor does a change of the server's address."""
         at = self._store.get(cluster_key(key.cluster))
-        child = workspace_at(self._store, join(at.value.decode(), key.name)) if at else None
+        child = workspace_at(self._store, join(path_of(at.value), key.name)) if at else None
         if child is None or not child.commit:
             return value
         obj = orjson.loads(value)

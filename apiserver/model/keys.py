@@ -14,7 +14,7 @@ class Key(NamedTuple):
 
     `resource` is the store's name of a resource: `configmaps`, `deployments.apps`, and for a bound API
     `widgets.example.io:<identity hash>`, so that two providers of one name never share storage. `cluster` is a logical
-    cluster name. Cluster-scoped objects have the namespace "". Names that begin with `~` are Treeplane's own records
+    cluster name. Cluster-scoped objects have the namespace "". Names that begin with `~` are Treeplane's own objects
     (see `Internal`): they are in the log like any other and in no API.
     """
 
@@ -25,16 +25,11 @@ class Key(NamedTuple):
 
 
 class Internal:
-    """Resources that only Treeplane's own processes read."""
+    """Resources that only Treeplane's own processes read, and some of them follow. What nobody follows stands in tables
+    (tables.py)."""
 
     WORKSPACE = "~workspaces"
-    """Key(WORKSPACE, "", "", <workspace path>): see registry/tree.py for the record."""
-
-    SUMMARY = "~summaries"
-    """Key(SUMMARY, <logical cluster>, "", ""): what the status branch's summary of the workspace holds."""
-
-    FLEET = "~fleet"
-    """Key(FLEET, "", "", ""): what is being loaded and served."""
+    """Key(WORKSPACE, <logical cluster>, "", ""): where the workspace is; see `placed` of registry/tree.py."""
 
     INTENT = "~intents"
     """Key(INTENT, <logical cluster>, "", <digest of the object's key>): a write that waits for its commit; while it is
@@ -42,13 +37,6 @@ class Internal:
 
     ANSWER = "~answers"
     """Key(ANSWER, "", "", <intent's id>): what became of an intent. Whoever asked takes it away."""
-
-    KEPT_SECRETS = "~keptsecrets"
-    """Key(KEPT_SECRETS, <logical cluster>, "", ""): digest of what keys/secrets/ held for the workspace when its
-    Secrets were served last."""
-
-    NODE_PORTS = "~nodeports"
-    """Key(NODE_PORTS, <logical cluster>, "", <port>): [namespace, name] of the Service that holds the port."""
 
 
 def storage_name(group: str, resource: str, identity: str = "") -> str:

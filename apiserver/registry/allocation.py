@@ -3,7 +3,7 @@
 Called by rest_common before a Service is written, and by the loop that heals what came another way. The answer is
 operations that go into the Service's own transaction, so that an address is never given twice and never given without
 its Service.
-An address is held by an IPAddress object, a node port by a record of Treeplane's own. Whoever wants one that a Service
+An address is held by an IPAddress object, a node port by a row. Whoever wants one that a Service
 held which is gone, or does not claim it any more, takes it over: nothing has to be released for that.
 
 Only where the cluster serves IPAddresses. A workload Service that a workspace binds is allocated for where it runs.
@@ -15,22 +15,27 @@ import ipaddress
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from apiserver.model.errors import Cause, invalid
-from apiserver.model.keys import Internal, Key
+from apiserver.model.keys import Key
+from apiserver.model.tables import Table, row_key
 from apiserver.registry import codec
 from apiserver.registry import servicenetwork as net
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.objects import complete
 from apiserver.schema import messages
-from apiserver.storage.protocol import NEVER, Op, Put, Record, Store
+from apiserver.storage.paging import rows
+from apiserver.storage.protocol import ABSENT, NEVER, Delete, DeleteRow, Op, Put, PutRow, Store
 
 SERVICES = "services"
 ADDRESSES = "ipaddresses.networking.k8s.io"
 CIDRS = "servicecidrs.networking.k8s.io"
+_PORTS = "~nodeports"
+"""Key(_PORTS, <logical cluster>, "", <port>) is a node port where addresses and ports are named alike; it stands in a
+row."""
 _TRIES = 64
 _EXTERNAL = ("NodePort", "LoadBalancer")
 _ONE_FAMILY = "SingleStack"
@@ -119,23 +124,69 @@ def held_by(cluster: str, spec: Object) -> set[Key]:
     """What a Service with this spec holds, or would."""
     ports = {spec.get("healthCheckNodePort"), *(p.get("nodePort") for p in spec.get("ports") or ())}
     addresses = {Key(ADDRESSES, cluster, "", ip) for ip in spec.get("clusterIPs") or () if ip != "None"}
-    return addresses | {Key(Internal.NODE_PORTS, cluster, "", str(port)) for port in ports if port}
+    return addresses | {Key(_PORTS, cluster, "", str(port)) for port in ports if port}
 
 
-def abandoned(store: Store, record: Record) -> bool:
-    """Whether nobody claims an address or port any more. One that no Service held is never abandoned."""
-    holder = _holder(record)
+def ports(store: Store) -> Iterator[Key]:
+    """All node ports that are held, of every cluster in turn."""
+    for row in rows(store, Table.NODE_PORTS):
+        cluster, _, port = row.key.partition("\0")
+        yield Key(_PORTS, cluster, "", port)
+
+
+def is_held(store: Store, key: Key) -> bool:
+    """Whether an address or port is anybody's."""
+    return _found(store, key) is not None
+
+
+def release(store: Store, key: Key) -> Op | None:
+    """What takes back an address or port that nobody claims any more; None where there is nothing to take back. One
+    that no Service held is never abandoned."""
+    held = _found(store, key)
+    if held is None or not _abandoned(store, key, held):
+        return None
+    return DeleteRow(Table.NODE_PORTS, _row(key), held.value) if key.resource == _PORTS else Delete(key, held.revision)
+
+
+class _Held(NamedTuple):
+    """Says who holds an address or port. `revision`: of an address."""
+
+    value: bytes
+    revision: int = 0
+
+
+def _row(port: Key) -> str:
+    return row_key(port.cluster, port.name)
+
+
+def _found(store: Store, key: Key) -> _Held | None:
+    if key.resource == _PORTS:
+        value = store.get_row(Table.NODE_PORTS, _row(key))
+        return _Held(value) if value is not None else None
+    record = store.get(key)
+    return _Held(record.value, record.revision) if record is not None else None
+
+
+def _hold(key: Key, value: bytes, before: _Held | None) -> Op:
+    """Takes an address or port, if it is as it was."""
+    if key.resource == _PORTS:
+        return PutRow(Table.NODE_PORTS, _row(key), value, before.value if before is not None else ABSENT)
+    return Put(key, value, before.revision if before is not None else NEVER)
+
+
+def _abandoned(store: Store, key: Key, held: _Held) -> bool:
+    holder = _holder(key, held)
     if holder is None:
         return False
-    found = store.get(Key(SERVICES, record.key.cluster, *holder))
+    found = store.get(Key(SERVICES, key.cluster, *holder))
     spec = (orjson.loads(found.value).get("spec") or {}) if found is not None else {}
-    return record.key not in held_by(record.key.cluster, spec)
+    return key not in held_by(key.cluster, spec)
 
 
-def _holder(record: Record) -> tuple[str, str] | None:
+def _holder(key: Key, held: _Held) -> tuple[str, str] | None:
     """Namespace and name of the Service; None for an address that was made for something else."""
-    found = orjson.loads(record.value)
-    if record.key.resource == Internal.NODE_PORTS:
+    found = orjson.loads(held.value)
+    if key.resource == _PORTS:
         return found[0], found[1]
     parent = (found.get("spec") or {}).get("parentRef") or {}
     if parent.get("resource") != SERVICES or parent.get("group"):
@@ -269,9 +320,10 @@ class _Allocation:
             self._hold_port("spec.healthCheckNodePort", spec["healthCheckNodePort"])
 
     def _free_port(self) -> int:
-        mine = {op.key.name for op in self.ops}
+        mine = {op.row for op in self.ops if isinstance(op, PutRow)}
         for port in self._candidates(range(net.FIRST_NODE_PORT, net.LAST_NODE_PORT + 1)):
-            if str(port) not in mine and self.store.get(self._port_key(port)) is None:
+            key = self._port_key(port)
+            if _row(key) not in mine and not is_held(self.store, key):
                 return port
         self.causes.append(Cause("InternalError", "Internal error: failed to allocate a nodePort: range is full", ""))
         return net.FIRST_NODE_PORT
@@ -284,7 +336,7 @@ class _Allocation:
             self.causes.append(messages.invalid(path, port, "provided port is already allocated"))
 
     def _port_key(self, port: int) -> Key:
-        return Key(Internal.NODE_PORTS, self.key.cluster, "", str(port))
+        return Key(_PORTS, self.key.cluster, "", str(port))
 
     def _me(self) -> list[str]:
         return [self.key.namespace, self.key.name]
@@ -293,13 +345,10 @@ class _Allocation:
 
     def _take(self, key: Key, value: bytes) -> bool:
         """Whether the key can be had; then an operation takes it, unless this Service has it already."""
-        record = self.store.get(key)
-        if record is None:
-            self.ops.append(Put(key, value, NEVER))
+        held = _found(self.store, key)
+        if held is not None and _holder(key, held) == tuple(self._me()):
             return True
-        if _holder(record) == tuple(self._me()):
-            return True
-        if not abandoned(self.store, record):
+        if held is not None and not _abandoned(self.store, key, held):
             return False
-        self.ops.append(Put(key, value, record.revision))
+        self.ops.append(_hold(key, value, held))
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from apiserver.model.errors import unavailable
-from apiserver.registry.tree import FLEET_KEY, FleetRecord
+from apiserver.registry.tree import FleetRecord, fleet_row
 from apiserver.storage.protocol import Store
 
 _AFTER = 5
@@ -18,8 +18,8 @@ _AFTER = 5
 
 def check_holder(store: Store) -> None:
     """Raises StatusError 503 with the holder's name where the fleet is another server's."""
-    found = store.get(FLEET_KEY)
-    holder = _fleet(found.value).holder if found is not None else ""
+    found = fleet_row(store)
+    holder = _fleet(found).holder if found is not None else ""
     if holder:
         raise unavailable(f"the fleet is held by another server, {holder}: this one only shows what it records", _AFTER)
 

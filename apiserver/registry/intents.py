@@ -21,7 +21,8 @@ import orjson
 
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Internal, Key
-from apiserver.storage.protocol import NEVER, Check, Delete, Op, Put, Record, Store
+from apiserver.model.tables import Table
+from apiserver.storage.protocol import ABSENT, NEVER, Check, Delete, Op, Put, PutRow, Record, Store
 
 Object = dict[str, Any]
 
@@ -121,10 +122,22 @@ def answer_key(intent: str) -> Key:
 
 
 def _op_json(op: Op) -> Object:
+    if isinstance(op, PutRow):
+        expect = None if op.expect in (None, ABSENT) else bytes(op.expect).decode()
+        return {
+            "table": op.table,
+            "row": op.row,
+            "value": op.value.decode(),
+            "expect": expect,
+            "any": op.expect is None,
+        }
     if not isinstance(op, Put):
         raise TypeError(f"{type(op).__name__} cannot go with an intent")
     return {"key": list(op.key), "value": op.value.decode(), "expect": op.expect}
 
 
 def _op(found: Object) -> Op:
+    if "table" in found:
+        expect = None if found["any"] else ABSENT if found["expect"] is None else found["expect"].encode()
+        return PutRow(Table(found["table"]), found["row"], found["value"].encode(), expect)
     return Put(Key(*found["key"]), found["value"].encode(), found["expect"])

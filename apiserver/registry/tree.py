@@ -1,7 +1,8 @@
 """The tree of workspaces as records in the store: which exist, under which logical cluster, and how far each is loaded.
 
-Written by the reconciler in the transaction that loads a workspace; read by every API request. Kept beside the objects
-rather than in a process, since a million of them would not fit and a point read costs microseconds.
+Written by the reconciler in the transaction that loads a workspace; read by every API request. Kept in tables of the
+store rather than in a process, since a million of them would not fit and a point read costs microseconds. What others
+follow of a workspace (that it came, went or moved, and whether it is served) is one object beside its row: `placed`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from typing import Any
 import orjson
 
 from apiserver.model.keys import Internal, Key
-from apiserver.storage.protocol import View
+from apiserver.model.paths import ROOT
+from apiserver.model.tables import Table
+from apiserver.storage.paging import rows
+from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, PutRow, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +94,65 @@ class FleetRecord:
         return FleetRecord(**orjson.loads(value))
 
 
-FLEET_KEY = Key(Internal.FLEET, "", "", "")
-TROUBLES_KEY = Key(Internal.FLEET, "", "", "troubles")
-"""Beside the fleet's record, which another thread writes."""
+_RECORD, _TROUBLES = "record", "troubles"
+"""Rows of the fleet's table: its record, and beside it, since another thread writes that, what is wrong."""
 
 
-def workspace_key(path: str) -> Key:
-    return Key(Internal.WORKSPACE, "", "", path)
+def placed(record: WorkspaceRecord) -> Put:
+    """Writes the object that stands for the workspace where it is followed: it comes and goes with the workspace, and
+    is written again where it moved, where it is served from now on or is not any more, and for news of it that no other
+    object tells."""
+    return Put(cluster_key(record.cluster), f"{record.path}\n{record.directory}".encode())
+
+
+def path_of(value: bytes) -> str:
+    """The workspace's path, of what `placed` wrote."""
+    return value.partition(b"\n")[0].decode()
+
+
+def directory_of(value: bytes) -> str:
+    """Its directory in the repository, of what `placed` wrote."""
+    return value.partition(b"\n")[2].decode()
 
 
 def cluster_key(cluster: str) -> Key:
-    """The index from logical cluster name to path; its value is the path."""
+    """Where `placed` writes: from logical cluster name to path."""
     return Key(Internal.WORKSPACE, cluster, "", "")
 
 
+def put_workspace(record: WorkspaceRecord) -> PutRow:
+    return PutRow(Table.WORKSPACES, record.path, record.encode())
+
+
+def put_summary(cluster: str, text: bytes) -> PutRow:
+    return PutRow(Table.SUMMARIES, cluster, text)
+
+
+def forgotten(record: WorkspaceRecord) -> list[Op]:
+    """The operations that take away what the store holds of a workspace beside its objects; the object that stands for
+    it comes last."""
+    gone = (Table.SUMMARIES, record.cluster), (Table.KEPT_SECRETS, record.cluster), (Table.WORKSPACES, record.path)
+    return [*(DeleteRow(table, row) for table, row in gone), Delete(cluster_key(record.cluster))]
+
+
+def workspace_row(store: View, name: str) -> bytes | None:
+    """The encoded record of the workspace with this path or logical cluster name."""
+    found = store.get_row(Table.WORKSPACES, name) if ":" in name or name == ROOT else None
+    if found is None:
+        place = store.get(cluster_key(name))
+        found = store.get_row(Table.WORKSPACES, path_of(place.value)) if place is not None else None
+    return found
+
+
 def workspace_at(store: View, path: str) -> WorkspaceRecord | None:
-    record = store.get(workspace_key(path))
-    return WorkspaceRecord.decode(record.value) if record else None
+    found = store.get_row(Table.WORKSPACES, path)
+    return WorkspaceRecord.decode(found) if found is not None else None
 
 
 def workspace_of(store: View, cluster: str) -> WorkspaceRecord | None:
     """By logical cluster name."""
-    record = store.get(cluster_key(cluster))
-    return workspace_at(store, record.value.decode()) if record else None
+    place = store.get(cluster_key(cluster))
+    return workspace_at(store, path_of(place.value)) if place is not None else None
 
 
 def held(store: View) -> dict[str, list[str]]:
@@ -129,43 +169,40 @@ def with_builtins(store: View, builtins: str) -> list[str]:
 
 def below(store: View, path: str) -> Iterator[str]:
     """Paths of the workspaces below the one at `path`, of any depth. Reads theirs alone."""
-    after, prefix = workspace_key(f"{path}:"), f"{path}:"
-    while True:
-        page = store.scan(Internal.WORKSPACE, "", after=after, limit=1000, count=False)
-        for record in page.records:
-            if not record.key.name.startswith(prefix):
-                return
-            yield record.key.name
-        if page.more is None:
-            return
-        after = page.more
+    yield from (row.key for row in rows(store, Table.WORKSPACES, f"{path}:"))
 
 
 def _values(store: View) -> Iterator[bytes]:
     """Of all workspaces' records."""
-    after = None
-    while True:
-        page = store.scan(Internal.WORKSPACE, "", after=after, limit=1000)
-        yield from (record.value for record in page.records)
-        if page.more is None:
-            return
-        after = page.more
+    yield from (row.value for row in rows(store, Table.WORKSPACES))
 
 
 def count(store: View) -> int:
     """How many workspaces there are."""
-    return store.count(Internal.WORKSPACE, "")
+    return store.count(Internal.WORKSPACE)
+
+
+def put_fleet(record: FleetRecord) -> PutRow:
+    return PutRow(Table.FLEET, _RECORD, record.encode())
+
+
+def fleet_row(store: View) -> bytes | None:
+    return store.get_row(Table.FLEET, _RECORD)
 
 
 def fleet(store: View) -> FleetRecord:
-    record = store.get(FLEET_KEY)
-    return FleetRecord.decode(record.value) if record else FleetRecord()
+    found = fleet_row(store)
+    return FleetRecord.decode(found) if found is not None else FleetRecord()
 
 
 def troubles(store: View) -> dict[str, str]:
     """What is wrong with the fleet as a whole: by kind, a sentence with what goes on. Reads go on meanwhile."""
-    record = store.get(TROUBLES_KEY)
-    return _troubles(record.value) if record else {}
+    found = store.get_row(Table.FLEET, _TROUBLES)
+    return _troubles(found) if found is not None else {}
+
+
+def put_troubles(found: dict[str, str]) -> PutRow:
+    return PutRow(Table.FLEET, _TROUBLES, orjson.dumps(found, option=orjson.OPT_SORT_KEYS))
 
 
 @lru_cache(4)
@@ -174,15 +211,7 @@ def _troubles(value: bytes) -> dict[str, str]:
     return found
 
 
-def encoded_troubles(found: dict[str, str]) -> bytes:
-    return orjson.dumps(found, option=orjson.OPT_SORT_KEYS)
-
-
-def summary_key(cluster: str) -> Key:
-    return Key(Internal.SUMMARY, cluster, "", "")
-
-
 def summary(store: View, cluster: str) -> dict[str, Any]:
-    record = store.get(summary_key(cluster))
-    found: dict[str, Any] = orjson.loads(record.value) if record else {}
+    text = store.get_row(Table.SUMMARIES, cluster)
+    found: dict[str, Any] = orjson.loads(text) if text is not None else {}
     return found

@@ -1,8 +1,8 @@
 """The doorbell: after a commit, the other processes that share a store's directory are told to look.
 
 Used by the embedded store. Each process that listens binds a datagram socket under `<directory>/bells/`; whoever
-commits sends one byte to every other. Nothing depends on a ring being heard: the listening thread also looks at the
-store's last transaction id every `look_seconds`. What changed is not said: listeners read the log.
+commits a change sends one byte to every other. Nothing depends on a ring being heard: the listening thread also looks
+at the store's revision every `look_seconds`. What changed is not said: listeners read the log.
 
 Socket paths end at 108 bytes, data directories may be longer: sockets are bound and reached through
 `/proc/self/fd/<directory>/<name>`. Where that cannot be had, looking is all there is.
@@ -27,7 +27,8 @@ _FRESH_NS = 50_000_000
 
 
 class Doorbell:
-    """`look` returns a number that every commit changes. Thread-safe; nothing is bound before the first `subscribe`."""
+    """`look` returns a number that every change of the log moves. Thread-safe; nothing is bound before the first
+    `subscribe`."""
 
     def __init__(self, directory: Path, look: Callable[[], int], look_seconds: float) -> None:
         self._bells = directory / "bells"

@@ -1,7 +1,8 @@
 """The embedded store: one LMDB file, shared by all processes of a machine. The door; `open_store` is the way in.
 
 A read is one LMDB read transaction that ends before the call returns (lmdb_reader.py); only a view's lasts. Writes are
-lmdb_writer.py's, old states and the log lmdb_history.py's, bytes lmdb_layout.py's, files lmdb_environment.py's.
+lmdb_writer.py's, old states and the log lmdb_history.py's, rows lmdb_rows.py's, bytes lmdb_layout.py's, files
+lmdb_environment.py's.
 
 A process opens a directory once; several processes may open the same. Everything in it can be rebuilt.
 """
@@ -46,7 +47,7 @@ class LmdbStore(Reader):
     ) -> None:
         env = LmdbEnvironment(directory, marked, sync, start, settings)
         super().__init__(env, env.read)
-        self._bell = Doorbell(directory, env.last_transaction, settings.look_seconds)
+        self._bell = Doorbell(directory, env.news, settings.look_seconds)
         self._writer = Writer(env, self._bell, settings)
         self._closed = False
 
@@ -55,8 +56,11 @@ class LmdbStore(Reader):
         with self._env.read() as txn:
             yield Reader(self._env, lambda: nullcontext(txn))
 
-    def write(self, *ops: Op, log: bool = True) -> Future[list[int]]:
-        return self._writer.write(ops, log)
+    def write(self, *ops: Op) -> Future[list[int]]:
+        return self._writer.write(ops, logged=True)
+
+    def fill(self, *ops: Op) -> Future[list[int]]:
+        return self._writer.write(ops, logged=False)
 
     def compact(self, keep: int) -> None:
         self._writer.compact(keep)

@@ -3,8 +3,8 @@
 Called by the reader (lmdb.py) and the writer (lmdb_writer.py). Knows nothing of threads or of what a revision means.
 
 Tables: `state` (one row, and the format), `objects`, `log` (see lmdb_layout.py), `next` (revision of an object → the
-revision that changed it next, for entries of the log), `resources` (name → id and id → name) and `counts` (see
-lmdb_counts.py).
+revision that changed it next, for entries of the log), `resources` (name → id and id → name), `counts` (see
+lmdb_counts.py) and `rows` (see lmdb_rows.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from apiserver.storage.lmdb_layout import LONGEST
 
 log = logging.getLogger(__name__)
 
-FORMAT: Final = b"2"
+FORMAT: Final = b"3"
 _STATE: Final = struct.Struct(">QQQQQ")
 _STATE_KEY: Final = b"state"
 _FORMAT_KEY: Final = b"format"
@@ -76,6 +76,7 @@ class LmdbEnvironment:
         directory.chmod(0o700)
         self.directory = directory
         self._resizing = threading.Lock()
+        self._looked = (-1, 0)
         # The mode is the directory's; LMDB takes the execute bits off for its files.
         self.lmdb = lmdb.open(
             str(directory),
@@ -95,6 +96,7 @@ class LmdbEnvironment:
             self.next = self.lmdb.open_db(b"next", txn=txn)
             self._resources = self.lmdb.open_db(b"resources", txn=txn)
             self.counts = self.lmdb.open_db(b"counts", txn=txn)
+            self.rows = self.lmdb.open_db(b"rows", txn=txn)
             self.marked = self._prepare(txn, marked, start)
         self._ids: dict[str, bytes] = {}
         self._names: dict[bytes, str] = {}
@@ -120,8 +122,12 @@ class LmdbEnvironment:
     def _drop(self, txn: lmdb.Transaction[bytes], found: bytes) -> None:
         """What another version left goes: it can be rebuilt, as what a lost directory had."""
         log.warning("%s holds a store of format %s, this is %s: it is built anew", self.directory, found, FORMAT)
-        for table in (self.state_table, self.objects, self.log, self.next, self._resources, self.counts):
+        for table in (*self.contents(), self.state_table, self._resources):
             txn.drop(table, delete=False)
+
+    def contents(self) -> tuple[lmdb._Database, ...]:
+        """The tables that hold what was written."""
+        return (self.objects, self.log, self.next, self.counts, self.rows)
 
     def read(self) -> lmdb.Transaction[bytes]:
         try:
@@ -190,9 +196,13 @@ class LmdbEnvironment:
             self._ids[name] = number
             self._names[number] = name
 
-    def last_transaction(self) -> int:
-        """Grows with each commit of whichever process; costs no transaction."""
-        return self.lmdb.info()["last_txnid"]
+    def news(self) -> int:
+        """The revision, of whichever process; costs a transaction only where there was one since the last look."""
+        last = self.lmdb.info()["last_txnid"]
+        if last != self._looked[0]:
+            with self.read() as txn:
+                self._looked = last, self.state(txn).revision
+        return self._looked[1]
 
     def close(self) -> None:
         self.lmdb.close()

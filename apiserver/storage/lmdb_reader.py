@@ -1,7 +1,8 @@
 """What an LMDB store is asked: each question is answered from one read transaction.
 
 `LmdbStore` (lmdb.py) is a Reader that opens a transaction for each question, its view one that has all of them answered
-by the same. Old states and the log are lmdb_history.py's, bytes lmdb_layout.py's.
+by the same. Old states and the log are lmdb_history.py's, rows lmdb_rows.py's, bytes
+lmdb_layout.py's.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from itertools import islice
 import lmdb
 
 from apiserver.model.keys import Key
+from apiserver.model.tables import Table
 from apiserver.storage import lmdb_counts as counts
 from apiserver.storage import lmdb_history as history
 from apiserver.storage import lmdb_layout as layout
+from apiserver.storage import lmdb_rows as rows
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State
-from apiserver.storage.protocol import Change, Compacted, Page, Record
+from apiserver.storage.protocol import Change, Compacted, Page, Record, Row
 
 _tuple = tuple.__new__
 _number = int.from_bytes
@@ -87,8 +90,8 @@ class Reader:
                 first = max(first, _behind(number, after))
             changed = {} if snapshot == state.revision else history.before(self._env, txn, first, end, snapshot)
             read = _reader(resource, number, cluster, namespace)
-            rows, behind_it = _rows(txn, first, end, changed, sys.maxsize - 1 if limit is None else limit)
-            records = [read(stored, raw) for stored, raw in rows]
+            found, behind_it = _page(txn, first, end, changed, sys.maxsize - 1 if limit is None else limit)
+            records = [read(stored, raw) for stored, raw in found]
             if not behind_it:
                 return Page(records, snapshot, None, 0)
             more = records[-1].key if records else after
@@ -99,6 +102,26 @@ class Reader:
                 return Page(records, snapshot, more, whole - len(records))
             behind = first if more is None else _behind(number, more)
             return Page(records, snapshot, more, history.count(txn, behind, end, changed))
+
+    def get_row(self, table: Table, row: str) -> bytes | None:
+        with self._read() as txn:
+            return self._row(txn, table, row)
+
+    def get_rows(self, table: Table, rows: Sequence[str]) -> list[bytes | None]:
+        with self._read() as txn:
+            return [self._row(txn, table, each) for each in rows]
+
+    def _row(self, txn: lmdb.Transaction[bytes], table: Table, row: str) -> bytes | None:
+        try:
+            return rows.get(self._env, txn, rows.encoded(table, row))
+        except ValueError:
+            return None  # what cannot be stored is not there
+
+    def scan_rows(
+        self, table: Table, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> list[Row]:
+        with self._read() as txn:
+            return rows.scan(self._env, txn, table, prefix, after, limit)
 
     def resources(self, cluster: str | None = None) -> list[str]:
         with self._read() as txn:
@@ -138,15 +161,15 @@ def _snapshot(state: State, at: int | None) -> int:
     return at
 
 
-def _rows(
+def _page(
     txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: history.Before, limit: int
 ) -> tuple[list[history.Row], bool]:
     """At most `limit`, and whether there are more."""
     if not changed:
         return history.page(txn, first, end, limit)
-    rows = history.rows(txn, first, end, changed)
-    found = list(islice(rows, limit))
-    return found, next(rows, None) is not None
+    there = history.rows(txn, first, end, changed)
+    found = list(islice(there, limit))
+    return found, next(there, None) is not None
 
 
 def _behind(number: bytes, key: Key) -> bytes:

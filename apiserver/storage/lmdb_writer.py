@@ -26,10 +26,23 @@ import lmdb
 
 from apiserver.model.keys import Key
 from apiserver.storage import lmdb_layout as layout
+from apiserver.storage import lmdb_rows as rows
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_counts import Counted
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
-from apiserver.storage.protocol import NEVER, Check, Conflict, Delete, Note, Op, Put
+from apiserver.storage.protocol import (
+    ABSENT,
+    NEVER,
+    Check,
+    CheckRow,
+    Conflict,
+    Delete,
+    Op,
+    Put,
+    PutRow,
+    RowConflict,
+    RowOp,
+)
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +53,7 @@ _READER_CHECK_SECONDS = 30.0
 
 class _Call(NamedTuple):
     ops: Sequence[Op]
-    log: bool
+    logged: bool
     answer: Future[list[int]]
 
 
@@ -76,7 +89,7 @@ class Writer:
         self._swept = 0
         self._checked_readers = time.monotonic()
 
-    def write(self, ops: Sequence[Op], logged: bool) -> Future[list[int]]:
+    def write(self, ops: Sequence[Op], *, logged: bool) -> Future[list[int]]:
         answer: Future[list[int]] = Future()
         self._submit(_Call(ops, logged, answer))
         return answer
@@ -222,7 +235,7 @@ class Writer:
     def _clear(self, request: _Clear) -> None:
         try:
             with self._env.write() as txn:
-                for table in (self._env.objects, self._env.log, self._env.next, self._env.counts):
+                for table in self._env.contents():
                     txn.drop(table, delete=False)
                 revision = self._env.state(txn).revision + 1
                 self._env.put_state(txn, State(revision, revision, revision, 0, 0))
@@ -253,12 +266,15 @@ class _Group:
     def take(self, call: _Call, passed: list[tuple[Future[list[int]], list[int]]]) -> Exception | None:
         """Apply the call and add its answer to `passed`, or say why not: then nothing of it was applied."""
         try:
-            revisions, effects, notes = self._check(call.ops)
+            revisions, effects, changed = self._check(call.ops)
         except Exception as refused:  # Conflict; or a caller's mistake, which is to hurt no other call
             return refused
         self._apply(call, effects)
-        for stored, record in notes:
-            self._txn.put(stored, record, db=self._env.objects)
+        for full, value in changed.items():
+            if value is None:
+                rows.delete(self._env, self._txn, full)
+            else:
+                rows.put(self._env, self._txn, full, value)
         passed.append((call.answer, revisions))
         return None
 
@@ -275,7 +291,7 @@ class _Group:
                 put(stored, record, db=self._env.objects)
                 if previous is None:
                     self._counted.number(full, 1)
-            if call.log:
+            if call.logged:
                 number = layout.U64.pack(revision)
                 entry = layout.encode_entry(full, record is None, previous)
                 size += len(entry)
@@ -286,33 +302,29 @@ class _Group:
             end = effects[-1].revision
             self._state = State(
                 end,
-                state.oldest if call.log else end,
+                state.oldest if call.logged else end,
                 last_marked,
-                state.entries + (len(effects) if call.log else 0),
+                state.entries + (len(effects) if call.logged else 0),
                 state.size + size,
             )
 
-    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], list[tuple[bytes, bytes]]]:
-        """The revision of each op, what to do, what to note."""
+    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], dict[bytes, bytes | None]]:
+        """The revision of each op, what to do, and the rows that are other ones then (None: gone)."""
         revision = self._state.revision
         revisions: list[int] = []
         effects: list[_Effect] = []
-        notes: list[tuple[bytes, bytes]] = []
         own: dict[bytes, bytes | None] = {}
+        changed: dict[bytes, bytes | None] = {}
         for op in ops:
+            if isinstance(op, RowOp):
+                self._check_row(op, changed)
+                revisions.append(0)
+                continue
             key = op.key
             full = self._env.intern(self._txn, key.resource, self.interned) + layout.tail(key)
             layout.check_length(key, full)
             stored = layout.short(full)
             previous = own[stored] if stored in own else self._txn.get(stored)
-            if isinstance(op, Note):
-                if previous is not None:
-                    note = layout.encode_object(layout.revision_of(previous), full, b"", op.value)
-                    own[stored] = note
-                    notes.append((stored, note))
-                    revisions.append(0)
-                    continue
-                op = Put(key, op.value)
             if op.expect is not None:
                 _expect(key, op.expect, previous)
             if isinstance(op, Check) or (isinstance(op, Delete) and previous is None):
@@ -321,10 +333,18 @@ class _Group:
             revision += 1
             record = self._record(op, full, revision) if isinstance(op, Put) else None
             own[stored] = record
-            notes = [n for n in notes if n[0] != stored] if notes else notes
             effects.append(_Effect(full, stored, previous, record, revision, key.resource in self._env.marked))
             revisions.append(revision)
-        return revisions, effects, notes
+        return revisions, effects, changed
+
+    def _check_row(self, op: RowOp, changed: dict[bytes, bytes | None]) -> None:
+        full = rows.encoded(op.table, op.row)
+        if op.expect is not None:
+            found = changed[full] if full in changed else rows.get(self._env, self._txn, full)
+            if found != (None if op.expect is ABSENT else op.expect):
+                raise RowConflict(op.table, op.row)
+        if not isinstance(op, CheckRow):
+            changed[full] = op.value if isinstance(op, PutRow) else None
 
     @staticmethod
     def _record(op: Put, full: bytes, revision: int) -> bytes:
@@ -333,7 +353,7 @@ class _Group:
         return layout.encode_object(revision, full, op.stamp, op.value)
 
     def finish(self, writer: Writer) -> bool:
-        """Cut the log and write the state row. False: nothing was changed."""
+        """Cut the log and write the state row. False: no object was changed."""
         if self._state == self._before:
             return False
         self._counted.write(self._env, self._txn)

@@ -19,12 +19,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 from apiserver.model.keys import Key
+from apiserver.model.tables import Table
 
 NEVER = 0
 """As `expect`: the key must not exist."""
+
+LONGEST_ROW_KEY = 2_048
+"""Bytes (UTF-8) of a row's key."""
+
+
+class Absent(Enum):
+    """As `expect` of a row: there must be none."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
 
 
 class Record(NamedTuple):
@@ -76,18 +90,42 @@ class Check(NamedTuple):
     expect: int
 
 
-class Note(NamedTuple):
-    """Replace the value of a key that is there, and keep its revision: no log entry, so nobody can watch it.
+class PutRow(NamedTuple):
+    """Write a row of a table. `expect`: None unconditionally, ABSENT only if there is none, else only if these bytes
+    stand there. The value may be empty, the key too; it has at most LONGEST_ROW_KEY bytes."""
 
-    For bookkeeping beside the objects of a transaction, which would otherwise count as changes. On an absent key it is
-    a Put.
-    """
-
-    key: Key
+    table: Table
+    row: str
     value: bytes
+    expect: bytes | Absent | None = None
 
 
-Op = Put | Delete | Check | Note
+class DeleteRow(NamedTuple):
+    """Remove a row; absent and `expect` None: nothing happens."""
+
+    table: Table
+    row: str
+    expect: bytes | None = None
+
+
+class CheckRow(NamedTuple):
+    """Write nothing, but fail the whole transaction unless the row holds `expect`: so who holds a role shows that it
+    does so still."""
+
+    table: Table
+    row: str
+    expect: bytes | Absent
+
+
+RowOp = PutRow | DeleteRow | CheckRow
+Op = Put | Delete | Check | RowOp
+
+
+class Row(NamedTuple):
+    """One row of a table. Its key may have several parts (model/tables.py)."""
+
+    key: str
+    value: bytes
 
 
 class Page(NamedTuple):
@@ -105,6 +143,15 @@ class Conflict(Exception):
     def __init__(self, key: Key, expected: int, revision: int) -> None:
         super().__init__(f"{key} is at revision {revision}, not {expected}")
         self.key, self.expected, self.revision = key, expected, revision
+
+
+class RowConflict(Conflict):
+    """The precondition was a row's; `key` names it as an object of its table would be."""
+
+    def __init__(self, table: Table, row: str) -> None:
+        super().__init__(Key(table, "", "", row), NEVER, NEVER)
+        self.args = (f"row {row!r} of {table} is not what it was taken for",)
+        self.table, self.row = table, row
 
 
 class Compacted(Exception):
@@ -152,6 +199,17 @@ class View(Protocol):
         of reading it.
         """
 
+    def get_row(self, table: Table, row: str) -> bytes | None: ...
+
+    def get_rows(self, table: Table, rows: Sequence[str]) -> list[bytes | None]:
+        """All from one snapshot, in the order asked for."""
+
+    def scan_rows(
+        self, table: Table, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> list[Row]:
+        """Rows whose key begins with `prefix`, in the order of their keys' bytes. `after`: only those behind this
+        one; so the last row of a full page is where the next one goes on."""
+
     def resources(self, cluster: str | None = None) -> list[str]:
         """The resources that were ever written to, sorted: what there is to scan, without asking who defines it. With
         `cluster`: those that it has objects of."""
@@ -168,25 +226,33 @@ class Store(View, Protocol):
     """See the module's head. Methods are safe from every thread."""
 
     def view(self) -> AbstractContextManager[View]:
-        """All of the store as it is now, notes included, for one thread and until the end of the block: whatever is
+        """All of the store as it is now, rows included, for one thread and until the end of the block: whatever is
         written meanwhile, by whichever process, is not seen, and waits for nothing. What a view shows cannot be
         overwritten while it is open, so the store grows by what is written beside it; whoever opens one says what
         bounds that."""
 
-    def write(self, *ops: Op, log: bool = True) -> Future[list[int]]:
-        """All or nothing; resolves to the revision of each op (0 for Check, Note and a Delete of nothing) once on disk.
+    def write(self, *ops: Op) -> Future[list[int]]:
+        """All or nothing; resolves to the revision of each op once on disk: 0 for what changes no object (a Check, a
+        Delete of nothing, whatever is done to rows). Fails with Conflict.
 
-        Fails with Conflict. `log=False` (a first load) keeps the revisions but writes no log: `oldest()` moves past it.
+        Whoever subscribes is rung where an object changed: a transaction of rows alone rings nobody, so how far one
+        got with the log can be written down without moving the log.
         """
+
+    def fill(self, *ops: Op) -> Future[list[int]]:
+        """As `write`, but the log tells nothing of it: `oldest()` moves past it, so whoever was following begins anew
+        (Compacted). For what fills a store that nobody can have followed yet, a first load, which would otherwise
+        write every object twice. An implementation may log it all the same; nobody may count on either."""
 
     def compact(self, keep: int) -> None:
         """Forget log entries so that about the newest `keep` stay."""
 
     def clear(self) -> None:
-        """Forget every object and all of the log, in one transaction of a revision of its own: whoever watches has to
-        begin anew. Revisions go on."""
+        """Forget every object, every row and all of the log, in one transaction of a revision of its own: whoever
+        watches has to begin anew. Revisions go on."""
 
     def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
-        """Call `ring` (from any thread, at least once after each commit of whichever process); returns the undo."""
+        """Call `ring` (from any thread, at least once after each change of objects by whichever process); returns the
+        undo."""
 
     def close(self) -> None: ...

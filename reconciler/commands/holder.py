@@ -15,7 +15,7 @@ from pathlib import Path
 
 from apiserver.push import listen_push
 from apiserver.registry import tree
-from apiserver.storage.protocol import Note, Store
+from apiserver.storage.protocol import Store
 from reconciler.commands.again import again
 from reconciler.commands.installation import Installation
 from reconciler.commands.leftovers import Leftovers
@@ -147,7 +147,7 @@ class Holder:
         theirs = heads.status if heads is not None else None
         holder = claim_of(self._mirror.repository, theirs).writer if theirs is not None else ""
         holder = holder or "another server"
-        self._store.write(Note(tree.FLEET_KEY, replace(tree.fleet(self._store), holder=holder).encode())).result()
+        self._store.write(tree.put_fleet(replace(tree.fleet(self._store), holder=holder))).result()
         self._committer.turn_away(f"{holder} holds the fleet, and this server only shows what it records: write there")
 
     def _barred(self) -> str:
@@ -238,7 +238,7 @@ def own(store: Store, beginning: Beginning) -> None:
     fleet = tree.fleet(store)
     recorded = beginning.taken or (beginning.recorded.commit if beginning.recorded is not None else "")
     if fleet.shown and fleet.shown == recorded:
-        store.write(Note(tree.FLEET_KEY, replace(fleet, holder="", shown="").encode())).result()
+        store.write(tree.put_fleet(replace(fleet, holder="", shown=""))).result()
     elif fleet.shown or fleet.holder or beginning.taken:
         store.clear()
 

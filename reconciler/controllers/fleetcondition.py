@@ -15,7 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.model.paths import ROOT
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Note, Store
+from apiserver.storage.protocol import Store
 from reconciler.plan.computed import FLEET_FOLLOWED, LOGICAL_CLUSTERS
 
 Object = dict[str, Any]
@@ -49,7 +49,7 @@ def tell(store: Store, kind: Trouble, text: str = "") -> None:
         before = tree.troubles(store)
         after = {name: told for name, told in before.items() if name != kind} | ({kind.value: text} if text else {})
         if after != before:
-            store.write(Note(tree.TROUBLES_KEY, tree.encoded_troubles(after))).result()
+            store.write(tree.put_troubles(after)).result()
         _state(store, after)
 
 

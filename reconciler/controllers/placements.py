@@ -78,7 +78,6 @@ class Placements:
         informer.on(frozenset({LOCATIONS, SYNC_TARGETS}), self._location_changed)
         informer.on(RBAC, lambda change: self._granting.add(change.key.cluster))
         informer.on(frozenset({NAMESPACES, API_BINDINGS}), self._content_changed)
-        informer.on(frozenset({Internal.FLEET}), self._fleet_changed)
         informer.on(frozenset({Internal.WORKSPACE}), self._workspace_changed)
         informer.on(None, self._state_changed)
         informer.on_gap(self.load)
@@ -141,10 +140,6 @@ class Placements:
         with self._standing:
             self._world.bindings.withdraw(key.cluster, key.name, explained=explained)
 
-    def _fleet_changed(self, _: Change) -> None:
-        if not self._loaded:
-            self.load()
-
     def _location_changed(self, change: Change) -> None:
         for key in self._index.lookers(change.key.cluster):
             self._queue.add(key)
@@ -159,9 +154,8 @@ class Placements:
             self._content_changed(change)
 
     def _workspace_changed(self, change: Change) -> None:
-        if change.key.name:
-            for key in self._index.lookers(change.key.name):
-                self._queue.add(key)
+        for key in self._index.lookers(tree.path_of(change.value or change.previous or b"")):
+            self._queue.add(key)
 
     def _look_at_concerned(self, cluster: str) -> None:
         """RBAC changed in a workspace: those that may use its Locations might be others now."""

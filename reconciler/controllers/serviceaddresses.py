@@ -8,16 +8,17 @@ loop; without it a deleted Service's address would only stand there for clients 
 from __future__ import annotations
 
 from concurrent.futures import Future
+from itertools import groupby
 
 import orjson
 
 from apiserver.model.errors import StatusError
-from apiserver.model.keys import Internal, Key
+from apiserver.model.keys import Key
 from apiserver.registry import allocation, codec
-from apiserver.storage.protocol import Change, Check, Delete, Put, Record, Store
+from apiserver.storage.protocol import Change, Check, Put, Record, Store
 from reconciler.controllers.follower import Part
 from reconciler.controllers.runtime import Expected
-from reconciler.controllers.served import Serves, records
+from reconciler.controllers.served import Serves
 
 _LOOKED_AT = frozenset({allocation.SERVICES, allocation.ADDRESSES})
 
@@ -29,8 +30,9 @@ class ServiceAddresses(Part):
         self._store, self._serves = store, serves
 
     def begin(self) -> None:
-        for record in records(self._store, Internal.NODE_PORTS, self._serves):
-            self.desk.add(record.key)
+        for cluster, held in groupby(allocation.ports(self._store), lambda key: key.cluster):
+            for key in held if self._serves(cluster) else ():
+                self.desk.add(key)
 
     def found(self, record: Record) -> None:
         if record.key.resource in _LOOKED_AT and self._serves(record.key.cluster):
@@ -48,12 +50,12 @@ class ServiceAddresses(Part):
             self.desk.add(change.key)
 
     def handle(self, key: Key) -> Future[list[int]] | None:
+        if key.resource != allocation.SERVICES:
+            release = allocation.release(self._store, key)
+            return self._store.write(release) if release is not None else None
         record = self._store.get(key)
         if record is None:
             return None
-        if key.resource != allocation.SERVICES:
-            abandoned = allocation.abandoned(self._store, record)
-            return self._store.write(Delete(key, record.revision)) if abandoned else None
         service = codec.decode(record.value, record.revision)
         if not self._wants(key, service.get("spec") or {}) or service["metadata"].get("deletionTimestamp"):
             return None
@@ -72,8 +74,7 @@ class ServiceAddresses(Part):
         """Whether it lacks something, or (after a recovery) claims what nothing says that it holds."""
         if allocation.lacks(spec):
             return True
-        held = sorted(allocation.held_by(key.cluster, spec))
-        return any(record is None for record in self._store.get_many(held))
+        return not all(allocation.is_held(self._store, held) for held in allocation.held_by(key.cluster, spec))
 
 
 def _spec(value: bytes | None) -> dict[str, object]:

@@ -79,7 +79,7 @@ class FirstLoad:
         """All workspaces of where it starts, as they were served."""
         recorded, made = self._recorded, self._made
         here = made.trees.at(fleet.commit)
-        fresh = made.store.count("~workspaces") == 0
+        fresh = tree.count(made.store) == 0
         stepper = made.stepper(fleet, fleet.commit, recorded=recorded, fresh=fresh, progress=progress)
         steps = [stepper.everything()]
         if recorded is not None:
@@ -94,7 +94,7 @@ class FirstLoad:
     def _restore_schemas(self, recorded: RecordedFleet) -> None:
         for cluster, schema in recorded.schemas():
             key = Key(KEPT_SCHEMAS, cluster, "", schema["metadata"]["name"])
-            self._made.store.write(Put(key, codec.encode(schema)), log=False).result()
+            self._made.store.fill(Put(key, codec.encode(schema))).result()
 
 
 def is_lost(store: Store, recorded: RecordedFleet, trees: Trees) -> bool:

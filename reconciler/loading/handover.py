@@ -16,10 +16,10 @@ _TOGETHER = 64
 
 
 class Handover:
-    """`logged` False: nobody can be watching yet."""
+    """`fresh`: the store is being filled, and nobody can follow it yet."""
 
-    def __init__(self, store: Store, *, logged: bool) -> None:
-        self._store, self._logged = store, logged
+    def __init__(self, store: Store, *, fresh: bool) -> None:
+        self._store, self._fresh = store, fresh
         self._ready: list[tuple[str, list[Op]]] = []
         self._writes: list[tuple[str, Future[list[int]]]] = []
 
@@ -37,7 +37,8 @@ class Handover:
         """Wait until no more than so many writes are under way. Yields the workspaces that somebody else wrote to
         meanwhile: nothing of theirs was written."""
         ready, self._ready = self._ready, []
-        self._writes += [(path, self._store.write(*ops, log=self._logged)) for path, ops in ready]
+        write = self._store.fill if self._fresh else self._store.write
+        self._writes += [(path, write(*ops)) for path, ops in ready]
         settled = max(0, len(self._writes) - under_way)
         writes, self._writes = self._writes[:settled], self._writes[settled:]
         for path, future in writes:

@@ -16,11 +16,12 @@ from apiserver.model import clock, paths
 from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key, storage_name
 from apiserver.model.kinds import kind_of
+from apiserver.model.tables import Table, row_key
 from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.kinds import KUBERNETES, builtins_of, workspace_builtins
-from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary, summary_key, workspace_key
-from apiserver.storage.protocol import Note, Op, Put, Record, Store
+from apiserver.registry.tree import WorkspaceRecord, placed, put_summary, put_workspace, summary
+from apiserver.storage.protocol import Op, Put, PutRow, Record, RowOp, Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import problem
 from reconciler.loading.case import Case, Recorded, Verdict, was_served
@@ -33,14 +34,14 @@ from reconciler.loading.offers import SCHEMAS, Offers
 from reconciler.loading.providing import Providing
 from reconciler.loading.ratcheting import accepted
 from reconciler.loading.resolving import BINDINGS, CRDS, said_otherwise, waiting
-from reconciler.loading.secrets import digest, kept_key
+from reconciler.loading.secrets import kept
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.sources import shipped
 from reconciler.loading.statuses import status_of
 from reconciler.loading.treeobjects import TreeObjects
 from reconciler.loading.workspacetype import type_of
-from reconciler.loading.world import CONSUMERS, PROVIDED, World
+from reconciler.loading.world import PROVIDED, World
 from reconciler.plan import apis, bootstrap, computed, system, types
 from reconciler.plan.bindings import Said
 from reconciler.plan.deletions import SHARE_FROM, Refused
@@ -254,7 +255,7 @@ class Judge:
         if gathered.complete:
             effects.ops += self._kept_secrets(case, record.cluster)
         verdict = Verdict(served, effects.ops, changed=own)
-        verdict.provides = any(getattr(op, "key", None) and op.key.resource in PROVIDED for op in effects.ops)
+        verdict.provides = any(key.resource in PROVIDED for key in _keys(effects.ops))
         if served.head != case.moment.id and (effects.ops or served != case.record):
             verdict.record = replace(served, head=case.moment.id)
         if content.apis is not None:
@@ -266,9 +267,8 @@ class Judge:
         """Which Secrets of keys/ are served from now on."""
         if not case.secrets:
             return []
-        key, said = kept_key(cluster), digest(case.secrets)
-        stored = self._site.store.get(key)
-        return [Note(key, said)] if stored is None or stored.value != said else []
+        said = kept(cluster, case.secrets)
+        return [said] if self._site.store.get_row(said.table, said.row) != said.value else []
 
     def _restore_endings(self, recorded: Recorded, cluster: str, content: Content, effects: Effects) -> None:
         """What no file declares any more and still waits for its finalizers."""
@@ -305,9 +305,9 @@ class Judge:
 
     def _remember_providers(self, case: Case, found: apis.Apis, verdict: Verdict) -> None:
         for path, export in found.providers:
-            key = Key(CONSUMERS, path, export, case.path)
-            if self._site.store.get(key) is None:
-                verdict.ops.append(Put(key, b"{}"))
+            row = row_key(path, export, case.path)
+            if self._site.store.get_row(Table.CONSUMERS, row) is None:
+                verdict.ops.append(PutRow(Table.CONSUMERS, row, b""))
 
     # -- both --------------------------------------------------------------------------------------------------------
 
@@ -329,19 +329,22 @@ class Judge:
 
     def _seal(self, case: Case, verdict: Verdict, known: Summary) -> None:
         """The summary and, last, the record: what marks the transaction as this workspace's."""
-        record, place = verdict.record, summary_key(verdict.record.cluster)
+        record, before = verdict.record, case.record
         text = bytes(memoryview(orjson.dumps(known.as_json())))
-        stored = self._site.store.get(place) if case.record is not None else None
-        if record == case.record and stored is not None and stored.value == text:
+        said = put_summary(record.cluster, text)
+        if record == before and self._site.store.get_row(said.table, said.row) == text:
             return
-        if case.record is None:
-            verdict.ops.append(Put(cluster_key(record.cluster), record.path.encode()))
-        # Beside the objects: what a commit changes is counted and watched by its objects. Whether a workspace is served
-        # at all is news by itself, and so is what nothing but its summary says.
-        told = any(op.key.cluster == record.cluster or op.key.resource == computed.WORKSPACES for op in verdict.ops)
-        write = Note if case.record is not None and case.record.served == record.served and told else Put
-        verdict.ops.append(write(place, text))
-        verdict.ops.append(write(workspace_key(record.path), record.encode()))
+        # What a commit changes is followed by its objects. Where a workspace is and whether it is served at all is news
+        # by itself, and so is what nothing but its summary says.
+        told = any(key.cluster == record.cluster or key.resource == computed.WORKSPACES for key in _keys(verdict.ops))
+        if before is None or not told or (before.served, before.directory) != (record.served, record.directory):
+            verdict.ops.append(placed(record))
+        verdict.ops += [said, put_workspace(record)]
+
+
+def _keys(ops: list[Op]) -> list[Key]:
+    """Of the objects that are written."""
+    return [op.key for op in ops if not isinstance(op, RowOp)]
 
 
 def _stored(store: Store, keys: list[Key]) -> dict[Key, Record]:

@@ -18,11 +18,11 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.registry.intents import DONE, Intent
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.storage.protocol import NEVER, Delete, Note, Op, Put, Store
+from apiserver.storage.protocol import NEVER, Delete, Op, Put, Store
 from reconciler.layout import edit
 from reconciler.layout.manifest import read
 from reconciler.layout.place import file_name
-from reconciler.loading.secrets import SecretFiles, digest, kept_key
+from reconciler.loading.secrets import SecretFiles, kept
 from reconciler.plan.gitform import sent_form
 
 Object = dict[str, Any]
@@ -85,8 +85,7 @@ class KeptSecrets:
             made = {**final, "metadata": {**metadata, "annotations": annotations}}
             op = Put(intent.key, codec.encode(made), intent.base or NEVER)
         # They are served as they are in the file by now.
-        kept = Note(kept_key(workspace.cluster), digest(self._files.of(workspace.path)))
-        return [kept, op, *intent.answered(DONE)]
+        return [kept(workspace.cluster, self._files.of(workspace.path)), op, *intent.answered(DONE)]
 
 
 def _write(file: Path, data: bytes) -> None:

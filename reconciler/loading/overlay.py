@@ -9,19 +9,48 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
 
 from apiserver.model.keys import Key
+from apiserver.model.tables import Table
 from apiserver.registry.catalog import MARKED
-from apiserver.storage.protocol import Change, Check, Conflict, Delete, Note, Op, Page, Put, Record, Store, View
+from apiserver.storage.paging import rows
+from apiserver.storage.protocol import (
+    ABSENT,
+    Change,
+    Check,
+    CheckRow,
+    Conflict,
+    Delete,
+    Op,
+    Page,
+    Put,
+    PutRow,
+    Record,
+    Row,
+    RowConflict,
+    RowOp,
+    Store,
+    View,
+)
+
+
+class Hidden(Protocol):
+    """What of the other store is absent here."""
+
+    def key(self, key: Key) -> bool: ...
+
+    def row(self, table: Table, row: str) -> bool: ...
 
 
 class Overlay:
     """As Store. Not for several threads; history, watching and the like are the other store's alone."""
 
-    def __init__(self, below: Store, hidden: Callable[[Key], bool]) -> None:
+    def __init__(self, below: Store, hidden: Hidden) -> None:
         self._below = below
         self._hidden = hidden
         self._written: dict[Key, Record | None] = {}
+        self._rows: dict[tuple[Table, str], bytes | None] = {}
         self._count = 0
         self._marked = 0
 
@@ -29,6 +58,11 @@ class Overlay:
     def written(self) -> Mapping[Key, bytes | None]:
         """What was written here, None for what was deleted."""
         return {key: record.value if record is not None else None for key, record in self._written.items()}
+
+    @property
+    def written_rows(self) -> Mapping[tuple[Table, str], bytes | None]:
+        """As `written`, by table and key."""
+        return self._rows
 
     def revision(self) -> int:
         return self._below.revision() + self._count
@@ -39,7 +73,7 @@ class Overlay:
     def get(self, key: Key) -> Record | None:
         if key in self._written:
             return self._written[key]
-        return None if self._hidden(key) else self._below.get(key)
+        return None if self._hidden.key(key) else self._below.get(key)
 
     def get_many(self, keys: Sequence[Key]) -> list[Record | None]:
         return [self.get(key) for key in keys]
@@ -58,7 +92,7 @@ class Overlay:
         if at is not None:
             raise ValueError("what is written aside has no history")
         below = self._below.scan(resource, cluster, namespace, count=count).records
-        found = {record.key: record for record in below if not self._hidden(record.key)}
+        found = {record.key: record for record in below if not self._hidden.key(record.key)}
         for key, record in self._written.items():
             if key.resource == resource and cluster in (None, key.cluster) and namespace in (None, key.namespace):
                 found.pop(key, None)
@@ -69,6 +103,22 @@ class Overlay:
         more = page[-1].key if len(page) < len(ordered) and page else None
         return Page(page, self.revision(), more, len(ordered) - len(page))
 
+    def get_row(self, table: Table, row: str) -> bytes | None:
+        if (table, row) in self._rows:
+            return self._rows[table, row]
+        return None if self._hidden.row(table, row) else self._below.get_row(table, row)
+
+    def get_rows(self, table: Table, rows: Sequence[str]) -> list[bytes | None]:
+        return [self.get_row(table, each) for each in rows]
+
+    def scan_rows(
+        self, table: Table, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> list[Row]:
+        there = {row.key: row.value for row in rows(self._below, table, prefix) if not self._hidden.row(table, row.key)}
+        here = {row: value for (at, row), value in self._rows.items() if at == table and row.startswith(prefix)}
+        found = [Row(row, value) for row, value in sorted({**there, **here}.items()) if value is not None]
+        return [row for row in found if after is None or row.key > after][:limit]
+
     def resources(self, cluster: str | None = None) -> list[str]:
         written = (key.resource for key in self._written if cluster in (None, key.cluster))
         found = sorted({*self._below.resources(cluster), *written})
@@ -77,32 +127,41 @@ class Overlay:
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
         return len(self.scan(resource, cluster, namespace).records)
 
-    def write(self, *ops: Op, log: bool = True) -> Future[list[int]]:  # noqa: ARG002 (there is none)
+    def write(self, *ops: Op) -> Future[list[int]]:
         done: Future[list[int]] = Future()
-        before = dict(self._written), self._count, self._marked
+        before = dict(self._written), dict(self._rows), self._count, self._marked
         try:
             done.set_result([self._apply(op) for op in ops])
         except Conflict as conflict:
-            self._written, self._count, self._marked = before
+            self._written, self._rows, self._count, self._marked = before
             done.set_exception(conflict)
         return done
 
+    def fill(self, *ops: Op) -> Future[list[int]]:
+        return self.write(*ops)  # there is no log
+
     def _apply(self, op: Op) -> int:
+        if isinstance(op, RowOp):
+            return self._apply_row(op)
         found = self.get(op.key)
-        expect = None if isinstance(op, Note) else op.expect
         revision = found.revision if found is not None else 0
-        if expect is not None and expect != revision:
-            raise Conflict(op.key, expect, revision)
+        if op.expect is not None and op.expect != revision:
+            raise Conflict(op.key, op.expect, revision)
         if isinstance(op, Check) or (isinstance(op, Delete) and found is None):
-            return 0
-        if isinstance(op, Note) and found is not None:
-            self._written[op.key] = found._replace(value=op.value)
             return 0
         self._count += 1
         self._marked += op.key.resource in MARKED
         stamp = op.stamp if isinstance(op, Put) else b""
         self._written[op.key] = None if isinstance(op, Delete) else Record(op.key, self.revision(), op.value, stamp)
         return self.revision()
+
+    def _apply_row(self, op: RowOp) -> int:
+        expected = None if op.expect is ABSENT else op.expect
+        if op.expect is not None and self.get_row(op.table, op.row) != expected:
+            raise RowConflict(op.table, op.row)
+        if not isinstance(op, CheckRow):
+            self._rows[op.table, op.row] = op.value if isinstance(op, PutRow) else None
+        return 0
 
     def view(self) -> AbstractContextManager[View]:
         return nullcontext(self)  # one thread has it

@@ -6,10 +6,12 @@ Only called for the difference of two fully read commits (see steps): absence al
 from __future__ import annotations
 
 from apiserver.model import paths
-from apiserver.model.keys import Internal, Key
+from apiserver.model.keys import Key
+from apiserver.model.tables import Table, row_key
 from apiserver.registry.catalog import KEPT_SCHEMAS, SCHEMAS
-from apiserver.registry.tree import WorkspaceRecord, cluster_key, summary_key, workspace_key
-from apiserver.storage.protocol import Delete, Op, Put, Store
+from apiserver.registry.tree import WorkspaceRecord, forgotten
+from apiserver.storage.paging import rows
+from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, Store
 from reconciler.plan.computed import WORKSPACES
 
 
@@ -21,11 +23,11 @@ def remove(store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None
         schemas = store.scan(SCHEMAS, record.cluster).records
         ops.extend(Put(r.key._replace(resource=KEPT_SCHEMAS), r.value) for r in schemas)
     for storage in store.resources(record.cluster):
-        if not storage.startswith("~") or storage in (Internal.NODE_PORTS, Internal.KEPT_SECRETS):
+        if not storage.startswith("~"):
             ops.extend(Delete(r.key) for r in store.scan(storage, record.cluster).records)
     if parent is not None:
         ops.append(Delete(Key(WORKSPACES, parent.cluster, "", paths.base(record.path))))
-    ops.append(Delete(summary_key(record.cluster)))
-    ops.append(Delete(cluster_key(record.cluster)))
-    ops.append(Delete(workspace_key(record.path)))
-    return ops
+    ops.extend(
+        DeleteRow(Table.NODE_PORTS, row.key) for row in rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
+    )
+    return [*ops, *forgotten(record)]

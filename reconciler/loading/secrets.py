@@ -13,9 +13,9 @@ from pathlib import Path
 
 import orjson
 
-from apiserver.model.keys import Internal, Key
+from apiserver.model.tables import Table
 from apiserver.registry import tree
-from apiserver.storage.protocol import View
+from apiserver.storage.protocol import PutRow, View
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.secrets import KeptSecrets, read_secrets
 
@@ -42,8 +42,7 @@ class SecretFiles:
         found = set()
         for path, manifests in self._found.items():
             workspace = tree.workspace_at(store, path) if manifests else None
-            served = store.get(kept_key(workspace.cluster)) if workspace is not None else None
-            if workspace is not None and (served is None or served.value != digest(manifests)):
+            if workspace is not None and store.get_row(Table.KEPT_SECRETS, workspace.cluster) != digest(manifests):
                 found.add(path)
         return found
 
@@ -83,9 +82,9 @@ class SecretFiles:
         return found
 
 
-def kept_key(cluster: str) -> Key:
-    """Its value is the digest of the workspace's Secrets that are served."""
-    return Key(Internal.KEPT_SECRETS, cluster, "", "")
+def kept(cluster: str, manifests: Iterable[Manifest]) -> PutRow:
+    """Says that these are the workspace's Secrets which are served."""
+    return PutRow(Table.KEPT_SECRETS, cluster, digest(manifests))
 
 
 def digest(manifests: Iterable[Manifest]) -> bytes:

@@ -13,27 +13,29 @@ from dataclasses import replace
 
 from apiserver.model import paths
 from apiserver.model.keys import Internal, Key
+from apiserver.model.tables import Table, row_key
 from apiserver.registry import codec, tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
-from apiserver.registry.tree import FLEET_KEY, FleetRecord, WorkspaceRecord, cluster_key, summary_key, workspace_key
-from apiserver.storage.protocol import Delete, Note, Op, Put, Store
+from apiserver.registry.tree import FleetRecord, WorkspaceRecord, cluster_key, put_fleet
+from apiserver.storage.paging import rows
+from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, PutRow, Store
 from reconciler.layout.compare import touched
 from reconciler.layout.fleet import read_fleet
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.loader import Loaded, Loader, Progress
 from reconciler.loading.overlay import Overlay
-from reconciler.loading.world import CONSUMERS
 from reconciler.plan.computed import WORKSPACES
 from reconciler.repository.difference import FileChange, difference
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import RecordedFleet
 
-_FLEETS = frozenset(
-    {FLEET_KEY.resource, Internal.WORKSPACE, Internal.INTENT, Internal.ANSWER, CONSUMERS, KEPT_SCHEMAS, WORKSPACES}
-)
+_FLEETS = frozenset({Internal.WORKSPACE, Internal.INTENT, Internal.ANSWER, KEPT_SCHEMAS, WORKSPACES})
 """Resources whose objects do not belong to the workspace in whose logical cluster they stand, if they stand in one, or
 are nobody's to recover. A Workspace belongs to the one that it is."""
+
+_OF_CLUSTERS = (Table.SUMMARIES, Table.KEPT_SECRETS)
+"""Tables with a row for each logical cluster."""
 
 NewLoader = Callable[[Store], Loader]
 
@@ -71,7 +73,8 @@ class Shown:
             if not more:
                 break
             affected |= more
-        bound = [Put(key, value) for key, value in aside.written.items() if key.resource == CONSUMERS and value]
+        written = aside.written_rows.items()
+        bound = [PutRow(*at, value) for at, value in written if at[0] == Table.CONSUMERS and value is not None]
         if bound:
             self._store.write(*bound).result()
         # Parents before children, and what goes before what it stood in.
@@ -132,36 +135,45 @@ class Shown:
     # -- what is written
 
     def _ops(self, path: str, aside: Overlay) -> list[Op]:
-        """What makes a workspace here what it is there."""
-        ops: list[Op] = []
-        last: list[Op] = []
-        for key in self._keys(path, aside):
-            here, there = self._store.get(key), aside.get(key)
-            if there is None:
-                if here is not None:
-                    (last if key.resource.startswith("~") else ops).append(Delete(key))
-            elif here is None or here.value != there.value:
-                if not key.resource.startswith("~"):
-                    ops.append(Put(key, there.value, stamp=there.stamp))
-                else:
-                    last.append(Put(key, there.value) if here is None else Note(key, there.value))
-        return [*ops, *last]
+        """What makes a workspace here what it is there: its objects, its rows, and last where it is."""
+        ours = (tree.workspace_at(self._store, path), tree.workspace_at(aside, path))
+        records = [record for record in ours if record is not None]
+        ops = [op for key in sorted(self._objects(records, aside)) for op in self._object(key, aside)]
+        for at in sorted(self._rows(records, aside)):
+            value = aside.get_row(*at)
+            if value != self._store.get_row(*at):
+                ops.append(PutRow(*at, value) if value is not None else DeleteRow(*at))
+        for cluster in sorted({record.cluster for record in records}):
+            ops += self._object(cluster_key(cluster), aside)
+        return ops
 
-    def _keys(self, path: str, aside: Overlay) -> Iterator[Key]:
-        """Every key of a workspace, here or there: objects, then its records."""
-        records = [r for r in (tree.workspace_at(self._store, path), tree.workspace_at(aside, path)) if r is not None]
-        objects: set[Key] = set()
+    def _object(self, key: Key, aside: Overlay) -> list[Op]:
+        here, there = self._store.get(key), aside.get(key)
+        if there is None:
+            return [Delete(key)] if here is not None else []
+        return [Put(key, there.value, stamp=there.stamp)] if here is None or here.value != there.value else []
+
+    def _objects(self, records: Iterable[WorkspaceRecord], aside: Overlay) -> set[Key]:
+        """The keys of all objects of a workspace, here or there."""
+        found: set[Key] = set()
         for record in records:
             for store in (self._store, aside):
                 for resource in store.resources(record.cluster):
-                    if resource not in _FLEETS and resource != Internal.SUMMARY:
-                        objects |= {r.key for r in store.scan(resource, record.cluster, count=False).records}
+                    if resource not in _FLEETS:
+                        found |= {r.key for r in store.scan(resource, record.cluster, count=False).records}
             own = _own_object(self._store, record) or _own_object(aside, record)
-            objects |= {own} if own is not None else set()
-        yield from sorted(objects)
+            found |= {own} if own is not None else set()
+        return found
+
+    def _rows(self, records: Iterable[WorkspaceRecord], aside: Overlay) -> set[tuple[Table, str]]:
+        """All rows of a workspace, here or there."""
+        found: set[tuple[Table, str]] = set()
         for record in records:
-            yield from (summary_key(record.cluster), cluster_key(record.cluster))
-        yield workspace_key(path)
+            found |= {(Table.WORKSPACES, record.path)} | {(table, record.cluster) for table in _OF_CLUSTERS}
+            for store in (self._store, aside):
+                ports = rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
+                found |= {(Table.NODE_PORTS, row.key) for row in ports}
+        return found
 
     def _schemas(self, before: RecordedFleet, after: RecordedFleet) -> list[Op]:
         """Brings the schemas that consumers are still served with; the operations that take the others away, later."""
@@ -182,7 +194,7 @@ class Shown:
 
     def _note(self, fleet: FleetRecord) -> None:
         if fleet != tree.fleet(self._store):
-            self._store.write(Note(FLEET_KEY, fleet.encode())).result()
+            self._store.write(put_fleet(fleet)).result()
 
     def _tree(self, recorded: RecordedFleet) -> WorkspaceTree:
         return WorkspaceTree(self._repo, self._repo.commit(recorded.source).tree, recorded.facts().claims)
@@ -197,19 +209,25 @@ class _Hidden:
     below them, and what stands for them elsewhere."""
 
     def __init__(self, store: Store, affected: Iterable[str]) -> None:
+        self._paths = frozenset(affected)
         self._clusters: set[str] = set()
         self._keys: set[Key] = set()
-        for path in affected:
+        for path in self._paths:
             record = tree.workspace_at(store, path)
             if record is not None:
                 self._clusters.add(record.cluster)
                 own = _own_object(store, record)
-                self._keys |= {workspace_key(path), cluster_key(record.cluster)} | ({own} if own is not None else set())
+                self._keys |= {cluster_key(record.cluster)} | ({own} if own is not None else set())
 
-    def __call__(self, key: Key) -> bool:
+    def key(self, key: Key) -> bool:
         if key in self._keys:
             return True
         return key.cluster in self._clusters and key.resource not in _FLEETS
+
+    def row(self, table: Table, row: str) -> bool:
+        if table == Table.WORKSPACES:
+            return row in self._paths
+        return table in (*_OF_CLUSTERS, Table.NODE_PORTS) and row.partition("\0")[0] in self._clusters
 
 
 def _own_object(store: Store, record: WorkspaceRecord) -> Key | None:

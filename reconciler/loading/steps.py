@@ -13,7 +13,7 @@ from weakref import WeakMethod
 
 from apiserver.model.failures import described
 from apiserver.registry import tree
-from apiserver.storage.protocol import Op
+from apiserver.storage.protocol import Op, RowOp
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.case import Case, Verdict
@@ -70,7 +70,7 @@ class Stepper:
         self._cases = Cases(site, target, self._world, self._kept)
         self._guard = self._new_guard()
         self._judge = Judge(site, self._world, self._served, self._guard)
-        self._writes = Handover(site.store, logged=not target.fresh)
+        self._writes = Handover(site.store, fresh=target.fresh)
         self._verdicts: dict[str, tuple[Case, Verdict]] = {}
         self._attempts: dict[str, int] = {}
         self._rounds: dict[str, int] = {}
@@ -276,7 +276,8 @@ class Stepper:
 
     def _recheck_types(self, provider: str, ops: Iterable[Op]) -> None:
         """Workspaces of a type follow it, and one that is held may wait for it. In a step over all it came first."""
-        changed = {(provider, op.key.name) for op in ops if op.key.resource == TYPES}
+        keys = (op.key for op in ops if not isinstance(op, RowOp))
+        changed = {(provider, key.name) for key in keys if key.resource == TYPES}
         if changed and not self._all:
             for path in self._world.of_types(changed):
                 self._look_again(path)

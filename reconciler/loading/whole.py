@@ -11,8 +11,8 @@ from dataclasses import replace
 from apiserver.model import paths
 from apiserver.registry import tree
 from apiserver.registry.kinds import KUBERNETES
-from apiserver.registry.tree import FLEET_KEY, FleetRecord
-from apiserver.storage.protocol import Note, Put, Store, View
+from apiserver.registry.tree import FleetRecord
+from apiserver.storage.protocol import Store, View
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE, FleetConfig, read_fleet
 from reconciler.layout.tree import ROOT, WorkspaceTree
@@ -95,16 +95,13 @@ class Whole:
     def arrive(self, fleet: FleetRecord, commit: str) -> None:
         """A commit is about to be written, workspace by workspace: whoever is started after a crash has to know. Nobody
         waits for this: it is on disk before what is written after it."""
-        self._store.write(Note(FLEET_KEY, replace(fleet, arriving=commit).encode()))
+        self._store.write(tree.put_fleet(replace(fleet, arriving=commit)))
 
     def hold(self, fleet: FleetRecord, problems: Iterable[LayoutError]) -> None:
         """Nothing of a commit is taken, and the fleet says why."""
         self.note(replace(fleet, error="; ".join(map(str, problems))))
 
     def note(self, fleet: FleetRecord) -> None:
-        """While the fleet is served, its head moving on is no change that anybody watches."""
-        before = tree.fleet(self._store)
-        if fleet != before:
-            write = Note if fleet.loaded and before.loaded else Put
-            self._store.write(write(FLEET_KEY, fleet.encode())).result()
+        if fleet != tree.fleet(self._store):
+            self._store.write(tree.put_fleet(fleet)).result()
         self._trees.claims = fleet.claims

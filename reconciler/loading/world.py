@@ -12,18 +12,17 @@ from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from apiserver.model import paths
-from apiserver.model.keys import Internal, Key
+from apiserver.model.keys import Key
+from apiserver.model.tables import Table, row_key
 from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Store
 from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES, Offers
 from reconciler.plan import system, types
 from reconciler.plan.exports import Bound, Export
-
-CONSUMERS = "~consumers"
-"""Key(CONSUMERS, <provider's path>, <export>, <consumer's path>): who is re-checked when an export changes."""
 
 PROVIDED = frozenset({EXPORTS, SCHEMAS, TYPES})
 """A change to one of these concerns other workspaces."""
@@ -153,16 +152,15 @@ class World:
 
     def consumers(self, path: str) -> list[str]:
         """The workspaces with a binding to an export of the workspace at `path`."""
-        return sorted({r.key.name for r in self.store.scan(CONSUMERS, path).records})
+        found = rows(self.store, Table.CONSUMERS, row_key(path, ""))
+        return sorted({row.key.rpartition("\0")[2] for row in found})
 
     def of_types(self, changed: Collection[tuple[str, str]]) -> list[str]:
         """The workspaces that have one of these types (path, name), or one that extends it, and those with errors,
         which may wait for one. Reads all records."""
         concerned: dict[str, bool] = {}
         out = []
-        for stored in self.store.scan(Internal.WORKSPACE, "").records:
-            if not stored.key.name:
-                continue
+        for stored in rows(self.store, Table.WORKSPACES):
             record = WorkspaceRecord.decode(stored.value)
             if record.type not in concerned:
                 ref = types.TypeRef.parse(record.type)

@@ -9,11 +9,13 @@ import orjson
 
 from apiserver.model import marks, paths
 from apiserver.model.keys import Internal, Key
+from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.storage.protocol import Change, View
+from apiserver.storage.paging import rows
+from apiserver.storage.protocol import Change, Row, View
 from reconciler.plan import residue
 from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.residue import Home
@@ -54,10 +56,10 @@ class Rendering:
         return files
 
     def _summary_of(self, cluster: str, files: Files) -> None:
-        """Summaries are notes beside the objects that changed, so no change of the log is theirs."""
-        place, record = self._place(cluster), self._store.get(tree.summary_key(cluster))
-        if place is not None and record is not None:
-            files[f"{place.directory}/{format.SUMMARY}"] = _summary(record.value)
+        """Summaries are rows beside the objects that changed, so no change of the log is theirs."""
+        place, text = self._place(cluster), self._store.get_row(Table.SUMMARIES, cluster)
+        if place is not None and text is not None:
+            files[f"{place.directory}/{format.SUMMARY}"] = _summary(text)
 
     def paths(self) -> dict[str, str]:
         """The paths of the workspaces that were looked up, by their directories on the branch."""
@@ -85,18 +87,24 @@ class Rendering:
     def _all(self, cluster: str | None, files: Files) -> None:
         """All files of one workspace, or of the fleet (`cluster` None)."""
         shared: dict[bytes, bytes] = {}
-        for record in self._store.scan(Internal.SUMMARY, cluster).records:
-            place = self._place(record.key.cluster)
+        for row in self._summaries(cluster):
+            place = self._place(row.key)
             if place is not None:
-                text = shared.get(record.value)
+                text = shared.get(row.value)
                 if text is None:
-                    text = shared[record.value] = _summary(record.value)
+                    text = shared[row.value] = _summary(row.value)
                 files[f"{place.directory}/{format.SUMMARY}"] = text
                 self._workspace_of(place, files)
         for resource in self._resources(cluster):
             for record in self._store.scan(resource, cluster).records:
                 if not residue.is_runtime(record.value):
                     self._object(record.key, record.value, files)
+
+    def _summaries(self, cluster: str | None) -> Iterable[Row]:
+        if cluster is None:
+            return rows(self._store, Table.SUMMARIES)
+        text = self._store.get_row(Table.SUMMARIES, cluster)
+        return [Row(cluster, text)] if text is not None else []
 
     def _resources(self, cluster: str | None) -> Iterator[str]:
         """The store's names of resources whose objects may leave a residue."""
@@ -112,11 +120,11 @@ class Rendering:
         yield from (each for each in sorted(seen - {WORKSPACES}) if residue.may_leave(Key(each, "", "", "")))
 
     def _removed(self, change: Change, files: Files) -> None:
-        if change.value is None and change.previous is not None and not change.key.cluster:
-            gone = WorkspaceRecord.decode(change.previous)
-            self._places[gone.cluster] = None
-            directory = format.directory_of(gone.path, gone.directory)
-            files[directory], self._gone[directory] = None, gone.path
+        if change.value is None and change.previous is not None:
+            self._places[change.key.cluster] = None
+            path = tree.path_of(change.previous)
+            directory = format.directory_of(path, tree.directory_of(change.previous))
+            files[directory], self._gone[directory] = None, path
 
     def _workspace(self, change: Change, clusters: set[str], files: Files) -> None:
         """A Workspace object says what its record would: the workspace's summary may be another, or it moved. Its

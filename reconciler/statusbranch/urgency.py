@@ -22,7 +22,7 @@ from reconciler.plan.jobs import JOBS, ended
 Object = dict[str, Any]
 
 PLACEMENTS = "placements.scheduling.kcp.io"
-_WHOLE = frozenset({Internal.WORKSPACE, Internal.SUMMARY, KEPT_SCHEMAS, WORKSPACES})
+_WHOLE = frozenset({Internal.WORKSPACE, KEPT_SCHEMAS, WORKSPACES})
 """Whatever changes of these is no status: a Workspace's tells what its summary says."""
 
 

@@ -8,8 +8,22 @@ from collections.abc import Callable
 
 import pytest
 
-from apiserver.model.keys import Internal, Key
-from apiserver.storage.protocol import NEVER, Check, Compacted, Conflict, Delete, Note, Put, Record, Store
+from apiserver.model.keys import Key
+from apiserver.model.tables import Table
+from apiserver.storage.protocol import (
+    NEVER,
+    Check,
+    Compacted,
+    Conflict,
+    Delete,
+    Put,
+    PutRow,
+    Record,
+    Row,
+    Store,
+)
+
+ROWS = Table.SUMMARIES
 
 
 def cm(name: str, namespace: str = "default", cluster: str = "root") -> Key:
@@ -267,10 +281,10 @@ def test_compaction_forgets_the_old_end_only(store: Store) -> None:
     assert [(c.value, c.previous) for c in store.changes(start + 10)] == [(b"last", b"9")]
 
 
-def test_a_write_without_log_hides_what_was_before(store: Store) -> None:
+def test_what_fills_a_store_hides_what_was_before(store: Store) -> None:
     start = store.revision()
     store.write(Put(cm("a"), b"1")).result()
-    assert store.write(Put(cm("a"), b"2"), Put(cm("b"), b"2"), log=False).result() == [start + 2, start + 3]
+    assert store.fill(Put(cm("a"), b"2"), Put(cm("b"), b"2")).result() == [start + 2, start + 3]
     assert store.oldest() == store.revision() == start + 3
     for after in (start, start + 1, start + 2):
         with pytest.raises(Compacted):
@@ -311,32 +325,8 @@ def test_a_workspace_has_a_mark_of_its_own(opened: Callable[..., Store]) -> None
     assert store.marked("root") == gone
     store.write(Delete(cm("a"))).result()
     assert (store.marked("root"), store.marked("other"), store.marked()) == (0, second, gone)
-    [again] = store.write(Put(here, b"3"), log=False).result()
+    [again] = store.fill(Put(here, b"3")).result()
     assert store.marked("root") == again
-
-
-def test_records_of_treeplane_may_have_long_names(store: Store) -> None:
-    start = store.revision()
-    paths = ["root:" + ":".join(["a" * 60] * 30) + suffix for suffix in ("", ":b", ":c")]
-    keys = [Key(Internal.WORKSPACE, "", "", path) for path in paths]
-    store.write(*(Put(k, k.name[-1].encode(), stamp=b"s") for k in keys)).result()
-    assert [r and r.key for r in store.get_many(keys)] == keys
-    assert {r.key for r in store.scan(Internal.WORKSPACE, "", "").records} == set(keys)
-    store.write(Put(keys[0], b"new"), Delete(keys[1])).result()
-    assert [(c.key, c.value) for c in store.changes(start)][2:] == [
-        (keys[2], b"c"),
-        (keys[0], b"new"),
-        (keys[1], None),
-    ]
-    assert {r.key: r.value for r in store.scan(Internal.WORKSPACE, at=start + 3).records} == dict(
-        zip(keys, (b"a", b"b", b"c"), strict=True)
-    )
-    seen: list[Key] = []
-    page = store.scan(Internal.WORKSPACE, at=start + 3, limit=1)
-    while page.more:
-        seen += [r.key for r in page.records]
-        page = store.scan(Internal.WORKSPACE, after=page.more, at=start + 3, limit=1)
-    assert len(set(seen + [r.key for r in page.records])) == 3
 
 
 def test_subscribers_are_called_until_they_leave(store: Store, eventually: Callable[..., object]) -> None:
@@ -379,41 +369,14 @@ def test_a_cancelled_write_is_not_written(store: Store) -> None:
     assert {r.key.name for r in store.scan("configmaps").records} == {f"{n}" for n in range(500)} - cancelled
 
 
-def test_a_note_changes_a_value_and_nothing_else(store: Store) -> None:
-    noted, beside = Key("~notes", "", "", "a"), Key("configmaps", "root", "default", "a")
-    [first] = store.write(Note(noted, b"1")).result()
-    assert first == store.revision()
-    before = store.revision()
-    assert store.write(Note(noted, b"2"), Put(beside, b"x")).result() == [0, before + 1]
-    record = store.get(noted)
-    assert record is not None
-    assert (record.value, record.revision) == (b"2", first)
-    assert [c.key for c in store.changes(before)] == [beside]
-    assert store.write(Note(noted, b"3")).result() == [0]
-    assert store.revision() == before + 1
-    store.write(Put(noted, b"4", first)).result()
-    changed = store.changes(before + 1)
-    assert [(c.value, c.previous, c.previous_revision) for c in changed] == [(b"4", b"3", first)]
-
-
-def test_a_note_goes_with_its_transaction(store: Store) -> None:
-    noted, other = Key("~notes", "", "", "a"), Key("configmaps", "root", "default", "a")
-    store.write(Put(noted, b"1")).result()
-    with pytest.raises(Conflict):
-        store.write(Note(noted, b"2"), Put(other, b"x", 7)).result()
-    record = store.get(noted)
-    assert record is not None
-    assert record.value == b"1"
-
-
 def test_a_view_shows_all_as_it_was_when_it_was_opened(store: Store) -> None:
-    store.write(Put(cm("a"), b"1"), Put(cm("b"), b"1")).result()
+    store.write(Put(cm("a"), b"1"), Put(cm("b"), b"1"), PutRow(ROWS, "a", b"1")).result()
     seen, log = store.revision(), store.changes(store.oldest())
     with store.view() as view:
         store.write(
-            Note(cm("a"), b"noted"), Delete(cm("b")), Put(cm("c"), b"2"), Put(Key("new", "", "", ""), b"")
+            PutRow(ROWS, "a", b"2"), Delete(cm("b")), Put(cm("c"), b"2"), Put(Key("new", "", "", ""), b"")
         ).result()
-        assert [store.get(cm("a")), store.get(cm("b"))] == [Record(cm("a"), seen - 1, b"noted", b""), None]
+        assert (store.get_row(ROWS, "a"), store.get(cm("b"))) == (b"2", None)
         store.compact(0)
         store.clear()
         assert view.revision() == seen
@@ -421,14 +384,16 @@ def test_a_view_shows_all_as_it_was_when_it_was_opened(store: Store) -> None:
         assert view.get_many([cm("a"), cm("c")]) == [Record(cm("a"), seen - 1, b"1", b""), None]
         assert view.changes(view.oldest()) == log
         assert view.resources() == ["configmaps"]
+        assert (view.get_row(ROWS, "a"), view.scan_rows(ROWS)) == (b"1", [Row("a", b"1")])
     assert store.scan("configmaps").records == []
 
 
 def test_it_can_be_cleared(store: Store) -> None:
     """As when a server finds that another one's world counts: revisions go on, and watchers begin anew."""
     store.write(Put(cm("a"), b"1"), Put(cm("b"), b"1")).result()
-    [gone] = store.write(Delete(cm("b"))).result()
+    gone, _ = store.write(Delete(cm("b")), PutRow(ROWS, "a", b"1")).result()
     store.clear()
+    assert store.scan_rows(ROWS) == []
     assert store.get(cm("a")) is None
     assert store.scan("configmaps") == ([], store.revision(), None, 0)
     assert store.count("configmaps") == store.count("configmaps", "root") == 0

@@ -1,4 +1,5 @@
-"""Every store against a naive model: random transactions, pages, old revisions, compaction, reopening."""
+"""Every store against a naive model: random transactions of objects and rows, pages, old revisions, views held open,
+fills, compaction, clearing, reopening."""
 
 from __future__ import annotations
 
@@ -14,16 +15,24 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from apiserver.model.keys import Key
+from apiserver.model.tables import Table
 from apiserver.storage.protocol import (
+    ABSENT,
     NEVER,
+    Absent,
     Change,
     Check,
+    CheckRow,
     Compacted,
     Conflict,
     Delete,
+    DeleteRow,
     Op,
     Put,
+    PutRow,
     Record,
+    RowConflict,
+    RowOp,
     Store,
     View,
 )
@@ -40,6 +49,12 @@ KEYS = st.builds(
 VALUES = st.tuples(st.binary(max_size=3), st.sampled_from([b"", b"", b"st"]))
 EXPECT = st.sampled_from(["none", "none", "right", "right", "never", "wrong"])
 OPS = st.lists(st.tuples(st.sampled_from(["put", "put", "put", "delete", "check"]), KEYS, VALUES, EXPECT), max_size=5)
+TABLES = [Table.FLEET, Table.SUMMARIES]
+NAMES = ["", "a", "a\0b", "ab", "x" * 600 + "a", "x" * 600 + "b"]
+ROWS = st.tuples(st.sampled_from(TABLES), st.sampled_from(NAMES))
+ROW_OPS = st.lists(st.tuples(st.sampled_from(["put", "put", "delete", "check"]), ROWS, VALUES, EXPECT), max_size=4)
+RowAt = tuple[Table, str]
+Drawn = tuple[list[tuple[str, Key, tuple[bytes, bytes], str]], list[tuple[str, RowAt, tuple[bytes, bytes], str]], bool]
 
 State = dict[Key, tuple[int, bytes, bytes]]
 
@@ -51,6 +66,7 @@ class Model:
         self.revision = self.oldest = revision
         self.states: dict[int, State] = {revision: {}}
         self.log: list[Change] = []
+        self.rows: dict[RowAt, bytes] = {}
 
     @property
     def now(self) -> State:
@@ -70,9 +86,33 @@ class Model:
                 ops.append(Check(key, found if expect is None else expect))
         return ops
 
+    def row_ops(self, drawn: list[tuple[str, RowAt, tuple[bytes, bytes], str]]) -> list[Op]:
+        """As `ops`."""
+        ops: list[Op] = []
+        for verb, at, (value, _), kind in drawn:
+            right: bytes | Absent = self.rows.get(at, ABSENT)
+            expect = {"none": None, "right": right, "never": ABSENT, "wrong": b"another"}[kind]
+            if verb == "put":
+                ops.append(PutRow(*at, value, expect))
+            elif verb == "delete":
+                ops.append(DeleteRow(*at, None if expect is ABSENT else expect))
+            else:
+                ops.append(CheckRow(*at, right if expect is None else expect))
+        return ops
+
     def write(self, ops: list[Op], logged: bool) -> list[int]:
         revision, state, states, log, answer = self.revision, self.now, {}, [], []
+        rows = dict(self.rows)
         for op in ops:
+            if isinstance(op, RowOp):
+                if op.expect is not None and rows.get((op.table, op.row), ABSENT) != op.expect:
+                    raise RowConflict(op.table, op.row)
+                if isinstance(op, DeleteRow):
+                    rows.pop((op.table, op.row), None)
+                elif isinstance(op, PutRow):
+                    rows[op.table, op.row] = op.value
+                answer.append(0)
+                continue
             before = state.get(op.key)
             found = before[0] if before else NEVER
             if op.expect is not None and op.expect != found:
@@ -92,7 +132,7 @@ class Model:
                 log.append(Change(revision, op.key, None, previous, found, before[2]))
             states[revision] = state
         self.states.update(states)
-        self.revision = revision
+        self.revision, self.rows = revision, rows
         if logged:
             self.log += log
         elif log:
@@ -105,6 +145,10 @@ class Model:
             for key in sorted(self.states[at])
             if all(asked in (None, held) for asked, held in zip(where, key, strict=False))
         ]
+
+    def clear(self, revision: int) -> None:
+        self.revision = self.oldest = revision
+        self.states[revision], self.log, self.rows = {}, [], {}
 
     def compact(self, keep: int) -> None:
         gone = self.log[: max(0, len(self.log) - keep)]
@@ -132,16 +176,18 @@ class Machine(RuleBasedStateMachine):
             self.store.close()
             self.directory.cleanup()
 
-    @rule(writes=st.lists(st.tuples(OPS, st.sampled_from([True] * 12 + [False])), min_size=1, max_size=5))
-    def write(self, writes: list[tuple[list[tuple[str, Key, tuple[bytes, bytes], str]], bool]]) -> None:
+    @rule(writes=st.lists(st.tuples(OPS, ROW_OPS, st.sampled_from([True] * 12 + [False])), min_size=1, max_size=5))
+    def write(self, writes: list[Drawn]) -> None:
         pairs = []
-        for drawn, logged in writes:
-            ops = self.model.ops(drawn)
-            pairs.append((self.store.write(*ops, log=logged), self.expected(ops, logged)))
+        for drawn, drawn_rows, logged in writes:
+            ops = [*self.model.row_ops(drawn_rows), *self.model.ops(drawn)]
+            write = self.store.write if logged else self.store.fill
+            pairs.append((write(*ops), self.expected(ops, logged)))
         for answer, expected in pairs:
             error = answer.exception()
             if isinstance(expected, Conflict):
                 assert isinstance(error, Conflict)
+                assert type(error) is type(expected)
                 assert (error.key, error.expected, error.revision) == (
                     expected.key,
                     expected.expected,
@@ -160,6 +206,14 @@ class Machine(RuleBasedStateMachine):
     def compact(self, keep: int) -> None:
         self.model.compact(keep)
         self.store.compact(keep)
+
+    @rule(sure=st.sampled_from([True, False, False]))
+    def clear(self, sure: bool) -> None:
+        if sure:
+            before = self.store.revision()
+            self.store.clear()
+            assert self.store.revision() > before
+            self.model.clear(self.store.revision())
 
     @rule(ahead=st.sampled_from([None, None, 0, 7]))
     def reopen(self, ahead: int | None) -> None:
@@ -220,7 +274,7 @@ class Machine(RuleBasedStateMachine):
         """From now on a view is open, which shows what there is now."""
         self.look_away()
         model = self.model
-        self.seen = model.revision, model.oldest, [*model.log], model.now
+        self.seen = model.revision, model.oldest, [*model.log], model.now, dict(model.rows)
         self.view = self.viewing.enter_context(self.store.view())
 
     @rule()
@@ -231,7 +285,8 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def the_view_stands_still(self) -> None:
         if self.view is not None:
-            revision, oldest, log, state = self.seen
+            revision, oldest, log, state, rows = self.seen
+            assert self.rows_of(self.view) == rows
             assert (self.view.revision(), self.view.oldest()) == (revision, oldest)
             assert self.view.changes(oldest) == log
             expected = [Record(key, *state[key]) for key in sorted(state)]
@@ -239,9 +294,17 @@ class Machine(RuleBasedStateMachine):
             assert self.view.get_many([record.key for record in expected]) == expected
             assert sum(self.view.count(each) for each in RESOURCES) == len(expected)
 
+    @staticmethod
+    def rows_of(view: View) -> dict[RowAt, bytes]:
+        found = {table: view.scan_rows(table) for table in TABLES}
+        assert all([row.key for row in each] == sorted(row.key for row in each) for each in found.values())
+        return {(table, row.key): row.value for table, each in found.items() for row in each}
+
     @invariant()
     def counters(self) -> None:
         if hasattr(self, "model"):
+            assert self.rows_of(self.store) == self.model.rows
+            assert self.store.get_rows(TABLES[1], NAMES) == [self.model.rows.get((TABLES[1], row)) for row in NAMES]
             assert (self.store.revision(), self.store.oldest()) == (self.model.revision, self.model.oldest)
             assert self.store.changes(self.model.oldest) == self.model.log
             for resource, where in product(RESOURCES, [(), *product(CLUSTERS), *product(CLUSTERS, ["", "n"])]):

@@ -72,7 +72,7 @@ class World:
         for path in ("root", "root:compute", "root:infra", "root:shop"):
             self.workspace(path)
         self.installation = uuid.uuid4().hex
-        store.write(Put(tree.FLEET_KEY, tree.FleetRecord(self.installation, True).encode())).result()
+        store.write(tree.put_fleet(tree.FleetRecord(self.installation, True))).result()
         bound = []
         for manifest in system.compute_export():
             name = manifest["metadata"]["name"]
@@ -89,9 +89,7 @@ class World:
     def workspace(self, path: str, commit: str = "c1") -> None:
         cluster = path.rpartition(":")[2] + ("0" if ":" in path else "")
         record = tree.WorkspaceRecord(path, cluster, path.rpartition(":")[0], commit=commit)
-        self.store.write(
-            Put(tree.workspace_key(path), record.encode()), Put(tree.cluster_key(cluster), path.encode())
-        ).result()
+        self.store.write(tree.put_workspace(record), tree.placed(record)).result()
 
     def put(self, resource: str, cluster: str, name: str, namespace: str = "", /, **content: Any) -> Key:
         key = Key(resource, cluster, namespace, name)

@@ -206,20 +206,24 @@ class Happening:
         """The server loads, and is killed after so many transactions; another one stands ready."""
         store, under_way = self.fleet.store, list[Any]()
 
-        def write(*ops: Any, log: bool = True) -> Any:
-            if len(under_way) == writes:
-                raise Killed
-            under_way.append(written(*ops, log=log))
-            return under_way[-1]
+        def dying(written: Callable[..., Any]) -> Callable[..., Any]:
+            def write(*ops: Any) -> Any:
+                if len(under_way) == writes:
+                    raise Killed
+                under_way.append(written(*ops))
+                return under_way[-1]
 
-        written, store.write = store.write, write  # type: ignore[method-assign]
+            return write
+
+        before = store.write, store.fill
+        store.write, store.fill = dying(store.write), dying(store.fill)  # type: ignore[method-assign]
         try:
             self.fleet.load()
         except Killed:
             pass
         finally:
             wait(under_way)  # nothing of a dead process is written later
-            store.write = written  # type: ignore[method-assign]
+            store.write, store.fill = before  # type: ignore[method-assign]
         self.fleet.loader = self.fleet.new_loader(BranchSettings(rewrites=self.rewrites))
 
     # -- events

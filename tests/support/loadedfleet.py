@@ -16,11 +16,12 @@ import orjson
 from support.fleetrepo import TREEPLANE_YAML, Files, FleetRepo
 
 from apiserver.model.keys import Key
+from apiserver.model.tables import Table
 from apiserver.registry import codec, tree
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.lmdb import open_store
-from apiserver.storage.protocol import Change, Delete, Op, Put, Store
+from apiserver.storage.protocol import Change, Op, Put, RowOp, Store
 from apiserver.stores import MARKED
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
@@ -166,8 +167,7 @@ class LoadedFleet:
         return record.path if record else cluster
 
     def records(self) -> list[WorkspaceRecord]:
-        found = self.store.scan("~workspaces", "").records
-        return [WorkspaceRecord.decode(r.value) for r in found if r.key.name]
+        return [WorkspaceRecord.decode(row.value) for row in self.store.scan_rows(Table.WORKSPACES)]
 
     def record(self, path: str) -> WorkspaceRecord:
         found = tree.workspace_at(self.store, path)
@@ -240,18 +240,18 @@ class LoadedFleet:
         """The next write that concerns the object comes after somebody else's `change` of it."""
         key, store, write = self.key(path, resource, name), self.store, self.store.write
 
-        def late(*ops: Op, log: bool = True) -> Future[list[int]]:
-            if any(op.key == key for op in ops):
+        def late(*ops: Op) -> Future[list[int]]:
+            if any(not isinstance(op, RowOp) and op.key == key for op in ops):
                 store.write = write  # type: ignore[method-assign]
                 self.update(key, change)
-            return write(*ops, log=log)
+            return write(*ops)
 
         store.write = late  # type: ignore[method-assign]
 
-    def forget(self, keys: Iterable[Key], *, loaded: bool) -> None:
-        """Remove keys behind the loader's back."""
+    def forget(self, ops: Iterable[Op], *, loaded: bool) -> None:
+        """Remove something behind the loader's back."""
         fleet = replace(self.fleet(), loaded=loaded)
-        self.store.write(*(Delete(key) for key in keys), Put(tree.FLEET_KEY, fleet.encode())).result()
+        self.store.write(*ops, tree.put_fleet(fleet)).result()
 
     def everything(self) -> dict[Key, bytes]:
         """Every object of every workspace, as bytes."""

@@ -24,7 +24,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.builtin import target_builtins
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.tree import FLEET_KEY, FleetRecord, WorkspaceRecord, cluster_key, workspace_key
+from apiserver.registry.tree import FleetRecord, WorkspaceRecord, placed, put_fleet, put_workspace
 from apiserver.settings import ServerSettings
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
@@ -191,11 +191,11 @@ class API:
         return self.store.write(Delete(key_of(obj))).result(10)[-1]
 
     def put_fleet(self, **fields: Any) -> None:
-        self.store.write(Put(FLEET_KEY, FleetRecord("fleet", **fields).encode())).result(10)
+        self.store.write(put_fleet(FleetRecord("fleet", **fields))).result(10)
 
     def put_workspace(self, path: str, cluster: str, **fields: Any) -> None:
         record = WorkspaceRecord(path, cluster, path.rpartition(":")[0], **fields)
-        self.store.write(Put(workspace_key(path), record.encode()), Put(cluster_key(cluster), path.encode())).result(10)
+        self.store.write(put_workspace(record), placed(record)).result(10)
 
     def allow(self, user: str, *rules: Object, cluster: str = "root") -> None:
         """Access to the workspace, and `rules`."""

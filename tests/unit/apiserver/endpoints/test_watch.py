@@ -8,7 +8,7 @@ import pytest
 from apiserver.endpoints import hub as hubs
 from apiserver.endpoints import watcher
 from apiserver.model.keys import Key
-from apiserver.registry.tree import cluster_key, workspace_key
+from apiserver.registry.tree import forgotten, workspace_at
 from apiserver.storage.protocol import Delete
 
 WATCH = "/api/v1/configmaps?watch=true"
@@ -326,10 +326,9 @@ def test_a_removed_workspace_ends_its_watches(api: Any, run: Any) -> None:
         others = api.watch("/clusters/*/api/v1/configmaps?watch=1&labelSelector=app")
         assert await watch.seen(1) == [("ADDED", "s")]
         await others.seen(4)
-        api.store.write(
-            Delete(Key("configmaps", api.SHOP, "default", "s")),
-            Delete(cluster_key(api.SHOP)), Delete(workspace_key("root:shop")),
-        ).result(10)  # fmt: skip
+        record = workspace_at(api.store, "root:shop")
+        assert record is not None
+        api.store.write(Delete(Key("configmaps", api.SHOP, "default", "s")), *forgotten(record)).result(10)
         assert await watch.seen(1) == await others.seen(1) == [("DELETED", "s")]
         assert await watch.next() is None
         await watch.leave()

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from apiserver.registry import tree
-from apiserver.storage.protocol import Note
 
 READ = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}
 
@@ -264,8 +263,8 @@ def test_a_workspace_counts_its_objects_for_who_may_ask(api: Any, run: Any) -> N
 def test_trouble_of_the_fleet_is_a_line_of_readyz(api: Any, run: Any) -> None:
     """With its text for those who may enter root, by its kind for all others; and reads go on."""
     assert "[+]fleet ok\n" in run(api.get("/readyz?verbose")).body.decode()
-    found = tree.encoded_troubles({"RemoteAway": "fleet.git does not\nanswer", "Held": "commit 1 is held"})
-    api.store.write(Note(tree.TROUBLES_KEY, found)).result(10)
+    found = {"RemoteAway": "fleet.git does not\nanswer", "Held": "commit 1 is held"}
+    api.store.write(tree.put_troubles(found)).result(10)
     api.allow("ann")
     for user in ("", "ann"):
         for path in ("/readyz?verbose", "/clusters/root/readyz?verbose"):
@@ -290,10 +289,9 @@ def test_a_workspace_that_changes_with_every_commit_is_remembered_once(api: Any,
     errors = [f"workspaces/root/broken/a.yaml:{line}: bad" for line in range(1000)]
 
     def commit(number: int) -> None:
-        key = tree.workspace_key("root:shop")
         found = tree.workspace_at(api.store, "root:shop")
         record = replace(found, head=f"{number:040x}", errors=errors)
-        api.store.write(Note(key, record.encode())).result()
+        api.store.write(tree.put_workspace(record)).result()
         assert run(api.get("/clusters/root:shop/api/v1/configmaps?limit=1")).status == 200
 
     commit(0)

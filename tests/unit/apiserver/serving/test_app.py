@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from apiserver.registry import tree
-from apiserver.registry.tree import FLEET_KEY, FleetRecord
-from apiserver.storage.protocol import Note, Put
+from apiserver.registry.tree import FleetRecord, put_fleet
 
 
 @pytest.fixture
@@ -48,10 +47,10 @@ def test_health(get: Any, running: Any) -> None:
     status, body = get("/readyz", user="")
     assert status == 500
     assert "being loaded" in body
-    running.store.write(Put(FLEET_KEY, FleetRecord(loaded=True).encode())).result(10)
+    running.store.write(put_fleet(FleetRecord(loaded=True))).result(10)
     assert get("/readyz", user="") == (200, "ok")
-    found = tree.encoded_troubles({"RemoteAway": "/var/fleet.git does not answer"})
-    running.store.write(Note(tree.TROUBLES_KEY, found)).result(10)
+    found = {"RemoteAway": "/var/fleet.git does not answer"}
+    running.store.write(tree.put_troubles(found)).result(10)
     assert get("/readyz", user="") == (200, "ok")
     text = "[+]ping ok\n[+]load ok\n[-]fleet RemoteAway\nreadyz check passed\n"
     assert get("/readyz?verbose", user="") == (200, text)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from apiserver.push import listen_push
-from apiserver.registry.tree import FLEET_KEY, FleetRecord
-from apiserver.storage.protocol import Put
+from apiserver.registry.tree import FleetRecord, put_fleet
 
 
 def commit(folder: Path, running: Any, name: str, content: str) -> None:
@@ -132,7 +131,7 @@ def test_a_push_rings(running: Any, clone: Path) -> None:
 
 def test_a_server_that_only_observes_takes_no_push(tmp_path: Path, running: Any, clone: Path) -> None:
     """It belongs to whoever holds the fleet; what is there may be read."""
-    running.store.write(Put(FLEET_KEY, FleetRecord("fleet", loaded=True, holder="c0ffee/17").encode())).result(10)
+    running.store.write(put_fleet(FleetRecord("fleet", loaded=True, holder="c0ffee/17"))).result(10)
     commit(clone, running, "b.txt", "2")
     done = running.git(clone, "push", "origin", "HEAD:main")
     assert done.returncode != 0

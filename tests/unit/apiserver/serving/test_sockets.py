@@ -22,7 +22,7 @@ from apiserver.endpoints.targets import NoTargets
 from apiserver.launch import listen
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.tree import FLEET_KEY, FleetRecord, WorkspaceRecord, cluster_key, workspace_key
+from apiserver.registry.tree import FleetRecord, WorkspaceRecord, placed, put_fleet, put_workspace
 from apiserver.settings import ServerSettings
 from apiserver.storage.protocol import Put, Store
 from apiserver.stores import open_main_store
@@ -61,9 +61,9 @@ def served(tmp_path: Path) -> Iterator[Served]:
     settings = ServerSettings(tmp_path, keys.directory, port=port, token_auth_file=tokens, sync_writes=False)
     store = open_main_store(settings)
     store.write(
-        Put(workspace_key("root"), WorkspaceRecord("root", "root", "").encode()),
-        Put(cluster_key("root"), b"root"),
-        Put(FLEET_KEY, FleetRecord(loaded=True).encode()),
+        put_workspace(WorkspaceRecord("root", "root", "")),
+        placed(WorkspaceRecord("root", "root", "")),
+        put_fleet(FleetRecord(loaded=True)),
     ).result(10)
     authenticator, authorizer = Authenticator(tokens), Authorizer(store)
     kubernetes = KubernetesAPI(store, Catalog(store), authenticator, authorizer, settings, NoTargets())

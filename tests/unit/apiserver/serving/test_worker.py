@@ -19,7 +19,7 @@ from apiserver.auth.pki import Keys, ensure_keys
 from apiserver.launch import listen, spawn
 from apiserver.model.keys import Key
 from apiserver.registry.intents import waiting
-from apiserver.registry.tree import FLEET_KEY, FleetRecord, WorkspaceRecord, cluster_key, workspace_key
+from apiserver.registry.tree import FleetRecord, WorkspaceRecord, placed, put_fleet, put_workspace
 from apiserver.settings import ServerSettings
 from apiserver.storage.protocol import Put
 from apiserver.stores import open_main_store
@@ -42,9 +42,9 @@ def settings(tmp_path: Path, listener: socket.socket) -> ServerSettings:
     store = open_main_store(settings)
     root = WorkspaceRecord("root", "root", "")
     store.write(
-        Put(workspace_key("root"), root.encode()),
-        Put(cluster_key("root"), b"root"),
-        Put(FLEET_KEY, FleetRecord(loaded=True).encode()),
+        put_workspace(root),
+        placed(root),
+        put_fleet(FleetRecord(loaded=True)),
     ).result(10)
     store.close()
     return settings
@@ -141,7 +141,7 @@ def test_a_worker_that_waits_for_a_commit_ends_all_the_same(
     root = WorkspaceRecord("root", "root", "", writes="Commit")
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
     store.write(
-        Put(workspace_key("root"), root.encode()),
+        put_workspace(root),
         Put(Key("namespaces", "root", "", "default"), json.dumps(namespace).encode()),
     ).result(10)
     process = worker()

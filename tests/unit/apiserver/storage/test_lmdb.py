@@ -89,7 +89,7 @@ def test_what_the_log_passed_over_is_swept(tmp_path: Path) -> None:
     assert isinstance(store, LmdbStore)
     store.write(*(Put(cm(f"{n}"), b"1") for n in range(3000))).result()
     store.write(*(Put(cm(f"{n}"), b"2") for n in range(3000))).result()
-    store.write(Put(cm("a"), b"loaded"), log=False).result()
+    store.fill(Put(cm("a"), b"loaded")).result()
     for _ in range(5):
         store.write(Put(cm("a"), b"3")).result()
     with store._env.read() as txn:

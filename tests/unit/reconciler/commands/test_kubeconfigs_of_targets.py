@@ -28,9 +28,7 @@ def store(tmp_path: Path) -> Any:
     for path in ("root:infra", "root:shop"):
         cluster = path.rpartition(":")[2] + "0"
         record = tree.WorkspaceRecord(path, cluster, "root")
-        opened.write(
-            Put(tree.workspace_key(path), record.encode()), Put(tree.cluster_key(cluster), path.encode())
-        ).result()
+        opened.write(tree.put_workspace(record), tree.placed(record)).result()
     yield opened
     opened.close()
 

@@ -19,9 +19,9 @@ from support.statusfiles import elsewhere
 
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
-from apiserver.registry.tree import FLEET_KEY
+from apiserver.registry.tree import put_fleet
 from apiserver.storage.lmdb import open_store
-from apiserver.storage.protocol import Note, Put, Store
+from apiserver.storage.protocol import Put, Store
 from apiserver.stores import MARKED
 from reconciler.commands.holder import own
 from reconciler.commands.installation import Installation
@@ -159,7 +159,7 @@ class Server:
         if self.publisher.lost.is_set():
             self.writer.flush()  # as its thread may
             fleet = tree.fleet(self.store)
-            self.store.write(Note(FLEET_KEY, replace(fleet, holder="somebody").encode())).result()
+            self.store.write(put_fleet(replace(fleet, holder="somebody"))).result()
             self.begin(first=False)
 
     def show(self, recorded: RecordedFleet) -> None:

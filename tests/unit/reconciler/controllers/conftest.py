@@ -41,13 +41,14 @@ class Fleet:
         self.admit("infra0", ("Group", "system:workspaces:root"))
 
     def loaded(self, value: bool) -> None:
-        self.store.write(Put(tree.FLEET_KEY, tree.FleetRecord("fleet", value).encode())).result()
+        """As a first load begins and ends: what it fills the store with is in no log, which begins behind it."""
+        self.store.write(tree.put_fleet(tree.FleetRecord("fleet", value))).result()
+        if value:
+            self.store.fill(tree.placed(tree.WorkspaceRecord("root", "root", ""))).result()
 
     def workspace(self, path: str, cluster: str, **more: Any) -> None:
         record = tree.WorkspaceRecord(path, cluster, path.rpartition(":")[0], **more)
-        self.store.write(
-            Put(tree.workspace_key(path), record.encode()), Put(tree.cluster_key(cluster), path.encode())
-        ).result()
+        self.store.write(tree.put_workspace(record), tree.placed(record)).result()
 
     def key(self, resource: str, cluster: str, name: str, namespace: str = "") -> Key:
         group = GROUPS[resource][0].rpartition("/")[0]

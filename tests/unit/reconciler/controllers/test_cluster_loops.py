@@ -10,6 +10,7 @@ import pytest
 
 from apiserver.model import conditions
 from apiserver.model.keys import Key
+from apiserver.model.tables import Table, row_key
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.aggregation import ROLES, aggregated
@@ -188,11 +189,11 @@ def test_a_service_from_git_gets_an_address_and_leaves_it_when_it_goes(world: Wo
     key = service(world, "web", type="NodePort")
     spec = world.until(lambda: world.objects.get(key)["spec"].get("clusterIP") and world.objects.get(key)["spec"])
     address = Key("ipaddresses.networking.k8s.io", SHOP, "", spec["clusterIP"])
-    port = Key("~nodeports", SHOP, "", str(spec["ports"][0]["nodePort"]))
+    port = row_key(SHOP, str(spec["ports"][0]["nodePort"]))
     assert world.objects.get(address)["spec"]["parentRef"]["name"] == "web"
-    assert world.store.get(port) is not None
+    assert world.store.get_row(Table.NODE_PORTS, port) is not None
     world.objects.delete(key)
-    world.until(lambda: world.store.get(address) is None and world.store.get(port) is None)
+    world.until(lambda: world.store.get(address) is None and world.store.get_row(Table.NODE_PORTS, port) is None)
 
 
 def test_a_service_that_has_its_address_from_before_holds_it_again(world: World) -> None:

@@ -11,7 +11,7 @@ import pytest
 from apiserver.model import clock
 from apiserver.model.keys import Key
 from apiserver.registry import tree
-from apiserver.registry.tree import WorkspaceRecord, cluster_key, workspace_key
+from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Put, Store
 from reconciler.controllers import fleetcondition
@@ -36,8 +36,8 @@ def begin(store: Store) -> None:
         "status": {"phase": "Ready", "conditions": [told]},
     }
     store.write(
-        Put(workspace_key("root"), WorkspaceRecord("root", AT.cluster, "").encode()),
-        Put(cluster_key(AT.cluster), b"root"),
+        put_workspace(WorkspaceRecord("root", AT.cluster, "")),
+        placed(WorkspaceRecord("root", AT.cluster, "")),
         Put(AT, orjson.dumps(root)),
     ).result(10)
 

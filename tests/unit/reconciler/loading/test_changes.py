@@ -8,6 +8,7 @@ import pytest
 from support.loadedfleet import A, B, LoadedFleet, configmap
 
 from apiserver.model.identity import object_uid
+from apiserver.model.tables import Table
 from apiserver.registry import tree
 
 APP_A, APP_B = f"{A}/app.yaml", f"{B}/app.yaml"
@@ -91,10 +92,10 @@ def test_a_change_moves_the_commit_of_object_and_workspace_alone(fleet: LoadedFl
     ids=["comment", "empty document", "json", "namespace", "elsewhere", "text", "ignore", "workspace", "empty", "none"],
 )
 def test_what_changes_no_content_writes_nothing(fleet: LoadedFleet, files: dict[str, str]) -> None:
-    summaries = {r.key: r.value for r in fleet.store.scan("~summaries").records}
+    summaries = fleet.store.scan_rows(Table.SUMMARIES)
     fleet.commit(files)
     assert fleet.written() == []
-    assert {r.key: r.value for r in fleet.store.scan("~summaries").records} == summaries
+    assert fleet.store.scan_rows(Table.SUMMARIES) == summaries
     assert fleet.fleet().commit == fleet.repo.head
     # What was passed over is no trap for what comes next.
     fleet.commit({APP_A: configmap(a="c")})

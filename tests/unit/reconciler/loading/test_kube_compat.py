@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from support.loadedfleet import A, LoadedFleet, configmap
 
-from apiserver.model.keys import Key
+from apiserver.model.tables import Table, row_key
 from apiserver.registry import tree
 from apiserver.registry.kinds import kubernetes_builtins
-from apiserver.storage.protocol import Put
+from apiserver.storage.protocol import PutRow
 from reconciler.plan import bootstrap
 
 COMPAT = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: kube-compat, path: root}}\n"
@@ -120,9 +120,8 @@ def test_a_lost_store_comes_back_with_the_same_objects(
 
 def test_a_workspace_that_goes_leaves_nothing(compat: LoadedFleet) -> None:
     cluster = compat.record("root:a").cluster
-    port = Key("~nodeports", cluster, "", "30000")
-    compat.store.write(Put(port, b'["default","web"]')).result()
+    compat.store.write(PutRow(Table.NODE_PORTS, row_key(cluster, "30000"), b'["default","web"]')).result()
     compat.delete({f"{A}/workspace.yaml": None, f"{A}/app.yaml": None})
     assert "root:a" not in compat.paths()
     assert [key for key in compat.everything() if key.cluster == cluster] == []
-    assert compat.store.get(port) is None
+    assert compat.store.scan_rows(Table.NODE_PORTS) == []

@@ -11,7 +11,6 @@ from support.loadedfleet import A, LoadedFleet
 from support.syncedfleet import FREE, config, namespace, placement
 
 from apiserver.registry import tree
-from apiserver.storage.protocol import Put
 from reconciler.loading.placed import Placed
 from reconciler.repository import keep
 
@@ -123,7 +122,7 @@ def test_what_is_stored_counts_whoever_made_it(placing: LoadedFleet) -> None:
 def test_before_the_fleet_is_loaded_nothing_is_known(placing: LoadedFleet) -> None:
     first = placing.repo.head
     placing.commit({f"{A}/placement.yaml": None})
-    placing.store.write(Put(tree.FLEET_KEY, replace(placing.fleet(), loaded=False).encode())).result()
+    placing.store.write(tree.put_fleet(replace(placing.fleet(), loaded=False))).result()
     assert not withdrawn(placing, first, "prod")
 
 

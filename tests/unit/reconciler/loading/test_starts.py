@@ -61,9 +61,9 @@ def counted(fleet: LoadedFleet) -> Iterator[Counted]:
         count.trees += expected == _TREE
         return raw(object_id, expected)
 
-    def written(*ops: Any, log: bool = True) -> Any:
+    def written(*ops: Any) -> Any:
         count.writes += 1
-        return write(*ops, log=log)
+        return write(*ops)
 
     repo.raw, fleet.store.write = read, written  # type: ignore[method-assign]
     try:

@@ -80,9 +80,9 @@ def test_many_workspaces_go_in_one_transaction(fleet: LoadedFleet, monkeypatch: 
     deletions: list[tuple[Op, ...]] = []
     write = fleet.store.write
 
-    def watched(*ops: Op, log: bool = True) -> Future[list[int]]:
+    def watched(*ops: Op) -> Future[list[int]]:
         deletions.extend([ops] if any(isinstance(op, Delete) for op in ops) else [])
-        return write(*ops, log=log)
+        return write(*ops)
 
     monkeypatch.setattr(fleet.store, "write", watched)
     assert len(fleet.delete(dict.fromkeys(directories)).steps[0].removed) == 30

@@ -107,7 +107,7 @@ def test_what_happened_while_it_was_away_is_made_good(
 def test_it_looks_anew_where_the_log_was_cut(target: Any, eventually: Any) -> None:
     target.quiet()
     pod = b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"default"},"spec":{"containers":[]}}'
-    target.store.write(Put(Key("pods", "target", "default", "p"), pod), log=False).result()
+    target.store.fill(Put(Key("pods", "target", "default", "p"), pod)).result()
     eventually(lambda: target.status("pods", "p").get("phase") == "Running")
 
 

@@ -14,7 +14,7 @@ from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.storage.lmdb import open_store
-from apiserver.storage.protocol import Delete, Note, Put, Store
+from apiserver.storage.protocol import Delete, Put, Store
 from apiserver.stores import MARKED
 from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.summary import Summary
@@ -36,7 +36,7 @@ class Served:
     def fleet(self, commit: str, error: str = "") -> None:
         self.commit = commit
         record = tree.FleetRecord("fleet-id", True, commit, error=error)
-        self.store.write(Put(tree.FLEET_KEY, record.encode())).result()
+        self.store.write(tree.put_fleet(record)).result()
 
     def workspace(self, path: str, cluster: str, directory: str | None = None, *, log: bool = True) -> None:
         where = "workspaces/" + path.replace(":", "/") if directory is None else directory
@@ -44,9 +44,10 @@ class Served:
         if path != "root":
             annotations = {marks.SOURCE_PATH: f"{where}/workspace.yaml"} if where else {}
             self.put(WORKSPACES, "root", path, namespace="", annotations=annotations, spec={"cluster": cluster})
+        write = self.store.write if log else self.store.fill
         if self.store.get(tree.cluster_key(cluster)) is None:
-            self.store.write(Put(tree.cluster_key(cluster), path.encode()), log=log).result()
-        self.store.write(Note(tree.workspace_key(path), record.encode()), log=log).result()
+            write(tree.placed(record)).result()
+        write(tree.put_workspace(record)).result()
         self.summary(cluster, Summary(self.commit))
 
     def bind(self, cluster: str) -> None:
@@ -59,13 +60,14 @@ class Served:
         keys = [r.key for r in self.store.scan(DEPLOYMENTS, cluster).records]
         keys += [r.key for r in self.store.scan(BINDINGS, cluster).records]
         keys.append(Key(WORKSPACES, "root", "", path))
-        keys += [tree.summary_key(cluster), tree.cluster_key(cluster), tree.workspace_key(path)]
-        self.store.write(*(Delete(key) for key in keys)).result()
+        record = tree.workspace_at(self.store, path)
+        assert record is not None
+        self.store.write(*(Delete(key) for key in keys), *tree.forgotten(record)).result()
 
     def summary(self, cluster: str, summary: Summary) -> None:
-        """A note beside an object that changes: by itself it is in no log."""
+        """A row beside an object that changes: by itself it is in no log."""
         beside = Put(Key("events", cluster, "default", "beside"), b'{"metadata":{}}')
-        self.store.write(beside, Note(tree.summary_key(cluster), orjson.dumps(summary.as_json()))).result()
+        self.store.write(beside, tree.put_summary(cluster, orjson.dumps(summary.as_json()))).result()
 
     def put(
         self, resource: str, cluster: str, name: str, *, namespace: str = "default", log: bool = True, **content: Any
@@ -75,7 +77,7 @@ class Served:
         metadata = {"name": name, "namespace": namespace, "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
         metadata["annotations"] = annotations
         obj = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, **content}
-        self.store.write(Put(key, codec.encode(obj)), log=log).result()
+        (self.store.write if log else self.store.fill)(Put(key, codec.encode(obj))).result()
         return key
 
 

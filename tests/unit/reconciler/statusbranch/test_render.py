@@ -9,7 +9,7 @@ from support.fleetrepo import FleetRepo
 
 from apiserver.model.keys import Key
 from apiserver.registry import tree
-from apiserver.storage.protocol import Delete, Note, Put, Store
+from apiserver.storage.protocol import Delete, Put, Store
 from reconciler.plan.summary import Summary
 from reconciler.statusbranch import format
 from reconciler.statusbranch.render import Files, Rendering
@@ -146,7 +146,7 @@ def test_what_ships_stands_where_its_directory_would_be(store: Store, served: An
     served.workspace("root:compute", "computecluster00", "")
     begin = store.revision()
     beside = Put(Key("events", "computecluster00", "default", "beside"), b"{}")
-    store.write(beside, Note(tree.summary_key("computecluster00"), value)).result()
+    store.write(beside, tree.put_summary("computecluster00", value)).result()
     assert list(changed(store, begin)) == ["workspaces/root/compute/_summary.yaml"]
 
 

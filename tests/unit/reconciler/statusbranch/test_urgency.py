@@ -43,7 +43,7 @@ def change(key: Key, before: Object | None, after: Object | None) -> Change:
         (JOB, an_object(DONE), an_object()),
         (PLACEMENT, an_object({}), an_object({"selectedLocation": {"path": "root:a", "locationName": "eu"}})),
         (Key("workspaces.tenancy.kcp.io", "c", "", "w"), an_object({"phase": "A"}), an_object({"phase": "B"})),
-        (Key(Internal.SUMMARY, "c", "", ""), an_object(), an_object()),
+        (Key(Internal.WORKSPACE, "c", "", ""), an_object(), an_object()),
     ],
 )
 def test_what_nobody_could_find_out_again_goes_at_once(key: Key, before: Object | None, after: Object | None) -> None:

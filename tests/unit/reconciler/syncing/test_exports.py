@@ -27,8 +27,8 @@ def objects(tmp_path: Path) -> Any:
         export = {"metadata": {"name": name}, "spec": {"latestResourceSchemas": schemas},
                   "status": {"identityHash": identity}}  # fmt: skip
         store.write(
-            Put(tree.workspace_key(path), record.encode()),
-            Put(tree.cluster_key(cluster), path.encode()),
+            tree.put_workspace(record),
+            tree.placed(record),
             Put(Key("apiexports.apis.kcp.io", cluster, "", name), codec.encode(export)),
         ).result()
     yield Objects(store)

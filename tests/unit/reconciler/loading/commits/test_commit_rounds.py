@@ -240,8 +240,8 @@ def test_a_status_that_is_no_subresource_waits_for_the_commit_before_it(idle: Co
     idle.commit({f"{A}/gadgets.yaml": GADGETS})
     key, writing, tried = idle.key("root:a", "gadgets.example.io", "g"), idle.store.write, threading.Event()
 
-    def trying(*ops: Op, log: bool = True) -> Future[list[int]]:
-        future = writing(*ops, log=log)
+    def trying(*ops: Op) -> Future[list[int]]:
+        future = writing(*ops)
         if any(isinstance(op, Put) and op.key == key for op in ops):
             future.add_done_callback(lambda _: tried.set())
         return future
@@ -272,12 +272,12 @@ def test_a_status_that_comes_in_between_costs_nobody_his_fields(fleet: CommitFle
     fleet.create("root:a", "configmaps", a_configmap())
     key, writing = fleet.key("root:a", "configmaps", "made"), fleet.store.write
 
-    def late(*ops: Op, log: bool = True) -> Future[list[int]]:
+    def late(*ops: Op) -> Future[list[int]]:
         if any(isinstance(op, Put) and op.key == key for op in ops):
             fleet.store.write = writing  # type: ignore[method-assign]
             status = {"manager": "controller", "operation": "Update", "subresource": "status", "fieldsV1": {}}
             fleet.update(key, lambda obj: obj["metadata"]["managedFields"].append(status))
-        return writing(*ops, log=log)
+        return writing(*ops)
 
     fleet.store.write = late  # type: ignore[method-assign]
     at = fleet.at("root:a", "configmaps")

@@ -1,0 +1,40 @@
+"""What stands in the store beside its objects: tables of rows, which nobody watches.
+
+A row is bytes under a key, read and compared with what stood there before; it has no revision, and no log tells of it.
+So what is written often and looked up alone belongs here (how far a workspace or a controller is, who holds a role),
+and what somebody follows is an object (keys.py). Rows and objects change in one transaction.
+
+This list is all there are: a store is asked for no other.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Table(StrEnum):
+    """The values are what stores keep, so a table that is renamed is another one."""
+
+    WORKSPACES = "workspaces"
+    """<workspace path> → its record (registry/tree.py)."""
+
+    SUMMARIES = "summaries"
+    """<logical cluster> → what the status branch's summary of the workspace holds."""
+
+    FLEET = "fleet"
+    """`record` → what is being loaded and served; `troubles` → what is wrong with it as a whole (registry/tree.py)."""
+
+    CONSUMERS = "consumers"
+    """<provider's path>, <export>, <consumer's path> → nothing: who is looked at again when an export changes."""
+
+    KEPT_SECRETS = "keptsecrets"
+    """<logical cluster> → digest of what keys/secrets/ held for the workspace when its Secrets were served last."""
+
+    NODE_PORTS = "nodeports"
+    """<logical cluster>, <port> → [namespace, name] of the Service that holds the port."""
+
+
+def row_key(*parts: str) -> str:
+    """The key of several parts. Rows stand in the order of their parts; with "" as the last part it is the prefix of
+    all rows that begin with the others."""
+    return "\0".join(parts)

@@ -1,0 +1,20 @@
+"""All rows of a table, read page by page: no read lasts while its caller works on what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from apiserver.model.tables import Table
+from apiserver.storage.protocol import Row, View
+
+_PAGE = 1000
+
+
+def rows(store: View, table: Table, prefix: str = "") -> Iterator[Row]:
+    """Rows whose key begins with `prefix`, in order. What is written meanwhile behind the page at hand is seen."""
+    after: str | None = None
+    while page := store.scan_rows(table, prefix, after=after, limit=_PAGE):
+        yield from page
+        if len(page) < _PAGE:
+            return
+        after = page[-1].key
