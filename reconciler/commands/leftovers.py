@@ -9,7 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 
-from reconciler.controllers.runtime import Expected
+from reconciler.controllers.failures import Expected
 from reconciler.repository.messages import one_line
 from reconciler.repository.objects import Repository
 from reconciler.syncing.leftovers import Leftover, leftovers

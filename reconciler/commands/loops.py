@@ -6,7 +6,6 @@ Made by holder once the first load is complete and the status branch is written.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from apiserver.auth.keys import Keys
 from apiserver.auth.pki import Signer
@@ -18,10 +17,12 @@ from reconciler.commands.station import Station
 from reconciler.commands.targets import Kubeconfigs
 from reconciler.commands.tidying import tidying
 from reconciler.controllers.clusterparts import cluster_loops
+from reconciler.controllers.feed import Feed
 from reconciler.controllers.housekeeping import housekeeping
+from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.served import started_with
 from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
-from reconciler.controllers.tokensecrets import token_secrets
+from reconciler.controllers.tokensecrets import TokenSecrets
 from reconciler.loading.declared import Declarations
 from reconciler.loading.placed import Placed
 from reconciler.statusbranch.writer import StatusWriter
@@ -34,12 +35,6 @@ _NAMESPACES_LINGER = 2.0
 """Seconds; see HousekeepingSettings."""
 
 
-class _Part(Protocol):
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-
 class Loops:
     """`start` once the store may be written to, `stop` before it is closed."""
 
@@ -49,33 +44,37 @@ class Loops:
         keys = Keys(settings.keys_dir)
         bundle = keys.ca.read_text()
         bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
-        keeping = housekeeping(store, Catalog(store).kinds, bounds)
-        cluster = cluster_loops(store, started_with(store, KUBERNETES), bundle)
-        tokens = token_secrets(store, Signer(keys), bundle, lambda name: name)
-        for follower in (keeping, cluster, tokens):
-            follower.busy = writer.loading.is_set
+        self._feed = feed = Feed(store)
+        busy = writer.loading.is_set
+        secrets = TokenSecrets(store, Signer(keys), bundle, lambda name: name)
         self._standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
+        self._managers = (
+            housekeeping(feed, Catalog(store).kinds, bounds, busy),
+            cluster_loops(feed, started_with(store, KUBERNETES), bundle, busy),
+            Manager("tokensecrets", [secrets], feed, CAREFUL, busy),
+            Manager("stand-ins", [self._standins], feed),
+        )
         past, targets, credentials = _past(station), _targets(settings), _credentials(station)
         self._syncing = Syncing(
-            store, SyncSettings(targets=targets), credentials, writer.durable, past, barred, contender
+            feed, SyncSettings(targets=targets), credentials, writer.durable, past, barred, contender
         )
         self.syncers = self._syncing.syncers
         self._tidying = tidying(station)
-        self._first: tuple[_Part, ...] = (keeping, cluster, tokens)
 
     def start(self) -> None:
-        for part in self._first:
-            part.start()
-        self._standins.load(self._syncing.informer)
+        for manager in self._managers:
+            manager.start()
         self._syncing.start()
+        self._feed.start()
         self._tidying.start()
 
     def stop(self) -> None:
         self._tidying.stop()
+        self._feed.stop()
         self._syncing.stop()
-        for part in reversed(self._first):
-            part.stop()
-        self._standins.stop()
+        for manager in reversed(self._managers):
+            manager.stop()
+        self._standins.end()
 
 
 def _past(station: Station) -> Past:

@@ -7,7 +7,6 @@ rules down for clients that read them. One work item a cluster: its ClusterRoles
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import Future
 from typing import Any
 
 from apiserver.model import selectors
@@ -20,19 +19,19 @@ Object = dict[str, Any]
 
 
 class Aggregation(ByCluster):
-    resource = ROLES
+    name = "aggregation"
+    resources = frozenset({ROLES})
 
-    def handle(self, key: Key) -> Future[list[int]] | None:
+    def reconcile(self, key: str) -> None:
         """Roles may be parts of parts: what one write makes stale, the change that it is brings back here."""
-        roles = list(self._objects.list(ROLES, key.cluster))
+        roles = list(self._objects.list(ROLES, key))
         for role in roles:
             if role.get("aggregationRule") is None or role["metadata"].get("deletionTimestamp"):
                 continue
             rules = aggregated(role, roles)
             if rules != (role.get("rules") or []):
-                whole = Key(ROLES, key.cluster, "", role["metadata"]["name"])
+                whole = Key(ROLES, key, "", role["metadata"]["name"])
                 self._objects.update(whole, lambda found, rules=rules: {**found, "rules": rules})  # type: ignore[misc]
-        return None
 
 
 def aggregated(role: Object, roles: Iterable[Object]) -> list[Object]:

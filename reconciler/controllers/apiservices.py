@@ -6,16 +6,17 @@ One work item a cluster.
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from collections.abc import Iterable
 from typing import Any
 
 from apiserver.model import clock, conditions
 from apiserver.model.keys import Key
 from apiserver.registry.apiservices import LABEL, MANAGED, available
-from apiserver.storage.protocol import Change, Delete, Op
+from apiserver.storage.protocol import Delete, Op
 from reconciler.controllers import disposal
 from reconciler.controllers.bycluster import ByCluster
 from reconciler.controllers.definitions import DEFINITIONS
+from reconciler.controllers.feed import Entry
 
 Object = dict[str, Any]
 
@@ -24,22 +25,22 @@ _GROUP_PRIORITY, _VERSION_PRIORITY = 1000, 100
 
 
 class APIServices(ByCluster):
-    resource = DEFINITIONS
+    name = "apiservices"
+    resources = frozenset({DEFINITIONS, SERVICES})
+    shown = frozenset({DEFINITIONS})
 
-    def changed(self, change: Change) -> None:
-        key = change.key
-        if key.resource == SERVICES and change.value is None:
-            key = Key(DEFINITIONS, key.cluster, "", "")  # made again if a definition wants it
-        self._look(key)
+    def keys_of(self, entry: Entry) -> Iterable[str]:
+        # One that is gone is made again if a definition wants it.
+        return super().keys_of(entry) if entry.key.resource == DEFINITIONS or entry.value is None else ()
 
-    def handle(self, key: Key) -> Future[list[int]] | None:
-        wanted = self._wanted(key.cluster)
+    def reconcile(self, key: str) -> None:
+        wanted = self._wanted(key)
         gone: list[Op] = []
-        for service in self._objects.list(SERVICES, key.cluster):
+        for service in self._objects.list(SERVICES, key):
             metadata = service["metadata"]
             missing = wanted.pop(metadata["name"], None)
             if missing is None and (metadata.get("labels") or {}).get(LABEL) == MANAGED:
-                at = Key(SERVICES, key.cluster, "", metadata["name"])
+                at = Key(SERVICES, key, "", metadata["name"])
                 gone.append(Delete(at, int(metadata["resourceVersion"])))
         for name, spec in wanted.items():
             made = {
@@ -47,9 +48,8 @@ class APIServices(ByCluster):
                 "metadata": {"labels": {LABEL: MANAGED}}, "spec": spec,
                 "status": {"conditions": [available(clock.now())]},
             }  # fmt: skip
-            self._objects.create(Key(SERVICES, key.cluster, "", name), made, runtime=True)
+            self._objects.create(Key(SERVICES, key, "", name), made, runtime=True)
         disposal.write_all(self._objects.store, gone)
-        return None
 
     def _wanted(self, cluster: str) -> dict[str, Object]:
         """By name, the specs of those that there should be."""

@@ -1,13 +1,13 @@
 """The end of APIBindings: what their kinds have in the workspace goes first, and only then are the kinds' names free.
 
-One part of a follower for all workspaces of a store, as definitionlife for CustomResourceDefinitions. Only a binding
+One controller for all workspaces of a store, as definitionlife for CustomResourceDefinitions. Only a binding
 that is deleted through the API comes here (registry/marking.py gives it its finalizer); what a commit takes away goes
 in that commit. Objects that files declare leave git in commits of their own, the binding's file in the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from apiserver.model import clock, conditions
@@ -17,9 +17,10 @@ from apiserver.registry import codec
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.marking import BINDING_CLEANUP
-from apiserver.storage.protocol import Change, Record, Store
+from apiserver.storage.protocol import Store
 from reconciler.controllers import disposal, instances
-from reconciler.controllers.follower import Part
+from reconciler.controllers.controller import EVERYTHING, Controller
+from reconciler.controllers.feed import Entry
 from reconciler.controllers.instances import Left
 
 Object = dict[str, Any]
@@ -29,8 +30,12 @@ DELETED = "BindingResourceDeleteSuccess"
 _DYING = b'"deletionTimestamp"'
 
 
-class BindingLife(Part):
+class BindingLife(Controller[Key]):
     """`kinds` of a logical cluster, as they are served now."""
+
+    name = "bindinglife"
+    resources = EVERYTHING
+    shown = frozenset({BINDINGS})
 
     def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
         self._store, self._kinds = store, kinds
@@ -40,19 +45,15 @@ class BindingLife(Part):
     def begin(self) -> None:
         self._ending.clear()
 
-    def found(self, record: Record) -> None:
-        if record.key.resource == BINDINGS and _DYING in record.value:
-            self.desk.add(record.key)
-
-    def changed(self, change: Change) -> None:
-        key = change.key
-        if key.resource == BINDINGS and (change.value is None or _DYING in change.value):
-            self.desk.add(key)
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = entry.key
+        if key.resource == BINDINGS and (entry.value is None or _DYING in entry.value):
+            yield key
         waiting = self._ending.get((key.cluster, key.resource))
         if waiting is not None:
-            self.desk.add(waiting)
+            yield waiting
 
-    def handle(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
         record = self._store.get(key)
         binding = codec.decode(record.value, record.revision) if record is not None else {"metadata": {}}
         metadata = binding["metadata"]

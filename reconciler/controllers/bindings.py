@@ -1,7 +1,7 @@
 """Which namespaces run on which sync targets, from the decisions that are on record.
 
 Fed by the placements controller with decisions that are durable (and only with those: the syncers act on what stands
-here) and by the informer with the namespaces of workspaces that have placements. Read by the syncers for every change
+here) and by the log with the namespaces of workspaces that have placements. Read by the syncers for every change
 of an object: two dictionary look-ups, however many workspaces there are.
 """
 
@@ -16,8 +16,8 @@ from typing import Any
 from apiserver.model.keys import Key
 from apiserver.model.selectors import NOTHING, LabelSelector
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change
-from reconciler.controllers.runtime import Informer
+from reconciler.controllers.controller import NO_RESOURCES, Controller
+from reconciler.controllers.feed import Entry
 from reconciler.plan.selection import selectable
 from reconciler.plan.syncable import NEVER_NAMESPACES
 
@@ -60,16 +60,18 @@ class _Workspace:
     withdrawn: set[tuple[str, str]] = field(default_factory=set)
 
 
-class Bindings:
-    """By logical cluster; only those with placements are held."""
+class Bindings(Controller[Key]):
+    """By logical cluster; only those with placements are held. A controller that has nothing to reconcile."""
 
-    def __init__(self, objects: Objects, informer: Informer) -> None:
+    name = "bindings"
+    resources = frozenset({NAMESPACES})
+    shown = NO_RESOURCES
+
+    def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._workspaces: dict[str, _Workspace] = {}
         self._listeners: tuple[Listener, ...] = ()
         self._lock = threading.RLock()
-        informer.on(frozenset({NAMESPACES}), self._namespace_changed)
-        informer.on_gap(self._reload)
 
     def on(self, listener: Listener) -> None:
         self._listeners = (*self._listeners, listener)
@@ -165,10 +167,13 @@ class Bindings:
         found = (selectable(obj) for obj in self._objects.list(NAMESPACES, cluster))
         return {name: labels for name, labels in found if name not in NEVER_NAMESPACES}
 
-    def _namespace_changed(self, change: Change) -> None:
-        cluster, name = change.key.cluster, change.key.name
-        if cluster not in self._workspaces or name in NEVER_NAMESPACES:
-            return
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        cluster, name = entry.key.cluster, entry.key.name
+        if cluster in self._workspaces and name not in NEVER_NAMESPACES:
+            self._look(cluster, name)
+        return ()
+
+    def _look(self, cluster: str, name: str) -> None:
         obj = self._objects.get(Key(NAMESPACES, cluster, "", name))
         with self._lock:
             labels = self._workspaces[cluster].labels
@@ -181,7 +186,7 @@ class Bindings:
         if not same:
             self._tell(cluster, [name])
 
-    def _reload(self) -> None:
+    def begin(self) -> None:
         for cluster in self.clusters():
             labels = self._labels(cluster)
             with self._lock:

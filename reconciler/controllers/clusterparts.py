@@ -1,17 +1,19 @@
 """The controllers that make the objects of any cluster what kube-apiserver and kube-controller-manager make them.
 
-One follower runs them for all clusters that it is told to serve: workspaces of the main store, or the one cluster of an
+One manager runs them for all clusters that it is told to serve: workspaces of the main store, or the one cluster of an
 embedded sync target's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from apiserver.registry.catalog import Catalog
-from apiserver.storage.protocol import Store
 from reconciler.controllers.aggregation import Aggregation
 from reconciler.controllers.apiservices import APIServices
 from reconciler.controllers.definitions import Definitions
-from reconciler.controllers.follower import Follower
+from reconciler.controllers.feed import Feed
+from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.protection import Protection
 from reconciler.controllers.rootcas import RootCAs
 from reconciler.controllers.served import Serves
@@ -19,9 +21,10 @@ from reconciler.controllers.serviceaccounts import ServiceAccounts
 from reconciler.controllers.serviceaddresses import ServiceAddresses
 
 
-def cluster_loops(store: Store, serves: Serves, bundle: str) -> Follower:
+def cluster_loops(feed: Feed, serves: Serves, bundle: str, busy: Callable[[], bool] = lambda: False) -> Manager:
     """`bundle`: the CA of the server, PEM. Not started yet."""
-    parts = (
+    store = feed.store
+    controllers = (
         ServiceAccounts(store, serves),
         RootCAs(store, serves, bundle),
         Aggregation(store, serves),
@@ -30,4 +33,4 @@ def cluster_loops(store: Store, serves: Serves, bundle: str) -> Follower:
         ServiceAddresses(store, serves),
         Protection(store, serves),
     )
-    return Follower("clusters", store, parts)
+    return Manager("clusters", controllers, feed, CAREFUL, busy)

@@ -1,6 +1,6 @@
 """The end of CustomResourceDefinitions: their instances go first.
 
-One part of a follower for all workspaces of a store. A definition deleted through the API is Terminating until its last
+One controller for all workspaces of a store. A definition deleted through the API is Terminating until its last
 instance is gone. One that is gone at once, because a commit no longer declares it, leaves instances that nobody serves
 and nobody can free of finalizers: they go at once, too. Instances that git declares stay (see disposal); the condition
 names their files.
@@ -8,7 +8,7 @@ names their files.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from apiserver.model import conditions
@@ -19,9 +19,10 @@ from apiserver.registry.catalog import CRDS
 from apiserver.registry.custom import kinds_of_crd
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.marking import CLEANUP, terminating, with_terminating
-from apiserver.storage.protocol import Change, Delete, Record, Store
+from apiserver.storage.protocol import Delete, Store
 from reconciler.controllers import disposal, instances
-from reconciler.controllers.follower import Part
+from reconciler.controllers.controller import EVERYTHING, Controller
+from reconciler.controllers.feed import Entry
 from reconciler.controllers.instances import Left
 
 Object = dict[str, Any]
@@ -29,9 +30,12 @@ Object = dict[str, Any]
 _DYING = b'"deletionTimestamp"'
 
 
-class DefinitionLife(Part):
+class DefinitionLife(Controller[Key]):
     """`kinds` of a logical cluster, as they are served now. `leftover`: whether an object with that value goes with a
     definition that is gone already."""
+
+    name = "definitionlife"
+    resources = EVERYTHING
 
     def __init__(
         self, store: Store, kinds: Callable[[str], KindTable], leftover: Callable[[bytes], bool] = disposal.leftover
@@ -48,24 +52,22 @@ class DefinitionLife(Part):
         self._ending.clear()
         self._seen = ("", "")
 
-    def found(self, record: Record) -> None:
-        key = record.key
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = entry.key
         if key.resource == CRDS:
-            self._definition(key, record.value)
-        elif (key.resource, key.cluster) != self._seen:
+            if entry.value is None or _DYING in entry.value:
+                yield key
+        elif entry.shown:
+            yield from self._without_definition(key)
+        elif (key.cluster, key.resource) in self._ending:
+            yield Key(CRDS, key.cluster, "", key.resource)
+
+    def _without_definition(self, key: Key) -> Iterable[Key]:
+        """The definition that an object lacks; asked once for all that stand together."""
+        if (key.resource, key.cluster) != self._seen:
             self._seen = (key.resource, key.cluster)
             if self._defined_here(key):
-                self.desk.add(Key(CRDS, key.cluster, "", key.resource))
-
-    def changed(self, change: Change) -> None:
-        key = change.key
-        if key.resource == CRDS:
-            if change.value is None:
-                self.desk.add(key)
-            else:
-                self._definition(key, change.value)
-        elif (key.cluster, key.resource) in self._ending:
-            self.desk.add(Key(CRDS, key.cluster, "", key.resource))
+                yield Key(CRDS, key.cluster, "", key.resource)
 
     def _defined_here(self, key: Key) -> bool:
         """Whether the objects are of a kind that only a CustomResourceDefinition can have brought, but has not."""
@@ -75,11 +77,7 @@ class DefinitionLife(Part):
             return False
         return self._store.get(Key(CRDS, key.cluster, "", key.resource)) is None
 
-    def _definition(self, key: Key, value: bytes) -> None:
-        if _DYING in value:
-            self.desk.add(key)
-
-    def handle(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
         record = self._store.get(key)
         if record is None:
             self._ending.discard((key.cluster, key.name))

@@ -8,7 +8,6 @@ it, and when it goes the other is established. One work item a cluster.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from concurrent.futures import Future
 from typing import Any
 
 from apiserver.model import clock, marks
@@ -29,28 +28,26 @@ Object = dict[str, Any]
 class Definitions(ByCluster):
     """`kinds` of a logical cluster, as they are served now."""
 
-    resource = DEFINITIONS
+    name = "definitions"
+    resources = frozenset({DEFINITIONS, BINDINGS})
+    shown = frozenset({DEFINITIONS})
 
     def __init__(self, store: Store, serves: Serves, kinds: Callable[[str], KindTable]) -> None:
         super().__init__(store, serves)
         self._kinds = kinds
 
-    def _look(self, key: Key) -> None:
-        super()._look(key._replace(resource=DEFINITIONS) if key.resource == BINDINGS else key)
-
-    def handle(self, key: Key) -> Future[list[int]] | None:
-        listed = self._objects.list(DEFINITIONS, key.cluster)
+    def reconcile(self, key: str) -> None:
+        listed = self._objects.list(DEFINITIONS, key)
         found = [d for d in listed if not d["metadata"].get("deletionTimestamp")]
         found.sort(key=lambda d: (d["metadata"].get("creationTimestamp", ""), int(d["metadata"]["resourceVersion"])))
-        taken = held(self._kinds(key.cluster))
+        taken = held(self._kinds(key))
         for definition in found:
             if marks.SOURCE_PATH in (definition["metadata"].get("annotations") or {}):
                 continue  # a commit's content is judged as a whole
             wanted = judged(definition, found, taken, clock.now())
             if wanted != definition.get("status"):
-                one = Key(DEFINITIONS, key.cluster, "", definition["metadata"]["name"])
+                one = Key(DEFINITIONS, key, "", definition["metadata"]["name"])
                 self._objects.update(one, lambda obj, wanted=wanted: {**obj, "status": wanted})  # type: ignore[misc]
-        return None
 
 
 def judged(definition: Object, all_of_them: Iterable[Object], others: Collection[Claim], at: str) -> Object:

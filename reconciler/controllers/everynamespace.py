@@ -5,44 +5,42 @@ The base of serviceaccounts and rootcas, which say what it is.
 
 from __future__ import annotations
 
-from concurrent.futures import Future
+from collections.abc import Iterable
 
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change, Record, Store
-from reconciler.controllers.follower import Part
+from apiserver.storage.protocol import Store
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.feed import Entry
 from reconciler.controllers.served import Serves
 
 NAMESPACES = "namespaces"
 
 
-class EveryNamespace(Part):
-    """One work item a namespace, by its key. `resource`, `name`: of what every namespace has; `repairs`: whether it is
-    looked at when it changes, too, and not only when it is gone."""
+class EveryNamespace(Controller[Key]):
+    """One work item a namespace, by its key. `resource`, `called`: storage name and name of what every namespace has;
+    `repairs`: whether it is looked at when it changes, too, and not only when it is gone."""
 
-    def __init__(self, store: Store, serves: Serves, resource: str, name: str, *, repairs: bool = False) -> None:
+    shown = frozenset({NAMESPACES})
+
+    def __init__(self, store: Store, serves: Serves, resource: str, called: str, *, repairs: bool = False) -> None:
         self.objects = Objects(store)
-        self._serves, self._resource, self._name, self._repairs = serves, resource, name, repairs
+        self.resources = frozenset({NAMESPACES, resource})
+        self._serves, self._resource, self._called, self._repairs = serves, resource, called, repairs
 
-    def found(self, record: Record) -> None:
-        if record.key.resource == NAMESPACES and self._serves(record.key.cluster):
-            self.desk.add(record.key)
-
-    def changed(self, change: Change) -> None:
-        key = change.key
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = entry.key
         if key.resource == NAMESPACES:
-            wanting = change.value is not None
+            wanting = entry.value is not None
         else:
-            mine = key.resource == self._resource and key.name == self._name
-            wanting = mine and (self._repairs or change.value is None)
+            wanting = key.name == self._called and (self._repairs or entry.value is None)
         if wanting and self._serves(key.cluster):
-            self.desk.add(key if key.resource == NAMESPACES else Key(NAMESPACES, key.cluster, "", key.namespace))
+            yield key if key.resource == NAMESPACES else Key(NAMESPACES, key.cluster, "", key.namespace)
 
-    def handle(self, key: Key) -> Future[list[int]] | None:
+    def reconcile(self, key: Key) -> None:
         namespace = self.objects.get(key)
         if namespace is not None and "deletionTimestamp" not in namespace["metadata"]:
-            self.provide(Key(self._resource, key.cluster, key.name, self._name))
-        return None
+            self.provide(Key(self._resource, key.cluster, key.name, self._called))
 
     def provide(self, key: Key) -> None:
         """Makes the object, or puts it right. The store's Conflict, where somebody else was first, means: again."""

@@ -1,23 +1,24 @@
 """Events end an hour after they were last written.
 
-One part of a follower for all workspaces of a store. Live Events stand in the order in which they end, which is the
+One controller for all workspaces of a store. Live Events stand in the order in which they end, which is the
 order in which they were written: looking at the first one is enough, and no tick reads the store.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
-
-import orjson
 
 from apiserver.model import clock
 from apiserver.model.keys import Key
-from apiserver.storage.protocol import Change, Delete, Record, Store
+from apiserver.storage.protocol import Delete, Store
+from reconciler.controllers.controller import Controller
 from reconciler.controllers.disposal import declared, write_all
-from reconciler.controllers.follower import Part
+from reconciler.controllers.feed import Entry
 
 EVENTS = "events"
 
@@ -27,8 +28,11 @@ _BATCH = 500
 Object = dict[str, Any]
 
 
-class EventExpiry(Part):
+class EventExpiry(Controller[Key]):
     """`seconds`: how long an Event stays. `now`: seconds since 1970."""
+
+    name = "expiry"
+    resources = frozenset({EVENTS})
 
     def __init__(self, store: Store, seconds: float, now: Callable[[], float] = time.time) -> None:
         self._store = store
@@ -36,44 +40,45 @@ class EventExpiry(Part):
         self._now = now
         self._ends: OrderedDict[Key, float] = OrderedDict()
         self._sorted = True
+        self._lock = threading.Lock()
 
     def begin(self) -> None:
-        self._ends.clear()
+        with self._lock:
+            self._ends.clear()
 
-    def found(self, record: Record) -> None:
-        if record.key.resource != EVENTS:
-            return
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
         now = self._now()
-        self._ends[record.key] = min(_written(orjson.loads(record.value), now), now) + self._seconds
-        self._sorted = False
-        self.desk.add(_TICK)
+        end = min(_written(entry.obj, now), now) + self._seconds if entry.shown else now + self._seconds
+        with self._lock:
+            self._ends.pop(entry.key, None)
+            if entry.value is None:
+                return
+            self._ends[entry.key] = end
+            self._sorted &= not entry.shown
+            first = len(self._ends) == 1
+        if entry.shown or first:
+            yield _TICK
 
-    def changed(self, change: Change) -> None:
-        if change.key.resource != EVENTS:
-            return
-        self._ends.pop(change.key, None)
-        if change.value is not None:
-            self._ends[change.key] = self._now() + self._seconds
-            if len(self._ends) == 1:
-                self.desk.add(_TICK)
-
-    def handle(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
         """Deletes what is due, at most a batch, and comes again when the next is."""
-        if not self._sorted:
-            self._ends = OrderedDict(sorted(self._ends.items(), key=lambda item: item[1]))
-            self._sorted = True
-        now = self._now()
-        due: list[Key] = []
-        for event, end in self._ends.items():
-            if end > now or len(due) >= _BATCH:
-                break
-            due.append(event)
-        records = [r for r in self._store.get_many(due) if r is not None and not declared(self._store, r.value)]
+        due = self._due()
+        records = [r for r in self._store.get_many(list(due)) if r is not None and not declared(self._store, r.value)]
         write_all(self._store, [Delete(r.key, r.revision) for r in records])
-        for event in due:
-            del self._ends[event]
-        if self._ends:
-            self.desk.later(key, max(0.0, next(iter(self._ends.values())) - now))
+        with self._lock:
+            for event, end in due.items():
+                if self._ends.get(event) == end:
+                    del self._ends[event]
+            following = next(iter(self._ends.values()), None)
+        if following is not None:
+            self.queue.add_after(key, max(0.0, following - self._now()))
+
+    def _due(self) -> dict[Key, float]:
+        with self._lock:
+            if not self._sorted:
+                self._ends = OrderedDict(sorted(self._ends.items(), key=lambda item: item[1]))
+                self._sorted = True
+            now = self._now()
+            return {event: end for event, end in islice(self._ends.items(), _BATCH) if end <= now}
 
 
 def _written(event: Object, unknown: float) -> float:

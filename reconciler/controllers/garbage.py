@@ -1,6 +1,6 @@
 """Garbage collection: what all owners have left goes too; dependents before owners where the deletion asks for it.
 
-One part of a follower for all workspaces of a store. Kubernetes' rules: an owner is the object of that kind and name
+One controller for all workspaces of a store. Kubernetes' rules: an owner is the object of that kind and name
 with that UID, in the dependent's namespace or without one; a reference to nobody is dangling. Foreground deletion waits
 for dependents whose reference says blockOwnerDeletion, and unblocks circles; `orphan` takes the references out.
 
@@ -10,6 +10,7 @@ who owns it, and only a commit takes it away. As an owner it is like any other.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any
@@ -28,10 +29,11 @@ from apiserver.registry.rest_options import (
     ORPHAN_FINALIZER,
     DeleteOptions,
 )
-from apiserver.storage.protocol import Change, Record, Store
+from apiserver.storage.protocol import Record, Store
+from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.disposal import declared_by, release, replaced, write
-from reconciler.controllers.follower import Part
-from reconciler.controllers.owners import Owners, references_of
+from reconciler.controllers.feed import Entry
+from reconciler.controllers.owners import MENTION, Owners, references_of
 from reconciler.controllers.standing import Classes, Invalid, Standing, Undecided
 
 Object = dict[str, Any]
@@ -42,8 +44,11 @@ _COMMIT_SECONDS = 0.1
 _WAITING = (b'"foregroundDeletion"', b'"orphan"')
 
 
-class Garbage(Part):
+class Garbage(Controller[Key]):
     """`kinds` of a logical cluster, as they are served now."""
+
+    name = "garbage"
+    resources = EVERYTHING
 
     def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
         self._store = store
@@ -54,6 +59,7 @@ class Garbage(Part):
         self._by_uid: dict[tuple[str, str], Key] = {}
         self._undecided: dict[str, set[Key]] = {}
         """By cluster: dependents to look at again when its kinds change."""
+        self._lock = threading.Lock()
         self._standing = Standing(store, kinds)
 
     # -- what is heard
@@ -64,50 +70,49 @@ class Garbage(Part):
         self._by_uid.clear()
         self._undecided.clear()
 
-    def found(self, record: Record) -> None:
-        self._noted(record.key, record.value)
-
-    def changed(self, change: Change) -> None:
-        key = change.key
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = entry.key
         before = self.owners.references(key)
-        if change.value is None:
+        if entry.value is None:
             self.owners.gone(key)
             self._waits_no_more(key)
         else:
-            self._noted(key, change.value)
+            yield from self._noted(entry, entry.value)
         for reference in (*before, *self.owners.references(key)):
             owner = self._by_uid.get((key.cluster, reference.uid))
             if owner is not None:
-                self.desk.add(owner)
-        self._left(change)
+                yield owner
+        yield from self._left(entry)
         if key.resource in (CRDS, BINDINGS):
-            for dependent in self._undecided.pop(key.cluster, ()):
-                self.desk.add(dependent)
+            with self._lock:
+                again = self._undecided.pop(key.cluster, set())
+            yield from again
 
-    def _left(self, change: Change) -> None:
+    def _left(self, entry: Entry) -> Iterable[Key]:
         """Whoever belonged to what is gone, or is another now, is looked at."""
-        if change.previous is None or not self.owners.any(change.key.cluster):
+        cluster = entry.key.cluster
+        if entry.previous is None or not self.owners.any(cluster):
             return
-        uid = _uid(change.previous)
-        if change.value is not None and _uid(change.value) == uid:
+        uid = _uid(entry.before)
+        if entry.value is not None and _uid(entry.obj) == uid:
             return
-        dependents = self.owners.dependents(change.key.cluster, uid)
-        for dependent in dependents:
-            self.desk.add(dependent)
+        dependents = self.owners.dependents(cluster, uid)
         if dependents:
-            self._standing.departed(change.key.cluster, uid)
+            self._standing.departed(cluster, uid)
+        yield from dependents
 
-    def _noted(self, key: Key, value: bytes) -> None:
-        self.owners.seen(key, value)
+    def _noted(self, entry: Entry, value: bytes) -> Iterable[Key]:
+        key = entry.key
+        self.owners.seen(key, references_of(entry.obj) if MENTION in value else ())
         if self.owners.references(key):
-            self.desk.add(key)
+            yield key
         if _DYING in value and any(mark in value for mark in _WAITING):
-            metadata = orjson.loads(value)["metadata"]
+            metadata = entry.obj["metadata"]
             finalizers = metadata.get("finalizers") or ()
             if metadata.get("deletionTimestamp") and (
                 FOREGROUND_FINALIZER in finalizers or ORPHAN_FINALIZER in finalizers
             ):
-                self.desk.add(key)
+                yield key
                 if FOREGROUND_FINALIZER in finalizers:
                     self._foreground[key] = metadata.get("uid", "")
                     self._by_uid[key.cluster, metadata.get("uid", "")] = key
@@ -121,7 +126,7 @@ class Garbage(Part):
 
     # -- what is done
 
-    def handle(self, key: Key) -> Future[list[int]] | None:
+    def reconcile(self, key: Key) -> Future[list[int]] | None:
         record = self._store.get(key)
         if record is None:
             return None
@@ -137,13 +142,23 @@ class Garbage(Part):
         references = references_of(obj)
         if not references or declared_by(self._store, obj):
             return None
+        # Noted before its kinds are looked up, so that no change of them comes between the two unseen.
+        self._waits(key, True)
         try:
-            return self._judge(record, obj, self._standing.classify(key, obj, references))
+            judged = self._judge(record, obj, self._standing.classify(key, obj, references))
         except Undecided:
-            self._undecided.setdefault(key.cluster, set()).add(key)
+            return None
         except Invalid:
-            pass
-        return None
+            judged = None
+        self._waits(key, False)
+        return judged
+
+    def _waits(self, key: Key, waits: bool) -> None:
+        with self._lock:
+            found = self._undecided.setdefault(key.cluster, set())
+            (found.add if waits else found.discard)(key)
+            if not found:
+                del self._undecided[key.cluster]
 
     def _judge(self, record: Record, obj: Object, owners: Classes) -> Future[list[int]] | None:
         if owners.solid:
@@ -177,7 +192,7 @@ class Garbage(Part):
         for record, found in self._referring(dependents, uid):
             write(self._store, replaced(record, _disowned(found, {uid}))).result()
         if self._referring(dependents, uid):
-            self.desk.later(key, _COMMIT_SECONDS)  # what was asked for is not committed yet
+            self.queue.add_after(key, _COMMIT_SECONDS)  # what was asked for is not committed yet
             return
         release(self._store, key, ORPHAN_FINALIZER)
 
@@ -199,7 +214,7 @@ class Garbage(Part):
             if key.namespace and dependent.namespace != key.namespace:
                 continue
             if dependent not in self._foreground:
-                self.desk.add(dependent)
+                self.queue.add(dependent)
             if any(r.uid == uid and r.blocks for r in self.owners.references(dependent)):
                 record = self._store.get(dependent)
                 blocked |= record is not None and not declared_by(self._store, orjson.loads(record.value))
@@ -207,8 +222,8 @@ class Garbage(Part):
             release(self._store, key, FOREGROUND_FINALIZER)
 
 
-def _uid(value: bytes) -> str:
-    return str(orjson.loads(value)["metadata"].get("uid", ""))
+def _uid(obj: Object) -> str:
+    return str(obj["metadata"].get("uid", ""))
 
 
 def _disowned(obj: Object, uids: set[str]) -> Object:

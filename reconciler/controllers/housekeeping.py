@@ -1,36 +1,39 @@
 """What every store needs that holds Kubernetes objects: garbage collection, ends of namespaces, definitions and
 bindings, expiry.
 
-One follower for the main store; the stand-in of an embedded sync target runs the same parts in a follower of its own.
+One manager for the main store; the stand-in of an embedded sync target runs the same controllers in one of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from apiserver.registry.kindtable import KindTable
 from apiserver.storage.protocol import Store
 from reconciler.controllers import disposal
 from reconciler.controllers.bindinglife import BindingLife
+from reconciler.controllers.controller import Controller
 from reconciler.controllers.definitionlife import DefinitionLife
 from reconciler.controllers.expiry import EventExpiry
-from reconciler.controllers.follower import Follower, Part
+from reconciler.controllers.feed import Feed
 from reconciler.controllers.garbage import Garbage
 from reconciler.controllers.history import History
+from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.namespacelife import NamespaceLife
 from reconciler.controllers.settings import HousekeepingSettings
 
 
-def parts(
+def controllers(
     store: Store,
     kinds: Callable[[str], KindTable],
     settings: HousekeepingSettings | None = None,
     leftover: Callable[[bytes], bool] = disposal.leftover,
-) -> tuple[Garbage, list[Part]]:
-    """Garbage collection, whose index of owners others may read, and the other parts. `leftover`: whether an object
-    with that value goes with a namespace or a definition that is gone already."""
+) -> tuple[Garbage, list[Controller[Any]]]:
+    """Garbage collection, whose index of owners others may read, and the rest. `leftover`: whether an object with that
+    value goes with a namespace or a definition that is gone already."""
     settings = settings or HousekeepingSettings()
-    rest: list[Part] = [
+    rest: list[Controller[Any]] = [
         NamespaceLife(store, kinds, leftover, settings.lingers),
         DefinitionLife(store, kinds, leftover),
         BindingLife(store, kinds),
@@ -41,8 +44,11 @@ def parts(
 
 
 def housekeeping(
-    store: Store, kinds: Callable[[str], KindTable], settings: HousekeepingSettings | None = None
-) -> Follower:
-    """The follower of a store; start it once the store is complete. `kinds` of a logical cluster."""
-    garbage, rest = parts(store, kinds, settings)
-    return Follower("housekeeping", store, [garbage, *rest])
+    feed: Feed,
+    kinds: Callable[[str], KindTable],
+    settings: HousekeepingSettings | None = None,
+    busy: Callable[[], bool] = lambda: False,
+) -> Manager:
+    """Of a feed's store; start it once the store is complete. `kinds` of a logical cluster."""
+    garbage, rest = controllers(feed.store, kinds, settings)
+    return Manager("housekeeping", [garbage, *rest], feed, CAREFUL, busy)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.feed import Entry
 from reconciler.controllers.heartbeats import Heartbeats
-from reconciler.controllers.runtime import Informer, Loop, WorkQueue
 from reconciler.controllers.targets import SYNC_TARGETS
 from reconciler.plan.placement import Target, available, instances
 from reconciler.plan.unsupported import stated, with_stated
@@ -20,39 +21,29 @@ LABELS = "scheduling.kcp.io/labels"
 Object = dict[str, Any]
 
 
-class Locations:
+class Locations(Controller[str]):
     """One work item a workspace: its locations are counted together, from one list of its sync targets."""
 
-    def __init__(self, objects: Objects, informer: Informer, heartbeats: Heartbeats) -> None:
+    name = "locations"
+    resources = frozenset({LOCATIONS, SYNC_TARGETS})
+    shown = frozenset({LOCATIONS})
+
+    def __init__(self, objects: Objects, heartbeats: Heartbeats) -> None:
         self._objects, self._heartbeats = objects, heartbeats
-        self._queue: WorkQueue[str] = WorkQueue()
-        self._loop = Loop("locations", self._queue, self._reconcile)
-        informer.on(frozenset({LOCATIONS, SYNC_TARGETS}), self._changed)
-        informer.on_gap(self.load)
 
-    def load(self) -> None:
-        for obj in self._objects.list(LOCATIONS):
-            self._queue.add(obj["metadata"]["annotations"]["kcp.io/cluster"])
+    def keys_of(self, entry: Entry) -> Iterable[str]:
+        yield entry.key.cluster
 
-    def start(self) -> None:
-        self._loop.start()
-
-    def stop(self) -> None:
-        self._loop.stop()
-
-    def _changed(self, change: Change) -> None:
-        self._queue.add(change.key.cluster)
-
-    def _reconcile(self, cluster: str) -> None:
-        names = [obj["metadata"]["name"] for obj in self._objects.list(LOCATIONS, cluster)]
+    def reconcile(self, key: str) -> None:
+        names = [obj["metadata"]["name"] for obj in self._objects.list(LOCATIONS, key)]
         if not names:
             return
         targets = [
-            Target.of(obj, cluster, "", self._heartbeats.seen(sync_target_key(cluster, obj["metadata"]["name"])))
-            for obj in self._objects.list(SYNC_TARGETS, cluster)
+            Target.of(obj, key, "", self._heartbeats.seen(sync_target_key(key, obj["metadata"]["name"])))
+            for obj in self._objects.list(SYNC_TARGETS, key)
         ]
         for name in names:
-            self._objects.update(Key(LOCATIONS, cluster, "", name), lambda obj: counted(obj, targets))
+            self._objects.update(Key(LOCATIONS, key, "", name), lambda obj: counted(obj, targets))
 
 
 def counted(location: Object, targets: list[Target]) -> Object:

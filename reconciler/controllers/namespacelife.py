@@ -1,6 +1,6 @@
 """The end of namespaces: one that is deleted takes its content along, and says what it waits for.
 
-One part of a follower for all workspaces of a store. A namespace deleted through the API is Terminating until nothing
+One controller for all workspaces of a store. A namespace deleted through the API is Terminating until nothing
 is left in it; it is looked at again whenever something in it changes. One that is gone at once, because a commit no
 longer declares it, leaves what was never in git (Events, Leases, what was created through the API): that goes too.
 
@@ -10,8 +10,9 @@ files.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,9 +21,10 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.served import ServedKind
-from apiserver.storage.protocol import Change, Record, Store
+from apiserver.storage.protocol import Record, Store
 from reconciler.controllers import disposal
-from reconciler.controllers.follower import Part
+from reconciler.controllers.controller import EVERYTHING, Controller
+from reconciler.controllers.feed import Entry
 
 Object = dict[str, Any]
 
@@ -61,9 +63,12 @@ class _Content:
     more: bool = False
 
 
-class NamespaceLife(Part):
+class NamespaceLife(Controller[Key]):
     """`kinds` of a logical cluster, as they are served now. `leftover`: whether an object with that value goes with a
     namespace that is gone already. `lingers`: see HousekeepingSettings."""
+
+    name = "namespacelife"
+    resources = EVERYTHING
 
     def __init__(
         self,
@@ -81,54 +86,51 @@ class NamespaceLife(Part):
         self._gone: dict[Key, int] = {}
         """Namespaces that went, with the revision at which they did: what was written before goes too."""
         self._seen: tuple[str, str] = ("", "")
+        self._lock = threading.Lock()
 
     def begin(self) -> None:
         self._ending.clear()
         self._gone.clear()
         self._seen = ("", "")
 
-    def found(self, record: Record) -> None:
-        key = record.key
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = entry.key
         if key.resource == NAMESPACES:
-            self._namespace(key, record.value)
-        elif key.namespace and (key.cluster, key.namespace) != self._seen:
+            if entry.value is None:
+                self._went(key, entry.revision)
+                yield key
+            elif _DYING in entry.value:
+                yield key
+        elif entry.shown:
+            yield from self._without_namespace(key)
+        elif (key.cluster, key.namespace) in self._ending:
+            yield Key(NAMESPACES, key.cluster, "", key.namespace)
+
+    def _without_namespace(self, key: Key) -> Iterable[Key]:
+        """The namespace that an object lacks; asked once for all that stand together."""
+        if key.namespace and (key.cluster, key.namespace) != self._seen:
             self._seen = (key.cluster, key.namespace)
             home = Key(NAMESPACES, key.cluster, "", key.namespace)
             if self._store.get(home) is None:
                 self._went(home, self._store.revision())
-
-    def changed(self, change: Change) -> None:
-        key = change.key
-        if key.resource == NAMESPACES:
-            if change.value is None:
-                self._went(key, change.revision)
-            else:
-                self._namespace(key, change.value)
-        elif (key.cluster, key.namespace) in self._ending:
-            self.desk.add(Key(NAMESPACES, key.cluster, "", key.namespace))
-
-    def _namespace(self, key: Key, value: bytes) -> None:
-        if _DYING in value:
-            self._ending.add((key.cluster, key.name))
-            self.desk.add(key)
+                yield home
 
     def _went(self, key: Key, revision: int) -> None:
-        self._gone[key] = revision
-        self.desk.add(key)
+        with self._lock:
+            self._gone[key] = revision
 
-    def handle(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
+        # Before anything is read, so that no change comes between the two unseen.
+        self._ending.add((key.cluster, key.name))
         gone = self._gone.get(key)
         if gone is not None:
             self._sweep(key, gone)
         record = self._store.get(key)
-        if record is None:
-            return
-        obj = codec.decode(record.value, record.revision)
-        if not obj["metadata"].get("deletionTimestamp"):
-            if key not in self._gone:
-                self._ending.discard((key.cluster, key.name))
-            return
-        self._end(record, obj)
+        obj = codec.decode(record.value, record.revision) if record is not None else None
+        if record is not None and obj is not None and obj["metadata"].get("deletionTimestamp"):
+            self._end(record, obj)
+        elif key not in self._gone:
+            self._ending.discard((key.cluster, key.name))
 
     # -- a namespace that is there no more
 
@@ -139,13 +141,11 @@ class NamespaceLife(Part):
             for page in self._pages(kind, key):
                 old = [r for r in page if r.revision <= revision and self._leftover(r.value)]
                 if disposal.delete_all(self._store, kind, old):
-                    self.desk.add(key)
+                    self.queue.add(key)
                 left += len(old)
-        if left:
-            self._ending.add((key.cluster, key.name))
-        else:
-            del self._gone[key]
-            self._ending.discard((key.cluster, key.name))
+        with self._lock:
+            if not left and self._gone.get(key) == revision:
+                del self._gone[key]
 
     # -- a namespace that is Terminating
 
@@ -162,12 +162,12 @@ class NamespaceLife(Part):
             return
         content = self._delete_content(record.key)
         if content.more:
-            self.desk.add(record.key)
+            self.queue.add(record.key)
             return
         told = _told(namespace, content)
         wait = self._lingers and self._lingers - _seconds_since(namespace["metadata"]["deletionTimestamp"])
         if wait > 0:
-            self.desk.later(record.key, wait)
+            self.queue.add_after(record.key, wait)
         elif not content.remaining:
             told = {**told, "spec": {**told["spec"], "finalizers": [f for f in finalizers if f != FINALIZER]}}
         if told != namespace:

@@ -17,10 +17,10 @@ from apiserver.model import clock, conditions, marks
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change
 from reconciler.controllers.bindings import NAMESPACES, Bindings
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.feed import Entry
 from reconciler.controllers.placements import PLACEMENTS
-from reconciler.controllers.runtime import Informer, Loop, WorkQueue
 from reconciler.plan import placement as plan
 from reconciler.plan.selection import selectable, selector_of
 from reconciler.plan.syncable import NEVER_NAMESPACES
@@ -42,61 +42,46 @@ class Copies(Protocol):
         """Takes from the namespace's objects the status that these targets brought up."""
 
 
-class Namespaces:
+class Namespaces(Controller[str]):
     """One work item a workspace: its namespaces are judged together, from one list of its placements."""
 
-    def __init__(self, objects: Objects, informer: Informer, bindings: Bindings, copies: Copies) -> None:
+    name = "namespaces"
+    resources = frozenset({PLACEMENTS, NAMESPACES})
+
+    def __init__(self, objects: Objects, bindings: Bindings, copies: Copies) -> None:
         self._objects, self._bindings, self._copies = objects, bindings, copies
         self._lingering: set[str] = set()
         self._lock = threading.Lock()
-        self._queue: WorkQueue[str] = WorkQueue()
-        self._loop = Loop("namespaces", self._queue, self._reconcile)
-        informer.on(frozenset({PLACEMENTS}), lambda change: self._queue.add(change.key.cluster))
-        informer.on(frozenset({NAMESPACES}), self._namespace_changed)
-        informer.on_gap(self.load)
 
-    def load(self) -> None:
-        """Look at all that are selected, and at those that run somewhere although they are not any more."""
-        for obj in self._objects.list(PLACEMENTS):
-            self._queue.add(obj["metadata"]["annotations"]["kcp.io/cluster"])
-        after: Key | None = None
-        while True:
-            page = self._objects.store.scan(NAMESPACES, after=after, limit=1000)
-            for record in page.records:
-                if _RUNS_ON in record.value:
-                    self._queue.add(record.key.cluster)
-            after = page.more
-            if after is None:
-                return
-
-    def start(self) -> None:
-        self._loop.start()
-
-    def stop(self) -> None:
-        self._loop.stop()
+    def keys_of(self, entry: Entry) -> Iterable[str]:
+        """At the start those that are selected, and those that run somewhere although they are not any more."""
+        key = entry.key
+        if key.resource == NAMESPACES:
+            runs = entry.shown and entry.value is not None and _RUNS_ON in entry.value
+            concerned = runs or (not entry.shown and self._bindings.bound(key.cluster))
+        else:
+            concerned = True
+        if concerned:
+            yield key.cluster
 
     def look(self, cluster: str = "") -> None:
         """What targets have of the workspace's namespaces changed; "": of all that may linger somewhere."""
         with self._lock:
             lingering = set(self._lingering)
         for each in lingering if not cluster else {cluster}:
-            self._queue.add(each)
+            self.queue.add(each)
 
-    def _namespace_changed(self, change: Change) -> None:
-        if self._bindings.bound(change.key.cluster):
-            self._queue.add(change.key.cluster)
-
-    def _reconcile(self, cluster: str) -> None:
-        placements = list(self._objects.list(PLACEMENTS, cluster))
+    def reconcile(self, key: str) -> None:
+        placements = list(self._objects.list(PLACEMENTS, key))
         lingering = False
-        for obj in self._objects.list(NAMESPACES, cluster):
+        for obj in self._objects.list(NAMESPACES, key):
             name, labels = selectable(obj)
             annotations = obj["metadata"].get("annotations") or {}
             mine = [p for p in placements if selector_of(p).matches(labels)]
             if name not in NEVER_NAMESPACES and (mine or annotations.keys() & {ANNOTATION, marks.RUNS_ON}):
-                lingering |= self._judge(cluster, name, mine, _keys(annotations.get(marks.RUNS_ON, "")))
+                lingering |= self._judge(key, name, mine, _keys(annotations.get(marks.RUNS_ON, "")))
         with self._lock:
-            (self._lingering.add if lingering else self._lingering.discard)(cluster)
+            (self._lingering.add if lingering else self._lingering.discard)(key)
 
     def _judge(self, cluster: str, name: str, mine: list[Object], ran: Collection[str]) -> bool:
         """Write what is to be said of one; whether copies may linger where it is not to run. `ran`: where it did."""

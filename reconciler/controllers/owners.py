@@ -1,21 +1,21 @@
 """Who belongs to whom: an index of ownerReferences, kept up from the store's log.
 
-Used by one loop, from its one thread. Holds only objects that have owners. A UID counts in its own workspace alone:
-whoever writes another workspace's UID into a reference names nobody.
+Written by garbage collection, read by who works with it too, safe from every thread. Holds only objects that have
+owners. A UID counts in its own workspace alone: whoever writes another workspace's UID into a reference names nobody.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import orjson
 
 from apiserver.model.keys import Key
 
 Object = dict[str, Any]
 
-_MENTION = b'"ownerReferences"'
+MENTION = b'"ownerReferences"'
+"""Stands in the value of whatever has owners."""
 
 
 class Reference(NamedTuple):
@@ -45,21 +45,24 @@ class Owners:
         self._dependents: dict[tuple[str, str], set[Key]] = {}
         self._references: dict[Key, tuple[Reference, ...]] = {}
         self._counts: dict[str, int] = {}
+        self._lock = threading.Lock()
 
-    def seen(self, key: Key, value: bytes) -> None:
-        """The object now has this value."""
-        self.gone(key)
-        if _MENTION not in value:
-            return
-        references = references_of(orjson.loads(value))
-        if not references:
-            return
-        self._references[key] = references
-        self._counts[key.cluster] = self._counts.get(key.cluster, 0) + 1
-        for reference in references:
-            self._dependents.setdefault((key.cluster, reference.uid), set()).add(key)
+    def seen(self, key: Key, references: tuple[Reference, ...]) -> None:
+        """The object now has these owners."""
+        with self._lock:
+            self._drop(key)
+            if not references:
+                return
+            self._references[key] = references
+            self._counts[key.cluster] = self._counts.get(key.cluster, 0) + 1
+            for reference in references:
+                self._dependents.setdefault((key.cluster, reference.uid), set()).add(key)
 
     def gone(self, key: Key) -> None:
+        with self._lock:
+            self._drop(key)
+
+    def _drop(self, key: Key) -> None:
         references = self._references.pop(key, None)
         if references is None:
             return
@@ -79,12 +82,14 @@ class Owners:
         return cluster in self._counts
 
     def dependents(self, cluster: str, uid: str) -> list[Key]:
-        return sorted(self._dependents.get((cluster, uid), ()))
+        with self._lock:
+            return sorted(self._dependents.get((cluster, uid), ()))
 
     def references(self, key: Key) -> Sequence[Reference]:
         return self._references.get(key, ())
 
     def clear(self) -> None:
-        self._dependents.clear()
-        self._references.clear()
-        self._counts.clear()
+        with self._lock:
+            self._dependents.clear()
+            self._references.clear()
+            self._counts.clear()

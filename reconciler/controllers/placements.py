@@ -1,37 +1,38 @@
 """Placements: decide, record, and hand the decision on once it is durable.
 
 A decision is written to the Placement (annotation, status, conditions), waits until the status branch holds it, and
-only then reaches the syncers (Bindings): no cluster is written to on the strength of a decision that a crash would
+only then reaches the syncers (decisions.py): no cluster is written to on the strength of a decision that a crash would
 forget. Deciding itself is plan/placement.py's.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from apiserver.model import clock, conditions, marks
 from apiserver.model.identity import sync_target_key
-from apiserver.model.keys import Internal, Key
+from apiserver.model.keys import Internal, Key, storage_name
 from apiserver.model.kinds import GroupResource
-from apiserver.registry import codec, tree
+from apiserver.registry import tree
 from apiserver.registry.kinds import KindTable
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change
-from reconciler.controllers.bindings import NAMESPACES, Bindings, Standing
+from reconciler.controllers.bindings import NAMESPACES, Bindings
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.decisions import Decisions
+from reconciler.controllers.feed import Entry
+from reconciler.controllers.grants import Grants
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import LOCATIONS
-from reconciler.controllers.runtime import Informer, Loop, WorkQueue
+from reconciler.controllers.placementindex import PlacementIndex
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import SYNC_TARGETS, TargetIndex
-from reconciler.controllers.uses import RBAC, Uses
+from reconciler.controllers.uses import Uses
 from reconciler.plan import placement as plan
 from reconciler.plan.selection import selectable, selector_of
-from reconciler.plan.state import STATEFUL, is_stateful
+from reconciler.plan.state import STATEFUL
 from reconciler.plan.syncable import NEVER_NAMESPACES, OPTIONAL, SYNCED
 
 PLACEMENTS = "placements.scheduling.kcp.io"
@@ -60,52 +61,56 @@ class World:
     """Blocks until the status branch holds everything up to this store revision."""
 
 
-class Placements:
-    def __init__(self, world: World, informer: Informer, settings: TargetSettings) -> None:
-        self._world, self._settings = world, settings
-        self._index = _Index()
-        self._loaded = False
-        self._standing = threading.Lock()
-        self._queue: WorkQueue[Key] = WorkQueue()
-        self._handing: WorkQueue[Key] = WorkQueue()
-        self._granting: WorkQueue[str] = WorkQueue()
-        self._loops: tuple[Loop[Any], ...] = (
-            Loop("placements", self._queue, self._reconcile),
-            Loop("decisions", self._handing, self._hand_on),
-            Loop("uses", self._granting, self._look_at_concerned),
-        )
-        informer.on(frozenset({PLACEMENTS}), self.placement_changed)
-        informer.on(frozenset({LOCATIONS, SYNC_TARGETS}), self._location_changed)
-        informer.on(RBAC, lambda change: self._granting.add(change.key.cluster))
-        informer.on(frozenset({NAMESPACES, API_BINDINGS}), self._content_changed)
-        informer.on(frozenset({Internal.WORKSPACE}), self._workspace_changed)
-        informer.on(None, self._state_changed)
-        informer.on_gap(self.load)
+class Placements(Controller[Key]):
+    """Decides. `decisions` and `grants` are the controllers that work with it, with queues of their own: what waits for
+    the status branch, or looks through RBAC, holds up no decision."""
 
-    def load(self) -> None:
-        """Look at every Placement, in key order: the same world decides the same."""
-        if not tree.fleet(self._world.objects.store).loaded:
-            return
-        self._loaded = True
+    name = "placements"
+    resources = frozenset({
+        PLACEMENTS, LOCATIONS, SYNC_TARGETS, NAMESPACES, API_BINDINGS, Internal.WORKSPACE,
+        *(f"{storage_name(kind.group, kind.resource)}:*" for kind in STATEFUL),
+    })  # fmt: skip
+    shown = frozenset({PLACEMENTS})
+
+    def __init__(self, world: World, settings: TargetSettings) -> None:
+        self._world, self._settings = world, settings
+        self._index = PlacementIndex()
+        self._gone: set[Key] = set()
+        self.decisions = Decisions(world.objects, world.bindings, world.durable)
+        self.grants = Grants(world.objects.store, world.uses, self._index, self.look)
+
+    def begin(self) -> None:
         self._world.uses.forget()
-        gone = set(self._index.placements())
-        for obj in self._world.objects.list(PLACEMENTS):
-            key = Key(PLACEMENTS, obj["metadata"]["annotations"]["kcp.io/cluster"], "", obj["metadata"]["name"])
-            self._index.put(key, obj)
-            self._queue.add(key)
-            gone.discard(key)
-        for key in gone:
+        self._gone = set(self._index.placements())
+
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = entry.key
+        if key.resource == PLACEMENTS:
+            self._note(entry)
+            return (key,)
+        if key.resource == Internal.WORKSPACE:
+            return self._index.lookers(tree.path_of(entry.value or entry.previous or b""))
+        if key.resource in (LOCATIONS, SYNC_TARGETS):
+            return self._index.lookers(key.cluster)
+        if key.resource in (NAMESPACES, API_BINDINGS) or entry.value is None:
+            # Where the last of a namespace's state is gone, nothing holds it any more.
+            return self._index.of(key.cluster)
+        return ()
+
+    def _note(self, entry: Entry) -> None:
+        """A Placement is there, came, changed or went."""
+        self._gone.discard(entry.key)
+        if entry.value is not None:
+            self._index.put(entry.key, entry.obj)
+            return
+        self._index.drop(entry.key)
+        self.decisions.withdraw(entry.key, explained=entry.previous is not None and deliberate(entry.before))
+
+    def complete(self) -> None:
+        for key in self._gone if tree.fleet(self._world.objects.store).loaded else ():
             # Its deletion was in a part of the log that is gone, and so is the reason.
             self._index.drop(key)
-            self._withdraw(key, explained=False)
-
-    def start(self) -> None:
-        for loop in self._loops:
-            loop.start()
-
-    def stop(self) -> None:
-        for loop in self._loops:
-            loop.stop()
+            self.decisions.withdraw(key, explained=False)
 
     def left(self, key: Key, target: str) -> None:
         """The syncer removed the last copy from a target that this Placement had left."""
@@ -119,57 +124,9 @@ class Placements:
 
     def look(self, key: Key) -> None:
         """Decide anew, if there is anything to decide."""
-        self._queue.add(key)
+        self.queue.add(key)
 
-    def busy(self) -> bool:
-        """Whether anything is being decided or handed on."""
-        return bool(len(self._queue) or len(self._handing) or len(self._granting))
-
-    def placement_changed(self, change: Change) -> None:
-        """A Placement came, changed or went."""
-        if change.value is None:
-            previous = codec.decode(change.previous, 0) if change.previous else None
-            self._index.drop(change.key)
-            explained = previous is not None and deliberate(previous)
-            self._withdraw(change.key, explained=explained)
-        else:
-            self._index.put(change.key, codec.decode(change.value, change.revision))
-        self._queue.add(change.key)
-
-    def _withdraw(self, key: Key, *, explained: bool) -> None:
-        with self._standing:
-            self._world.bindings.withdraw(key.cluster, key.name, explained=explained)
-
-    def _location_changed(self, change: Change) -> None:
-        for key in self._index.lookers(change.key.cluster):
-            self._queue.add(key)
-
-    def _content_changed(self, change: Change) -> None:
-        for key in self._index.of(change.key.cluster):
-            self._queue.add(key)
-
-    def _state_changed(self, change: Change) -> None:
-        """Where the last of a namespace's state is gone, nothing holds it any more."""
-        if change.value is None and is_stateful(change.key.resource):
-            self._content_changed(change)
-
-    def _workspace_changed(self, change: Change) -> None:
-        for key in self._index.lookers(tree.path_of(change.value or change.previous or b"")):
-            self._queue.add(key)
-
-    def _look_at_concerned(self, cluster: str) -> None:
-        """RBAC changed in a workspace: those that may use its Locations might be others now."""
-        paths = self._world.uses.concerned(cluster)
-        if paths is None:
-            for key in self._index.lookers(cluster):
-                self._queue.add(key)
-            return
-        for path in paths:
-            workspace = tree.workspace_at(self._world.objects.store, path)
-            for key in self._index.looking(workspace.cluster, cluster) if workspace is not None else ():
-                self._queue.add(key)
-
-    def _reconcile(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
         if not tree.fleet(self._world.objects.store).loaded:
             return
         answers: list[plan.Outcome] = []
@@ -183,28 +140,13 @@ class Placements:
 
         obj = self._world.objects.update(key, change)
         if obj is None:
-            # The event of its deletion withdraws it: that tells why it is gone, which cannot be seen here.
+            # The entry of its deletion withdraws it: that tells why it is gone, which cannot be seen here.
             self._index.drop(key)
             return
         self._index.put(key, obj)
-        self._handing.add(key)
+        self.decisions.queue.add(key)
         if answers and answers[-1].again is not None:
-            self._queue.add_after(key, answers[-1].again + 0.01)
-
-    def _hand_on(self, key: Key) -> None:
-        obj = self._world.objects.get(key)
-        if obj is None:
-            return
-        target, leaving = plan.recorded(obj)
-        annotations = obj["metadata"].get("annotations") or {}
-        standing = Standing(target, leaving, selector_of(obj), nothing_new=marks.NOTHING_NEW in annotations)
-        if self._world.bindings.standings(key.cluster).get(key.name) == standing:
-            return
-        self._world.durable(int(obj["metadata"]["resourceVersion"]))
-        with self._standing:
-            # Deleted meanwhile: its withdrawal came, or waits for the lock.
-            if self._world.objects.get(key) is not None:
-                self._world.bindings.set(key.cluster, key.name, standing)
+            self.queue.add_after(key, answers[-1].again + 0.01)
 
     def _situation(self, key: Key, obj: Object) -> plan.Situation | None:
         """None: what the decision rests on is not loaded, so it stands as it is."""
@@ -336,76 +278,3 @@ def _record(obj: Object, annotations: Mapping[str, str]) -> None:
             held[name] = value
         else:
             held.pop(name, None)
-
-
-class _Index:
-    """Placements by what they depend on, so that a change wakes only those concerned."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, set[Key]] = {}
-        self._looked: dict[Key, frozenset[str]] = {}
-        self._lookers: dict[str, set[Key]] = {}
-        self._targets: dict[Key, str] = {}
-        self._load: Counter[str] = Counter()
-        self._lock = threading.Lock()
-
-    def put(self, key: Key, obj: Object) -> None:
-        with self._lock:
-            self._count(key, plan.recorded(obj)[0])
-            self._of.setdefault(key.cluster, set()).add(key)
-
-    def looks(self, key: Key, *places: str) -> None:
-        """What the Placement's decision was made from: logical clusters and workspace paths."""
-        with self._lock:
-            self._look(key, frozenset(places) - {""})
-
-    def drop(self, key: Key) -> None:
-        with self._lock:
-            self._count(key, "")
-            self._look(key, frozenset())
-            self._of.get(key.cluster, set()).discard(key)
-
-    def placements(self) -> Iterable[Key]:
-        with self._lock:
-            return sorted(key for keys in self._of.values() for key in keys)
-
-    def of(self, cluster: str) -> Iterable[Key]:
-        return self._sorted(self._of, cluster)
-
-    def looking(self, cluster: str, place: str) -> Iterable[Key]:
-        """Those of a logical cluster that depend on another, or on a workspace path."""
-        with self._lock:
-            return sorted(key for key in self._of.get(cluster, ()) if place in self._looked.get(key, ()))
-
-    def lookers(self, place: str) -> Iterable[Key]:
-        """Those that depend on a logical cluster or workspace path."""
-        return self._sorted(self._lookers, place)
-
-    def load(self, without: Key) -> Mapping[str, int]:
-        """Placements on each target, by key."""
-        with self._lock:
-            found = dict(self._load)
-            mine = self._targets.get(without, "")
-            if mine:
-                found[mine] -= 1
-            return found
-
-    def _sorted(self, table: Mapping[str, set[Key]], place: str) -> Iterable[Key]:
-        if place not in table:
-            return ()
-        with self._lock:
-            return sorted(table[place])
-
-    def _count(self, key: Key, target: str) -> None:
-        self._load[self._targets.pop(key, "")] -= 1
-        if target:
-            self._targets[key] = target
-        self._load[target] += 1
-
-    def _look(self, key: Key, places: frozenset[str]) -> None:
-        for gone in self._looked.pop(key, frozenset()) - places:
-            self._lookers[gone].discard(key)
-        for place in places:
-            self._lookers.setdefault(place, set()).add(key)
-        if places:
-            self._looked[key] = places

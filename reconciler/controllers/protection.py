@@ -1,12 +1,12 @@
 """Objects of storage that are being deleted stay while they are used: a claim by Pods on nodes, a volume by its claim,
 a class of attributes by volumes and claims. Once they are not, this takes their finalizer away, and they go.
 
-One part of a follower for all workspaces it serves. Nothing is kept: whoever stops using something names it.
+One controller for all workspaces it serves. Nothing is kept: whoever stops using something names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -14,9 +14,10 @@ import orjson
 
 from apiserver.model.keys import Key
 from apiserver.registry.protection import FINALIZERS
-from apiserver.storage.protocol import Change, Record, Store
+from apiserver.storage.protocol import Store
 from reconciler.controllers import disposal
-from reconciler.controllers.follower import Part
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.feed import Entry
 from reconciler.controllers.served import Serves
 
 Object = dict[str, Any]
@@ -26,30 +27,26 @@ ATTRIBUTES = "volumeattributesclasses.storage.k8s.io"
 _DYING = b'"deletionTimestamp"'
 
 
-class Protection(Part):
+class Protection(Controller[Key]):
     """Work items are keys of objects that are to go."""
+
+    name = "protection"
+    resources = frozenset({*FINALIZERS, PODS})
+    shown = frozenset(FINALIZERS)
 
     def __init__(self, store: Store, serves: Serves) -> None:
         self._store, self._serves = store, serves
 
-    def found(self, record: Record) -> None:
-        key = record.key
-        if key.resource in FINALIZERS and _DYING in record.value and self._serves(key.cluster):
-            self.desk.add(key)
-
-    def changed(self, change: Change) -> None:
-        key = change.key
-        if key.resource not in FINALIZERS and key.resource != PODS:
-            return
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = entry.key
         if not self._serves(key.cluster):
             return
-        if key.resource in FINALIZERS and change.value is not None and _DYING in change.value:
-            self.desk.add(key)
-        if change.previous is not None:
-            for used in _used(key, orjson.loads(change.previous)):
-                self.desk.add(used)
+        if key.resource in FINALIZERS and entry.value is not None and _DYING in entry.value:
+            yield key
+        if entry.previous is not None:
+            yield from _used(key, entry.before)
 
-    def handle(self, key: Key) -> Future[list[int]] | None:
+    def reconcile(self, key: Key) -> Future[list[int]] | None:
         record = self._store.get(key)
         if record is None or _DYING not in record.value:
             return None

@@ -21,6 +21,8 @@ Object = dict[str, Any]
 class RootCAs(EveryNamespace):
     """`bundle`: the certificates, PEM."""
 
+    name = "rootcas"
+
     def __init__(self, store: Store, serves: Serves, bundle: str) -> None:
         super().__init__(store, serves, "configmaps", "kube-root-ca.crt", repairs=True)
         self._data = {"ca.crt": bundle}

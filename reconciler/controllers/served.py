@@ -6,16 +6,13 @@ two point reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from apiserver.model.keys import Key
 from apiserver.registry.tree import workspace_of
-from apiserver.storage.protocol import Record, Store
+from apiserver.storage.protocol import Store
 
 Serves = Callable[[str], bool]
 """Whether the cluster of this name is served."""
-
-_PAGE = 1000
 
 
 def started_with(store: Store, builtins: str) -> Serves:
@@ -26,19 +23,3 @@ def started_with(store: Store, builtins: str) -> Serves:
         return record is not None and record.builtins == builtins
 
     return serves
-
-
-def records(store: Store, resource: str, serves: Serves) -> Iterator[Record]:
-    """All objects of a resource in the clusters served, in key order; each cluster is asked about once."""
-    after: Key | None = None
-    cluster, served = "", False
-    while True:
-        page = store.scan(resource, after=after, limit=_PAGE)
-        for record in page.records:
-            if record.key.cluster != cluster:
-                cluster, served = record.key.cluster, serves(record.key.cluster)
-            if served:
-                yield record
-        if page.more is None:
-            return
-        after = page.more

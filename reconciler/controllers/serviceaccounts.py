@@ -9,6 +9,8 @@ from reconciler.controllers.served import Serves
 
 
 class ServiceAccounts(EveryNamespace):
+    name = "serviceaccounts"
+
     def __init__(self, store: Store, serves: Serves) -> None:
         super().__init__(store, serves, "serviceaccounts", "default")
 

@@ -7,24 +7,26 @@ loop; without it a deleted Service's address would only stand there for clients 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import Future
 from itertools import groupby
-
-import orjson
 
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
 from apiserver.registry import allocation, codec
-from apiserver.storage.protocol import Change, Check, Put, Record, Store
-from reconciler.controllers.follower import Part
-from reconciler.controllers.runtime import Expected
+from apiserver.storage.protocol import Check, Put, Store
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.failures import Expected
+from reconciler.controllers.feed import Entry, Object
 from reconciler.controllers.served import Serves
 
-_LOOKED_AT = frozenset({allocation.SERVICES, allocation.ADDRESSES})
 
-
-class ServiceAddresses(Part):
+class ServiceAddresses(Controller[Key]):
     """Work items are keys: of a Service that may lack something, or of an address or port that may be abandoned."""
+
+    name = "serviceaddresses"
+    resources = frozenset({allocation.SERVICES})
+    shown = frozenset({allocation.SERVICES, allocation.ADDRESSES})
 
     def __init__(self, store: Store, serves: Serves) -> None:
         self._store, self._serves = store, serves
@@ -32,24 +34,22 @@ class ServiceAddresses(Part):
     def begin(self) -> None:
         for cluster, held in groupby(allocation.ports(self._store), lambda key: key.cluster):
             for key in held if self._serves(cluster) else ():
-                self.desk.add(key)
+                self.queue.add(key)
 
-    def found(self, record: Record) -> None:
-        if record.key.resource in _LOOKED_AT and self._serves(record.key.cluster):
-            self.desk.add(record.key)
-
-    def changed(self, change: Change) -> None:
-        if change.key.resource != allocation.SERVICES or not self._serves(change.key.cluster):
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        cluster = entry.key.cluster
+        if not self._serves(cluster):
             return
-        before, after = _spec(change.previous), _spec(change.value)
-        cluster = change.key.cluster
-        was, now = allocation.held_by(cluster, before), allocation.held_by(cluster, after)
-        for key in was - now:
-            self.desk.add(key)
-        if change.value is not None and (now - was or allocation.lacks(after)):
-            self.desk.add(change.key)
+        if entry.shown:
+            yield entry.key
+            return
+        after = _spec(entry.obj)
+        was, now = allocation.held_by(cluster, _spec(entry.before)), allocation.held_by(cluster, after)
+        yield from was - now
+        if entry.value is not None and (now - was or allocation.lacks(after)):
+            yield entry.key
 
-    def handle(self, key: Key) -> Future[list[int]] | None:
+    def reconcile(self, key: Key) -> Future[list[int]] | None:
         if key.resource != allocation.SERVICES:
             release = allocation.release(self._store, key)
             return self._store.write(release) if release is not None else None
@@ -77,6 +77,6 @@ class ServiceAddresses(Part):
         return not all(allocation.is_held(self._store, held) for held in allocation.held_by(key.cluster, spec))
 
 
-def _spec(value: bytes | None) -> dict[str, object]:
-    found: dict[str, object] = (orjson.loads(value).get("spec") or {}) if value is not None else {}
+def _spec(service: Object) -> Object:
+    found: Object = service.get("spec") or {}
     return found

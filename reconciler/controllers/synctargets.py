@@ -17,9 +17,10 @@ from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.failures import Expected, log_failure
+from reconciler.controllers.feed import Entry
 from reconciler.controllers.heartbeats import Heartbeats
-from reconciler.controllers.runtime import Expected, Informer, Loop, WorkQueue, log_failure
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import (
     KEY_LABEL,
@@ -34,6 +35,7 @@ from reconciler.plan.placement import Sight
 from reconciler.plan.syncable import SYNCED
 from reconciler.plan.unsupported import stated, with_stated
 
+SECRETS = "secrets"
 _PATIENCE = 3.0
 """Seconds that a request to a target which hangs may hold up our end."""
 
@@ -49,13 +51,16 @@ Identities = Callable[[Object], Mapping[GroupResource, str]]
 """The resources that the exports of spec.supportedAPIExports offer, with their identity hashes."""
 
 
-class SyncTargets:
+class SyncTargets(Controller[Key]):
     """`connect`: from a kubeconfig to a connection; raises Denied for one that cannot be used."""
+
+    name = "synctargets"
+    resources = frozenset({SYNC_TARGETS, SECRETS})
+    shown = frozenset({SYNC_TARGETS})
 
     def __init__(
         self,
         objects: Objects,
-        informer: Informer,
         heartbeats: Heartbeats,
         credentials: Credentials,
         connect: Callable[[Kubeconfig], Cluster],
@@ -67,26 +72,26 @@ class SyncTargets:
         self.credentials, self.connect, self.offered, self.told = credentials, connect, offered, told
         self._hearts: dict[str, _Heart] = {}
         self._lock = threading.Lock()
-        self.queue: WorkQueue[Key] = WorkQueue()
-        self._loop = Loop("synctargets", self.queue, self._reconcile)
-        informer.on(frozenset({SYNC_TARGETS}), lambda change: self.queue.add(change.key))
-        informer.on(frozenset({"secrets"}), self._secret_changed)
-        informer.on_gap(self.load)
 
-    def load(self) -> None:
-        """Look at every SyncTarget."""
-        for obj in self.objects.list(SYNC_TARGETS):
-            metadata = obj["metadata"]
-            self.queue.add(Key(SYNC_TARGETS, metadata["annotations"]["kcp.io/cluster"], "", metadata["name"]))
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        if entry.key.resource == SYNC_TARGETS:
+            yield entry.key
+        else:
+            self._secret_changed(entry.key.cluster)
+
+    def complete(self) -> None:
+        """Those that went while nobody heard of it."""
+        self.look()
+
+    def look(self) -> None:
+        """Look at every sync target that is known."""
         with self._lock:
-            for heart in self._hearts.values():
-                self.queue.add(heart.place)
+            places = [heart.place for heart in self._hearts.values()]
+        for place in places:
+            self.queue.add(place)
 
-    def start(self) -> None:
-        self._loop.start()
-
-    def stop(self) -> None:
-        self._loop.stop()
+    def end(self) -> None:
+        """Stop asking, once no key is reconciled any more."""
         with self._lock:
             hearts = list(self._hearts.values())
         for heart in hearts:
@@ -95,14 +100,14 @@ class SyncTargets:
         for heart in hearts:
             heart.join(max(0.0, deadline - time.monotonic()))
 
-    def _secret_changed(self, change: Change) -> None:
+    def _secret_changed(self, cluster: str) -> None:
         with self._lock:
             hearts = list(self._hearts.values())
         for heart in hearts:
-            if heart.place.cluster == change.key.cluster:
+            if heart.place.cluster == cluster:
                 heart.wake()
 
-    def _reconcile(self, place: Key) -> None:
+    def reconcile(self, place: Key) -> None:
         obj = self.objects.get(place)
         key = sync_target_key(place.cluster, place.name)
         with self._lock:

@@ -1,13 +1,13 @@
 """The sync targets of all workspaces, found by key; and what the controllers ask of a connection to one.
 
-An index fed by the informer: SyncTargets are few, so all of them fit. Connections are made by syncing/, which stands
+An index fed by the log: SyncTargets are few, so all of them fit. Connections are made by syncing/, which stands
 above this room, and are handed in.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,8 +16,9 @@ from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change
-from reconciler.controllers.runtime import Expected, Informer
+from reconciler.controllers.controller import NO_RESOURCES, Controller
+from reconciler.controllers.failures import Expected
+from reconciler.controllers.feed import Entry
 
 SYNC_TARGETS = "synctargets.workload.kcp.io"
 KEY_LABEL = marks.TARGET_KEY
@@ -71,17 +72,20 @@ class Cluster(Protocol):
         """Ends all requests under way."""
 
 
-class TargetIndex:
-    """Where each sync target's object stands. Call `load` before the informer starts."""
+class TargetIndex(Controller[Key]):
+    """Where each sync target's object stands: a controller that has nothing to reconcile. It is complete before any
+    other of its feed begins."""
 
-    def __init__(self, objects: Objects, informer: Informer) -> None:
+    name = "targets"
+    resources = frozenset({SYNC_TARGETS})
+    shown = NO_RESOURCES
+
+    def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._places: dict[str, Key] = {}
         self._lock = threading.Lock()
-        informer.on(frozenset({SYNC_TARGETS}), self._changed)
-        informer.on_gap(self.load)
 
-    def load(self) -> None:
+    def begin(self) -> None:
         found = {}
         for obj in self._objects.list(SYNC_TARGETS):
             cluster, name = obj["metadata"]["annotations"]["kcp.io/cluster"], obj["metadata"]["name"]
@@ -98,14 +102,11 @@ class TargetIndex:
         place = self.place(key)
         return self._objects.get(place) if place else None
 
-    def keys(self) -> list[str]:
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = sync_target_key(entry.key.cluster, entry.key.name)
         with self._lock:
-            return sorted(self._places)
-
-    def _changed(self, change: Change) -> None:
-        key = sync_target_key(change.key.cluster, change.key.name)
-        with self._lock:
-            if change.value is None:
+            if entry.value is None:
                 self._places.pop(key, None)
             else:
-                self._places[key] = change.key
+                self._places[key] = entry.key
+        return ()

@@ -1,6 +1,6 @@
 """Secrets of type kubernetes.io/service-account-token: filled with a token of the account that they name.
 
-One part of a follower for all workspaces of a store. A Secret whose account is gone goes with it, as in Kubernetes,
+One controller for all workspaces of a store. A Secret whose account is gone goes with it, as in Kubernetes,
 unless git declares it; taking the token out makes a new one, which ends the old. Every other client asks for tokens
 that end (see apiserver/auth/accounts.py).
 """
@@ -8,18 +8,17 @@ that end (see apiserver/auth/accounts.py).
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
-
-import orjson
 
 from apiserver.auth.accounts import LEGACY_TYPE, Account, legacy_token
 from apiserver.auth.pki import Signer
 from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change, Record, Store
-from reconciler.controllers.follower import Follower, Part
+from apiserver.storage.protocol import Store
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.feed import Entry, decode
 
 Object = dict[str, Any]
 
@@ -29,34 +28,30 @@ ACCOUNT_UID = "kubernetes.io/service-account.uid"
 _TYPE = LEGACY_TYPE.encode()
 
 
-class TokenSecrets(Part):
+class TokenSecrets(Controller[Key]):
     """`identity`: what tokens call the cluster of that name. `bundle`: the server's CA, PEM."""
 
+    name = "tokensecrets"
+    resources = frozenset({SECRETS, ACCOUNTS})
+    shown = frozenset({SECRETS})
+
     def __init__(self, store: Store, signer: Signer, bundle: str, identity: Callable[[str], str]) -> None:
-        self._objects = Objects(store)
+        self._store, self._objects = store, Objects(store)
         self._signer = signer
         self._bundle = _encoded(bundle)
         self._identity = identity
-        self._of_account: dict[Key, set[Key]] = {}
 
-    def begin(self) -> None:
-        self._of_account.clear()
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        if entry.key.resource == ACCOUNTS or (entry.value is not None and _TYPE in entry.value):
+            yield entry.key
 
-    def found(self, record: Record) -> None:
-        if record.key.resource == SECRETS and _TYPE in record.value:
-            self._note(record.key, record.value)
-
-    def changed(self, change: Change) -> None:
-        if change.key.resource == ACCOUNTS:
-            for key in self._of_account.get(change.key, ()):
-                self.desk.add(key)
-        elif change.key.resource == SECRETS:
-            if change.value is not None and _TYPE in change.value:
-                self._note(change.key, change.value)
-            elif change.previous is not None and _TYPE in change.previous:
-                self._forget(change.key, change.previous)
-
-    def handle(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
+        """A Secret; or an account: then its Secrets, which stand in its namespace."""
+        if key.resource == ACCOUNTS:
+            for record in self._store.scan(SECRETS, key.cluster, key.namespace, count=False).records:
+                if _TYPE in record.value and _account_of(decode(record.value)) == key.name:
+                    self.queue.add(record.key)
+            return
         secret = self._objects.get(key)
         if secret is None or secret.get("type") != LEGACY_TYPE:
             return
@@ -81,31 +76,11 @@ class TokenSecrets(Part):
         annotations = {**_annotations(secret), ACCOUNT_UID: account.uid}
         return {**secret, "metadata": {**secret["metadata"], "annotations": annotations}, "data": data}
 
-    def _note(self, key: Key, value: bytes) -> None:
-        self._of_account.setdefault(_named(key, value), set()).add(key)
-        self.desk.add(key)
-
-    def _forget(self, key: Key, value: bytes) -> None:
-        account = _named(key, value)
-        keys = self._of_account.get(account, set())
-        keys.discard(key)
-        if not keys:
-            self._of_account.pop(account, None)
-
-
-def token_secrets(store: Store, signer: Signer, bundle: str, identity: Callable[[str], str]) -> Follower:
-    """The follower of a store, for its token Secrets alone."""
-    return Follower("tokensecrets", store, [TokenSecrets(store, signer, bundle, identity)])
-
 
 def _is_kept(secret: Object) -> bool:
     """Whether it is not ours to delete: in a workspace, whatever did not come through the API."""
     annotations = _annotations(secret)
     return marks.CLUSTER in annotations and annotations.get(marks.ORIGIN) != marks.RUNTIME
-
-
-def _named(key: Key, value: bytes) -> Key:
-    return Key(ACCOUNTS, key.cluster, key.namespace, _account_of(orjson.loads(value)))
 
 
 def _account_of(secret: Object) -> str:

@@ -1,21 +1,20 @@
 """How many Pods may be evicted: the status of PodDisruptionBudgets, as Kubernetes' disruption controller works it out.
 
-One part of the stand-in's follower. A budget is looked at again whenever it changes, or a Pod that it selects does.
+One controller of the stand-in. A budget is looked at again whenever it changes, or a Pod that it selects does.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
-
-import orjson
 
 from apiserver.model import clock, conditions, selectors
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change, Record, Store
-from reconciler.controllers.follower import Part
+from apiserver.storage.protocol import Store
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.feed import Entry, decode
 from reconciler.standin.pods import PODS, is_ready
 from reconciler.standin.world import CLUSTER
 
@@ -32,34 +31,32 @@ _PATIENCE = 120.0
 """Seconds after which a Pod that was to be evicted and is still there counts again."""
 
 
-class Disruptions(Part):
+class Disruptions(Controller[Key]):
     """Work items are budgets' keys."""
+
+    name = "disruptions"
+    resources = frozenset({BUDGETS, PODS})
+    shown = frozenset({BUDGETS})
 
     def __init__(self, store: Store) -> None:
         self._store, self._objects = store, Objects(store)
 
-    def found(self, record: Record) -> None:
-        if record.key.resource == BUDGETS:
-            self.desk.add(record.key)
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = entry.key
+        if key.resource == PODS:
+            yield from self._selecting(entry)
+        elif entry.value is not None:
+            yield key
 
-    def changed(self, change: Change) -> None:
-        key = change.key
-        if key.resource == BUDGETS and change.value is not None:
-            self.desk.add(key)
-        elif key.resource == PODS:
-            for value in (change.previous, change.value):
-                self._add_selecting(key, value)
+    def _selecting(self, entry: Entry) -> Iterable[Key]:
+        """The budgets that select a Pod as it is, or as it was."""
+        for record in self._store.scan(BUDGETS, entry.key.cluster, entry.key.namespace).records:
+            selector = _selector(decode(record.value))
+            pods = [pod for pod in (entry.before, entry.obj) if pod]
+            if any(selector.matches(pod["metadata"].get("labels") or {}) for pod in pods):
+                yield record.key
 
-    def _add_selecting(self, key: Key, value: bytes | None) -> None:
-        if value is None:
-            return
-        labels: Object | None = None
-        for record in self._store.scan(BUDGETS, key.cluster, key.namespace).records:
-            labels = labels if labels is not None else orjson.loads(value)["metadata"].get("labels") or {}
-            if _selector(orjson.loads(record.value)).matches(labels):
-                self.desk.add(record.key)
-
-    def handle(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
         budget = self._objects.get(key)
         if budget is None or budget["metadata"].get("deletionTimestamp"):
             return
@@ -68,7 +65,7 @@ class Disruptions(Part):
                 if selector.matches(p["metadata"].get("labels"))]  # fmt: skip
         status = self._status(budget, pods)
         if status["disruptedPods"]:
-            self.desk.later(key, _PATIENCE)
+            self.queue.add_after(key, _PATIENCE)
         self._objects.update(key, lambda obj: {**obj, "status": _kept(obj.get("status") or {}, status)})
 
     def _status(self, budget: Object, pods: list[Object]) -> Object:

@@ -1,25 +1,24 @@
 """The stand-in of one target: what every store of Kubernetes objects needs, and controllers for workloads.
 
-All of it is one follower of the target's log (see controllers/follower): a controller never decides on less than what
+All of it is one manager over the target's log (see controllers/manager): a controller never decides on less than what
 was written, its own writes included. Nothing is polled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
-
-import orjson
 
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import target_builtins
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change, Record, Store
 from reconciler.controllers import disposal
-from reconciler.controllers.follower import Follower, Part
-from reconciler.controllers.housekeeping import parts
-from reconciler.controllers.owners import Reference, references_of
+from reconciler.controllers.controller import EVERYTHING, Controller
+from reconciler.controllers.feed import Entry, Feed
+from reconciler.controllers.housekeeping import controllers
+from reconciler.controllers.manager import CAREFUL, Manager
+from reconciler.controllers.owners import MENTION, Reference, references_of
 from reconciler.controllers.settings import HousekeepingSettings
 from reconciler.standin import cluster, deployments, jobs, pods, replicasets, statefulsets
 from reconciler.standin.disruptions import Disruptions
@@ -45,50 +44,52 @@ _WORKLOADS = {
     "Job": jobs.JOBS,
 }
 """Controllers that look again when something of theirs changes."""
-_MENTION = b'"ownerReferences"'
 
 
 class StandIn:
-    """Of the embedded target with this store. `stop` lets the key at work finish; the store stays open."""
+    """Of the embedded target with this feed. `stop` lets the key at work finish; feed and store stay."""
 
-    def __init__(self, store: Store, settings: HousekeepingSettings | None = None) -> None:
+    def __init__(self, feed: Feed, settings: HousekeepingSettings | None = None) -> None:
+        store = feed.store
         catalog = Catalog(store, target_builtins())
-        garbage, rest = parts(store, catalog.kinds, settings, disposal.anything)
+        garbage, rest = controllers(store, catalog.kinds, settings, disposal.anything)
         workloads = _Workloads()
         self._world = World(store, Objects(store), garbage.owners, workloads.later)
         workloads.world = self._world
-        self._follower = Follower("stand-in", store, [garbage, *rest, workloads, Disruptions(store)])
+        self._manager = Manager("stand-in", [garbage, *rest, workloads, Disruptions(store)], feed, CAREFUL)
 
     def start(self) -> None:
         cluster.bootstrap(self._world)
-        self._follower.start()
+        self._manager.start()
 
     def stop(self) -> None:
-        self._follower.stop()
+        self._manager.stop()
 
     @property
     def idle(self) -> bool:
-        return self._follower.idle
+        return self._manager.idle
 
 
-class _Workloads(Part):
+class _Workloads(Controller[Key]):
     """Hands what changed to the controller of its kind, and to its owners' after that: they see the result."""
 
+    name = "workloads"
+    resources = EVERYTHING
     world: World
 
     def later(self, key: Key, seconds: float) -> None:
-        self.desk.later(key, seconds)
+        self.queue.add_after(key, seconds)
 
-    def found(self, record: Record) -> None:
-        self._noted(record.key, _references(record.value))
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = entry.key
+        if key.resource in _CONTROLLERS and entry.value is not None:
+            yield key
+        if entry.value is not None and MENTION in entry.value:
+            yield from _owners(key, references_of(entry.obj))
+        if entry.previous is not None and MENTION in entry.previous:
+            yield from _owners(key, references_of(entry.before))
 
-    def changed(self, change: Change) -> None:
-        key = change.key
-        if change.value is not None:
-            self._noted(key, _references(change.value))
-        self._add_owners(key, _references(change.previous))
-
-    def handle(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
         obj = self.world.objects.get(key)
         if obj is None or (key.resource != pods.PODS and self._namespace_ends(key)):
             return
@@ -101,17 +102,10 @@ class _Workloads(Part):
         found = self.world.get(cluster.NAMESPACES, "", key.namespace)
         return found is None or bool(found["metadata"].get("deletionTimestamp"))
 
-    def _noted(self, key: Key, references: Sequence[Reference]) -> None:
-        if key.resource in _CONTROLLERS:
-            self.desk.add(key)
-        self._add_owners(key, references)
 
-    def _add_owners(self, key: Key, references: Sequence[Reference]) -> None:
-        for reference in references:
-            resource = _WORKLOADS.get(reference.kind)
-            if resource is not None:
-                self.desk.add(Key(resource, CLUSTER, key.namespace, reference.name))
-
-
-def _references(value: bytes | None) -> Sequence[Reference]:
-    return references_of(orjson.loads(value)) if value is not None and _MENTION in value else ()
+def _owners(key: Key, references: Sequence[Reference]) -> Iterable[Key]:
+    """The workloads among them."""
+    for reference in references:
+        resource = _WORKLOADS.get(reference.kind)
+        if resource is not None:
+            yield Key(resource, CLUSTER, key.namespace, reference.name)

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from apiserver.registry.served import ServedKind
-from reconciler.controllers.runtime import Expected
+from reconciler.controllers.failures import Expected
 from reconciler.plan.health import healthy
 from reconciler.syncing import client, inventory
 from reconciler.syncing.compare import in_step, same

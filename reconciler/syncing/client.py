@@ -18,7 +18,7 @@ import orjson
 from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import FIELD_MANAGER
 from apiserver.registry.outbound import EVERYWHERE, Outbound
-from reconciler.controllers.runtime import Expected
+from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Denied, Kubeconfig
 from reconciler.syncing import kubeconfig
 from reconciler.syncing.answers import Discovery, checked, checked_page, discovered, refused

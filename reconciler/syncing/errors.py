@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.controllers.runtime import Expected
+from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Denied
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from reconciler.controllers.runtime import Expected, log_failure
+from reconciler.controllers.failures import Expected, log_failure
 from reconciler.syncing.client import Client
 from reconciler.syncing.errors import Refused
 from reconciler.syncing.lease import NAMESPACE, Contender, Lease, LeaseSettings, ticking

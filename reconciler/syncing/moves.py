@@ -10,43 +10,36 @@ from collections.abc import Callable, Mapping
 
 from apiserver.model.keys import Key
 from reconciler.controllers.bindings import Bindings, Role
+from reconciler.controllers.controller import Controller
 from reconciler.controllers.placements import PLACEMENTS
-from reconciler.controllers.runtime import Loop, WorkQueue
 from reconciler.syncing.target import Syncer
 
 
-class Moves:
+class Moves(Controller[Key]):
     """`syncers`: those connected, by key of the target. `left(placement, key)`: told when nothing is left there."""
 
+    name = "moves"
     AGAIN_SECONDS = 1.0
 
     def __init__(
         self, bindings: Bindings, syncers: Callable[[], Mapping[str, Syncer]], left: Callable[[Key, str], None]
     ) -> None:
         self._bindings, self._syncers, self._left = bindings, syncers, left
-        self._queue: WorkQueue[Key] = WorkQueue()
-        self._loop = Loop("moves", self._queue, self._reconcile)
-
-    def start(self) -> None:
-        self._loop.start()
-
-    def stop(self) -> None:
-        self._loop.stop()
 
     def look(self, cluster: str) -> None:
         """Something changed that the moves of this workspace's placements may wait for."""
         for name, standing in self._bindings.standings(cluster).items():
             if standing.leaving:
-                self._queue.add(Key(PLACEMENTS, cluster, "", name))
+                self.queue.add(Key(PLACEMENTS, cluster, "", name))
 
-    def _reconcile(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
         standing = self._bindings.standings(key.cluster).get(key.name)
         if standing is None or not standing.leaving:
             return
         syncers, namespaces = self._syncers(), self._bindings.namespaces(key.cluster, key.name)
         new = syncers.get(standing.target)
         if new is None or not all(new.settled(key.cluster, n) for n in namespaces):
-            self._queue.add_after(key, self.AGAIN_SECONDS)
+            self.queue.add_after(key, self.AGAIN_SECONDS)
             return
         for target in standing.leaving:
             old = syncers.get(target)
@@ -58,4 +51,4 @@ class Moves:
                 for namespace in mine:
                     old.keep(key.cluster, namespace)
             else:
-                self._queue.add_after(key, self.AGAIN_SECONDS)
+                self.queue.add_after(key, self.AGAIN_SECONDS)

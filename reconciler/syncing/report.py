@@ -13,8 +13,8 @@ from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.objects import Objects
+from reconciler.controllers.controller import Controller
 from reconciler.controllers.placements import PLACEMENTS, Kinds
-from reconciler.controllers.runtime import Loop, WorkQueue
 from reconciler.controllers.targets import TargetIndex
 from reconciler.syncing.keeper import Keeper
 from reconciler.syncing.target import Syncer
@@ -27,8 +27,11 @@ _PATIENCE = 30.0
 """Seconds for which a Lease is waited for before that is told."""
 
 
-class Reports:
-    """`syncers`: those of connected targets, by key. `lease`: the keeper of a target's Lease, if it needs one."""
+class Reports(Controller[Key]):
+    """Of Placements; `targets` is the controller that tells of sync targets. `syncers`: those of connected targets, by
+    key. `lease`: the keeper of a target's Lease, if it needs one."""
+
+    name = "report"
 
     def __init__(
         self,
@@ -40,31 +43,18 @@ class Reports:
     ) -> None:
         self._upstream, self._index, self._syncers, self._wait = upstream, index, syncers, wait
         self._lease = lease
-        self._queue: WorkQueue[Key] = WorkQueue()
-        self._targets: WorkQueue[str] = WorkQueue()
-        self._loops = (
-            Loop("report", self._queue, self._placement),
-            Loop("report targets", self._targets, self._target),
-        )
-
-    def start(self) -> None:
-        for loop in self._loops:
-            loop.start()
-
-    def stop(self) -> None:
-        for loop in self._loops:
-            loop.stop()
+        self.targets = _TargetReports(self.tell)
 
     def workspace(self, cluster: str) -> None:
         """What the conditions of a workspace's placements tell may have changed."""
         for name, standing in self._upstream.bindings.standings(cluster).items():
             if standing.target:
-                self._queue.add_after(Key(PLACEMENTS, cluster, "", name), self._wait)
+                self.queue.add_after(Key(PLACEMENTS, cluster, "", name), self._wait)
 
     def target(self, key: str) -> None:
-        self._targets.add_after(key, self._wait)
+        self.targets.queue.add_after(key, self._wait)
 
-    def _placement(self, key: Key) -> None:
+    def reconcile(self, key: Key) -> None:
         standing = self._upstream.bindings.standings(key.cluster).get(key.name)
         syncer = self._syncers().get(standing.target) if standing else None
         if syncer is None or not syncer.ready.is_set():
@@ -74,12 +64,13 @@ class Reports:
         for namespace in namespaces:
             failures.update(syncer.failures(key.cluster, namespace))
             if any(i not in failures for i in syncer.waiting(key.cluster, namespace)):
-                self._queue.add_after(key, max(self._wait, 0.1))
+                self.queue.add_after(key, max(self._wait, 0.1))
                 return
         told = synced(failures, staying(self._upstream.catalog, self._upstream.objects, key.cluster))
         self._upstream.objects.update(key, lambda obj: with_condition(obj, told))
 
-    def _target(self, key: str) -> None:
+    def tell(self, key: str) -> None:
+        """Write what is to be told of a sync target."""
         syncer, place = self._syncers().get(key), self._index.place(key)
         if syncer is None or place is None:
             return
@@ -106,9 +97,19 @@ class Reports:
             return []
         waited = keeper.waited()
         if 0 < waited < _PATIENCE:
-            self._targets.add_after(key, _PATIENCE - waited + 0.1)
+            self.targets.queue.add_after(key, _PATIENCE - waited + 0.1)
             return []
         return [leased(keeper.why())]
+
+
+class _TargetReports(Controller[str]):
+    name = "report targets"
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+
+    def reconcile(self, key: str) -> None:
+        self._tell(key)
 
 
 def with_condition(obj: Object, told: Condition) -> Object:

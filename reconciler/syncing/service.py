@@ -7,20 +7,21 @@ writes the store only; credentials, durability and what git says are functions t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from apiserver.model.identity import sync_target_key
-from apiserver.registry import codec, tree
+from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Change, Store
 from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
+from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
+from reconciler.controllers.feed import Entry, Feed
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import Locations
+from reconciler.controllers.manager import Manager
 from reconciler.controllers.namespaces import Namespaces
 from reconciler.controllers.placements import PLACEMENTS, Placements, World, deliberate
-from reconciler.controllers.runtime import Informer
 from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Credentials, Kubeconfig, TargetIndex
 from reconciler.controllers.uses import Uses
@@ -43,21 +44,15 @@ KINDS = frozenset({"apibindings.apis.kcp.io", "customresourcedefinitions.apiexte
 """What decides which kinds a workspace serves."""
 
 
-class _Part(Protocol):
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-
 class Syncing:
-    """`credentials`: from a SyncTarget to its kubeconfig. `durable`: blocks until the status branch holds everything up
-    to a store revision. `past`: what git says of what is found on a target. `barred`: why no cluster may be written to
-    just now (another server holds the fleet), "" if it may; what waits is tried again. `contender`: as whom this server
-    has the Leases of real targets; None: it needs none."""
+    """`feed`: of the fleet's store. `credentials`: from a SyncTarget to its kubeconfig. `durable`: blocks until the
+    status branch holds everything up to a store revision. `past`: what git says of what is found on a target. `barred`:
+    why no cluster may be written to just now (another server holds the fleet), "" if it may; what waits is tried again.
+    `contender`: as whom this server has the Leases of real targets; None: it needs none."""
 
     def __init__(
         self,
-        store: Store,
+        feed: Feed,
         settings: SyncSettings,
         credentials: Credentials,
         durable: Callable[[int], None],
@@ -65,49 +60,47 @@ class Syncing:
         barred: Callable[[], str] = lambda: "",
         contender: Contender | None = None,
     ) -> None:
+        store = feed.store
         self.settings, self._durable = settings, durable
-        self.informer = Informer(store)
-        self._store, self._objects, catalog = store, Objects(store), Catalog(store)
+        self._objects, catalog = Objects(store), Catalog(store)
         self._syncers: dict[str, Syncer] = {}
         self._lock = threading.Lock()
-        self._index = TargetIndex(self._objects, self.informer)
-        self.bindings = Bindings(self._objects, self.informer)
-        self._upstream = Upstream(self._objects, catalog, self.bindings, past, lambda: self.informer.reached)
+        self._index = TargetIndex(self._objects)
+        self.bindings = Bindings(self._objects)
+        self._upstream = Upstream(self._objects, catalog, self.bindings, past, lambda: feed.reached)
         heartbeats = Heartbeats(settings.targets.threshold)
         world = World(self._objects, catalog, self._index, heartbeats, self.bindings, Uses(store), durable)
-        placements = Placements(world, self.informer, settings.targets)
-        self._targets = targets = SyncTargets(
-            self._objects, self.informer, heartbeats, credentials, self._connect, self._offered, self._told,
-            settings.targets,
-        )  # fmt: skip
-        locations = Locations(self._objects, self.informer, heartbeats)
+        placements = Placements(world, settings.targets)
+        self._targets = SyncTargets(
+            self._objects, heartbeats, credentials, self._connect, self._offered, self._told, settings.targets
+        )
         unplaced = Unplaced(self._upstream, self._index, self.syncers)
-        self._namespaces = namespaces = Namespaces(self._objects, self.informer, self.bindings, unplaced)
+        self._namespaces = Namespaces(self._objects, self.bindings, unplaced)
         self._moves = Moves(self.bindings, self.syncers, placements.left)
         self._keepers = Keepers(contender, lambda: tree.fleet(store).fleet, settings.lease, barred, self._lease_changed)
         self._reports = Reports(self._upstream, self._index, self.syncers, self._keepers.find, settings.report)
-        self._loading = (targets, locations, placements, namespaces)
-        self._parts: tuple[_Part, ...] = (*self._loading, self._moves, self._reports)
+        # A thread each: none waits for what another waits for.
+        alone: tuple[Controller[Any], ...] = (
+            self._targets, Locations(self._objects, heartbeats), placements, placements.decisions, placements.grants,
+            self._namespaces, self._moves, self._reports, self._reports.targets,
+        )  # fmt: skip
+        indexes = Manager("syncing", [self._index, self.bindings, _Changes(self)], feed)
+        self._managers = (indexes, *(Manager(controller.name, [controller], feed) for controller in alone))
         self.bindings.on(self._role_changed)
-        self.informer.on(None, self._changed)
-        self.informer.on_gap(self._missed)
 
     def start(self) -> None:
-        """Returns at once; what cannot be done yet (no commit loaded, no target there) is done when it can."""
-        at = self._store.revision()
-        self._index.load()
-        for loading in self._loading:
-            loading.load()
-        for part in self._parts:
-            part.start()
-        self.informer.start(at)
+        """Returns at once; what cannot be done yet (no commit loaded, no target there) is done when it can. The feed is
+        started beside this."""
+        for manager in self._managers:
+            manager.start()
 
     def stop(self) -> None:
-        self.informer.stop()
+        """After the feed."""
         self._keepers.end()
         self._keepers.release({key: syncer.stop() for key, syncer in self.syncers().items()})
-        for part in self._parts:
-            part.stop()
+        for manager in self._managers:
+            manager.stop()
+        self._targets.end()
 
     def syncers(self) -> dict[str, Syncer]:
         """Those of connected targets, by key."""
@@ -172,19 +165,19 @@ class Syncing:
     def _home_changed(self, cluster: str, _: str) -> None:
         self._namespaces.look(cluster)
 
-    def _changed(self, change: Change) -> None:
+    def changed(self, entry: Entry) -> None:
         """An object changed somewhere: a work item for each target that it runs on."""
-        key = change.key
+        key = entry.key
         if key.namespace:
             kind = kind_of_storage(key.resource)
             for syncer in self._concerned(key.cluster, key.namespace):
-                syncer.changed(Item(kind, key.cluster, key.namespace, key.name), deleted=_deleted(change))
+                syncer.changed(Item(kind, key.cluster, key.namespace, key.name), deleted=_deleted(entry))
                 # The commit that the namespace is at is noted on the target, once it is quiet.
                 syncer.upkeep(key.cluster, key.namespace)
                 if kind == AUTOSCALERS:
                     syncer.namespace(key.cluster, key.namespace)
         elif key.resource == API_EXPORTS:
-            self._targets.load()
+            self._targets.look()
             for syncer_key, syncer in self.syncers().items():
                 target = self._index.get(syncer_key)
                 if target is not None:
@@ -209,10 +202,29 @@ class Syncing:
         self._moves.look(cluster)
         self._reports.workspace(cluster)
 
-    def _missed(self) -> None:
+    def missed(self) -> None:
+        """What changed was not told."""
         for syncer in self.syncers().values():
             syncer.everything()
 
 
-def _deleted(change: Change) -> bool:
-    return change.value is None and change.previous is not None and deliberate(codec.decode(change.previous, 0))
+class _Changes(Controller[str]):
+    """Has the syncers look at what changes where they run something: two look-ups for every object."""
+
+    name = "changes"
+    resources = EVERYTHING
+    shown = NO_RESOURCES
+
+    def __init__(self, syncing: Syncing) -> None:
+        self._syncing = syncing
+
+    def keys_of(self, entry: Entry) -> Iterable[str]:
+        self._syncing.changed(entry)
+        return ()
+
+    def complete(self) -> None:
+        self._syncing.missed()
+
+
+def _deleted(entry: Entry) -> bool:
+    return entry.value is None and entry.previous is not None and deliberate(entry.before)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apiserver.model.kinds import GroupResource
-from reconciler.controllers.runtime import Expected, log_failure
+from reconciler.controllers.failures import Expected, log_failure
 from reconciler.plan.jobs import JOBS, ended
 from reconciler.syncing import client as paths
 from reconciler.syncing import inventory

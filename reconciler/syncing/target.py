@@ -15,7 +15,9 @@ from typing import Any
 
 from apiserver.model.kinds import GroupResource
 from reconciler.controllers.bindings import Role
-from reconciler.controllers.runtime import Expected, Loop, WorkQueue, log_failure
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.failures import Expected, log_failure
+from reconciler.controllers.manager import Manager, ManagerSettings
 from reconciler.plan.jobs import JOBS
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
@@ -57,7 +59,9 @@ class Surroundings:
     settled: Settled
 
 
-class Syncer:
+class Syncer(Controller[Item]):
+    """Asks for no resources: service.py tells it what changed upstream, the target's watches what changed there."""
+
     def __init__(
         self,
         identity: Identity,
@@ -68,7 +72,8 @@ class Syncer:
         around: Surroundings,
     ) -> None:
         self.client, self.upstream, self.settings = client, upstream, settings
-        self.queue: WorkQueue[Item] = WorkQueue()
+        self.name = f"sync {identity.name}"
+        self._manager = Manager(self.name, [self], settings=ManagerSettings(threads=settings.threads))
         self.site = Site(identity, client, offered, settings, self.queue.add, self._home_changed)
         self.ready = threading.Event()
         """The target has answered; work has begun."""
@@ -77,7 +82,6 @@ class Syncer:
         withdrawals = Withdrawals(self.site, upstream, around.settled)
         self._pruner = Pruner(self.site, upstream, withdrawals)
         self._jobs = Jobs(self.site, upstream, self._applier, around.durable, self.queue.add_after)
-        self._loop = Loop(f"sync {identity.name}", self.queue, self._handle, settings.threads)
         self._stopped = threading.Event()
         self._boot = threading.Thread(target=self._begin, name=f"sync-{identity.name}", daemon=True)
 
@@ -93,10 +97,7 @@ class Syncer:
         self._stopped.set()
         self.site.close()
         self.client.finish()
-        if self.ready.is_set():
-            return self._loop.stop()
-        self.queue.close()
-        return True
+        return self._manager.stop()
 
     def offer(self, offered: Mapping[GroupResource, str]) -> None:
         """The target supports other API exports now, or the same ones have other resources."""
@@ -215,7 +216,7 @@ class Syncer:
         if self._stopped.is_set():
             return
         self.ready.set()
-        self._loop.start()
+        self._manager.start()
         self.everything()
         self._around.home("", "")
 
@@ -228,7 +229,7 @@ class Syncer:
             for namespace in self.upstream.bindings.namespaces(cluster):
                 self.namespace(cluster, namespace)
 
-    def _handle(self, item: Item) -> None:
+    def reconcile(self, item: Item) -> None:
         if item.kind == UPKEEP:
             with suppress(Outrun):
                 self._upkeep(item)

@@ -12,8 +12,8 @@ from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.registry.served import ServedKind
 from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
+from reconciler.controllers.failures import Expected
 from reconciler.controllers.placements import PLACEMENTS, Kinds
-from reconciler.controllers.runtime import Expected
 from reconciler.plan import placement
 from reconciler.plan.jobs import JOBS, ended
 from reconciler.plan.selection import selectable, selector_of

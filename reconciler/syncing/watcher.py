@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from apiserver.model.kinds import GroupResource
-from reconciler.controllers.runtime import Expected, log_failure
+from reconciler.controllers.failures import Expected, log_failure
 from reconciler.syncing import client
 from reconciler.syncing.client import Event, Page
 from reconciler.syncing.errors import Refused

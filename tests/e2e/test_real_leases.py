@@ -13,7 +13,7 @@ import yaml
 from realclusters.cluster import RealCluster
 
 from apiserver.registry.kinds import kubernetes_builtins
-from reconciler.controllers.runtime import Expected
+from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Kubeconfig
 from reconciler.plan.syncable import SYNCED
 from reconciler.syncing.client import Client, connect

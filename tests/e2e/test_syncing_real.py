@@ -24,6 +24,7 @@ from apiserver.registry.catalog import MARKED
 from apiserver.registry.objects import Objects
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
+from reconciler.controllers.feed import Feed
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import Kubeconfig, Missing
 from reconciler.plan import system
@@ -188,22 +189,28 @@ def world(tmp_path: Path) -> Iterator[World]:
 @pytest.fixture
 def syncing(world: World) -> Iterator[Callable[[], Syncing]]:
     """A factory: starts syncing anew, as a restart of the reconciler does."""
-    running: list[Syncing] = []
+    running: list[tuple[Feed, Syncing]] = []
     starts = count(1)
 
-    def start() -> Syncing:
+    def stop() -> None:
         while running:
-            running.pop().stop()
+            feed, made = running.pop()
+            feed.stop()
+            made.stop()
+
+    def start() -> Syncing:
+        stop()
+        feed = Feed(world.store)
         past, now = Past(world.declared, world.withdrawn), next(starts)
         contender = Contender(f"{world.installation}/{now}", 1, f"{world.installation}/{now - 1}")
-        made = Syncing(world.store, QUICK, world.credentials, world.durable, past, contender=contender)
-        running.append(made)
+        made = Syncing(feed, QUICK, world.credentials, world.durable, past, contender=contender)
+        running.append((feed, made))
         made.start()
+        feed.start()
         return made
 
     yield start
-    for made in running:
-        made.stop()
+    stop()
 
 
 class Downstream:

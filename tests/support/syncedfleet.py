@@ -14,7 +14,7 @@ from support.loadedfleet import LoadedFleet
 from support.simulated import Cluster, SimulatedClient
 
 from apiserver.model import conditions
-from apiserver.storage.protocol import Store
+from reconciler.controllers.feed import Feed
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import Kubeconfig
 from reconciler.loading.declared import Declarations
@@ -117,9 +117,9 @@ FILES = {
 
 
 class _Syncing(Syncing):
-    def __init__(self, clusters: dict[str, Cluster], store: Store, durable: Callable[[int], None], past: Past) -> None:
+    def __init__(self, clusters: dict[str, Cluster], feed: Feed, durable: Callable[[int], None], past: Past) -> None:
         self._clusters = clusters
-        super().__init__(store, QUICK, lambda target: Kubeconfig(target["metadata"]["name"].encode()), durable, past)
+        super().__init__(feed, QUICK, lambda target: Kubeconfig(target["metadata"]["name"].encode()), durable, past)
 
     def _connect(self, kubeconfig: Kubeconfig) -> SimulatedClient:
         return SimulatedClient(self._clusters[kubeconfig.data.decode()])
@@ -159,11 +159,14 @@ class SyncedFleet:
             kind = item.kind
             return declarations.declared(path, commit, kind.group, kind.resource, item.namespace, item.name)
 
-        self.syncing = _Syncing(self.clusters, self.fleet.store, writer.durable, Past(declared, placed.withdrawn))
+        self.feed = Feed(self.fleet.store)
+        self.syncing = _Syncing(self.clusters, self.feed, writer.durable, Past(declared, placed.withdrawn))
         self.syncing.start()
+        self.feed.start()
 
     def stop(self) -> None:
         if self.syncing is not None:
+            self.feed.stop()
             self.syncing.stop()
             self.syncing = None
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from reconciler.commands.leftovers import Leftovers
-from reconciler.controllers.runtime import Expected
+from reconciler.controllers.failures import Expected
 from reconciler.syncing import inventory
 from reconciler.syncing.client import Page
 from reconciler.syncing.inventory import Inventory

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.following import Following
 
 from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.lmdb import open_store
-from apiserver.storage.protocol import Conflict, Delete, Put, Store
+from apiserver.storage.protocol import Delete, Put, Store
 from apiserver.stores import MARKED
-from reconciler.controllers.follower import Follower
 
 GROUPS = {
     "synctargets": ("workload.kcp.io/v1alpha1", "SyncTarget"),
@@ -110,21 +110,7 @@ def written(store: Store) -> Callable[[int], list[Key]]:
     return lambda since: [c.key for c in store.changes(since)]
 
 
-def _settle(follower: Follower) -> None:
-    queue = follower._queue
-    while True:
-        follower._catch_up()
-        item = queue.get(0)
-        if item is None:
-            return
-        try:
-            follower._step(item)
-        except Conflict:  # a write under way was faster: as the loop does
-            queue.add(item)
-        queue.done(item)
-
-
 @pytest.fixture(scope="session")
-def settle() -> Callable[[Follower], None]:
-    """Lets a follower that was not started do all there is to do now, in this thread."""
-    return _settle
+def settle() -> Callable[[Following], None]:
+    """Lets controllers that were not started do all there is to do now, in this thread."""
+    return lambda following: following.settle()

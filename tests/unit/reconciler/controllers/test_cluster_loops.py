@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.following import Following
 
 from apiserver.model import conditions
 from apiserver.model.keys import Key
@@ -25,7 +26,7 @@ BUNDLE = "-----BEGIN CERTIFICATE-----"
 class World:
     def __init__(self, store: Store) -> None:
         self.store, self.objects = store, Objects(store)
-        self._loops = cluster_loops(store, lambda cluster: cluster == SHOP, BUNDLE)
+        self._loops = Following(store, lambda feed: cluster_loops(feed, lambda cluster: cluster == SHOP, BUNDLE))
 
     def start(self) -> None:
         self._loops.start()

@@ -1,4 +1,4 @@
-"""How namespaces, definitions and Events end: one follower for all workspaces of a store."""
+"""How namespaces, definitions and Events end: controllers for all workspaces of a store."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from support.following import Following
 
 from apiserver.model import clock, marks
 from apiserver.model.keys import Key
@@ -19,7 +20,6 @@ from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Store
 from reconciler.controllers.definitionlife import DefinitionLife
 from reconciler.controllers.expiry import EventExpiry
-from reconciler.controllers.follower import Follower
 from reconciler.controllers.namespacelife import NamespaceLife
 
 Object = dict[str, Any]
@@ -42,7 +42,7 @@ MADE = {"annotations": {marks.ORIGIN: marks.RUNTIME}}
 
 
 class World:
-    def __init__(self, store: Store, settle: Callable[[Follower], None]) -> None:
+    def __init__(self, store: Store, settle: Callable[[Following], None]) -> None:
         self.store, self._settle = store, settle
         self.objects = Objects(store)
         self.catalog = Catalog(store, target_builtins())
@@ -53,7 +53,7 @@ class World:
         kinds = self.catalog.kinds
         self.expiry = EventExpiry(self.store, 3600, lambda: self.time)
         parts = [NamespaceLife(self.store, kinds, lingers=lingers), DefinitionLife(self.store, kinds), self.expiry]
-        self.follower = Follower("test", self.store, parts)
+        self.follower = Following.of(self.store, *parts)
 
     def settle(self) -> None:
         self._settle(self.follower)
@@ -110,7 +110,7 @@ class World:
 
 
 @pytest.fixture
-def world(store: Store, settle: Callable[[Follower], None]) -> World:
+def world(store: Store, settle: Callable[[Following], None]) -> World:
     return World(store, settle)
 
 
@@ -347,11 +347,11 @@ def test_events_end_an_hour_after_they_were_written(world: World) -> None:
     world.objects.update(first, lambda o: {**o, "count": 2})
     world.settle()
     world.time += 1801
-    world.follower._queue.add((2, Key("~tick", "", "", "")))
+    world.expiry.queue.add(Key("~tick", "", "", ""))
     world.settle()
     assert (bool(world.objects.get(first)), world.objects.get(second)) == (True, None)
     world.time += 1800
-    world.follower._queue.add((2, Key("~tick", "", "", "")))
+    world.expiry.queue.add(Key("~tick", "", "", ""))
     world.settle()
     assert world.objects.get(first) is None
 

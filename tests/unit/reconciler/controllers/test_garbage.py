@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.following import Following
 
 from apiserver.model import marks
 from apiserver.model.keys import Key
@@ -19,11 +20,10 @@ from apiserver.registry.objects import Objects
 from apiserver.registry.rest_options import BACKGROUND, FOREGROUND, ORPHAN, Collection, DeleteOptions
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
-from reconciler.controllers.follower import Follower
 from reconciler.controllers.garbage import Garbage
 
 Object = dict[str, Any]
-Settle = Callable[[Follower], None]
+Settle = Callable[[Following], None]
 CONFIGMAPS, ROLES = "configmaps", "clusterroles.rbac.authorization.k8s.io"
 KINDS = {
     CONFIGMAPS: ("v1", "ConfigMap", "", "v1"),
@@ -51,7 +51,7 @@ class World:
 
     def begin(self) -> None:
         self.garbage = Garbage(self.store, lambda _: self.table)
-        self.follower = Follower("test", self.store, [self.garbage])
+        self.follower = Following.of(self.store, self.garbage)
 
     def key(self, name: str, resource: str = CONFIGMAPS, namespace: str = "n") -> Key:
         return Key(resource, self.cluster, namespace if resource != ROLES else "", name)

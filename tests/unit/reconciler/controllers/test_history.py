@@ -11,7 +11,7 @@ from reconciler.controllers.history import History
 KEY = Key("configmaps", "c", "default", "a")
 
 
-class Desk:
+class Queue:
     """Notes the last appointment."""
 
     seconds = -1.0
@@ -19,27 +19,27 @@ class Desk:
     def add(self, key: Key) -> None:
         self.key = key
 
-    def later(self, key: Key, seconds: float) -> None:
+    def add_after(self, key: Key, seconds: float) -> None:
         self.seconds = seconds
 
 
 def test_what_is_older_than_two_intervals_is_forgotten(store: Store) -> None:
     time = 1000.0
-    history, desk = History(store, 60, lambda: time), Desk()
-    history.desk = desk  # type: ignore[assignment]
+    history, queue = History(store, 60, lambda: time), Queue()
+    history.queue = queue  # type: ignore[assignment]
     history.begin()
     first, second, third = (store.write(Put(KEY, b"%d" % n)).result()[0] for n in range(3))
-    history.handle(desk.key)
-    assert desk.seconds == 60
+    history.reconcile(queue.key)
+    assert queue.seconds == 60
     [fourth] = store.write(Put(KEY, b"3")).result()
     time += 30
-    history.handle(desk.key)  # before it is due: an object of every kind was shown anew
-    assert (desk.seconds, len(store.changes(first))) == (30, 3)
+    history.reconcile(queue.key)  # before it is due: an object of every kind was shown anew
+    assert (queue.seconds, len(store.changes(first))) == (30, 3)
     time += 30
-    history.handle(desk.key)
+    history.reconcile(queue.key)
     with pytest.raises(Compacted):
         store.changes(second)
     assert [change.revision for change in store.changes(third)] == [fourth]
     time += 60
-    history.handle(desk.key)
+    history.reconcile(queue.key)
     assert store.oldest() == fourth

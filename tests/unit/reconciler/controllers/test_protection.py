@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.following import Following
 
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
 from apiserver.registry.protection import FINALIZERS
 from apiserver.storage.protocol import Store
-from reconciler.controllers.follower import Follower
 from reconciler.controllers.protection import ATTRIBUTES, CLAIMS, PODS, VOLUMES, Protection
 
 DYING = "2026-01-01T00:00:00Z"
@@ -21,7 +21,7 @@ DYING = "2026-01-01T00:00:00Z"
 class World:
     def __init__(self, store: Store) -> None:
         self.objects = Objects(store)
-        self.follower = Follower("protection", store, [Protection(store, lambda cluster: cluster == "c")])
+        self.follower = Following.of(store, Protection(store, lambda cluster: cluster == "c"))
         self.follower.start()
 
     def make(self, resource: str, name: str, *, cluster: str = "c", finalizers: Any = None, **content: Any) -> Key:

@@ -16,11 +16,13 @@ from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import LEAVING, SYNC_TARGET
 from apiserver.registry.kinds import KindTable, kubernetes_builtins
 from reconciler.controllers.bindings import Bindings, Role
+from reconciler.controllers.failures import Expected
+from reconciler.controllers.feed import Entry, Feed
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import Locations
+from reconciler.controllers.manager import Manager
 from reconciler.controllers.namespaces import Namespaces
 from reconciler.controllers.placements import Placements, World
-from reconciler.controllers.runtime import Expected, Informer
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Denied, Kubeconfig, Missing, TargetIndex
@@ -80,21 +82,36 @@ class Loops:
         self.waiting = threading.Event()
         self.durable: list[int] = []
         objects = fleet.objects
-        self.informer = Informer(fleet.store)
+        self.feed = Feed(fleet.store)
         self.heartbeats = Heartbeats(QUICK.threshold)
-        self.index = TargetIndex(objects, self.informer)
-        self.bindings = Bindings(objects, self.informer)
+        self.index = TargetIndex(objects)
+        self.bindings = Bindings(objects)
         uses = Uses(fleet.store)
         world = World(objects, Claims(), self.index, self.heartbeats, self.bindings, uses, self.make_durable)
-        self.placements = Placements(world, self.informer, QUICK)
-        self.loops = [
-            SyncTargets(
-                objects, self.informer, self.heartbeats, self.credentials, self.connect, lambda _: {}, self.tell, QUICK
-            ),
-            Locations(objects, self.informer, self.heartbeats),
-            self.placements,
-            Namespaces(objects, self.informer, self.bindings, self),
+        self.placements = Placements(world, QUICK)
+        self.targets = SyncTargets(
+            objects, self.heartbeats, self.credentials, self.connect, lambda _: {}, self.tell, QUICK
+        )
+        self.deciding = [
+            Manager(each.name, [each], self.feed)
+            for each in (self.placements, self.placements.decisions, self.placements.grants)
         ]
+        self.managers = [
+            Manager("indexes", [self.index, self.bindings], self.feed),
+            *(
+                Manager(each.name, [each], self.feed)
+                for each in (
+                    self.targets,
+                    Locations(objects, self.heartbeats),
+                    Namespaces(objects, self.bindings, self),
+                )
+            ),
+            *self.deciding,
+        ]
+
+    def busy(self) -> bool:
+        """Whether anything is being decided or handed on."""
+        return any(manager.working for manager in self.deciding)
 
     def make_durable(self, revision: int) -> None:
         self.waiting.set()
@@ -125,18 +142,16 @@ class Loops:
         self.told.append((key, cluster is not None))
 
     def start(self) -> None:
-        at = self.fleet.store.revision()
-        self.index.load()
-        for loop in self.loops:
-            loop.load()
-            loop.start()
-        self.informer.start(at)
+        for manager in self.managers:
+            manager.start()
+        self.feed.start()
 
     def stop(self) -> None:
         self.gate.set()
-        for loop in self.loops:
-            loop.stop()
-        self.informer.stop()
+        self.feed.stop()
+        for manager in self.managers:
+            manager.stop()
+        self.targets.end()
 
 
 @pytest.fixture
@@ -183,7 +198,7 @@ def test_from_target_to_namespace(fleet: Any, loops: Loops, eventually: Any, wri
         lambda: conditions.is_true(fleet.get(namespace).get("status", {}).get("conditions"), "NamespaceScheduled")
     )
     assert (WEST, True) in loops.told
-    eventually(lambda: loops.informer.reached == fleet.store.revision())
+    eventually(lambda: loops.feed.reached == fleet.store.revision())
     at = fleet.store.revision()
     pause = threading.Event()
     pause.wait(QUICK.heartbeat * 5)
@@ -261,7 +276,7 @@ def test_a_target_that_is_refused_or_refuses_us_keeps_what_it_runs_and_takes_not
     other = fleet.put("placements", "shop0", "other", spec={**PLACEMENT, "locationWorkspace": "root:infra"})
     eventually(lambda: decided(fleet, other) == EAST)
     eventually(lambda: time.monotonic() - since > QUICK.threshold + QUICK.tolerance + 0.2)
-    eventually(lambda: not loops.placements.busy())
+    eventually(lambda: not loops.busy())
     assert decided(fleet, key) == WEST
     assert loops.heartbeats.seen(WEST).sight is Sight.SHUT
     assert loops.bindings.roles("shop0", "web") == {WEST: Role.HERE, EAST: Role.HERE}
@@ -325,9 +340,9 @@ def test_a_placement_deleted_before_its_decision_is_durable_binds_nothing(
     eventually(loops.waiting.is_set)
     assert decided(fleet, second) == WEST
     fleet.delete(second)
-    eventually(lambda: loops.informer.reached == fleet.store.revision())
+    eventually(lambda: loops.feed.reached == fleet.store.revision())
     loops.gate.set()
-    eventually(lambda: not loops.placements.busy())
+    eventually(lambda: not loops.busy())
     assert loops.bindings.standings("shop0") == {}
 
 
@@ -335,16 +350,14 @@ def test_a_look_before_the_event_of_the_deletion_keeps_the_reason(fleet: Any, lo
     key = declare(fleet, "west")
     loops.start()
     eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
-    loops.informer.stop()
+    loops.feed.stop()
     at = fleet.store.revision()
     fleet.delete(key)
     loops.placements.look(key)
-    eventually(lambda: not loops.placements.busy())
-    late = Informer(fleet.store)
-    late.on(frozenset({key.resource}), loops.placements.placement_changed)
-    late.start(at)
+    eventually(lambda: not loops.busy())
+    late = [Entry.of(change) for change in fleet.store.changes(at) if change.key == key]
+    assert [list(loops.placements.keys_of(entry)) for entry in late] == [[key]]
     eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.WITHDRAWN})
-    late.stop()
 
 
 def test_a_deleted_placement_withdraws_and_a_relabelled_namespace_does_not(
@@ -451,7 +464,7 @@ def test_a_namespace_that_holds_state_stays_for_what_others_do_and_goes_for_its_
     try:
         eventually(lambda: again.bindings.roles("shop0", "web") == {WEST: Role.HERE})
         eventually(lambda: again.heartbeats.seen(EAST).sight is Sight.ANSWERS)
-        eventually(lambda: not again.placements.busy())
+        eventually(lambda: not again.busy())
         assert decided(fleet, key) == WEST
         # Without its state nothing holds it.
         fleet.delete(claim)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.following import Following
 
 from apiserver.auth.accounts import LEGACY_TYPE, Accounts, Home, Issuer
 from apiserver.auth.pki import Signer, ensure_keys
@@ -15,8 +16,7 @@ from apiserver.registry import codec
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Put, Store
-from reconciler.controllers.follower import Follower
-from reconciler.controllers.tokensecrets import token_secrets
+from reconciler.controllers.tokensecrets import TokenSecrets
 
 ACCOUNT, SECRET = Key("serviceaccounts", "ws", "default", "robot"), Key("secrets", "ws", "default", "t")
 
@@ -27,8 +27,8 @@ def signer(tmp_path: Path) -> Signer:
 
 
 @pytest.fixture
-def follower(store: Store, signer: Signer) -> Iterator[Follower]:
-    made = token_secrets(store, signer, "the CA", lambda cluster: cluster)
+def follower(store: Store, signer: Signer) -> Iterator[Following]:
+    made = Following.of(store, TokenSecrets(store, signer, "the CA", lambda cluster: cluster))
     made.start()
     yield made
     made.stop()
@@ -56,7 +56,7 @@ def filled(store: Store) -> dict[str, bytes]:
 
 
 def test_a_secret_is_filled_and_its_token_is_good_while_it_stands(
-    store: Store, signer: Signer, follower: Follower, put: Any, eventually: Any
+    store: Store, signer: Signer, follower: Following, put: Any, eventually: Any
 ) -> None:
     put(ACCOUNT)
     put(SECRET, **secret())
@@ -76,7 +76,7 @@ def test_a_secret_is_filled_and_its_token_is_good_while_it_stands(
     assert accounts.authenticate(token) is None
 
 
-def test_what_was_taken_out_comes_back(store: Store, follower: Follower, put: Any, eventually: Any) -> None:
+def test_what_was_taken_out_comes_back(store: Store, follower: Following, put: Any, eventually: Any) -> None:
     put(ACCOUNT)
     put(SECRET, **secret())
     eventually(lambda: filled(store).get("token"))
@@ -88,7 +88,7 @@ def test_a_second_look_writes_nothing(store: Store, signer: Signer, put: Any, ev
     put(ACCOUNT)
     put(SECRET, **secret())
     for _ in range(2):
-        follower = token_secrets(store, signer, "the CA", lambda cluster: cluster)
+        follower = Following.of(store, TokenSecrets(store, signer, "the CA", lambda cluster: cluster))
         follower.start()
         eventually(lambda: filled(store).get("token") and follower.idle)  # noqa: B023
         follower.stop()
@@ -99,7 +99,7 @@ def test_a_second_look_writes_nothing(store: Store, signer: Signer, put: Any, ev
     assert record.revision == before
 
 
-def test_it_goes_with_its_account(store: Store, follower: Follower, put: Any, eventually: Any) -> None:
+def test_it_goes_with_its_account(store: Store, follower: Following, put: Any, eventually: Any) -> None:
     put(ACCOUNT)
     put(SECRET, **secret())
     eventually(lambda: filled(store).get("token"))
@@ -107,7 +107,7 @@ def test_it_goes_with_its_account(store: Store, follower: Follower, put: Any, ev
     eventually(lambda: store.get(SECRET) is None)
 
 
-def test_what_git_declares_stays(store: Store, follower: Follower, put: Any, eventually: Any) -> None:
+def test_what_git_declares_stays(store: Store, follower: Following, put: Any, eventually: Any) -> None:
     put(SECRET, **secret(**{marks.SOURCE_PATH: "a.yaml", marks.ORIGIN: ""}))
     other = Key("secrets", "ws", "default", "other")
     put(other, **secret())

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.following import Following
 from support.loadedfleet import A, LoadedFleet, configmap
 
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.objects import Objects
-from reconciler.controllers.follower import Follower
 from reconciler.controllers.housekeeping import housekeeping
 
 SPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
@@ -35,8 +35,8 @@ spec:
 
 
 @pytest.fixture
-def keeping(fleet: LoadedFleet) -> Iterator[Follower]:
-    follower = housekeeping(fleet.store, Catalog(fleet.store).kinds)
+def keeping(fleet: LoadedFleet) -> Iterator[Following]:
+    follower = Following(fleet.store, lambda feed: housekeeping(feed, Catalog(fleet.store).kinds))
     follower.start()
     yield follower
     follower.stop()
@@ -49,12 +49,14 @@ def made(fleet: LoadedFleet, resource: str, name: str, **content: Any) -> Key:
     return key
 
 
-def test_a_loaded_fleet_is_left_as_it_is(fleet: LoadedFleet, keeping: Follower, eventually: Callable[..., Any]) -> None:
+def test_a_loaded_fleet_is_left_as_it_is(
+    fleet: LoadedFleet, keeping: Following, eventually: Callable[..., Any]
+) -> None:
     fleet.commit({f"{A}/shop.yaml": SPACE, f"{A}/owned.yaml": OWNED, f"{A}/crd.yaml": CRD})
     before = fleet.store.revision()
     eventually(lambda: keeping.idle)
     assert fleet.store.revision() == before
-    again = housekeeping(fleet.store, Catalog(fleet.store).kinds)
+    again = Following(fleet.store, lambda feed: housekeeping(feed, Catalog(fleet.store).kinds))
     again.start()
     eventually(lambda: again.idle)
     again.stop()
@@ -62,7 +64,7 @@ def test_a_loaded_fleet_is_left_as_it_is(fleet: LoadedFleet, keeping: Follower, 
 
 
 def test_what_was_made_in_a_namespace_goes_when_a_commit_takes_it_away(
-    fleet: LoadedFleet, keeping: Follower, eventually: Callable[..., Any]
+    fleet: LoadedFleet, keeping: Following, eventually: Callable[..., Any]
 ) -> None:
     fleet.commit({f"{A}/shop.yaml": SPACE, f"{A}/x.yaml": configmap("x", "shop")})
     keys = [
@@ -77,7 +79,7 @@ def test_what_was_made_in_a_namespace_goes_when_a_commit_takes_it_away(
 
 
 def test_instances_go_with_the_definition_that_a_commit_takes_away(
-    fleet: LoadedFleet, keeping: Follower, eventually: Callable[..., Any]
+    fleet: LoadedFleet, keeping: Following, eventually: Callable[..., Any]
 ) -> None:
     fleet.commit({f"{A}/shop.yaml": SPACE, f"{A}/crd.yaml": CRD})
     key = made(fleet, "gadgets.x.io", "g", kind="Gadget", apiVersion="x.io/v1")

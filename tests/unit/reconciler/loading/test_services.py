@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support.following import Following
 from support.loadedfleet import A, B, LoadedFleet
 
 from apiserver.model.errors import StatusError
@@ -15,7 +16,6 @@ from apiserver.registry import rest
 from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.rest_options import Collection, WriteOptions
 from reconciler.controllers.clusterparts import cluster_loops
-from reconciler.controllers.follower import Follower
 from reconciler.controllers.served import started_with
 
 Object = dict[str, Any]
@@ -55,8 +55,8 @@ def fleet(empty: LoadedFleet) -> LoadedFleet:
 
 
 @pytest.fixture
-def loops(fleet: LoadedFleet) -> Iterator[Follower]:
-    made = cluster_loops(fleet.store, started_with(fleet.store, KUBERNETES), "")
+def loops(fleet: LoadedFleet) -> Iterator[Following]:
+    made = Following(fleet.store, lambda feed: cluster_loops(feed, started_with(feed.store, KUBERNETES), ""))
     made.start()
     yield made
     made.stop()
@@ -91,7 +91,7 @@ def shape(fleet: LoadedFleet, path: str, name: str) -> Object:
     return {**spec, **({"healthCheckNodePort": "given"} if "healthCheckNodePort" in spec else {})}
 
 
-def test_a_new_service_is_the_same_both_ways(fleet: LoadedFleet, loops: Follower, eventually: Any) -> None:
+def test_a_new_service_is_the_same_both_ways(fleet: LoadedFleet, loops: Following, eventually: Any) -> None:
     for name, spec in FORMS.items():
         through_the_api(fleet, name, spec)
     fleet.commit({f"{A}/{name}.json": json.dumps(manifest(name, spec)) for name, spec in FORMS.items()})
@@ -100,7 +100,7 @@ def test_a_new_service_is_the_same_both_ways(fleet: LoadedFleet, loops: Follower
         eventually(lambda name=name: alike(fleet, name), 10, name)
 
 
-def test_a_changed_service_is_the_same_both_ways(fleet: LoadedFleet, loops: Follower, eventually: Any) -> None:
+def test_a_changed_service_is_the_same_both_ways(fleet: LoadedFleet, loops: Following, eventually: Any) -> None:
     """From each form to each other, as far as the API takes that."""
     pairs = {f"{one}-{other}"[:63].rstrip("-"): (one, other) for one, other in itertools.permutations(FORMS, 2)}
     done = {}
@@ -131,7 +131,7 @@ def settled(spec: Object) -> bool:
 
 
 def test_what_it_was_given_stays_when_a_commit_says_something_else(
-    fleet: LoadedFleet, loops: Follower, eventually: Any
+    fleet: LoadedFleet, loops: Following, eventually: Any
 ) -> None:
     fleet.commit({f"{A}/s.json": json.dumps(manifest("s", FORMS["node-port"]))})
     eventually(lambda: "nodePort" in fleet.get("root:a", "services", "s")["spec"]["ports"][0])

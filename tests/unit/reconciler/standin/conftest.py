@@ -17,6 +17,7 @@ from apiserver.registry.objects import Objects
 from apiserver.registry.rest_options import Collection, DeleteOptions
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
+from reconciler.controllers.feed import Feed
 from reconciler.standin import StandIn
 
 Object = dict[str, Any]
@@ -29,8 +30,17 @@ class Cluster:
         self.store, self.eventually = store, eventually
         self.objects = Objects(store)
         self.catalog = Catalog(store, target_builtins())
-        self.standin = StandIn(store)
+        self.begin()
+
+    def begin(self) -> None:
+        self.feed = Feed(self.store)
+        self.standin = StandIn(self.feed)
         self.standin.start()
+        self.feed.start()
+
+    def stop(self) -> None:
+        self.feed.stop()
+        self.standin.stop()
 
     def kind(self, obj: Object) -> Any:
         group, _, version = obj["apiVersion"].rpartition("/")
@@ -80,9 +90,8 @@ class Cluster:
         return self.store.revision()
 
     def restart(self) -> None:
-        self.standin.stop()
-        self.standin = StandIn(self.store)
-        self.standin.start()
+        self.stop()
+        self.begin()
 
 
 @pytest.fixture
@@ -92,7 +101,7 @@ def target(tmp_path: Path, eventually: Callable[..., Any]) -> Iterator[Cluster]:
     )
     cluster = Cluster(store, eventually)
     yield cluster
-    cluster.standin.stop()
+    cluster.stop()
     store.close()
 
 

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from support.liar import Asked, Handler, Liar, answer, refuse, stream
 
 from apiserver.registry.outbound import EVERYWHERE, Outbound
-from reconciler.controllers.runtime import Expected
+from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Denied, Kubeconfig
 from reconciler.syncing.client import Client, ClientSettings, connect
 from reconciler.syncing.errors import Excessive, Refused, Unreachable, Unusable

@@ -12,7 +12,7 @@ import pytest
 from support.leases import Clock, Target
 from support.liar import Asked, Handler, Liar, answer, refuse
 
-from reconciler.controllers.runtime import Expected
+from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Kubeconfig
 from reconciler.syncing.client import Client, connect
 from reconciler.syncing.keepers import Keepers

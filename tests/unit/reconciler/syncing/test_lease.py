@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from support.leases import Clock, Link, Target
 
-from reconciler.controllers.runtime import Expected
+from reconciler.controllers.failures import Expected
 from reconciler.syncing.lease import EPOCH, Contender, Lease, LeaseSettings, name_of
 
 

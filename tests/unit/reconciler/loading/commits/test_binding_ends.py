@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.commitfleet import CommitFleet, a_configmap
+from support.following import Following
 from support.loadedfleet import A, B, LoadedFleet
 from support.recoveries import Another
 from support.widgets import binding, crd, export, schema, widget
@@ -15,7 +16,6 @@ from support.widgets import binding, crd, export, schema, widget
 from apiserver.model import conditions
 from apiserver.model.errors import StatusError
 from apiserver.registry.catalog import Catalog
-from reconciler.controllers.follower import Follower
 from reconciler.controllers.housekeeping import housekeeping
 
 Object = dict[str, Any]
@@ -40,8 +40,8 @@ def bound(fleet: CommitFleet) -> CommitFleet:
 
 
 @pytest.fixture
-def keeping(bound: CommitFleet) -> Iterator[Follower]:
-    made = housekeeping(bound.store, Catalog(bound.store).kinds)
+def keeping(bound: CommitFleet) -> Iterator[Following]:
+    made = Following(bound.store, lambda feed: housekeeping(feed, Catalog(bound.store).kinds))
     made.start()
     yield made
     made.stop()
@@ -70,7 +70,7 @@ def gone(fleet: LoadedFleet) -> bool:
     return fleet.find("root:b", BINDINGS, "widgets", "") is None
 
 
-def test_its_objects_go_first_and_its_file_last(bound: CommitFleet, keeping: Follower, eventually: Any) -> None:
+def test_its_objects_go_first_and_its_file_last(bound: CommitFleet, keeping: Following, eventually: Any) -> None:
     make(bound, "made")
     make(bound, "runtime", user="system:serviceaccount:default:robot")
     assert not bound.remove("root:b", BINDINGS, "widgets").removed
@@ -86,7 +86,7 @@ def test_its_objects_go_first_and_its_file_last(bound: CommitFleet, keeping: Fol
     assert bound.get("root:b", "widgets.example.io", "w")["spec"] == {"size": 3}
 
 
-def test_finalizers_are_honoured_and_named(bound: CommitFleet, keeping: Follower, eventually: Any) -> None:
+def test_finalizers_are_honoured_and_named(bound: CommitFleet, keeping: Following, eventually: Any) -> None:
     make(bound, "held", finalizers=HELD)
     storage = widgets(bound)
     bound.remove("root:b", BINDINGS, "widgets")
@@ -103,7 +103,7 @@ def test_finalizers_are_honoured_and_named(bound: CommitFleet, keeping: Follower
     assert f"{B}/binding.json" not in bound.tree()
 
 
-def test_it_goes_on_after_a_recovery(bound: CommitFleet, keeping: Follower, another: Another, eventually: Any) -> None:
+def test_it_goes_on_after_a_recovery(bound: CommitFleet, keeping: Following, another: Another, eventually: Any) -> None:
     make(bound, "held", finalizers=HELD)
     bound.remove("root:b", BINDINGS, "widgets")
     eventually(lambda: told(bound)[1:] == WAITS)
@@ -124,7 +124,7 @@ def test_one_that_took_nothing_goes_at_once(fleet: CommitFleet) -> None:
     assert f"{B}/binding.json" not in fleet.tree()
 
 
-def test_what_a_commit_adds_meanwhile_goes_too(bound: CommitFleet, keeping: Follower, eventually: Any) -> None:
+def test_what_a_commit_adds_meanwhile_goes_too(bound: CommitFleet, keeping: Following, eventually: Any) -> None:
     make(bound, "held", finalizers=HELD)
     storage = widgets(bound)
     bound.remove("root:b", BINDINGS, "widgets")
@@ -136,7 +136,7 @@ def test_what_a_commit_adds_meanwhile_goes_too(bound: CommitFleet, keeping: Foll
     )
 
 
-def test_a_commit_takes_it_and_all_that_is_its(bound: CommitFleet, keeping: Follower, eventually: Any) -> None:
+def test_a_commit_takes_it_and_all_that_is_its(bound: CommitFleet, keeping: Following, eventually: Any) -> None:
     """As ever: the difference of two commits, in one."""
     make(bound, "runtime", user="system:serviceaccount:default:robot")
     storage = widgets(bound)

@@ -1,0 +1,250 @@
+"""The one reader of a store's log: each entry is read once, and handed to the controllers that asked for its resource.
+
+One for each store that a process works on; managers (manager.py) put their controllers in. At the start, and where the
+log no longer reaches back, controllers are shown the objects that they ask to see, a page at a time, each resource once
+for all of them and those of which there are fewest first; between two pages the log is read on. So what is shown is
+never older than what was told before.
+
+It is read by a thread of its own when the store's bell rings, and by whoever must not decide on less than what was
+written (`catch_up`). Keys are made here, work is done elsewhere: an entry costs what those do who asked for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+import orjson
+
+from apiserver.model.keys import Key
+from apiserver.storage.protocol import Change, Compacted, Record, Store
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.failures import log_failure
+
+_PAGE = 1000
+_YIELD = 0.001
+"""Seconds between two pages that are shown, in which others may read the log."""
+
+Object = dict[str, Any]
+
+
+def decode(value: bytes) -> Object:
+    found: Object = orjson.loads(value)
+    return found
+
+
+class Entry:
+    """One entry of the log; or, `shown`, an object that is there. `value` None: deleted; `previous` None: created, or
+    shown. Decoded when somebody asks, once for all who do, so nobody may change what `obj` and `before` give."""
+
+    __slots__ = ("_before", "_obj", "key", "previous", "revision", "shown", "value")
+
+    def __init__(
+        self, key: Key, revision: int, value: bytes | None, previous: bytes | None = None, *, shown: bool = False
+    ) -> None:
+        self.key, self.revision, self.value, self.previous, self.shown = key, revision, value, previous, shown
+        self._obj: Object | None = None
+        self._before: Object | None = None
+
+    @classmethod
+    def of(cls, news: Change | Record) -> Entry:
+        if isinstance(news, Change):
+            return cls(news.key, news.revision, news.value, news.previous)
+        return cls(news.key, news.revision, news.value, shown=True)
+
+    @property
+    def obj(self) -> Object:
+        """The object as it is from here on; {} where it was deleted."""
+        if self._obj is None:
+            self._obj = decode(self.value) if self.value is not None else {}
+        return self._obj
+
+    @property
+    def before(self) -> Object:
+        """The object as it was; {} where there was none."""
+        if self._before is None:
+            self._before = decode(self.previous) if self.previous is not None else {}
+        return self._before
+
+
+Take = Callable[[Iterable[Any]], None]
+"""Told the keys that a controller made of an entry."""
+
+
+class Follower:
+    """A controller in a feed. `ready`: all that it has to see was shown."""
+
+    def __init__(self, controller: Controller[Any], take: Take, busy: Callable[[], bool]) -> None:
+        self.controller, self.take, self.busy = controller, take, busy
+        self.ready = threading.Event()
+        self.left = 0
+        """Resources that it is still to be shown."""
+
+    def asks(self, resource: str) -> bool:
+        return _among(resource, self.controller.resources)
+
+    def sees(self, resource: str) -> bool:
+        shown = self.controller.shown
+        return _among(resource, self.controller.resources if shown is None else shown)
+
+
+class _Pass:
+    """One resource that is shown to some; `after`: the last key that they saw."""
+
+    def __init__(self, resource: str, followers: list[Follower]) -> None:
+        self.resource, self.followers = resource, followers
+        self.after: Key | None = None
+
+
+class Feed:
+    """`add` controllers, `start`, `stop`; the store stays open. `catch_up` needs no `start`."""
+
+    FALLBACK_SECONDS = 1.0
+    """A doorbell may be missed; the log is looked at this often in any case."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.reached = 0
+        """Every entry up to this revision was handed out."""
+        self._followers: tuple[Follower, ...] = ()
+        self._new: list[Follower] = []
+        self._asking: dict[str, tuple[Follower, ...]] = {}
+        self._passes: list[_Pass] = []
+        self._began = False
+        self._reading = threading.Lock()
+        self._bell = threading.Event()
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._leave: Callable[[], None] = lambda: None
+
+    def add(self, controller: Controller[Any], take: Take, busy: Callable[[], bool] = lambda: False) -> Follower:
+        """Hand `take` the keys that the controller makes of entries; in its turn it sees what there is. `busy`: whether
+        something more urgent is at work, so that what there is is shown later."""
+        follower = Follower(controller, take, busy)
+        with self._reading:
+            self._new.append(follower)
+        self._bell.set()
+        return follower
+
+    def start(self) -> None:
+        self._leave = self.store.subscribe(self._bell.set)
+        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._bell.set()
+        self._leave()
+        if self._thread is not None:
+            self._thread.join()
+
+    def catch_up(self, needed: Collection[Follower]) -> bool:
+        """Read the log to its end, and show these all that they have to see. False: the feed was stopped before."""
+        while not self._stopped.is_set():
+            with self._reading:
+                self._read()
+                found = next((p for p in self._passes if any(f in needed for f in p.followers)), None)
+                if found is None:
+                    return not self._stopped.is_set()
+                self._show(found)
+            self._stopped.wait(_YIELD)
+        return False
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._bell.clear()
+            try:
+                self.catch_up([f for f in (*self._followers, *self._new) if not f.busy()])
+            except Exception as error:
+                log_failure("feed", self.reached, error)
+            self._bell.wait(self.FALLBACK_SECONDS)
+
+    # -- all that follows is done by one thread at a time
+
+    def _read(self) -> None:
+        if self._new:
+            added, self._new = self._new, []
+            self._followers = (*self._followers, *added)
+            self._asking = {}
+            if not self._began:
+                self._began, self.reached = True, self.store.revision()
+            self._begin(added)
+        while not self._stopped.is_set():
+            try:
+                changes = self.store.changes(self.reached, _PAGE)
+            except Compacted:
+                self.reached = self.store.revision()
+                self._passes = []
+                self._begin(self._followers)
+                continue
+            if not changes:
+                return
+            for change in changes:
+                followers = self._asking.get(change.key.resource)
+                if followers is None:
+                    followers = self._find(change.key.resource)
+                if followers:
+                    entry = Entry(change.key, change.revision, change.value, change.previous)
+                    for follower in followers:
+                        _tell(follower, entry)
+            self.reached = changes[-1].revision
+
+    def _find(self, resource: str) -> tuple[Follower, ...]:
+        found = self._asking[resource] = tuple(f for f in self._followers if f.asks(resource))
+        return found
+
+    def _begin(self, followers: Iterable[Follower]) -> None:
+        wanted: dict[str, list[Follower]] = {}
+        existing = self.store.resources()
+        for follower in followers:
+            follower.ready.clear()
+            _call(follower, follower.controller.begin)
+            mine = [resource for resource in existing if follower.sees(resource)]
+            follower.left = len(mine)
+            for resource in mine:
+                wanted.setdefault(resource, []).append(follower)
+        counts = {resource: self.store.count(resource) for resource in wanted}
+        self._passes += [_Pass(r, wanted[r]) for r in sorted(wanted, key=lambda r: (counts[r], r))]
+        for follower in followers:
+            self._ended(follower)
+
+    def _show(self, found: _Pass) -> None:
+        page = self.store.scan(found.resource, after=found.after, limit=_PAGE, count=False)
+        for record in page.records:
+            entry = Entry.of(record)
+            for follower in found.followers:
+                _tell(follower, entry)
+        found.after = page.more
+        if page.more is None:
+            self._passes.remove(found)
+            for follower in found.followers:
+                follower.left -= 1
+                self._ended(follower)
+
+    @staticmethod
+    def _ended(follower: Follower) -> None:
+        if not follower.left:
+            _call(follower, follower.controller.complete)
+            follower.ready.set()
+
+
+def _among(resource: str, names: frozenset[str]) -> bool:
+    if resource in names:
+        return True
+    return f"{resource.partition(':')[0]}:*" in names or ("*" in names and not resource.startswith("~"))
+
+
+def _tell(follower: Follower, entry: Entry) -> None:
+    """An object that one controller cannot read must not keep it, or others, from the rest."""
+    try:
+        follower.take(follower.controller.keys_of(entry))
+    except Exception as error:
+        log_failure(follower.controller.name, entry.key, error)
+
+
+def _call(follower: Follower, step: Callable[[], None]) -> None:
+    try:
+        step()
+    except Exception as error:
+        log_failure(follower.controller.name, "start", error)

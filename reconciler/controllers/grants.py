@@ -1,0 +1,41 @@
+"""RBAC changed in a workspace: those that may use its Locations might be others now, so their Placements are looked at.
+
+Works with the placements controller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from apiserver.model.keys import Key
+from apiserver.registry import tree
+from apiserver.storage.protocol import Store
+from reconciler.controllers.controller import NO_RESOURCES, Controller
+from reconciler.controllers.feed import Entry
+from reconciler.controllers.placementindex import PlacementIndex
+from reconciler.controllers.uses import RBAC, Uses
+
+
+class Grants(Controller[str]):
+    """One work item a workspace. `look`: has a Placement decided anew."""
+
+    name = "uses"
+    resources = RBAC
+    shown = NO_RESOURCES
+
+    def __init__(self, store: Store, uses: Uses, index: PlacementIndex, look: Callable[[Key], None]) -> None:
+        self._store, self._uses, self._index, self._look = store, uses, index, look
+
+    def keys_of(self, entry: Entry) -> Iterable[str]:
+        yield entry.key.cluster
+
+    def reconcile(self, key: str) -> None:
+        paths = self._uses.concerned(key)
+        if paths is None:
+            for each in self._index.lookers(key):
+                self._look(each)
+            return
+        for path in paths:
+            workspace = tree.workspace_at(self._store, path)
+            for each in self._index.looking(workspace.cluster, key) if workspace is not None else ():
+                self._look(each)
