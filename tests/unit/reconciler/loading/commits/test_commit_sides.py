@@ -169,6 +169,6 @@ def test_a_claim_that_is_used_no_more_leaves_git(idle: CommitFleet) -> None:
     key = idle.key("root:k", "persistentvolumeclaims", "c")
     gone = threading.Event()
     idle.store.subscribe(lambda: gone.set() if idle.store.get(key) is None else None)
-    Protection(idle.store, lambda _: True).handle(key)
+    Protection(idle.store, lambda _: True).reconcile(key)
     assert gone.wait(10)
     assert file not in idle.tree()
