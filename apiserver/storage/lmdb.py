@@ -1,8 +1,8 @@
 """The embedded store: one LMDB file, shared by all processes of a machine. The door; `open_store` is the way in.
 
 A read is one LMDB read transaction that ends before the call returns (lmdb_reader.py); only a view's lasts. Writes are
-lmdb_writer.py's, old states and the log lmdb_history.py's, rows lmdb_rows.py's, bytes lmdb_layout.py's, files
-lmdb_environment.py's.
+lmdb_writer.py's, old states and the log lmdb_history.py's, rows lmdb_rows.py's, indexes lmdb_indexes.py's, bytes
+lmdb_layout.py's, files lmdb_environment.py's.
 
 A process opens a directory once; several processes may open the same. Everything in it can be rebuilt.
 """
@@ -14,38 +14,45 @@ from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from apiserver.storage import lmdb_indexes as indexes
+from apiserver.storage.declared import Declared
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_environment import LmdbEnvironment, StoreSettings
 from apiserver.storage.lmdb_reader import Reader
 from apiserver.storage.lmdb_writer import Writer
 from apiserver.storage.protocol import Op, Store, View
 
+NOTHING = Declared()
+
 
 def open_store(
     directory: Path,
     *,
-    marked: frozenset[str] = frozenset(),
+    declared: Declared = NOTHING,
     sync: bool = True,
     start: int | None = None,
     settings: StoreSettings | None = None,
 ) -> Store:
     """Open or create the store in `directory` (made with mode 0700).
 
-    `marked`: the resources whose last change `Store.marked()` tells; those that other processes named count too.
+    `declared`: what it keeps up beside the objects. An index that is new here, or of another version, is built before
+    this returns, in one transaction; one that is not declared any more goes.
     `sync` False: an answered write may be lost if the machine (not only the process) fails. `start`: the revision is at
     least this. What another version of Treeplane stored there goes. Raises OSError, and lmdb.Error if this process has
     the directory open already.
     """
-    return LmdbStore(directory, marked, sync, start, settings or StoreSettings())
+    return LmdbStore(directory, declared, sync, start, settings or StoreSettings())
 
 
 class LmdbStore(Reader):
     """See protocol.Store."""
 
     def __init__(
-        self, directory: Path, marked: frozenset[str], sync: bool, start: int | None, settings: StoreSettings
+        self, directory: Path, declared: Declared, sync: bool, start: int | None, settings: StoreSettings
     ) -> None:
-        env = LmdbEnvironment(directory, marked, sync, start, settings)
+        env = LmdbEnvironment(directory, declared, sync, start, settings)
+        with env.write() as txn:
+            indexes.complete(env, txn)
         super().__init__(env, env.read)
         self._bell = Doorbell(directory, env.news, settings.look_seconds)
         self._writer = Writer(env, self._bell, settings)

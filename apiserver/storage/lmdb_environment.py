@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import lmdb
 
+from apiserver.storage.declared import Declared, Indexes
 from apiserver.storage.lmdb_layout import LONGEST
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ _STATE: Final = struct.Struct(">QQQQQ")
 _STATE_KEY: Final = b"state"
 _FORMAT_KEY: Final = b"format"
 _MARKED_KEY: Final = b"marked"
+_INDEXES_KEY: Final = b"indexes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +72,12 @@ class LmdbEnvironment:
     """
 
     def __init__(
-        self, directory: Path, marked: frozenset[str], sync: bool, start: int | None, settings: StoreSettings
+        self, directory: Path, declared: Declared, sync: bool, start: int | None, settings: StoreSettings
     ) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         directory.chmod(0o700)
         self.directory = directory
+        self.indexes = Indexes(declared.indexes)
         self._resizing = threading.Lock()
         self._looked = (-1, 0)
         # The mode is the directory's; LMDB takes the execute bits off for its files.
@@ -97,7 +100,7 @@ class LmdbEnvironment:
             self._resources = self.lmdb.open_db(b"resources", txn=txn)
             self.counts = self.lmdb.open_db(b"counts", txn=txn)
             self.rows = self.lmdb.open_db(b"rows", txn=txn)
-            self.marked = self._prepare(txn, marked, start)
+            self.marked = self._prepare(txn, declared.marked, start)
         self._ids: dict[str, bytes] = {}
         self._names: dict[bytes, str] = {}
 
@@ -128,6 +131,15 @@ class LmdbEnvironment:
     def contents(self) -> tuple[lmdb._Database, ...]:
         """The tables that hold what was written."""
         return (self.objects, self.log, self.next, self.counts, self.rows)
+
+    def built(self, txn: lmdb.Transaction[bytes]) -> dict[str, int]:
+        """The indexes that are whole, with their versions."""
+        rows = (txn.get(_INDEXES_KEY, db=self.state_table) or b"").decode().splitlines()
+        return {name: int(version) for name, _, version in (row.rpartition(" ") for row in rows)}
+
+    def put_built(self, txn: lmdb.Transaction[bytes], built: dict[str, int]) -> None:
+        text = "\n".join(f"{name} {version}" for name, version in sorted(built.items()))
+        txn.put(_INDEXES_KEY, text.encode(), db=self.state_table)
 
     def read(self) -> lmdb.Transaction[bytes]:
         try:

@@ -20,6 +20,7 @@ from apiserver.storage import lmdb_counts as counts
 from apiserver.storage import lmdb_history as history
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
+from apiserver.storage.declared import Entry, Index, begin_of, entry, row_of
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State
 from apiserver.storage.protocol import Change, Compacted, Page, Record, Row
 
@@ -122,6 +123,21 @@ class Reader:
     ) -> list[Row]:
         with self._read() as txn:
             return rows.scan(self._env, txn, table, prefix, after, limit)
+
+    def indexed(
+        self,
+        index: Index,
+        begin: str = "",
+        *,
+        whole: bool = False,
+        after: Entry | None = None,
+        limit: int | None = None,
+    ) -> list[Entry]:
+        table = self._env.indexes.table(index)
+        behind = row_of(after) if after is not None else None
+        with self._read() as txn:
+            found = rows.scan(self._env, txn, table, begin_of(begin, whole), behind, limit)
+        return [entry(row.key) for row in found]
 
     def resources(self, cluster: str | None = None) -> list[str]:
         with self._read() as txn:

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import lmdb
 
 from apiserver.model.keys import Key
+from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
 from apiserver.storage.doorbell import Doorbell
@@ -69,6 +70,7 @@ class _Clear(NamedTuple):
 class _Effect(NamedTuple):
     """What an op does once its call is known to pass. `record` None: deletion; `marked`: of a marked resource."""
 
+    key: Key
     full: bytes
     stored: bytes
     previous: bytes | None
@@ -280,7 +282,11 @@ class _Group:
 
     def _apply(self, call: _Call, effects: list[_Effect]) -> None:
         state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
-        for full, stored, previous, record, revision, marked in effects:
+        for key, full, stored, previous, record, revision, marked in effects:
+            for index in self._env.indexes.of(key.resource):
+                hint = index.hint
+                if (record is not None and hint in record) or (previous is not None and hint in previous):
+                    indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, record))
             if marked:
                 last_marked = revision
                 self._counted.mark(full, revision)
@@ -333,7 +339,7 @@ class _Group:
             revision += 1
             record = self._record(op, full, revision) if isinstance(op, Put) else None
             own[stored] = record
-            effects.append(_Effect(full, stored, previous, record, revision, key.resource in self._env.marked))
+            effects.append(_Effect(key, full, stored, previous, record, revision, key.resource in self._env.marked))
             revisions.append(revision)
         return revisions, effects, changed
 

@@ -24,6 +24,7 @@ from typing import NamedTuple, Protocol
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
+from apiserver.storage.declared import Entry, Index
 
 NEVER = 0
 """As `expect`: the key must not exist."""
@@ -172,8 +173,8 @@ class View(Protocol):
         """The smallest `after` that `changes` takes."""
 
     def marked(self, cluster: str | None = None) -> int:
-        """The revision of the last change to a marked resource (CRDs, RBAC, bindings, …; given when it was opened), in
-        one workspace or in any. 0: there was none; or the workspace has no objects any more."""
+        """The revision of the last change to a marked resource (CRDs, RBAC, bindings, …; see Declared), in one
+        workspace or in any. 0: there was none; or the workspace has no objects any more."""
 
     def get(self, key: Key) -> Record | None: ...
 
@@ -209,6 +210,19 @@ class View(Protocol):
     ) -> list[Row]:
         """Rows whose key begins with `prefix`, in the order of their keys' bytes. `after`: only those behind this
         one; so the last row of a full page is where the next one goes on."""
+
+    def indexed(
+        self,
+        index: Index,
+        begin: str = "",
+        *,
+        whole: bool = False,
+        after: Entry | None = None,
+        limit: int | None = None,
+    ) -> list[Entry]:
+        """Objects under the terms that begin with `begin` (`whole`: under that term alone), in the order of terms, then
+        of keys: an object as often as it has terms. It costs what it finds. `after`: only entries behind this one.
+        Raises LookupError for an index that was not declared when the store was opened."""
 
     def resources(self, cluster: str | None = None) -> list[str]:
         """The resources that were ever written to, sorted: what there is to scan, without asking who defines it. With

@@ -12,9 +12,8 @@ from pathlib import Path
 from apiserver import heap
 from apiserver.parent import end_with_parent
 from apiserver.registry import tree
-from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
-from apiserver.stores import MARKED
+from apiserver.stores import open_at
 from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
@@ -85,9 +84,8 @@ class Reconciler:
             Holder(station, installation, anew=anew).run(beginning)
 
     def _open(self, beginning: Beginning) -> Store:
-        return open_store(
+        return open_at(
             self._settings.data_dir / "store",
-            marked=MARKED,
             sync=self._settings.sync_writes,
             start=beginning.recorded.facts().revision if beginning.recorded else None,
         )

@@ -12,9 +12,8 @@ from apiserver.auth.pki import Signer
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
-from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
-from apiserver.stores import MARKED
+from apiserver.stores import open_at
 from reconciler.commands.targets import is_embedded
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.controller import Controller
@@ -84,7 +83,7 @@ class StandIns(Controller[Key]):
         self._running.clear()
 
     def _made(self, name: str) -> _Running:
-        feed = Feed(open_store(self._directory / name, marked=MARKED, sync=self._sync))
+        feed = Feed(open_at(self._directory / name, sync=self._sync))
         secrets = TokenSecrets(feed.store, self._signer, self._bundle, lambda _: f"{TARGET_PREFIX}{name}")
         tokens = Manager("tokensecrets", [secrets], feed, CAREFUL)
         return _Running(feed, StandIn(feed), (tokens, cluster_loops(feed, lambda _: True, self._bundle)))

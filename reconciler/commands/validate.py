@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from apiserver.registry import tree
-from apiserver.storage.lmdb import open_store
-from apiserver.stores import MARKED
+from apiserver.stores import open_at
 from reconciler.commands.failure import Failure
 from reconciler.commands.verdicts import deletions, outcome
 from reconciler.layout.errors import LayoutError
@@ -119,7 +118,7 @@ def _served(repo: Repository, commit: str) -> _Base:
 
 
 def _check(repo: Repository, commit: str, base: _Base, scratch: Path) -> Checked:
-    store = open_store(scratch / "store", marked=MARKED, sync=False)
+    store = open_at(scratch / "store", sync=False)
     try:
         loaded = _load(Loader(store, repo, Identities(scratch / "identities"), lambda _: ()), commit, base)
         held, refused = outcome(loaded)

@@ -14,6 +14,7 @@ from typing import Protocol
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.registry.catalog import MARKED
+from apiserver.storage.declared import Entry, Index
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import (
     ABSENT,
@@ -118,6 +119,17 @@ class Overlay:
         here = {row: value for (at, row), value in self._rows.items() if at == table and row.startswith(prefix)}
         found = [Row(row, value) for row, value in sorted({**there, **here}.items()) if value is not None]
         return [row for row in found if after is None or row.key > after][:limit]
+
+    def indexed(
+        self,
+        index: Index,
+        begin: str = "",  # noqa: ARG002
+        *,
+        whole: bool = False,  # noqa: ARG002
+        after: Entry | None = None,  # noqa: ARG002
+        limit: int | None = None,  # noqa: ARG002
+    ) -> list[Entry]:
+        raise LookupError(f"what is written aside is in no index, {index.name} included")
 
     def resources(self, cluster: str | None = None) -> list[str]:
         written = (key.resource for key in self._written if cluster in (None, key.cluster))

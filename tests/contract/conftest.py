@@ -12,7 +12,7 @@ from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
 
 Opener = Callable[..., Store]
-"""Opens the store in a directory: keywords `marked`, `sync`, `start` as open_store has them."""
+"""Opens the store in a directory: keywords `declared`, `sync`, `start` as open_store has them."""
 
 IMPLEMENTATIONS: dict[str, Opener] = {"lmdb": open_store}
 

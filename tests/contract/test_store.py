@@ -10,6 +10,7 @@ import pytest
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
+from apiserver.storage.declared import Declared
 from apiserver.storage.protocol import (
     NEVER,
     Check,
@@ -295,7 +296,7 @@ def test_what_fills_a_store_hides_what_was_before(store: Store) -> None:
 
 
 def test_marked_follows_marked_resources(opened: Callable[..., Store]) -> None:
-    store = opened(marked=frozenset({"crds"}))
+    store = opened(declared=Declared(marked=frozenset({"crds"})))
     store.write(Put(cm("a"), b"")).result()
     assert store.marked() == 0
     _, crd, _ = store.write(Put(cm("a"), b""), Put(Key("crds", "root", "", "a"), b""), Put(cm("b"), b"")).result()
@@ -312,7 +313,7 @@ def test_marked_follows_marked_resources(opened: Callable[..., Store]) -> None:
 
 
 def test_a_workspace_has_a_mark_of_its_own(opened: Callable[..., Store]) -> None:
-    store = opened(marked=frozenset({"crds"}))
+    store = opened(declared=Declared(marked=frozenset({"crds"})))
     here, there = Key("crds", "root", "", "x"), Key("crds", "other", "", "x")
     [_, first] = store.write(Put(cm("a"), b""), Put(here, b"1")).result()
     [second, _] = store.write(Put(there, b"1"), Put(cm("a"), b"2")).result()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
+from apiserver.storage.declared import Declared, Entry, Index
 from apiserver.storage.protocol import (
     ABSENT,
     NEVER,
@@ -54,6 +56,9 @@ NAMES = ["", "a", "a\0b", "ab", "x" * 600 + "a", "x" * 600 + "b"]
 ROWS = st.tuples(st.sampled_from(TABLES), st.sampled_from(NAMES))
 ROW_OPS = st.lists(st.tuples(st.sampled_from(["put", "put", "delete", "check"]), ROWS, VALUES, EXPECT), max_size=4)
 RowAt = tuple[Table, str]
+LETTERS = Index("letters", 1, lambda key, value: {key.name[:1], *(chr(each) for each in value)}, b"")
+SOME = Index("some", 1, lambda _, value: [value.hex()], b"\x01", frozenset({"b.x"}))
+INDEXES = (LETTERS, SOME)
 Drawn = tuple[list[tuple[str, Key, tuple[bytes, bytes], str]], list[tuple[str, RowAt, tuple[bytes, bytes], str]], bool]
 
 State = dict[Key, tuple[int, bytes, bytes]]
@@ -158,6 +163,7 @@ class Model:
 
 class Machine(RuleBasedStateMachine):
     opener: Callable[..., Store]
+    indexes: tuple[Index, ...] = INDEXES
     view: View | None = None
 
     @initialize()
@@ -168,7 +174,9 @@ class Machine(RuleBasedStateMachine):
         self.model = Model(self.store.revision())
 
     def reopened(self, start: int | None = None) -> Store:
-        return type(self).opener(Path(self.directory.name) / "store", sync=False, start=start)
+        return type(self).opener(
+            Path(self.directory.name) / "store", sync=False, start=start, declared=Declared(self.indexes)
+        )
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -215,10 +223,11 @@ class Machine(RuleBasedStateMachine):
             assert self.store.revision() > before
             self.model.clear(self.store.revision())
 
-    @rule(ahead=st.sampled_from([None, None, 0, 7]))
-    def reopen(self, ahead: int | None) -> None:
+    @rule(ahead=st.sampled_from([None, None, 0, 7]), versions=st.tuples(st.integers(1, 2), st.integers(1, 2)))
+    def reopen(self, ahead: int | None, versions: tuple[int, int]) -> None:
         self.look_away()
         self.store.close()
+        self.indexes = tuple(replace(i, version=v) for i, v in zip(INDEXES, versions, strict=True))
         self.store = self.reopened(None if ahead is None else self.model.revision + ahead)
         now = self.model.now
         self.model.revision += ahead or 0
@@ -287,6 +296,7 @@ class Machine(RuleBasedStateMachine):
         if self.view is not None:
             revision, oldest, log, state, rows = self.seen
             assert self.rows_of(self.view) == rows
+            assert all(self.view.indexed(index) == indexed(index, state) for index in self.indexes)
             assert (self.view.revision(), self.view.oldest()) == (revision, oldest)
             assert self.view.changes(oldest) == log
             expected = [Record(key, *state[key]) for key in sorted(state)]
@@ -304,6 +314,7 @@ class Machine(RuleBasedStateMachine):
     def counters(self) -> None:
         if hasattr(self, "model"):
             assert self.rows_of(self.store) == self.model.rows
+            assert all(self.store.indexed(index) == indexed(index, self.model.now) for index in self.indexes)
             assert self.store.get_rows(TABLES[1], NAMES) == [self.model.rows.get((TABLES[1], row)) for row in NAMES]
             assert (self.store.revision(), self.store.oldest()) == (self.model.revision, self.model.oldest)
             assert self.store.changes(self.model.oldest) == self.model.log
@@ -312,6 +323,14 @@ class Machine(RuleBasedStateMachine):
             for cluster in CLUSTERS:
                 there = {key.resource for key in self.model.now if key.cluster == cluster}
                 assert self.store.resources(cluster) == sorted(there)
+
+
+def indexed(index: Index, state: State) -> list[Entry]:
+    found = []
+    for key, (_, value, _) in state.items():
+        if index.resources is None or key.resource.partition(":")[0] in index.resources:
+            found += [Entry(t, key) for t in index.terms(key, value) if index.hint in value and t not in ("", "\0")]
+    return sorted(found)
 
 
 def test_the_store_is_as_the_model(implementation: Callable[..., Store]) -> None:

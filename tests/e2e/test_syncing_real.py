@@ -20,10 +20,10 @@ from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import LEAVING, SYNC_TARGET
 from apiserver.registry import codec, tree
-from apiserver.registry.catalog import MARKED
 from apiserver.registry.objects import Objects
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
+from apiserver.stores import DECLARED
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import Kubeconfig, Missing
@@ -181,7 +181,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    store = open_store(tmp_path / "store", sync=False, marked=MARKED)
+    store = open_store(tmp_path / "store", sync=False, declared=DECLARED)
     yield World(store)
     store.close()
 

@@ -22,7 +22,7 @@ from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Change, Op, Put, RowOp, Store
-from apiserver.stores import MARKED
+from apiserver.stores import DECLARED
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loaded, Loader
@@ -67,7 +67,7 @@ class LoadedFleet:
         self.keys = keys or directory / "keys"
         self.secrets = SecretFiles(self.keys)
         self.mirror = Mirror(directory, str(self.repo.path), self.repo.branch, "treeplane/status")
-        self.store: Store = open_store(directory / "store", sync=False, marked=MARKED)
+        self.store: Store = open_store(directory / "store", sync=False, declared=DECLARED)
         self.loader = self.new_loader()
         self._seen = 0
 

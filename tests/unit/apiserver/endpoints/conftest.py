@@ -28,7 +28,7 @@ from apiserver.registry.tree import FleetRecord, WorkspaceRecord, placed, put_fl
 from apiserver.settings import ServerSettings
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
-from apiserver.stores import MARKED
+from apiserver.stores import DECLARED
 
 SHOP = "shopcluster00000"
 RBAC = "rbac.authorization.k8s.io"
@@ -159,8 +159,8 @@ class API:
     EDGE = EDGE
 
     def __init__(self, directory: Path) -> None:
-        self.store: Store = open_store(directory / "store", marked=MARKED, sync=False)
-        self.target: Store = open_store(directory / "edge", marked=MARKED, sync=False)
+        self.store: Store = open_store(directory / "store", declared=DECLARED, sync=False)
+        self.target: Store = open_store(directory / "edge", declared=DECLARED, sync=False)
         realm = Realm(self.target, Catalog(self.target, target_builtins()), Authorizer(self.target, "target:root:edge"))
         settings = ServerSettings(directory, directory / "keys")
         targets, catalog, callers = OneTarget(realm), Catalog(self.store), Callers()

@@ -22,7 +22,7 @@ from apiserver.registry import codec, tree
 from apiserver.registry.tree import put_fleet
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Put, Store
-from apiserver.stores import MARKED
+from apiserver.stores import DECLARED
 from reconciler.commands.holder import own
 from reconciler.commands.installation import Installation
 from reconciler.commands.report import Report
@@ -113,7 +113,7 @@ class Server:
         recorded = beginning.recorded
         if self.store is None:
             facts = recorded.facts() if recorded else None
-            self.store = open_store(self.data / "store", sync=False, marked=MARKED, start=facts and facts.revision)
+            self.store = open_store(self.data / "store", sync=False, declared=DECLARED, start=facts and facts.revision)
         self.holder = beginning.holder
         if self.holder:
             assert recorded is not None
@@ -355,7 +355,7 @@ def recovered(world: World) -> dict[str, Any]:
     """What a recovery from the status branch gives."""
     if world.head is None:
         return {}
-    store = open_store(world.folder / "fresh", sync=False, marked=MARKED)
+    store = open_store(world.folder / "fresh", sync=False, declared=DECLARED)
     repo = Repository(world.repo.path)
     recorded = RecordedFleet(repo, world.head)
     Loader(store, repo, Identities(world.folder / "identities"), lambda _: ()).load(recorded.source, recorded)

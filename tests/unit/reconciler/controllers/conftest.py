@@ -16,7 +16,7 @@ from apiserver.registry import codec, tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
-from apiserver.stores import MARKED
+from apiserver.stores import DECLARED
 
 GROUPS = {
     "synctargets": ("workload.kcp.io/v1alpha1", "SyncTarget"),
@@ -94,7 +94,7 @@ class Fleet:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path / "store", marked=MARKED, sync=False)
+    opened = open_store(tmp_path / "store", declared=DECLARED, sync=False)
     yield opened
     opened.close()
 

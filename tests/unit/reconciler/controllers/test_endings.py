@@ -18,6 +18,7 @@ from apiserver.registry.objects import Objects
 from apiserver.registry.rest_options import Collection, DeleteOptions
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Store
+from apiserver.stores import DECLARED
 from reconciler.controllers.definitionlife import DefinitionLife
 from reconciler.controllers.expiry import EventExpiry
 from reconciler.controllers.namespacelife import NamespaceLife
@@ -116,7 +117,7 @@ def world(store: Store, settle: Callable[[Following], None]) -> World:
 
 @pytest.fixture
 def store(tmp_path: Any) -> Any:
-    opened = open_store(tmp_path / "store", sync=False, marked=frozenset({CRDS}))
+    opened = open_store(tmp_path / "store", sync=False, declared=DECLARED)
     yield opened
     opened.close()
 

@@ -17,6 +17,7 @@ from apiserver.registry.objects import Objects
 from apiserver.registry.rest_options import Collection, DeleteOptions
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
+from apiserver.stores import DECLARED
 from reconciler.controllers.feed import Feed
 from reconciler.standin import StandIn
 
@@ -96,9 +97,7 @@ class Cluster:
 
 @pytest.fixture
 def target(tmp_path: Path, eventually: Callable[..., Any]) -> Iterator[Cluster]:
-    store = open_store(
-        tmp_path / "target", sync=False, marked=frozenset({"customresourcedefinitions.apiextensions.k8s.io"})
-    )
+    store = open_store(tmp_path / "target", sync=False, declared=DECLARED)
     cluster = Cluster(store, eventually)
     yield cluster
     cluster.stop()

@@ -15,7 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
-from apiserver.stores import MARKED
+from apiserver.stores import DECLARED
 from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.summary import Summary
 from reconciler.repository.mirror import Mirror
@@ -95,7 +95,7 @@ def mirror(source: FleetRepo, tmp_path: Path) -> Mirror:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store(tmp_path / "store", sync=False, marked=MARKED)
+    opened = open_store(tmp_path / "store", sync=False, declared=DECLARED)
     yield opened
     opened.close()
 

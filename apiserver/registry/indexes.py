@@ -1,0 +1,80 @@
+"""What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
+tokens stand where.
+
+Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
+what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from apiserver.model import clock
+from apiserver.model.keys import Key
+from apiserver.storage.declared import Index
+
+Object = dict[str, Any]
+
+TOKEN_TYPE = "kubernetes.io/service-account-token"
+TOKEN_ACCOUNT = "kubernetes.io/service-account.name"
+
+
+def owner(cluster: str, uid: str) -> str:
+    """The term of OWNERS under which the dependents of an owner stand. A UID counts in its own workspace alone: whoever
+    writes another one's into a reference names nobody, and makes nobody's list longer."""
+    return f"{cluster}/{uid}"
+
+
+def _owners(key: Key, value: bytes) -> Iterable[str]:
+    references = orjson.loads(value)["metadata"].get("ownerReferences") or ()
+    return {owner(key.cluster, r["uid"]) for r in references if isinstance(r.get("uid"), str) and r["uid"]}
+
+
+OWNERS = Index("owners", 1, _owners, b'"ownerReferences":[')
+"""`owner(cluster, uid)` → the objects that name it as an owner."""
+
+
+def _ending(key: Key, value: bytes) -> Iterable[str]:
+    return (key.resource,) if orjson.loads(value)["metadata"].get("deletionTimestamp") else ()
+
+
+ENDING = Index("ending", 1, _ending, b'"deletionTimestamp":')
+"""Resource as it is stored (with its identity) → the objects of it that wait for their end."""
+
+
+def written(resource: str, at: str) -> str:
+    """The term of WRITTEN for what was written last at that time (RFC 3339, UTC, whole seconds): with "" the beginning
+    of all terms of the resource, which stand in the order of time."""
+    return f"{resource}/{at}"
+
+
+def _written(key: Key, value: bytes) -> Iterable[str]:
+    metadata = orjson.loads(value)["metadata"]
+    # What the server says, not the client: whoever dates an Event into the future would keep it for ever.
+    told = [metadata.get("creationTimestamp"), *(e.get("time") for e in metadata.get("managedFields") or ())]
+    times = [clock.parse(text) for text in told if text]
+    return (written(key.resource, clock.rfc3339(max(times))),) if times else ()
+
+
+WRITTEN = Index("written", 1, _written, resources=frozenset({"events"}))
+"""`written(resource, time)` → objects of kinds that end some time after they were last written."""
+
+
+def account(cluster: str, namespace: str, name: str) -> str:
+    """The term of TOKENS for a ServiceAccount."""
+    return f"{cluster}/{namespace}/{name}"
+
+
+def _tokens(key: Key, value: bytes) -> Iterable[str]:
+    secret = orjson.loads(value)
+    name = (secret["metadata"].get("annotations") or {}).get(TOKEN_ACCOUNT)
+    return (account(key.cluster, key.namespace, name),) if secret.get("type") == TOKEN_TYPE and name else ()
+
+
+TOKENS = Index("tokens", 1, _tokens, f'"{TOKEN_TYPE}"'.encode(), frozenset({"secrets"}))
+"""`account(…)` → the Secrets that hold, or ask for, a token of a ServiceAccount."""
+
+ALL = (OWNERS, ENDING, WRITTEN, TOKENS)

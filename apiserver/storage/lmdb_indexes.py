@@ -1,0 +1,82 @@
+"""The indexes of an LMDB store: kept up by the transaction that changes an object, built anew when it is opened.
+
+Called by the store's writer and when it is opened (lmdb.py). What an index says of an object is declared.py's; an entry
+is a row (lmdb_rows.py) without a value.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import NamedTuple
+
+import lmdb
+
+from apiserver.model.keys import Key
+from apiserver.storage import lmdb_layout as layout
+from apiserver.storage import lmdb_rows as rows
+from apiserver.storage.declared import Index, entries, table
+from apiserver.storage.lmdb_environment import LmdbEnvironment
+
+log = logging.getLogger(__name__)
+
+
+class Changed(NamedTuple):
+    """An object has another record; None: it has none."""
+
+    key: Key
+    before: bytes | None
+    after: bytes | None
+
+
+def change(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], index: Index, changed: Changed) -> None:
+    """Brings an index up to an object of which at least one record has the index's hint."""
+    was, now = (_entries(index, changed.key, record) for record in (changed.before, changed.after))
+    for row in was - now:
+        rows.delete(env, txn, rows.encoded(table(index.name), row))
+    for row in now - was:
+        rows.put(env, txn, rows.encoded(table(index.name), row), b"")
+
+
+def complete(env: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
+    """Make the indexes the ones that are declared, of their versions."""
+    built, declared = env.built(txn), {index.name: index.version for index in env.indexes.declared.values()}
+    if built == declared:
+        return
+    began = time.monotonic()
+    for name in {*built, *declared}:
+        if built.get(name) != declared.get(name):
+            rows.drop(env, txn, table(name))
+    new = {name for name, version in declared.items() if built.get(name) != version}
+    count = _build(env, txn, new) if new else 0
+    env.put_built(txn, declared)
+    if count:
+        names = ", ".join(sorted(new))
+        log.info("indexed %d objects (%s) in %.1f s", count, names, time.monotonic() - began)
+
+
+def _build(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], new: set[str]) -> int:
+    """Read every object that an index may have; how many were read."""
+    count = 0
+    for resource in env.resource_names(txn):
+        indexes = [index for index in env.indexes.of(resource) if index.name in new]
+        number = env.resource_id(txn, resource)
+        if not indexes or number is None:
+            continue
+        first, end = layout.prefix(number, None, None)
+        with txn.cursor(db=env.objects) as cursor:
+            there = cursor.iternext() if cursor.set_range(first) else iter(())
+            for stored, record in there:
+                if stored >= end:
+                    break
+                count += 1
+                for index in indexes:
+                    if index.hint in record:
+                        key = layout.split(layout.full_key(stored, record), resource)
+                        for row in _entries(index, key, record):
+                            rows.put(env, txn, rows.encoded(table(index.name), row), b"")
+    return count
+
+
+def _entries(index: Index, key: Key, record: bytes | None) -> set[str]:
+    return entries(index, key, layout.decode_object(record)[2] if record is not None else None)
