@@ -147,6 +147,6 @@ class View:
         if child is None or not child.commit:
             return value
         obj = orjson.loads(value)
-        obj["metadata"].setdefault("annotations", {})[marks.SOURCE_COMMIT] = child.commit
+        obj["metadata"].setdefault("annotations", {})[marks.SOURCE_COMMIT] = str(child.commit)
         obj["spec"]["URL"] = f"{fleet(self._store).url}/clusters/{child.path}"
         return codec.encode(obj)

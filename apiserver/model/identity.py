@@ -10,6 +10,8 @@ import hashlib
 import json
 import uuid
 
+from apiserver.model.commits import CommitRef
+
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 _BASE62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NAMESPACE = uuid.UUID("6f0f2f0e-5f0a-5d5c-9a53-7e2c6d1b8a11")
@@ -54,7 +56,7 @@ def base62_sha224(text: str) -> str:
     return _encode(hashlib.sha224(text.encode()).digest(), _BASE62)
 
 
-def object_uid(fleet: str, path: str, resource: str, namespace: str, name: str, origin: str) -> str:
+def object_uid(fleet: str, path: str, resource: str, namespace: str, name: str, origin: CommitRef) -> str:
     """The UID of what git declares.
 
     `fleet` is the fleet id, `path` the workspace path, `resource` as `deployments.apps`, `origin` the commit in which
@@ -62,16 +64,16 @@ def object_uid(fleet: str, path: str, resource: str, namespace: str, name: str, 
     """
     # uuid.uuid5 by hand: it is computed for every object of a load, and the UUID class costs three times the hash.
     digest = _NAMED.copy()
-    digest.update("\0".join((fleet, path, resource, namespace, name, origin)).encode())
+    digest.update("\0".join((fleet, path, resource, namespace, name, str(origin))).encode())
     out = digest.hexdigest()
     return f"{out[:8]}-{out[8:12]}-5{out[13:16]}-{_VARIANT[out[16]]}{out[17:20]}-{out[20:32]}"
 
 
-def logical_cluster_name(fleet: str, path: str, origin: str) -> str:
+def logical_cluster_name(fleet: str, path: str, origin: CommitRef) -> str:
     """16 base36 characters; the root workspace keeps its name, as in kcp."""
     if path == "root":
         return "root"
-    return base36_sha224("\0".join((fleet, path, origin)), 16)
+    return base36_sha224("\0".join((fleet, path, str(origin))), 16)
 
 
 def sync_target_key(cluster: str, name: str) -> str:

@@ -14,6 +14,8 @@ from typing import Any
 
 import orjson
 
+from apiserver.model import commits
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Internal, Key
 from apiserver.model.paths import ROOT
 from apiserver.model.tables import Table
@@ -38,9 +40,9 @@ class WorkspaceRecord:
     parent: str
     type: str = "root:universal"
     served: bool = True
-    commit: str = ""
-    head: str = ""
-    origin: str = ""
+    commit: CommitRef = NONE
+    head: CommitRef = NONE
+    origin: CommitRef = NONE
     origin_time: int = 0
     directory: str = ""
     errors: list[str] = field(default_factory=list)
@@ -48,11 +50,14 @@ class WorkspaceRecord:
     builtins: str = ""
 
     def encode(self) -> bytes:
-        return bytes(memoryview(orjson.dumps(self)))
+        return bytes(memoryview(orjson.dumps(self, default=str)))
 
     @staticmethod
     def decode(value: bytes) -> WorkspaceRecord:
-        return WorkspaceRecord(**orjson.loads(value))
+        found = orjson.loads(value)
+        for name in ("commit", "head", "origin"):
+            found[name] = commits.parse(found[name])
+        return WorkspaceRecord(**found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +67,16 @@ class FleetRecord:
     `url`: where clients reach the server. `claims`: directories that lost their workspace.yaml but hold manifests
     still, with the workspaces they belong to. `kept`: workspaces that stay, with all below them, although a commit took
     their directories away, and the commit that was served before. `lost`: the status commit of a recovery that could
-    not bring back every workspace, "" if there is none. `ships`: digests of what ships with Treeplane and of what a
+    not bring back every workspace, NONE if there is none. `ships`: digests of what ships with Treeplane and of what a
     cluster of Kubernetes' kinds starts with, as it was when such workspaces were looked at. `holder`: who writes the
     status branch where that is another server, and this one only shows what it says; "" if it is this one. `shown`: the
-    status commit that is shown then. `arriving`: the commit that is on its way into the store, "" between two: some
+    status commit that is shown then. `arriving`: the commit that is on its way into the store, NONE between two: some
     workspaces are there already.
     """
 
     fleet: str = ""
     loaded: bool = False
-    commit: str = ""
+    commit: CommitRef = NONE
     branch: str = ""
     done: int = 0
     total: int = 0
@@ -79,19 +84,23 @@ class FleetRecord:
     writes: str = "ReadOnly"
     url: str = ""
     claims: dict[str, str] = field(default_factory=dict)
-    kept: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, CommitRef] = field(default_factory=dict)
     ships: str = ""
-    lost: str = ""
+    lost: CommitRef = NONE
     holder: str = ""
-    shown: str = ""
-    arriving: str = ""
+    shown: CommitRef = NONE
+    arriving: CommitRef = NONE
 
     def encode(self) -> bytes:
-        return orjson.dumps(self)
+        return orjson.dumps(self, default=str)
 
     @staticmethod
     def decode(value: bytes) -> FleetRecord:
-        return FleetRecord(**orjson.loads(value))
+        found = orjson.loads(value)
+        for name in ("commit", "lost", "shown", "arriving"):
+            found[name] = commits.parse(found[name])
+        found["kept"] = {path: commits.parse(commit) for path, commit in found["kept"].items()}
+        return FleetRecord(**found)
 
 
 _RECORD, _TROUBLES = "record", "troubles"

@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from apiserver.model import commits
+from apiserver.model.commits import NONE
 from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
@@ -59,7 +61,7 @@ class Holder:
         self._seen = ""
         self._verdicts = Verdicts(Path(settings.source) if settings.hosted else None)
         identities = Identities(settings.keys_dir / "identities")
-        self._loader = Loader(store, mirror.repository, identities, self._secrets.of, _branch(settings, mirror))
+        self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, _branch(settings, mirror))
 
     def run(self, beginning: Beginning) -> None:
         own(self._store, beginning)
@@ -158,7 +160,7 @@ class Holder:
         began, heads = time.monotonic(), beginning.heads
         while not self._lookout.stop.is_set():
             if heads.desired is not None:
-                loaded = self._loader.load(heads.desired, beginning.recorded, self._teller.progress)
+                loaded = self._loader.load(commits.own(heads.desired), beginning.recorded, self._teller.progress)
                 if tree.fleet(self._store).loaded:
                     self._loader.recheck(self._secrets.changed() | self._secrets.not_served(self._store))
                     self._teller.held_as_a_whole(loaded)
@@ -194,14 +196,14 @@ class Holder:
             return
         self._writer.loading.set()
         try:
-            loaded = self._loader.load(head)
+            loaded = self._loader.load(commits.own(head))
         except RepositoryError as error:
             self._teller.trouble(str(error))
             return
         finally:
             self._writer.loading.clear()
         self._seen = head
-        self._mirror.keep_served(tree.fleet(self._store).commit)
+        self._mirror.keep_served(tree.fleet(self._store).commit.id)
         self._teller.held(loaded)
         self._verdicts.say(loaded)
 
@@ -236,9 +238,9 @@ def own(store: Store, beginning: Beginning) -> None:
     """A store that showed what another server recorded is ours from here on, where it shows what is gone on from; any
     other that is not what is recorded is forgotten."""
     fleet = tree.fleet(store)
-    recorded = beginning.taken or (beginning.recorded.commit if beginning.recorded is not None else "")
-    if fleet.shown and fleet.shown == recorded:
-        store.write(tree.put_fleet(replace(fleet, holder="", shown=""))).result()
+    recorded = beginning.taken or (beginning.recorded.commit.id if beginning.recorded is not None else "")
+    if fleet.shown and fleet.shown.id == recorded:
+        store.write(tree.put_fleet(replace(fleet, holder="", shown=NONE))).result()
     elif fleet.shown or fleet.holder or beginning.taken:
         store.clear()
 

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 
+from apiserver.model.commits import CommitRef
 from reconciler.controllers.failures import Expected
 from reconciler.repository.messages import one_line
 from reconciler.repository.objects import Repository
@@ -55,8 +56,8 @@ class Leftovers:
             if found:
                 self._tell(said(syncer.site.identity.name, found))
 
-    def _known(self, commit: str) -> bool:
-        return len(commit) == 40 and self._repo.has(commit)
+    def _known(self, commit: CommitRef) -> bool:
+        return not commit.repository and self._repo.has(commit.id)
 
     def _run(self) -> None:
         while not self._stop.wait(_AGAIN):

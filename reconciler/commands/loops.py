@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from apiserver.auth.keys import Keys
 from apiserver.auth.pki import Signer
+from apiserver.model.commits import CommitRef
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import KUBERNETES
 from reconciler.commands.settings import ReconcileSettings
@@ -78,10 +79,10 @@ class Loops:
 
 
 def _past(station: Station) -> Past:
-    repository = station.mirror.repository
-    declarations, placed = Declarations(station.store, repository), Placed(station.store, repository)
+    repositories = station.mirror.repositories
+    declarations, placed = Declarations(station.store, repositories), Placed(station.store, repositories)
 
-    def declared(path: str, commit: str, item: Item) -> bool:
+    def declared(path: str, commit: CommitRef, item: Item) -> bool:
         return declarations.declared(path, commit, item.kind.group, item.kind.resource, item.namespace, item.name)
 
     return Past(declared, placed.withdrawn)

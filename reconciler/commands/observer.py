@@ -49,7 +49,7 @@ class Observer:
         self._teller.attach(self._store)
         self._is_held_by(beginning.holder)
         began, shown = time.monotonic(), tree.fleet(self._store).shown
-        if shown and self._mirror.repository.has(shown):
+        if shown and self._mirror.repository.has(shown.id):
             self._follow(beginning.recorded, self._secrets.not_served(self._store))
         else:
             self._shown.begin(beginning.recorded, beginning.holder, self._teller.progress)
@@ -75,21 +75,21 @@ class Observer:
         shown = tree.fleet(self._store).shown
         changed = self._secrets.changed()
         # A branch that is gone shows nothing new: it is the holder's to bring back.
-        status = heads.status if heads is not None and heads.status is not None else shown
-        if status != shown or changed:
+        status = heads.status if heads is not None and heads.status is not None else shown.id
+        if status != shown.id or changed:
             self._follow(RecordedFleet(self._mirror.repository, status), changed)
 
     def _follow(self, recorded: RecordedFleet, also: Collection[str] = ()) -> None:
         """One status commit; what cannot be read is tried again at the next look."""
-        self._is_held_by(claim_of(self._mirror.repository, recorded.commit).writer or self._holder)
+        self._is_held_by(claim_of(self._mirror.repository, recorded.commit.id).writer or self._holder)
         try:
             looked = self._shown.follow(recorded, self._holder, also)
         except RepositoryError as error:
             self._teller.trouble(str(error))
             return
         fleetcondition.show(self._store)  # root may have been recovered, and the holder does not observe
-        self._mirror.keep_status(recorded.commit)
-        log.info("shows %.10s of %s: %d workspaces differ", recorded.commit, self._holder, len(looked))
+        self._mirror.keep_status(recorded.commit.id)
+        log.info("shows %s of %s: %d workspaces differ", f"{recorded.commit:.10}", self._holder, len(looked))
 
     def _is_held_by(self, holder: str) -> None:
         if holder != self._holder:
@@ -100,4 +100,4 @@ class Observer:
         settings = self._settings
         identities = Identities(settings.keys_dir / "identities")
         branch = BranchSettings(settings.branch, settings.url)
-        return Loader(store, self._mirror.repository, identities, self._secrets.of, branch)
+        return Loader(store, self._mirror.repositories, identities, self._secrets.of, branch)

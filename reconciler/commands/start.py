@@ -139,7 +139,7 @@ class Start:
         if not self._first or self._mirror.is_remote:
             return False
         recorded = RecordedFleet(self._repo, theirs)
-        return not real_targets(self._repo, {recorded.source, *recorded.served()})
+        return not real_targets(self._mirror.repositories, {recorded.source, *recorded.served()})
 
     def _taken_over(self, heads: Heads, claim: Claim, theirs: str) -> Beginning | None:
         """The branch says that it is ours before anything else is done. None where somebody was faster."""
@@ -147,9 +147,9 @@ class Start:
         self._check_branch(heads, recorded)
         self._installation.claim(recorded.facts().id)
         epoch = claim.epoch + 1
-        trailers = {format.TRAILER: recorded.source, **Claim(self._installation.writer, epoch).trailers()}
+        trailers = {format.TRAILER: str(recorded.source), **Claim(self._installation.writer, epoch).trailers()}
         message = with_trailers(f"Take over from {claim.writer}", [], trailers)
-        made = commit_tree(self._repo, recorded.tree, [theirs, recorded.source], message)
+        made = commit_tree(self._repo, recorded.tree, [theirs, recorded.source.id], message)
         try:
             self._mirror.push_status(made, heads.status)
         except PushRejected as error:
@@ -196,7 +196,7 @@ class Start:
                 f"{text}. Go on from {named} with:\n  {command}\n"
                 f"If {named} was renamed to {asked}, the old name has to go first:\n  {gone}"
             )
-        if heads.desired is None or not self._repo.is_ancestor(served, heads.desired):
+        if heads.desired is None or not self._repo.is_ancestor(served.id, heads.desired):
             raise Refused(
                 f"{text}. {named} is gone, but {asked} does not contain the commit that was served, {served}: it is no "
                 f"other name for it. Bring {named} back and go on from it with:\n"

@@ -3,6 +3,7 @@ try."""
 
 from __future__ import annotations
 
+from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from reconciler.commands.report import Report
@@ -26,11 +27,11 @@ class Teller:
         for kind, text in self._told.items():
             self._keep(kind, text)
 
-    def loaded(self, store: Store, commit: str, seconds: float) -> None:
+    def loaded(self, store: Store, commit: CommitRef, seconds: float) -> None:
         """The first load is complete."""
         fleetcondition.show(store)
         held, count = tree.held(store), tree.count(store)
-        self._report.say("loaded", commit=commit, workspaces=count, seconds=round(seconds, 2), held=held)
+        self._report.say("loaded", commit=str(commit), workspaces=count, seconds=round(seconds, 2), held=held)
 
     def held(self, loaded: Loaded) -> None:
         """Who is held back by what was loaded, and who no more."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from apiserver.model.commits import own
 from reconciler.commands.installation import Installation
 from reconciler.loading.realtargets import real_targets
 from reconciler.repository import origin
@@ -82,7 +83,7 @@ def _at_origin(mirror: Mirror, head: str, branch: str) -> Iterator[Trace]:
         if origin.has_branch(repo, branch):
             yield Trace(f"the origin of {mirror.source} has it", command, branch)
     except RepositoryUnreadable as error:
-        real = real_targets(mirror.repository, [head])
+        real = real_targets(mirror.repositories, [own(head)])
         if real:
             why = f"the origin of {mirror.source} may have it and does not answer ({error.what})"
             yield Trace(f"{why}, and there are real clusters: {', '.join(real)}", command, branch)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.registry import tree
 from apiserver.stores import open_at
 from reconciler.commands.failure import Failure
@@ -26,6 +27,7 @@ from reconciler.plan.deletions import Refused
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
 from reconciler.repository.seed import seed
 from reconciler.statusbranch.naming import Undecided, in_use
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -38,7 +40,7 @@ class Checked:
 
     problems: tuple[LayoutError, ...]
     workspaces: int
-    base: str = ""
+    base: CommitRef = NONE
     refused: dict[str, Refused] = field(default_factory=dict)
 
     def render(self, output: str) -> str:
@@ -52,7 +54,7 @@ class Checked:
             return "\n".join(lines) + "\n"
         found: dict[str, Any] = {"problems": [asdict(p) for p in self.problems], "workspaces": self.workspaces}
         if self.base:
-            found |= {"base": self.base, "deletions": [_deletion(*each) for each in sorted(self.refused.items())]}
+            found |= {"base": str(self.base), "deletions": [_deletion(*each) for each in sorted(self.refused.items())]}
         return json.dumps(found, indent=2) + "\n" if output == "json" else yaml.safe_dump(found, sort_keys=False)
 
 
@@ -88,22 +90,22 @@ def validate_revision(path: Path, revision: str, base: str = "") -> Checked:
 class _Base(NamedTuple):
     """What to compare with. `recorded`: it is served, and this is what the status branch says of it."""
 
-    commit: str = ""
+    commit: CommitRef = NONE
     recorded: RecordedFleet | None = None
 
 
-def _commit(repo: Repository, revision: str) -> str:
+def _commit(repo: Repository, revision: str) -> CommitRef:
     found = repo.resolve(revision)
     if found is None:
         raise Failure(f"{revision} names no commit of {repo.path}", "give a commit, branch or tag", 2)
-    return found
+    return own(found)
 
 
-def _served(repo: Repository, commit: str) -> _Base:
+def _served(repo: Repository, commit: CommitRef) -> _Base:
     """The served commit where `commit` contains it, else the last that both contain: the difference from there on is
     what a merge brings."""
     try:
-        name = in_use(repo, commit, "", Local(str(repo.path)))
+        name = in_use(repo, commit.id, "", Local(str(repo.path)))
     except Undecided as error:
         raise Failure(f"commits name several status branches, and each is one: {error}", "give --base", 2) from error
     refs = [repo.ref(f"refs/{place}/{name}") for place in ("remotes/origin", "heads")]
@@ -112,15 +114,16 @@ def _served(repo: Repository, commit: str) -> _Base:
     if newest is None:
         return _Base()
     recorded = RecordedFleet(repo, newest)
-    if repo.is_ancestor(recorded.source, commit):
+    if repo.is_ancestor(recorded.source.id, commit.id):
         return _Base(recorded.source, recorded)
-    return _Base(repo.merge_base(recorded.source, commit) or "")
+    return _Base(own(repo.merge_base(recorded.source.id, commit.id) or ""))
 
 
-def _check(repo: Repository, commit: str, base: _Base, scratch: Path) -> Checked:
+def _check(repo: Repository, commit: CommitRef, base: _Base, scratch: Path) -> Checked:
     store = open_at(scratch / "store", sync=False)
     try:
-        loaded = _load(Loader(store, repo, Identities(scratch / "identities"), lambda _: ()), commit, base)
+        loader = Loader(store, Repositories(repo), Identities(scratch / "identities"), lambda _: ())
+        loaded = _load(loader, commit, base)
         held, refused = outcome(loaded)
         problems = {*loaded.problems, *(p for found in held.values() for p in found)}
         return Checked(tuple(sorted(problems)), tree.count(store), base.commit, refused)
@@ -128,7 +131,7 @@ def _check(repo: Repository, commit: str, base: _Base, scratch: Path) -> Checked
         store.close()
 
 
-def _load(loader: Loader, commit: str, base: _Base) -> Loaded:
+def _load(loader: Loader, commit: CommitRef, base: _Base) -> Loaded:
     if base.recorded is not None:
         return loader.load(commit, base.recorded)
     if not base.commit or base.commit == commit:

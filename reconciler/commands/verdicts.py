@@ -44,7 +44,7 @@ class Verdicts:
     def say(self, loaded: Loaded) -> None:
         if self._directory is None:
             return
-        file = self._directory / loaded.head
+        file = self._directory / loaded.head.id
         try:
             new = file.with_suffix(".new")
             new.write_text("".join(f"{line}\n" for line in told(loaded)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
 from apiserver.registry.intents import Intent
 from apiserver.registry.tree import WorkspaceRecord
@@ -32,7 +33,7 @@ class Recorded:
 
 def was_served(recorded: Recorded | None) -> bool:
     """Whether the status branch says that a workspace had a good commit."""
-    return recorded is not None and recorded.summary.served != ""
+    return recorded is not None and recorded.summary.served != NONE
 
 
 class Case(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apiserver.model.commits import NONE, CommitRef
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading.case import Case, Recorded, was_served
 from reconciler.loading.kept import KeptWorkspaces
@@ -48,7 +49,7 @@ class Cases:
         moment, tree, kept = target.moment, target.tree, self._kept.of(path)
         if served:
             moment = self._site.moments.at(served, moment.time)
-            tree = self._site.trees.at(moment.id, claims)
+            tree = self._site.trees.at(moment.commit, claims)
             directory = tree.find(path)
         elif kept is not None:
             tree = kept.tree
@@ -74,16 +75,16 @@ class Cases:
 
     def _recorded(
         self, path: str, directory: WorkspaceDir | None
-    ) -> tuple[Recorded | None, str, Mapping[str, str] | None]:
+    ) -> tuple[Recorded | None, CommitRef, Mapping[str, str] | None]:
         """What the status branch knows of a workspace that is to be brought back, and the commit that it was served at
         where that is not the step's, with the claims that counted there."""
         target, place, record = self._target, directory.directory if directory else "", self._world.record(path)
         if target.recorded is not None:
             recorded = target.recorded(path, place)
             summary = recorded.summary if recorded is not None else None
-            return recorded, (summary.served if summary else "") or "", summary.claims if summary else None
+            return recorded, (summary.served if summary else None) or NONE, summary.claims if summary else None
         if target.lost is not None and record is not None and not record.served:
             recorded, served, claims = target.lost.served(path, place)
             if was_served(recorded):
                 return recorded, served, claims
-        return None, "", None
+        return None, NONE, None

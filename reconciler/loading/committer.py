@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from apiserver.model.commits import own
 from apiserver.model.errors import Cause, StatusError, invalid, unavailable
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
@@ -114,21 +115,21 @@ class Committer:
     def _try(self, author: str, intents: list[Intent]) -> bool:
         """One commit; False where what is left of the group has to be tried again."""
         fleet = tree.fleet(self._store)
-        edits = Edits(self._store, self._branch.repo, self._catalog, self._branch.repo.commit(fleet.commit).tree)
+        edits = Edits(self._store, self._branch.repo, self._catalog, self._branch.repo.commit(fleet.commit.id).tree)
         chosen = {i.key: i for i in intents if self._edited(edits, i)}
         if not chosen:
             return True
         message = _message(chosen.values(), self._path, self._allowed(chosen.values()))
-        commit = self._branch.desired.commit(fleet.commit, edits.files, author, message)
+        commit = self._branch.desired.commit(fleet.commit.id, edits.files, author, message)
         if commit is None:
             for intent in chosen.values():
                 self._aside(intent)
             return True
-        proposal = self._loader.propose(commit, chosen)
+        proposal = self._loader.propose(own(commit), chosen)
         if proposal.held:
             return self._divide(author, self._turn_away(proposal, chosen, edits.paths))
         try:
-            self._branch.desired.publish(commit, fleet.commit)
+            self._branch.desired.publish(commit, fleet.commit.id)
         except BranchCheckedOut:
             raise
         except PushRejected as error:

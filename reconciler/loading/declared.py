@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import kubernetes_kind
 from apiserver.storage.protocol import Store
 from reconciler.loading.past import Past, is_said
 from reconciler.repository.errors import RepositoryError
-from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
 
 _KEPT = 256
 
@@ -24,13 +25,13 @@ Names = frozenset[tuple[str, str, str, str]]
 class Declarations:
     """Safe from several threads: at worst a tree is read twice."""
 
-    def __init__(self, store: Store, repo: Repository) -> None:
+    def __init__(self, store: Store, repositories: Repositories) -> None:
         self._store = store
-        self._past = Past(repo)
+        self._past = Past(repositories)
         self._catalog = Catalog(store)
         self._names: OrderedDict[tuple[str, str], Names] = OrderedDict()
 
-    def declared(self, path: str, commit: str, group: str, resource: str, namespace: str, name: str) -> bool:
+    def declared(self, path: str, commit: CommitRef, group: str, resource: str, namespace: str, name: str) -> bool:
         """Of the workspace at `path`. False also where that cannot be told."""
         if not is_said(path, commit):
             return False
@@ -52,7 +53,7 @@ class Declarations:
         except RepositoryError:
             return False
 
-    def _of(self, path: str, commit: str) -> Names:
+    def _of(self, path: str, commit: CommitRef) -> Names:
         there = self._past.workspace(path, commit)
         if there is None:
             return frozenset()

@@ -11,7 +11,8 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import clock, conditions, marks
+from apiserver.model import clock, commits, conditions, marks
+from apiserver.model.commits import CommitRef
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.registry import codec, strategy
@@ -102,8 +103,8 @@ class Effects:
         if intent is not None:
             self.ops += [*intent.answered(answer), *intent.also]
 
-    def _origin_of_new(self, declared: Declared) -> str:
-        return self.moment.id if self.recorded is None and _in_git(declared) else self.summary.origin
+    def _origin_of_new(self, declared: Declared) -> CommitRef:
+        return self.moment.commit if self.recorded is None and _in_git(declared) else self.summary.origin
 
     def _known(self, key: Key) -> Object:
         """Metadata of an object that is not stored, as the status branch or who needs it still remembers them."""
@@ -117,19 +118,20 @@ class Effects:
         if declared.kind.generation:
             metadata["generation"] = known.get("generation", 1)
         found = _ours(metadata, declared) if metadata.get("annotations") else {}
-        commit = (known.get("annotations") or {}).get(marks.SOURCE_COMMIT, origin)
+        said = (known.get("annotations") or {}).get(marks.SOURCE_COMMIT)
+        commit = commits.parse(said) if said else origin
         metadata["annotations"] = self._marks(declared, found, commit)
         return metadata
 
     def uid_of_new(self, key: Key) -> str:
         """What an object that a file declares will have, if it is not there yet."""
-        return self._uid(key, self._known(key), self.summary.origin if self.recorded else self.moment.id)
+        return self._uid(key, self._known(key), self.summary.origin if self.recorded else self.moment.commit)
 
-    def _uid(self, key: Key, known: Object, origin: str) -> str:
+    def _uid(self, key: Key, known: Object, origin: CommitRef) -> str:
         resource = key.resource.partition(":")[0]
         return known.get("uid") or object_uid(self.fleet, self.path, resource, key.namespace, key.name, origin)
 
-    def _time(self, commit: str) -> str:
+    def _time(self, commit: CommitRef) -> str:
         return clock.rfc3339(self.moments.at(commit, self.moment.time).time)
 
     def time_of(self, declared: Declared, record: Record | None) -> str:
@@ -139,11 +141,11 @@ class Effects:
         found: str = orjson.loads(record.value)["metadata"]["creationTimestamp"]
         return found
 
-    def _marks(self, declared: Declared, annotations: Object, commit: str) -> Object:
+    def _marks(self, declared: Declared, annotations: Object, commit: CommitRef) -> Object:
         out = {**annotations, marks.CLUSTER: declared.key.cluster}
         if declared.manifest.path:
             out[marks.SOURCE_PATH] = declared.manifest.path
-            out[marks.SOURCE_COMMIT] = commit
+            out[marks.SOURCE_COMMIT] = str(commit)
         return out
 
     def _update(self, declared: Declared, old: Object | None, record: Record, status: Object | None) -> None:
@@ -167,7 +169,7 @@ class Effects:
             generation += not same_content(new, bare)
             # Not for a write through the API: a client that keeps what it saw, as kopf does in an annotation, would see
             # another object after each write of its own, and never come to rest.
-            commit = self.moment.id if _in_git(declared) and intent is None else commit
+            commit = self.moment.commit if _in_git(declared) and intent is None else commit
             self.changed = True
         metadata = {**new["metadata"]}
         if declared.kind.generation:
@@ -178,13 +180,16 @@ class Effects:
             self.ops.append(Put(declared.key, codec.encode(new), record.revision, record.stamp))
         self._answer(intent, DONE if new != stored else KEPT)
 
-    def _last_commit(self, declared: Declared, annotations: Object) -> str:
+    def _last_commit(self, declared: Declared, annotations: Object) -> CommitRef:
         """The commit that last changed a stored object: this one, where it stood here before git named it (created
         through the API, or shipped). It keeps its UID then."""
         if not _in_git(declared):
             return self.summary.origin
         found = marks.SOURCE_PATH in annotations
-        return str(annotations.get(marks.SOURCE_COMMIT, self.summary.origin)) if found else self.moment.id
+        if not found:
+            return self.moment.commit
+        said = annotations.get(marks.SOURCE_COMMIT)
+        return commits.parse(said) if said else self.summary.origin
 
 
 def _asked(intent: Intent | None) -> Object | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
@@ -48,7 +49,7 @@ class FirstLoad:
         self._made = making
         self._recorded = recorded
 
-    def begin(self, head: str, fleet: FleetRecord) -> FleetRecord | tuple[LayoutError, ...]:
+    def begin(self, head: CommitRef, fleet: FleetRecord) -> FleetRecord | tuple[LayoutError, ...]:
         """Settle where it starts and what the fleet is called, before anything is written."""
         recorded, made = self._recorded, self._made
         commit = fleet.commit or (recorded.source if recorded else head)
@@ -62,7 +63,7 @@ class FirstLoad:
         if recorded is not None:
             self._restore_schemas(recorded)
         record = FleetRecord(
-            fleet=fleet.fleet or facts.id or config.uid or made.repo.root_commit(commit),
+            fleet=fleet.fleet or facts.id or config.uid or made.repo.root_commit(commit.id),
             commit=commit,
             branch=made.branch.name,
             url=made.branch.url,
@@ -86,7 +87,7 @@ class FirstLoad:
             # What is held was loaded as it is served: what its newest content waits for is known once that is judged.
             held = [record.path for record in _held(made.store) if record.served]
             steps.append(made.stepper(fleet, fleet.commit, limits=made.whole.limits(fleet)).difference(here, held))
-        lost = recorded.commit if recorded is not None and is_lost(made.store, recorded, made.trees) else ""
+        lost = recorded.commit if recorded is not None and is_lost(made.store, recorded, made.trees) else NONE
         fleet = replace(fleet, loaded=True, done=steps[0].judged, total=steps[0].judged, lost=lost)
         made.whole.note(fleet)
         return fleet, steps

@@ -15,6 +15,7 @@ import orjson
 
 from apiserver.admission.committing import OWN_RUNTIME_KINDS
 from apiserver.model import paths
+from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key, storage_name
 from apiserver.registry.catalog import Catalog
@@ -74,9 +75,9 @@ class Guard:
     limits: Limits
     before: Callable[[str], WorkspaceRecord | None]
     served: ServedTrees
-    commit: str
-    since: str
-    _allowed: dict[str, set[str]] = field(default_factory=dict)
+    commit: CommitRef
+    since: CommitRef
+    _allowed: dict[CommitRef, set[str]] = field(default_factory=dict)
 
     def problem(self, record: WorkspaceRecord, taken: Taken, known: Summary) -> Refused | None:
         """What of what a commit takes from a workspace has to be allowed first; None if it may go. `known`: the
@@ -113,28 +114,28 @@ class Guard:
             if line.path == record.path and line.namespace in left and line not in lines:
                 yield Loss(line, left[line.namespace])
 
-    def allows(self, losses: Iterable[Loss], since: str = "") -> bool:
-        """Whether a commit says so that is not contained in `since` ("": in what was served before)."""
+    def allows(self, losses: Iterable[Loss], since: CommitRef = NONE) -> bool:
+        """Whether a commit says so that is not contained in `since` (NONE: in what was served before)."""
         return digest_of(losses) in self.said(since)
 
-    def said(self, since: str = "") -> set[str]:
+    def said(self, since: CommitRef = NONE) -> set[str]:
         """What such commits allow."""
-        after = since if since and self.repo.has(since) else self.since
+        after = since if since and self.repo.has(since.id) else self.since
         if after not in self._allowed:
-            self._allowed[after] = trailers.said(self.repo, self.commit, after, ALLOW)
+            self._allowed[after] = trailers.said(self.repo, self.commit.id, after.id, ALLOW)
         return self._allowed[after]
 
-    def before_held(self, held: str) -> str:
+    def before_held(self, held: CommitRef) -> CommitRef:
         """See Summary.before, of a workspace that is held since the commit that is judged."""
-        return "" if self._first_parent(held) == self.since else self.since
+        return NONE if self._first_parent(held) == self.since else self.since
 
-    def _since(self, known: Summary) -> str:
-        """What was served before a workspace was held, "" if it is not."""
+    def _since(self, known: Summary) -> CommitRef:
+        """What was served before a workspace was held, NONE if it is not."""
         return known.before or self._first_parent(known.held)
 
-    def _first_parent(self, commit: str) -> str:
-        parents = self.repo.commit(commit).parents if commit and self.repo.has(commit) else ()
-        return parents[0] if parents else ""
+    def _first_parent(self, commit: CommitRef) -> CommitRef:
+        parents = self.repo.commit(commit.id).parents if commit and self.repo.has(commit.id) else ()
+        return own(parents[0]) if parents else NONE
 
     # -- one object
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from apiserver.model.commits import CommitRef, own
 from reconciler.layout.errors import LayoutError
 from reconciler.repository.objects import Repository
 from reconciler.repository.trailers import said
@@ -42,21 +43,21 @@ class Way(NamedTuple):
     """From the served commit to a head: the commits to judge in turn, or why it is not gone. `leaves`: the head does
     not contain the served commit."""
 
-    commits: list[str]
+    commits: list[CommitRef]
     leaves: bool = False
     problem: LayoutError | None = None
 
 
-def way(repo: Repository, settings: BranchSettings, rewrites: str, served: str, head: str) -> Way:
+def way(repo: Repository, settings: BranchSettings, rewrites: str, served: CommitRef, head: CommitRef) -> Way:
     """`rewrites`: as the served commit says, "" where it does not."""
     if served == head:
         return Way([])
-    if not repo.has(served):
+    if not repo.has(served.id):
         return Way([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
-    chain = repo.first_parents(served, head)
+    chain = repo.first_parents(served.id, head.id)
     if chain is not None:
-        return Way(chain)
-    if repo.is_ancestor(served, head):
+        return Way([own(commit) for commit in chain])
+    if repo.is_ancestor(served.id, head.id):
         return Way([head])  # merged the other way round: one difference, in which what stood keeps its identity
     return Way([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
 
@@ -64,18 +65,20 @@ def way(repo: Repository, settings: BranchSettings, rewrites: str, served: str, 
 _SHORTEST = 7
 
 
-def _problem(repo: Repository, settings: BranchSettings, rewrites: str, served: str, head: str) -> LayoutError | None:
+def _problem(
+    repo: Repository, settings: BranchSettings, rewrites: str, served: CommitRef, head: CommitRef
+) -> LayoutError | None:
     if (rewrites or settings.rewrites) == FOLLOW:
         return None
-    if len(settings.take) >= _SHORTEST and head.startswith(settings.take):
+    if len(settings.take) >= _SHORTEST and head.id.startswith(settings.take):
         return None
-    if repo.has(served) and repo.is_ancestor(head, served):
+    if repo.has(served.id) and repo.is_ancestor(head.id, served.id):
         text = f"went back to {head}, behind {served}, which is served; nothing is deleted for that"
         hint = f"push what it had again; to undo commits, revert them: git revert {head:.12}..{served:.12}"
-        return LayoutError(settings.name, 0, 0, text, f"{hint}; or, in an emergency: {settings.command(head)}")
-    if served in said(repo, head, served, ALLOW):
+        return LayoutError(settings.name, 0, 0, text, f"{hint}; or, in an emergency: {settings.command(head.id)}")
+    if served.id in said(repo, head.id, served.id, ALLOW):
         return None
     text = f"was rewritten: {head} does not contain {served}, which is served; nothing is deleted for that"
     allow = f"git commit --allow-empty -m 'Take the rewritten branch' -m '{ALLOW}: {served}'"
-    hint = f"to follow it, push: {allow}; or start with: {settings.command(head)}"
+    hint = f"to follow it, push: {allow}; or start with: {settings.command(head.id)}"
     return LayoutError(settings.name, 0, 0, text, hint)

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from apiserver.model import clock, paths
+from apiserver.model.commits import NONE
 from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key, storage_name
 from apiserver.model.kinds import kind_of
@@ -136,7 +137,7 @@ class Judge:
             if case.record.served:
                 return case.record
             return replace(case.record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes)
-        origin = case.recorded.summary.origin if case.recorded else case.moment.id
+        origin = case.recorded.summary.origin if case.recorded else case.moment.commit
         moment = self._site.moments.at(origin, case.moment.time)
         return WorkspaceRecord(
             path=case.path,
@@ -202,10 +203,10 @@ class Judge:
             problems = [LayoutError(p.path, p.line, p.column, f"{text}: {p.message}", p.hint) for p in problems]
             return Verdict(replace(record, served=False, errors=[str(p) for p in problems]), problems=problems)
         held = replace(record, errors=[str(p) for p in problems])
-        known.served, known.errors = record.head if record.served else "", held.errors
+        known.served, known.errors = record.head if record.served else NONE, held.errors
         if not known.held:
-            known.held = case.moment.id
-            known.before = self._guard.before_held(known.held) if self._guard is not None else ""
+            known.held = case.moment.commit
+            known.before = self._guard.before_held(known.held) if self._guard is not None else NONE
             known.claims = self._served.claims(record) if record.served else {}
         # What it is served with follows from the past alone, whatever its providers do meanwhile.
         statuses = self._binding_statuses(record) if record.served else {}
@@ -222,7 +223,7 @@ class Judge:
         self, case: Case, record: WorkspaceRecord, known: Summary, gathered: Gathered, content: Content
     ) -> Verdict:
         if case.recorded is None:
-            known.served, known.held, known.before, known.claims, known.errors = None, "", "", {}, []
+            known.served, known.held, known.before, known.claims, known.errors = None, NONE, NONE, {}, []
         if case.recorded is None and content.apis is not None:
             known.bindings = said_otherwise(content.apis.bindings, content.apis)
             known.waiting = waiting(content.apis)
@@ -242,13 +243,13 @@ class Judge:
             effects.put(declared, content.old.get(key), stored, status)
         own = effects.changed
         if own or not record.served:
-            known.commit = known.commit if case.recorded else case.moment.id
+            known.commit = known.commit if case.recorded else case.moment.commit
         served = replace(
             record,
             served=True,
             errors=known.errors,
             commit=known.commit,
-            head=case.moment.id if effects.ops else record.head,
+            head=case.moment.commit if effects.ops else record.head,
             directory=case.directory.directory if case.directory else "",
         )
         self._tree_objects.put(case, served, gathered, effects)
@@ -256,8 +257,8 @@ class Judge:
             effects.ops += self._kept_secrets(case, record.cluster)
         verdict = Verdict(served, effects.ops, changed=own)
         verdict.provides = any(key.resource in PROVIDED for key in _keys(effects.ops))
-        if served.head != case.moment.id and (effects.ops or served != case.record):
-            verdict.record = replace(served, head=case.moment.id)
+        if served.head != case.moment.commit and (effects.ops or served != case.record):
+            verdict.record = replace(served, head=case.moment.commit)
         if content.apis is not None:
             self._remember_providers(case, content.apis, verdict)
         self._seal(case, verdict, known)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import LayoutError
@@ -32,7 +33,9 @@ class KeptWorkspaces:
     """Of one step. `tops`: the uppermost of them and of those that went with one commit, and what was served before
     they went."""
 
-    def __init__(self, store: Store, trees: Trees, served: ServedTrees, world: World, tops: Mapping[str, str]) -> None:
+    def __init__(
+        self, store: Store, trees: Trees, served: ServedTrees, world: World, tops: Mapping[str, CommitRef]
+    ) -> None:
         self.tops = dict(tops)
         self._store, self._trees, self._served, self._world = store, trees, served, world
         self.refused: dict[str, Refused] = {}

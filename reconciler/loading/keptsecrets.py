@@ -81,7 +81,7 @@ class KeptSecrets:
         else:
             metadata = final["metadata"]
             annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != marks.ORIGIN}
-            annotations |= {marks.SOURCE_PATH: path, marks.SOURCE_COMMIT: workspace.origin}
+            annotations |= {marks.SOURCE_PATH: path, marks.SOURCE_COMMIT: str(workspace.origin)}
             made = {**final, "metadata": {**metadata, "annotations": annotations}}
             op = Put(intent.key, codec.encode(made), intent.base or NEVER)
         # They are served as they are in the file by now.

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
@@ -32,7 +33,7 @@ from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, Step, Targ
 from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.whole import Whole, ships, with_shipped
-from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import RecordedFleet
 
 log = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ _MAIN = BranchSettings()
 class Loaded:
     """What a call of `load` did. `problems`: why the whole commit is held ([] if it is not); `step`: the last step."""
 
-    head: str
+    head: CommitRef
     problems: tuple[LayoutError, ...] = ()
     steps: tuple[Step, ...] = ()
 
@@ -69,24 +70,26 @@ class Loader:
     def __init__(
         self,
         store: Store,
-        repo: Repository,
+        repositories: Repositories,
         identities: Identities,
         secrets: Secrets,
         branch: BranchSettings = _MAIN,
     ) -> None:
         self.stepping = threading.Lock()
         self._store = store
-        self._repo = repo
+        self._repo = repositories.own
         self._identities = identities
         self._secrets = secrets
         self._branch = branch
-        self._trees = Trees(repo)
-        self._moments = Moments(repo)
-        self._sources = Sources(repo)
+        self._trees = Trees(repositories)
+        self._moments = Moments(repositories)
+        self._sources = Sources(repositories.own)
         self._catalog = Catalog(store)
-        self._whole = Whole(store, repo, self._trees)
+        self._whole = Whole(store, repositories.own, self._trees)
 
-    def load(self, head: str, recorded: RecordedFleet | None = None, progress: Progress = lambda _: None) -> Loaded:
+    def load(
+        self, head: CommitRef, recorded: RecordedFleet | None = None, progress: Progress = lambda _: None
+    ) -> Loaded:
         """Bring the store to `head`. `recorded`: the status branch, looked at only while the store is empty."""
         fleet = tree.fleet(self._store)
         self._trees.claims = fleet.claims
@@ -113,7 +116,7 @@ class Loader:
                 problems = step_or_problems
         return Loaded(head, problems, tuple(steps))
 
-    def take(self, commit: str) -> Loaded:
+    def take(self, commit: CommitRef) -> Loaded:
         """From what is served to a commit in one difference, whatever lies between."""
         with self.stepping:
             _, done = self._advance(tree.fleet(self._store), commit)
@@ -143,7 +146,7 @@ class Loader:
                 here.find_twins(path)  # it is judged as it stands now
         return self._stepper(fleet, recorded.source, recorded=recorded).difference(here, paths)
 
-    def propose(self, commit: str, intents: Mapping[Key, Intent]) -> Proposal:
+    def propose(self, commit: CommitRef, intents: Mapping[Key, Intent]) -> Proposal:
         """Judge a commit that was made of `intents`, whose parent is the served one."""
         fleet = tree.fleet(self._store)
         self._trees.claims = fleet.claims
@@ -156,22 +159,22 @@ class Loader:
             with self.stepping:
                 self._whole.arrive(fleet, commit)
                 stepper.release()
-                self._whole.note(replace(fleet, commit=commit, arriving="", claims=here.claims))
+                self._whole.note(replace(fleet, commit=commit, arriving=NONE, claims=here.claims))
 
         return Proposal(step.held, step.faults, take)
 
     # -- commits -----------------------------------------------------------------------------------------------------
 
-    def _way(self, fleet: FleetRecord, head: str) -> Way:
+    def _way(self, fleet: FleetRecord, head: CommitRef) -> Way:
         """How the head is reached, as the served commit has it. What it leaves behind is kept first."""
         found = way(self._repo, self._branch, self._whole.rewrites(fleet), fleet.commit, head)
         if found.leaves:
-            self._branch.keep(fleet.commit, head)
+            self._branch.keep(fleet.commit.id, head.id)
         if not found.commits and fleet.error:
             self._whole.note(replace(fleet, error=""))  # the branch is back where it was
         return found
 
-    def _advance(self, fleet: FleetRecord, commit: str) -> tuple[FleetRecord, Step | tuple[LayoutError, ...]]:
+    def _advance(self, fleet: FleetRecord, commit: CommitRef) -> tuple[FleetRecord, Step | tuple[LayoutError, ...]]:
         config, problems = self._whole.next_config(fleet, commit)
         if config is None:
             self._whole.hold(fleet, problems)
@@ -187,24 +190,31 @@ class Loader:
             self._whole.hold(fleet, bad.errors)
             return tree.fleet(self._store), tuple(bad.errors)
         log.info(
-            "commit %.10s: %d judged, %d configured, %d deleted, %d held in %.0f ms", commit, step.judged,
+            "commit %s: %d judged, %d configured, %d deleted, %d held in %.0f ms", f"{commit:.10}", step.judged,
             len(step.moved), len(step.removed), len(step.held), 1000 * (time.perf_counter() - began),
         )  # fmt: skip
-        lost = fleet.lost if fleet.lost and self._is_lost(fleet.lost) else ""
+        lost = fleet.lost if fleet.lost and self._is_lost(fleet.lost) else NONE
         claims = self._whole.claims(self._trees.at(commit), step.kept)
         fleet = replace(
-            fleet, commit=commit, arriving="", error="", writes=config.writes, claims=claims, kept=step.kept, lost=lost
+            fleet,
+            commit=commit,
+            arriving=NONE,
+            error="",
+            writes=config.writes,
+            claims=claims,
+            kept=step.kept,
+            lost=lost,
         )
         self._whole.note(fleet)
         return fleet, step
 
-    def _is_lost(self, status: str) -> bool:
-        return is_lost(self._store, RecordedFleet(self._repo, status), self._trees)
+    def _is_lost(self, status: CommitRef) -> bool:
+        return is_lost(self._store, RecordedFleet(self._repo, status.id), self._trees)
 
     def _stepper(
         self,
         fleet: FleetRecord,
-        commit: str,
+        commit: CommitRef,
         *,
         recorded: RecordedFleet | None = None,
         fresh: bool = False,
@@ -224,7 +234,7 @@ class Loader:
             self._identities,
             self._catalog,
         )
-        lost = RecordedFleet(self._repo, fleet.lost) if fleet.lost and not recorded else None
+        lost = RecordedFleet(self._repo, fleet.lost.id) if fleet.lost and not recorded else None
         target = Target(
             self._moments.at(commit),
             here,

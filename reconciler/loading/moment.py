@@ -1,4 +1,4 @@
-"""Commits as moments: an id and the time that conditions and creation timestamps take from it."""
+"""Commits as moments: which one, and the time that conditions and creation timestamps take from it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from apiserver.model import clock
+from apiserver.model.commits import CommitRef
 from reconciler.repository.errors import RepositoryUnreadable
-from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
 
 _KEPT = 1024
 
@@ -16,7 +17,7 @@ _KEPT = 1024
 class Moment:
     """`time` is the committer time, seconds since 1970."""
 
-    id: str
+    commit: CommitRef
     time: int
 
     @property
@@ -27,15 +28,15 @@ class Moment:
 class Moments:
     """Looks commits up once. A commit that is gone (rewritten and pruned) counts as `fallback`."""
 
-    def __init__(self, repo: Repository) -> None:
-        self._repo = repo
+    def __init__(self, repositories: Repositories) -> None:
+        self._repositories = repositories
         self._find = lru_cache(_KEPT)(self._read)
 
-    def at(self, commit: str, fallback: int = 0) -> Moment:
+    def at(self, commit: CommitRef, fallback: int = 0) -> Moment:
         try:
             return self._find(commit)
         except RepositoryUnreadable:
             return Moment(commit, fallback)
 
-    def _read(self, commit: str) -> Moment:
-        return Moment(commit, self._repo.commit(commit).time)
+    def _read(self, commit: CommitRef) -> Moment:
+        return Moment(commit, self._repositories.of(commit).commit(commit.id).time)

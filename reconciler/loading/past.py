@@ -5,50 +5,52 @@ Asked by declared and placed, before anything is pruned that the store does not 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from apiserver.model import paths
+from apiserver.model.commits import CommitRef
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.sources import Sources
 from reconciler.repository.keep import left_behind
-from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _LONGEST = 400
 """Characters of a workspace's path."""
 _FAR = 500
 """Commits looked at between the two."""
 
 
-def is_said(path: str, commit: str) -> bool:
-    """Whether these can be a workspace and a commit: what a target says may be anything."""
-    return len(path) <= _LONGEST and paths.is_path(path) and _COMMIT.fullmatch(commit) is not None
+def is_said(path: str, commit: CommitRef) -> bool:
+    """Whether these can be a workspace and a commit of it: what a target says may be anything."""
+    return len(path) <= _LONGEST and paths.is_path(path) and bool(commit)
 
 
 class Past:
     """Everything raises RepositoryError."""
 
-    def __init__(self, repo: Repository) -> None:
-        self._repo = repo
-        self._sources = Sources(repo)
+    def __init__(self, repositories: Repositories) -> None:
+        self._repositories = repositories
+        self._sources = Sources(repositories.own)
 
-    def since(self, commit: str, served: str) -> list[str]:
+    def since(self, commit: CommitRef, served: CommitRef) -> list[CommitRef]:
         """`commit` and what followed it along first parents, up to `served`; `commit` alone where that is far, where it
         was merged in, and where the branch went elsewhere from it. Empty where it was never served: it tells nothing.
         """
-        if not served:
+        if not served or commit.repository != served.repository:
             return []
-        between = self._repo.first_parents(commit, served)
+        repo = self._repositories.of(commit)
+        between = repo.first_parents(commit.id, served.id)
         if between is not None:
-            return [commit, *between] if len(between) <= _FAR else [commit]
-        known = self._repo.has(commit)
-        return [commit] if known and (self._repo.is_ancestor(commit, served) or left_behind(self._repo, commit)) else []
+            after = [commit._replace(id=each) for each in between] if len(between) <= _FAR else []
+            return [commit, *after]
+        known = repo.has(commit.id)
+        return [commit] if known and (repo.is_ancestor(commit.id, served.id) or left_behind(repo, commit.id)) else []
 
-    def workspace(self, path: str, commit: str) -> tuple[WorkspaceTree, WorkspaceDir] | None:
+    def workspace(self, path: str, commit: CommitRef) -> tuple[WorkspaceTree, WorkspaceDir] | None:
         """Where a commit has the workspace."""
-        tree = WorkspaceTree(self._repo, self._repo.commit(commit).tree)
+        repo = self._repositories.of(commit)
+        tree = WorkspaceTree(repo, repo.commit(commit.id).tree)
         directory = tree.find(path)
         return (tree, directory) if directory is not None else None
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
 from apiserver.model.selectors import LabelSelector
 from apiserver.registry import tree
@@ -20,7 +21,7 @@ from apiserver.storage.protocol import Store
 from reconciler.loading.past import Past, is_said
 from reconciler.plan.selection import selectable, selector_of
 from reconciler.repository.errors import RepositoryError
-from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
 
 Object = dict[str, Any]
 
@@ -47,13 +48,13 @@ NOTHING = Placing({}, {})
 class Placed:
     """Safe from several threads: at worst a tree is read twice."""
 
-    def __init__(self, store: Store, repo: Repository) -> None:
+    def __init__(self, store: Store, repositories: Repositories) -> None:
         self._objects = Objects(store)
-        self._past = Past(repo)
+        self._past = Past(repositories)
         self._known: OrderedDict[tuple[str, str], Placing] = OrderedDict()
-        self._verdicts: OrderedDict[tuple[str, str, str, str], tuple[set[str], set[str]]] = OrderedDict()
+        self._verdicts: OrderedDict[tuple[str, CommitRef, CommitRef, str], tuple[set[str], set[str]]] = OrderedDict()
 
-    def withdrawn(self, path: str, commit: str, namespace: str, by: Collection[str]) -> bool:
+    def withdrawn(self, path: str, commit: CommitRef, namespace: str, by: Collection[str]) -> bool:
         """Whether the workspace at `path` has taken the namespace away since `commit`: that one, or one after it, had
         some of the Placements `by` (empty: any) select it, and what is served now, in git and in the store, has none of
         them do so. False also where that cannot be told."""
@@ -73,13 +74,13 @@ class Placed:
         mine = before & set(by) if by else before
         return bool(mine) and not mine & (still | (self._stored(record.cluster, namespace) if record else set()))
 
-    def _said(self, path: str, commit: str, served: str, namespace: str) -> tuple[set[str], set[str]]:
+    def _said(self, path: str, commit: CommitRef, served: CommitRef, namespace: str) -> tuple[set[str], set[str]]:
         """The Placements that selected it since the commit, and those that do as git is served."""
         key = (path, commit, served, namespace)
         found = self._verdicts.get(key)
         if found is None:
-            commits = self._past.since(commit, served)
-            before = {name for c in commits for name in self._at(path, c).selecting(namespace)}
+            since = self._past.since(commit, served)
+            before = {name for c in since for name in self._at(path, c).selecting(namespace)}
             found = self._verdicts[key] = before, self._at(path, served).selecting(namespace)
             if len(self._verdicts) > _KEPT:
                 self._verdicts.popitem(last=False)
@@ -94,7 +95,7 @@ class Placed:
         placements = self._objects.list(_PLACEMENTS, cluster)
         return {str(p["metadata"]["name"]) for p in placements if selector_of(p).matches(labels)}
 
-    def _at(self, path: str, commit: str) -> Placing:
+    def _at(self, path: str, commit: CommitRef) -> Placing:
         there = self._past.workspace(path, commit)
         if there is None:
             return NOTHING

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from apiserver.model.commits import CommitRef
 from reconciler.layout.manifest import read
 from reconciler.layout.tree import ROOT, WorkspaceTree, problem
 from reconciler.layout.weight import MOST, too_heavy, weigh
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
 
 _FIELD = b"kubeconfigSecretRef"
 
 
-def real_targets(repo: Repository, commits: Iterable[str]) -> list[str]:
+def real_targets(repositories: Repositories, commits: Iterable[CommitRef]) -> list[str]:
     """SyncTargets of these commits that are real clusters, as `root:infra:eu-west`, sorted. Raises
     RepositoryUnreadable."""
-    return sorted({name for commit in commits for name in _of(repo, commit)})
+    return sorted({name for commit in commits for name in _of(repositories.of(commit), commit)})
 
 
-def _of(repo: Repository, commit: str) -> Iterator[str]:
-    tree = WorkspaceTree(repo, repo.commit(commit).tree)
+def _of(repo: Repository, commit: CommitRef) -> Iterator[str]:
+    tree = WorkspaceTree(repo, repo.commit(commit.id).tree)
     root = repo.tree_at(tree.tree_id, ROOT)
     if root is not None and weigh(repo, [root], MOST) > MOST:
         raise RepositoryUnreadable(str(too_heavy(f"{ROOT} of commit {commit:.10}", MOST)))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from apiserver.model import paths
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.guard import Guard, line_of
@@ -38,7 +39,7 @@ class Removals:
         self._guard, self._record, self._most = guard, record, most
 
     @property
-    def since(self) -> str:
+    def since(self) -> CommitRef:
         """The fleet's served commit before the step."""
         return self._guard.since
 
@@ -46,7 +47,7 @@ class Removals:
         """Whether a commit that is new allows anything."""
         return bool(self._guard.said())
 
-    def judge(self, gone: Collection[str], since: Mapping[str, str]) -> list[Removal]:
+    def judge(self, gone: Collection[str], since: Mapping[str, CommitRef]) -> list[Removal]:
         """`gone`: paths of workspaces. `since`: of those that were refused before, what was served by then."""
         trees = dict(_trees(gone))
         losses = {top: self._losses(members) for top, members in trees.items()}
@@ -56,7 +57,7 @@ class Removals:
         out = []
         for top, members in trees.items():
             why = self._why(losses[top], many=many)
-            allowed = why and self._guard.allows(losses[top], since.get(top, ""))
+            allowed = why and self._guard.allows(losses[top], since.get(top, NONE))
             records = tuple(r for path in members if (r := self._record(path)) is not None)
             out.append(Removal(top, records, Refused(tuple(losses[top]), why) if why and not allowed else None))
         return out

@@ -62,7 +62,7 @@ class Shown:
         """Brings the store from the status commit that it shows to another one; the paths of the workspaces that were
         looked at. `also`: workspaces that differ for another reason (their Secrets changed)."""
         fleet = tree.fleet(self._store)
-        before = RecordedFleet(self._repo, fleet.shown)
+        before = RecordedFleet(self._repo, fleet.shown.id)
         now, was = self._tree(recorded), self._tree(before)
         affected = {*also, *self._touched(now, was), *self._recorded_otherwise(before, recorded, now, was)}
         after = self._fleet(fleet, recorded, holder)
@@ -188,7 +188,7 @@ class Shown:
 
     def _fleet(self, fleet: FleetRecord, recorded: RecordedFleet, holder: str) -> FleetRecord:
         facts, commit = recorded.facts(), recorded.source
-        writes = read_fleet(self._repo, self._repo.commit(commit).tree).writes
+        writes = read_fleet(self._repo, self._repo.commit(commit.id).tree).writes
         fleet = replace(fleet, commit=commit, writes=writes, holder=holder, shown=recorded.commit)
         return replace(fleet, claims=facts.claims, kept=facts.kept)
 
@@ -197,7 +197,7 @@ class Shown:
             self._store.write(put_fleet(fleet)).result()
 
     def _tree(self, recorded: RecordedFleet) -> WorkspaceTree:
-        return WorkspaceTree(self._repo, self._repo.commit(recorded.source).tree, recorded.facts().claims)
+        return WorkspaceTree(self._repo, self._repo.commit(recorded.source.id).tree, recorded.facts().claims)
 
 
 def _depth(path: str) -> tuple[int, str]:

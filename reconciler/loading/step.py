@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
 from apiserver.registry.intents import Intent
 from reconciler.layout.errors import LayoutError
@@ -35,7 +36,7 @@ class Step:
     mended: list[str] = field(default_factory=list)
     faults: set[str] = field(default_factory=set)
     refused: dict[str, Refused] = field(default_factory=dict)
-    kept: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, CommitRef] = field(default_factory=dict)
 
 
 class SafetyLimits(NamedTuple):
@@ -43,7 +44,7 @@ class SafetyLimits(NamedTuple):
 
     objects: Limits
     workspaces: int | None
-    since: str
+    since: CommitRef
 
 
 class LostFleet(NamedTuple):
@@ -51,10 +52,10 @@ class LostFleet(NamedTuple):
     `claims`: see FleetRecord, as of that."""
 
     find: FindRecorded
-    commit: str
+    commit: CommitRef
     claims: Mapping[str, str]
 
-    def served(self, path: str, directory: str) -> tuple[Recorded | None, str, Mapping[str, str]]:
+    def served(self, path: str, directory: str) -> tuple[Recorded | None, CommitRef, Mapping[str, str]]:
         """What is known of a workspace, the commit that it was served at, and the claims that counted there."""
         found = self.find(path, directory)
         held = found.summary.served if found is not None else None
@@ -76,13 +77,13 @@ class Target:
 
     moment: Moment
     tree: WorkspaceTree
-    served: str
-    arriving: str
+    served: CommitRef
+    arriving: CommitRef
     secrets: Secrets
     recorded: FindRecorded | None = None
     lost: LostFleet | None = None
     fresh: bool = False
     limits: SafetyLimits | None = None
-    kept: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, CommitRef] = field(default_factory=dict)
     intents: Mapping[Key, Intent] = field(default_factory=dict)
     proposed: bool = False

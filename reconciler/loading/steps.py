@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import ParamSpec, TypeVar
 from weakref import WeakMethod
 
+from apiserver.model.commits import NONE
 from apiserver.model.failures import described
 from apiserver.registry import tree
 from apiserver.storage.protocol import Op, RowOp
@@ -97,7 +98,7 @@ class Stepper:
         if self._target.recorded is not None:
             self._kept.look()
         found = touched(self._target.tree, before, self._cases.known)
-        if self._target.arriving not in ("", self._target.moment.id):
+        if self._target.arriving not in (NONE, self._target.moment.commit):
             # Some workspaces are at a commit that was never finished, and this one does not follow from it.
             found |= touched(self._target.tree, self._site.trees.at(self._target.arriving), self._cases.known)
         self._cases.places = found.places
@@ -127,7 +128,7 @@ class Stepper:
             return None
         return Guard(
             site.store, site.sources.repo, site.sources, site.catalog, target.limits.objects, self._world.before,
-            self._served, target.moment.id, target.limits.since,
+            self._served, target.moment.commit, target.limits.since,
         )  # fmt: skip
 
     def _removals(self, found: Touched) -> list[str]:
@@ -249,7 +250,7 @@ class Stepper:
             raise
         except Exception as error:
             # A fault of this program in one workspace's content stays that workspace's.
-            log.error("workspace %s could not be judged at %s\n%s", case.path, case.moment.id, described(error))
+            log.error("workspace %s could not be judged at %s\n%s", case.path, case.moment.commit, described(error))
             return self._judge.refuse(case)
 
     # -- writing, and what follows from it

@@ -46,7 +46,7 @@ class TreeObjects:
     def put(self, case: Case, record: WorkspaceRecord, gathered: Gathered, effects: Effects) -> None:
         """The Workspace object in the parent, and the LogicalCluster: that of a workspace without a good commit comes
         with the first one, since lists over many workspaces leave it out until then."""
-        since = self._moments.at(effects.summary.held or case.moment.id, case.moment.time)
+        since = self._moments.at(effects.summary.held or case.moment.commit, case.moment.time)
         parent = self._record(record.parent) if record.parent else None
         facts = _facts(record, parent, since)
         status = computed.status(facts)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from apiserver.model.commits import CommitRef
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.tree import WorkspaceTree
-from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
 
 Claims = frozenset[tuple[str, str]]
 
@@ -21,10 +22,10 @@ class Trees:
     the file is there, or the directory is not, they mean nothing; in the tree of an earlier commit others counted.
     """
 
-    def __init__(self, repo: Repository) -> None:
-        self._repo = repo
-        self._grouping = Grouping(repo)
-        self._open: OrderedDict[tuple[str, Claims], WorkspaceTree] = OrderedDict()
+    def __init__(self, repositories: Repositories) -> None:
+        self._repositories = repositories
+        self._grouping: dict[str, Grouping] = {}
+        self._open: OrderedDict[tuple[CommitRef, Claims], WorkspaceTree] = OrderedDict()
         self.claims = {}
 
     @property
@@ -35,15 +36,18 @@ class Trees:
     def claims(self, found: Mapping[str, str]) -> None:
         self._claims, self._key = found, frozenset(found.items())
 
-    def at(self, commit: str, claims: Mapping[str, str] | None = None) -> WorkspaceTree:
+    def at(self, commit: CommitRef, claims: Mapping[str, str] | None = None) -> WorkspaceTree:
         """`claims`: those that counted there, where they are not those of the served commit. Raises
         RepositoryUnreadable where the commit is not there."""
         key = commit, self._key if claims is None else frozenset(claims.items())
         found = self._open.get(key)
         if found is None:
-            tree = self._repo.commit(commit).tree
+            repo = self._repositories.of(commit)
+            grouping = self._grouping.get(commit.repository)
+            if grouping is None:
+                grouping = self._grouping[commit.repository] = Grouping(repo)
             there = self.claims if claims is None else claims
-            found = self._open[key] = WorkspaceTree(self._repo, tree, there, self._grouping)
+            found = self._open[key] = WorkspaceTree(repo, repo.commit(commit.id).tree, there, grouping)
             if len(self._open) > _KEPT:
                 self._open.popitem(last=False)
         return found

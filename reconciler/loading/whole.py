@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from apiserver.model import paths
+from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.tree import FleetRecord
@@ -41,7 +42,7 @@ class Whole:
     def __init__(self, store: Store, repo: Repository, trees: Trees) -> None:
         self._store, self._repo, self._trees = store, repo, trees
 
-    def config(self, commit: str) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
+    def config(self, commit: CommitRef) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
         """treeplane.yaml and the workspace root of a commit, or why the commit is held as a whole."""
         here = self._trees.at(commit)
         fault = here.fault()
@@ -52,7 +53,7 @@ class Whole:
             errors += bad.errors
         return (None, tuple(errors)) if errors else (config, ())
 
-    def first_config(self, commit: str) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
+    def first_config(self, commit: CommitRef) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
         """The same of a commit that is the first one, whatever it holds."""
         config, problems = self.config(commit)
         root = self._repo.tree_at(self._trees.at(commit).tree_id, ROOT)
@@ -60,7 +61,7 @@ class Whole:
             return None, (*problems, too_heavy(ROOT, MOST))
         return config, problems
 
-    def next_config(self, fleet: FleetRecord, commit: str) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
+    def next_config(self, fleet: FleetRecord, commit: CommitRef) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
         """The same of a commit that is to follow what is served."""
         config, problems = self.config(commit)
         if config is not None and config.uid and config.uid != fleet.fleet:
@@ -75,7 +76,7 @@ class Whole:
 
     def rewrites(self, fleet: FleetRecord) -> str:
         """What the served commit says of branches that were rewritten, "" where it does not."""
-        config = self.config(fleet.commit)[0] if self._repo.has(fleet.commit) else None
+        config = self.config(fleet.commit)[0] if self._repo.has(fleet.commit.id) else None
         return config.rewrites if config is not None else ""
 
     def limits(self, fleet: FleetRecord) -> SafetyLimits:
@@ -92,7 +93,7 @@ class Whole:
             found |= {record.directory: record.path for record in records if record is not None and record.directory}
         return found
 
-    def arrive(self, fleet: FleetRecord, commit: str) -> None:
+    def arrive(self, fleet: FleetRecord, commit: CommitRef) -> None:
         """A commit is about to be written, workspace by workspace: whoever is started after a crash has to know. Nobody
         waits for this: it is on disk before what is written after it."""
         self._store.write(tree.put_fleet(replace(fleet, arriving=commit)))

@@ -24,6 +24,7 @@ from typing import Any
 import orjson
 
 from apiserver.model import marks
+from apiserver.model.commits import CommitRef
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.registry import allocation
@@ -61,7 +62,7 @@ class Home:
 
     fleet: str
     path: str
-    origin: str
+    origin: CommitRef
 
 
 def may_leave(key: Key) -> bool:
@@ -142,14 +143,14 @@ def _identity(key: Key, obj: Object, home: Home) -> Object:
     metadata = obj["metadata"]
     annotations = metadata.get("annotations") or {}
     out: Object = {}
-    path, commit = annotations.get(marks.SOURCE_PATH, ""), annotations.get(marks.SOURCE_COMMIT, home.origin)
-    if path and (commit != home.origin or path.startswith("keys/")):
+    path, commit = annotations.get(marks.SOURCE_PATH, ""), annotations.get(marks.SOURCE_COMMIT, str(home.origin))
+    if path and (commit != str(home.origin) or path.startswith("keys/")):
         resource = key.resource.partition(":")[0]
         if metadata["uid"] != object_uid(home.fleet, home.path, resource, key.namespace, key.name, home.origin):
             out = {"uid": metadata["uid"], "creationTimestamp": metadata["creationTimestamp"]}
     if metadata.get("generation", 1) != 1:
         out["generation"] = metadata["generation"]
-    if commit != home.origin:
+    if commit != str(home.origin):
         out["annotations"] = {marks.SOURCE_COMMIT: commit}
     return out
 

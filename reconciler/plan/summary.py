@@ -4,7 +4,7 @@ Kept in the store beside the workspace and written to the status branch as it is
 neither the workspace nor the head, so that workspaces that appeared in one commit share one blob. What is known of its
 objects is their residue (plan/residue.py): a summary does not grow with its workspace.
 
-    origin: 1f0c…            the commit in which the workspace appeared
+    origin: 1f0c…            the commit in which the workspace appeared (model/commits has the text of a commit)
     commit: 77ab…            the commit that last changed its own content (absent: the origin)
     served: 5d3e…            only while held back: the commit it is served at ("" if it never had a good one)
     held: 77ab…              only while held back: the commit since which it is
@@ -27,16 +27,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from apiserver.model import commits
+from apiserver.model.commits import NONE, CommitRef
+
 
 @dataclass(slots=True)
 class Summary:
     """See the module's head. Mutable: loading updates it while it plans."""
 
-    origin: str
-    commit: str = ""
-    served: str | None = None
-    held: str = ""
-    before: str = ""
+    origin: CommitRef
+    commit: CommitRef = NONE
+    served: CommitRef | None = None
+    held: CommitRef = NONE
+    before: CommitRef = NONE
     claims: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     bindings: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -46,15 +49,15 @@ class Summary:
     identities: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        out: dict[str, Any] = {"origin": self.origin}
+        out: dict[str, Any] = {"origin": str(self.origin)}
         if self.commit and self.commit != self.origin:
-            out["commit"] = self.commit
+            out["commit"] = str(self.commit)
         if self.served is not None:
-            out["served"] = self.served
+            out["served"] = str(self.served)
         if self.held:
-            out["held"] = self.held
+            out["held"] = str(self.held)
         if self.before:
-            out["before"] = self.before
+            out["before"] = str(self.before)
         if self.claims:
             out["claims"] = dict(sorted(self.claims.items()))
         if self.errors:
@@ -73,14 +76,14 @@ class Summary:
 
     @staticmethod
     def from_json(found: dict[str, Any]) -> Summary:
-        """Raises KeyError or TypeError where it is not a summary."""
-        origin = found["origin"]
+        """Raises KeyError, TypeError or ValueError where it is not a summary."""
+        origin, served = commits.parse(found["origin"]), found.get("served")
         return Summary(
             origin=origin,
-            commit=found.get("commit", origin),
-            served=found.get("served"),
-            held=found.get("held", ""),
-            before=found.get("before", ""),
+            commit=commits.parse(found["commit"]) if "commit" in found else origin,
+            served=commits.parse(served) if served is not None else None,
+            held=commits.parse(found.get("held", "")),
+            before=commits.parse(found.get("before", "")),
             claims=dict(found.get("claims") or {}),
             errors=list(found.get("errors") or ()),
             bindings=dict(found.get("bindings") or {}),

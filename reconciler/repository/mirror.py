@@ -22,6 +22,7 @@ from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
 from reconciler.repository.origin import incomplete
 from reconciler.repository.remote import Remote, RemoteSettings
+from reconciler.repository.repositories import Repositories
 from reconciler.repository.source import is_git_dir, kind_of_source
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,8 @@ class Heads(NamedTuple):
 
 
 class Mirror:
-    """`repository` reads every object of source and mirror, and is where new status commits are written."""
+    """`repository` reads every object of source and mirror, and is where new status commits are written;
+    `repositories`: those that commits are read from, which is this one."""
 
     def __init__(
         self,
@@ -74,6 +76,7 @@ class Mirror:
         else:
             alternates.unlink(missing_ok=True)
         self.repository = Repository(self.path)
+        self.repositories = Repositories(self.repository)
         self._remote = Remote(self.repository, source, settings) if self.is_remote else None
         self._move_former_ref()
 

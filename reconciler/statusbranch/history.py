@@ -7,9 +7,12 @@ that summaries name, also where the source's own branch went elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
+from apiserver.model import commits
+from apiserver.model.commits import CommitRef
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import FleetConfig, read_fleet
 from reconciler.repository.chain import first
@@ -60,9 +63,19 @@ def unreachable(repo: Repository, commits: Iterable[str], parents: Sequence[str]
 
 
 def _named(repo: Repository, blob: str) -> set[str]:
-    """Of a summary, or of fleet.yaml."""
+    """Of a summary, or of fleet.yaml: those of the fleet's own repository."""
     found = format.load(repo.blob(blob))
-    return {str(found[key]) for key in _NAMING if found.get(key)} | set((found.get("kept") or {}).values())
+    said = {*(found[key] for key in _NAMING if found.get(key)), *(found.get("kept") or {}).values()}
+    return {commit.id for commit in _own(said)}
+
+
+def _own(said: Iterable[str]) -> Iterator[CommitRef]:
+    """What names no commit keeps nothing."""
+    for text in said:
+        with suppress(ValueError):
+            commit = commits.parse(text)
+            if not commit.repository:
+                yield commit
 
 
 def _names(path: str) -> bool:

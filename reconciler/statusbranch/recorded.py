@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 
-from apiserver.model import paths
+from apiserver.model import commits, marks, paths
+from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.model.keys import Key
 from reconciler.plan.summary import Summary
 from reconciler.repository.difference import walk
+from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 
@@ -25,28 +28,28 @@ class FleetFacts:
     claims: dict[str, str] = field(default_factory=dict)
     branch: str = ""
     began: str = ""
-    kept: dict[str, str] = field(default_factory=dict)
+    kept: dict[str, CommitRef] = field(default_factory=dict)
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
         found = {"id": self.id, "revision": self.revision, "claims": self.claims, "branch": self.branch}
-        found |= {"began": self.began, "kept": self.kept}
+        found |= {"began": self.began, "kept": {path: str(commit) for path, commit in self.kept.items()}}
         return {key: value for key, value in found.items() if value or key in ("id", "revision")}
 
 
 class RecordedFleet:
-    """One commit of the status branch."""
+    """One commit of the status branch. Reading raises RepositoryUnreadable."""
 
     def __init__(self, repo: Repository, commit: str) -> None:
         self._repo = repo
-        self.commit = commit
+        self.commit = own(commit)
         self._info = repo.commit(commit)
         self._folders: dict[str, str] | None = None
 
     @property
-    def source(self) -> str:
+    def source(self) -> CommitRef:
         """The desired commit that was reconciled: the last parent."""
-        return self._info.parents[-1]
+        return own(self._info.parents[-1])
 
     @property
     def tree(self) -> str:
@@ -54,24 +57,29 @@ class RecordedFleet:
 
     def facts(self) -> FleetFacts:
         found = format.load(self._read(format.FLEET) or b"{}")
-        return FleetFacts(
-            id=str(found.get("id", "")),
-            revision=int(found.get("revision", 0)),
-            claims=found.get("claims") or {},
-            branch=str(found.get("branch", "")),
-            began=str(found.get("began", "")),
-            kept=found.get("kept") or {},
-        )
+        with self._said_in(format.FLEET):
+            return FleetFacts(
+                id=str(found.get("id", "")),
+                revision=int(found.get("revision", 0)),
+                claims=found.get("claims") or {},
+                branch=str(found.get("branch", "")),
+                began=str(found.get("began", "")),
+                kept={path: commits.parse(commit) for path, commit in (found.get("kept") or {}).items()},
+            )
 
     def summary(self, directory: str) -> Summary | None:
         data = self._read(f"{directory}/{format.SUMMARY}")
-        return Summary.from_json(format.load(data)) if data is not None else None
+        with self._said_in(f"{directory}/{format.SUMMARY}"):
+            return Summary.from_json(format.load(data)) if data is not None else None
 
-    def served(self) -> set[str]:
+    def served(self) -> set[CommitRef]:
         """The commits at which workspaces that are held are served. Reads each distinct summary."""
-        blobs = {entry.id for path, entry in walk(self._repo, self.tree) if path.endswith(f"/{format.SUMMARY}")}
-        found = (format.load(self._repo.blob(blob)).get("served") for blob in blobs)
-        return {str(commit) for commit in found if commit}
+        blobs = {entry.id: path for path, entry in walk(self._repo, self.tree) if path.endswith(f"/{format.SUMMARY}")}
+        found = set()
+        for blob, path in blobs.items():
+            with self._said_in(path):
+                found.add(commits.parse(format.load(self._repo.blob(blob)).get("served") or ""))
+        return found - {NONE}
 
     def folder_of(self, path: str) -> str:
         """The folder of a workspace that is not where its directory is by now: it moved, and that is held. "" if there
@@ -103,7 +111,10 @@ class RecordedFleet:
         @cache  # asked for a few times while the workspace is judged
         def read(key: Key) -> format.Object | None:
             data = self._read(format.status_path(directory, key))
-            return format.load(data) if data is not None else None
+            found = format.load(data) if data is not None else None
+            with self._said_in(format.status_path(directory, key)):
+                commits.parse(_content_commit(found) if found is not None else "")
+            return found
 
         return read
 
@@ -118,6 +129,19 @@ class RecordedFleet:
         for path, _ in walk(self._repo, self._info.tree):
             yield path
 
+    @contextmanager
+    def _said_in(self, path: str) -> Iterator[None]:
+        """What a file says is somebody's word: what names no commit there cannot be gone on from."""
+        try:
+            yield
+        except ValueError as error:
+            raise RepositoryUnreadable(f"{path} of the status commit {self.commit:.10}: {error}") from error
+
     def _read(self, path: str) -> bytes | None:
         entry = self._repo.entry_at(self._info.tree, path)
         return self._repo.blob(entry.id) if entry is not None and entry.kind == "blob" else None
+
+
+def _content_commit(residue: format.Object) -> str:
+    annotations = (residue.get("metadata") or {}).get("annotations") or {}
+    return str(annotations.get(marks.SOURCE_COMMIT, ""))

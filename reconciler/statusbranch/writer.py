@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Compacted, Store, View
@@ -144,7 +145,7 @@ class StatusWriter:
             facts = replace(recorded.facts(), began=RecordedFleet(self._repo, ended).facts().began)
             content = edit_tree(self._repo, recorded.tree, {format.FLEET: format.dump(facts.as_file())})
             message = with_trailers("Go on with the history", [], self._trailers(recorded.source))
-            commit_tree(self._repo, content, [ended, recorded.source], message, None, STATUS_REF, head)
+            commit_tree(self._repo, content, [ended, recorded.source.id], message, None, STATUS_REF, head)
             self._endless = True
 
     # -- commits
@@ -202,7 +203,8 @@ class StatusWriter:
         left = fleet.error and before is not None and before.source != fleet.commit
         if before is not None and new == base and facts == known and not left:
             return None
-        ends = head is not None and self._ends(head, known, fleet.commit)
+        served = fleet.commit.id
+        ends = head is not None and self._ends(head, known, served)
         begins = head is None or ends
         began = self._time() if begins else history.began(self._repo, head or "", known.began)
         facts = replace(facts, revision=until, began=began.isoformat(timespec="seconds"))
@@ -213,14 +215,14 @@ class StatusWriter:
         message = with_trailers(subject, lines, trailers)
         if head is not None and ends:
             self._mirror.keep_history(head, self._time().date())
-            parents = [*history.unreachable(self._repo, history.named(self._repo, new), [fleet.commit]), fleet.commit]
+            parents = [*history.unreachable(self._repo, history.named(self._repo, new), [served]), served]
             return self._made(new, parents, message, head)
         if head is None:
-            first = self._made(new, [fleet.commit], message, None)
-            more = history.unreachable(self._repo, history.named(self._repo, new), [fleet.commit])
-            return self._made(new, [first, *more, fleet.commit], message, first) if more else first
-        more = history.unreachable(self._repo, history.named_anew(self._repo, changes), [head, fleet.commit])
-        return self._made(new, [head, *more, fleet.commit], message, head)
+            first = self._made(new, [served], message, None)
+            more = history.unreachable(self._repo, history.named(self._repo, new), [served])
+            return self._made(new, [first, *more, served], message, first) if more else first
+        more = history.unreachable(self._repo, history.named_anew(self._repo, changes), [head, served])
+        return self._made(new, [head, *more, served], message, head)
 
     def _made(self, content: str, parents: Sequence[str], message: str, head: str | None) -> str:
         return commit_tree(self._repo, content, parents, message, int(self._now()), STATUS_REF, head)
@@ -230,8 +232,8 @@ class StatusWriter:
         age = self._time() - history.began(self._repo, head, known.began)
         return not self._endless and age >= history.retention(self._repo, served)
 
-    def _trailers(self, source: str) -> dict[str, str]:
-        return {format.TRAILER: source, **self.sign().trailers()}
+    def _trailers(self, source: CommitRef) -> dict[str, str]:
+        return {format.TRAILER: str(source), **self.sign().trailers()}
 
     def _time(self) -> datetime:
         return datetime.fromtimestamp(self._now(), UTC)

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from apiserver.model.commits import CommitRef
 from apiserver.registry.served import ServedKind
 from reconciler.controllers.failures import Expected
 from reconciler.plan.health import healthy
@@ -32,7 +33,7 @@ class Applier:
     def __init__(self, site: Site, upstream: Upstream) -> None:
         self._site, self._upstream = site, upstream
 
-    def apply(self, item: Item, kind: ServedKind, obj: Object, commit: str) -> None:
+    def apply(self, item: Item, kind: ServedKind, obj: Object, commit: CommitRef) -> None:
         """Bring `obj` down and its status up. `commit`: its workspace's, read before the object was. Raises Refused,
         NotServed, NothingNew, Foreign, Unreachable or Expected."""
         site = self._site
@@ -132,7 +133,7 @@ class Applier:
             raise Foreign(f"namespace {name} of the target is not ours; rename or delete it there")
         return self._site.client.apply(where, body)
 
-    def _listed(self, home: Home, item: Item, kind: ServedKind, commit: str) -> None:
+    def _listed(self, home: Home, item: Item, kind: ServedKind, commit: CommitRef) -> None:
         """Have the kind in the namespace's inventory before its first object is there, and a commit that knows of the
         object. Raises Outrun where the workspace moved on since it was read."""
         mine = (kind.group, kind.kind)
@@ -154,7 +155,7 @@ class Applier:
             commit = before.commit or commit
             self.note(home, Inventory(path, commit, before.kinds | kinds, before.placements | placements))
 
-    def _held(self, home: Home, item: Item, commit: str) -> Inventory | None:
+    def _held(self, home: Home, item: Item, commit: CommitRef) -> Inventory | None:
         """The inventory, which waits for this object from now on before it names a later commit. Raises Outrun where it
         names one already: whoever made it may have read its own object later."""
         held = self._site.inventory(home.name)

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from apiserver.model import commits
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.kinds import GroupResource
 
 Object = dict[str, Any]
@@ -31,7 +33,7 @@ class Inventory:
     or an earlier one. `placements`: by name, those that place the namespace here."""
 
     workspace: str
-    commit: str = ""
+    commit: CommitRef = NONE
     kinds: frozenset[tuple[str, str]] = frozenset()
     placements: frozenset[str] = frozenset()
 
@@ -55,7 +57,7 @@ def parent(namespace: str, inventory: Inventory, labels: dict[str, str]) -> Obje
         },
         "data": {
             "workspace": inventory.workspace,
-            "commit": inventory.commit,
+            "commit": str(inventory.commit),
             "placements": ",".join(sorted(inventory.placements)),
         },
     }
@@ -70,7 +72,17 @@ def read(live: Object) -> Inventory | None:
     data = live.get("data") or {}
     kinds = (metadata.get("annotations") or {}).get(_KINDS, "")
     placements = frozenset(filter(None, str(data.get("placements", "")).split(",")))
-    return Inventory(str(data.get("workspace", "")), str(data.get("commit", "")), frozenset(_parsed(kinds)), placements)
+    return Inventory(
+        str(data.get("workspace", "")), _commit(str(data.get("commit", ""))), frozenset(_parsed(kinds)), placements
+    )
+
+
+def _commit(said: str) -> CommitRef:
+    """What names no commit is no reason for anything."""
+    try:
+        return commits.parse(said)
+    except ValueError:
+        return NONE
 
 
 def _printed(kinds: Iterable[tuple[str, str]]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from apiserver.model.commits import CommitRef
 from apiserver.registry.names import dns_label
 from reconciler.syncing import inventory
 from reconciler.syncing.client import Client, path
@@ -22,10 +23,10 @@ class Leftover(NamedTuple):
 
     namespace: str
     workspace: str
-    commit: str
+    commit: CommitRef
 
 
-def leftovers(client: Client, key: str, known: Callable[[str], bool]) -> list[Leftover]:
+def leftovers(client: Client, key: str, known: Callable[[CommitRef], bool]) -> list[Leftover]:
     """Those on one target. `key`: what the target is called in labels by now; `known`: whether a commit is one of the
     fleet's repository. Raises what the client raises."""
     found = []

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from apiserver.model.commits import NONE
 from apiserver.model.kinds import GroupResource
 from reconciler.controllers.bindings import Role
 from reconciler.controllers.controller import Controller
@@ -248,7 +249,7 @@ class Syncer(Controller[Item]):
     def _sync(self, item: Item) -> None:
         # Looked at before the object: one that is not there in a workspace which is served only now may just have come.
         workspace = self.upstream.workspace(item.cluster)
-        commit = workspace.commit if workspace is not None else ""
+        commit = workspace.commit if workspace is not None else NONE
         kind = self.upstream.kind(item.cluster, item.kind, self.site.offered)
         obj = self.upstream.get(kind, item) if kind is not None else None
         here = self.upstream.role(self.key, item.cluster, item.namespace) is Role.HERE

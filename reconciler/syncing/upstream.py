@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.registry import tree
@@ -41,11 +42,11 @@ class Item(NamedTuple):
         return f"{self.kind} {self.cluster}/{self.namespace}/{self.name}"
 
 
-Declared = Callable[[str, str, Item], bool]
+Declared = Callable[[str, CommitRef, Item], bool]
 """declared(workspace path, commit, item): whether that verified commit, or one after it up to the served one, declared
 the object, so that its absence now is a deletion. False also where that cannot be told."""
 
-Withdrawn = Callable[[str, str, str, Collection[str]], bool]
+Withdrawn = Callable[[str, CommitRef, str, Collection[str]], bool]
 """withdrawn(workspace path, commit, namespace, placements): whether the workspace took the namespace away since that
 commit, in which these Placements had placed it. False also where that cannot be told."""
 
@@ -157,10 +158,10 @@ class Upstream:
     def workspace(self, cluster: str) -> tree.WorkspaceRecord | None:
         return tree.workspace_of(self.objects.store, cluster)
 
-    def commit(self, cluster: str) -> str:
-        """That which a workspace's content is of; "" where there is none."""
+    def commit(self, cluster: str) -> CommitRef:
+        """That which a workspace's content is of; NONE where there is none."""
         record = self.workspace(cluster)
-        return record.commit if record is not None else ""
+        return record.commit if record is not None else NONE
 
     def loaded(self) -> bool:
         return tree.fleet(self.objects.store).loaded

@@ -15,6 +15,7 @@ import pytest
 from realclusters.cluster import TOKEN, RealCluster
 
 from apiserver.model import conditions, marks
+from apiserver.model.commits import CommitRef, own
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
@@ -36,6 +37,7 @@ from reconciler.syncing.upstream import Item, Past
 
 pytestmark = [pytest.mark.clusters, pytest.mark.slow]
 
+C1 = "c1" * 20
 IDENTITY = "1d3n7i7y"
 DEPLOYMENTS, JOBS = f"deployments.apps:{IDENTITY}", f"jobs.batch:{IDENTITY}"
 QUICK = SyncSettings(
@@ -87,9 +89,9 @@ class World:
         status = {"apiExportClusterName": "compute0", "boundResources": bound}
         self.put("apibindings.apis.kcp.io", "shop0", "kubernetes", status=status)
 
-    def workspace(self, path: str, commit: str = "c1") -> None:
+    def workspace(self, path: str, commit: str = C1) -> None:
         cluster = path.rpartition(":")[2] + ("0" if ":" in path else "")
-        record = tree.WorkspaceRecord(path, cluster, path.rpartition(":")[0], commit=commit)
+        record = tree.WorkspaceRecord(path, cluster, path.rpartition(":")[0], commit=own(commit))
         self.store.write(tree.put_workspace(record), tree.placed(record)).result()
 
     def put(self, resource: str, cluster: str, name: str, namespace: str = "", /, **content: Any) -> Key:
@@ -101,7 +103,7 @@ class World:
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "generation": old["metadata"]["generation"] + 1 if old else 1,
             "labels": content.pop("labels", {}),
-            "annotations": {marks.CLUSTER: cluster, marks.SOURCE_COMMIT: "c1", marks.SOURCE_PATH: "a.yaml"},
+            "annotations": {marks.CLUSTER: cluster, marks.SOURCE_COMMIT: C1, marks.SOURCE_PATH: "a.yaml"},
         }
         if namespace:
             metadata["namespace"] = namespace
@@ -172,11 +174,11 @@ class World:
     def ended(self, key: Key) -> bool:
         return self.condition(key, "Complete").get("status") == "True"
 
-    def declared(self, path: str, commit: str, item: Item) -> bool:
-        return path == "root:shop" and commit == "c1" and (item.kind.resource, item.name) in self.git
+    def declared(self, path: str, commit: CommitRef, item: Item) -> bool:
+        return path == "root:shop" and commit == own(C1) and (item.kind.resource, item.name) in self.git
 
-    def withdrawn(self, path: str, commit: str, namespace: str, by: Collection[str]) -> bool:
-        return self.taken and (path, commit, namespace, set(by)) == ("root:shop", "c1", "web", {"prod"})
+    def withdrawn(self, path: str, commit: CommitRef, namespace: str, by: Collection[str]) -> bool:
+        return self.taken and (path, commit, namespace, set(by)) == ("root:shop", own(C1), "web", {"prod"})
 
 
 @pytest.fixture
@@ -278,7 +280,7 @@ def test_objects_run_on_the_cluster_and_their_status_comes_up(
     locator = west.list("namespaces")[west.namespace]["metadata"]["annotations"]["kcp.io/namespace-locator"]
     assert json.loads(locator)["cluster"] == "shop0"
     parent = eventually(lambda: west.list("configmaps")[PARENT_NAME])
-    eventually(lambda: west.list("configmaps")[PARENT_NAME]["data"]["commit"] == "c1")
+    eventually(lambda: west.list("configmaps")[PARENT_NAME]["data"]["commit"] == C1)
     kinds = parent["metadata"]["annotations"]["applyset.kubernetes.io/contains-group-kinds"]
     assert kinds == "ConfigMap,Deployment.apps,Secret,Service"
     status = world.get(web)["status"]
@@ -327,7 +329,7 @@ def test_a_restart_writes_nothing_and_prunes_what_git_explains(
     gone, kept = world.config("gone", a="b"), world.config("unexplained", a="b")
     first = syncing()
     eventually(lambda: (world.get(web).get("status") or {}).get("availableReplicas") == 1, 30)
-    eventually(lambda: west.list("configmaps")[PARENT_NAME]["data"]["commit"] == "c1")
+    eventually(lambda: west.list("configmaps")[PARENT_NAME]["data"]["commit"] == C1)
     key = sync_target_key("infra0", "west")
     eventually(lambda: not first.syncers()[key].queue.pending())
     before, stored = west.revisions(), world.store.revision()

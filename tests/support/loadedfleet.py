@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 from support.fleetrepo import TREEPLANE_YAML, Files, FleetRepo
 
+from apiserver.model.commits import own
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.registry import codec, tree
@@ -76,9 +77,9 @@ class LoadedFleet:
 
     def new_loader(self, branch: BranchSettings | None = None) -> Loader:
         """As after a restart."""
-        repo = self.mirror.repository
+        repositories = self.mirror.repositories
         return Loader(
-            self.store, repo, Identities(self.keys / "identities"), self.secrets.of, branch or BranchSettings()
+            self.store, repositories, Identities(self.keys / "identities"), self.secrets.of, branch or BranchSettings()
         )
 
     # -- commits
@@ -113,7 +114,7 @@ class LoadedFleet:
 
     def load(self, recorded: RecordedFleet | None = None) -> Loaded:
         self._seen = self.store.revision()
-        return self.loader.load(self.repo.head, recorded)
+        return self.loader.load(own(self.repo.head), recorded)
 
     def recheck(self, paths: Iterable[str] = ()) -> None:
         self._seen = self.store.revision()

@@ -14,6 +14,7 @@ from support.loadedfleet import LoadedFleet
 from support.simulated import Cluster, SimulatedClient
 
 from apiserver.model import conditions
+from apiserver.model.commits import CommitRef
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import Kubeconfig
@@ -152,10 +153,10 @@ class SyncedFleet:
         self.fleet.load()
         writer = self.fleet.writer()
         writer.flush()
-        repo = self.fleet.mirror.repository
-        declarations, placed = Declarations(self.fleet.store, repo), Placed(self.fleet.store, repo)
+        repositories = self.fleet.mirror.repositories
+        declarations, placed = Declarations(self.fleet.store, repositories), Placed(self.fleet.store, repositories)
 
-        def declared(path: str, commit: str, item: Item) -> bool:
+        def declared(path: str, commit: CommitRef, item: Item) -> bool:
             kind = item.kind
             return declarations.declared(path, commit, kind.group, kind.resource, item.namespace, item.name)
 

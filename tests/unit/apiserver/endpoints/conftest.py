@@ -19,6 +19,7 @@ from apiserver.auth.user import AUTHENTICATED, MASTERS, User
 from apiserver.endpoints.homes import homes
 from apiserver.endpoints.kube import KubernetesAPI
 from apiserver.endpoints.realms import Realm
+from apiserver.model.commits import own
 from apiserver.model.errors import unauthorized
 from apiserver.model.keys import Key
 from apiserver.registry import codec
@@ -256,7 +257,7 @@ def api(tmp_path: Path) -> Iterator[API]:
     made = API(tmp_path)
     made.put_fleet(loaded=True)
     made.put_workspace("root", "root", directory="workspaces/root")
-    made.put_workspace("root:shop", SHOP, directory="workspaces/root/shop", commit="c0ffee")
+    made.put_workspace("root:shop", SHOP, directory="workspaces/root/shop", commit=own("c0ffee" * 6 + "c0ff"))
     made.put_workspace("root:broken", "broken0000000000", served=False, errors=["workspaces/root/broken/a.yaml:3: bad"])
     made.put(
         manifest("v1 Namespace", "default", labels={"kubernetes.io/metadata.name": "default"}),

@@ -68,9 +68,9 @@ def test_a_workspace_shows_the_commit_of_its_record(api: Any, run: Any) -> None:
     )
     found = run(api.get("/apis/tenancy.kcp.io/v1alpha1/workspaces")).json["items"]
     commits = {w["metadata"]["name"]: w["metadata"]["annotations"].get("treeplane.dev/source-commit") for w in found}
-    assert commits == {"shop": "c0ffee", "other": None}
+    assert commits == {"shop": "c0ffee" * 6 + "c0ff", "other": None}
     one = run(api.get("/apis/tenancy.kcp.io/v1alpha1/workspaces/shop")).json
-    assert one["metadata"]["annotations"]["treeplane.dev/source-commit"] == "c0ffee"
+    assert one["metadata"]["annotations"]["treeplane.dev/source-commit"] == "c0ffee" * 6 + "c0ff"
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apiserver.model.commits import own
 from apiserver.registry import tree
 
 READ = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}
@@ -290,7 +291,7 @@ def test_a_workspace_that_changes_with_every_commit_is_remembered_once(api: Any,
 
     def commit(number: int) -> None:
         found = tree.workspace_at(api.store, "root:shop")
-        record = replace(found, head=f"{number:040x}", errors=errors)
+        record = replace(found, head=own(f"{number + 1:040x}"), errors=errors)
         api.store.write(tree.put_workspace(record)).result()
         assert run(api.get("/clusters/root:shop/api/v1/configmaps?limit=1")).status == 200
 

@@ -3,6 +3,7 @@
 import uuid
 
 from apiserver.model import identity
+from apiserver.model.commits import own
 
 
 def test_downstream_names_are_kcps() -> None:
@@ -23,7 +24,7 @@ def test_keys_are_kcps() -> None:
 
 
 def test_uids_are_version_5_uuids() -> None:
-    made = identity.object_uid("fleet", "root:a", "deployments.apps", "default", "web", "c0ffee")
+    made = identity.object_uid("fleet", "root:a", "deployments.apps", "default", "web", own("c0ffee"))
     parsed = uuid.UUID(made)
     assert (parsed.version, parsed.variant) == (5, uuid.RFC_4122)
     assert made == str(
@@ -32,13 +33,13 @@ def test_uids_are_version_5_uuids() -> None:
 
 
 def test_uids_differ_by_origin() -> None:
-    first, second = (identity.object_uid("f", "root", "configmaps", "default", "a", o) for o in ("1", "2"))
+    first, second = (identity.object_uid("f", "root", "configmaps", "default", "a", own(o)) for o in ("1", "2"))
     assert first != second
 
 
 def test_logical_cluster_names() -> None:
-    assert identity.logical_cluster_name("f", "root", "1") == "root"
-    made = identity.logical_cluster_name("f", "root:a", "1")
+    assert identity.logical_cluster_name("f", "root", own("1")) == "root"
+    made = identity.logical_cluster_name("f", "root:a", own("1"))
     assert len(made) == 16
     assert made.isalnum()
     assert made == made.lower()

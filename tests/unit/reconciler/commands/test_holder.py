@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.loadedfleet import A, LoadedFleet, configmap
 
+from apiserver.model.commits import own
 from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
@@ -75,6 +76,6 @@ def test_the_branch_is_followed_while_the_first_status_commit_is_made(
         run.end()
     repo, last = fleet.mirror.repository, fleet.mirror.status()
     assert last is not None
-    assert RecordedFleet(repo, last).source == fleet.repo.head
+    assert RecordedFleet(repo, last).source == own(fleet.repo.head)
     begun = RecordedFleet(repo, repo.commit(last).parents[0])
-    assert begun.source == first, "the first one is of the moment in which it was begun"
+    assert begun.source == own(first), "the first one is of the moment in which it was begun"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from apiserver.model.commits import parse
 from reconciler.commands.leftovers import Leftovers
 from reconciler.controllers.failures import Expected
 from reconciler.syncing import inventory
@@ -31,7 +32,7 @@ class Target:
 
 
 def held(namespace: str, workspace: str, commit: str) -> dict[str, Any]:
-    return inventory.parent(namespace, Inventory(workspace, commit), {"internal.workload.kcp.io/cluster": "old"})
+    return inventory.parent(namespace, Inventory(workspace, parse(commit)), {"internal.workload.kcp.io/cluster": "old"})
 
 
 def looked(target: Target) -> tuple[Leftovers, list[str]]:

@@ -17,6 +17,7 @@ from support.fleetrepo import FleetRepo
 from support.loadedfleet import BEGINNING, A, configmap
 from support.statusfiles import elsewhere
 
+from apiserver.model import commits
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.registry.tree import put_fleet
@@ -35,6 +36,7 @@ from reconciler.loading.shown import Shown
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
 from reconciler.repository.write import move_ref
 from reconciler.statusbranch.claim import Claim, claim_of
 from reconciler.statusbranch.publisher import Publisher
@@ -122,7 +124,7 @@ class Server:
         own(self.store, beginning)
         self.loader = self.new_loader(self.store)
         assert heads.desired is not None
-        self.loader.load(heads.desired, recorded)
+        self.loader.load(commits.own(heads.desired), recorded)
 
         def sign() -> Claim:
             self.installation.claim("fleet")
@@ -134,21 +136,21 @@ class Server:
         return None
 
     def new_loader(self, store: Store) -> Loader:
-        return Loader(store, self.mirror.repository, Identities(self.world.folder / "identities"), lambda _: ())
+        return Loader(store, self.mirror.repositories, Identities(self.world.folder / "identities"), lambda _: ())
 
     def tick(self) -> None:
         if self.store is None:
             return
         if self.holder:
             heads = self.mirror.last_seen()
-            if heads.status is not None and heads.status != tree.fleet(self.store).shown:
+            if heads.status is not None and heads.status != tree.fleet(self.store).shown.id:
                 self.show(RecordedFleet(self.mirror.repository, heads.status))
             return
         assert self.writer is not None
         with suppress(RepositoryUnreadable):
             heads = self.mirror.refresh()
             assert heads.desired is not None
-            self.loader.load(heads.desired)
+            self.loader.load(commits.own(heads.desired))
         self.writer.flush()
         said = self.said()
         with suppress(RepositoryUnreadable):
@@ -164,14 +166,14 @@ class Server:
 
     def show(self, recorded: RecordedFleet) -> None:
         assert self.store is not None
-        self.holder = claim_of(self.mirror.repository, recorded.commit).writer or self.holder
+        self.holder = claim_of(self.mirror.repository, recorded.commit.id).writer or self.holder
         shown = Shown(self.store, self.mirror.repository, self.new_loader)
         at = tree.fleet(self.store).shown
-        if at and self.mirror.repository.has(at):
+        if at and self.mirror.repository.has(at.id):
             shown.follow(recorded, self.holder)
         else:
             shown.begin(recorded, self.holder)
-        self.mirror.keep_status(recorded.commit)
+        self.mirror.keep_status(recorded.commit.id)
 
     def decide(self, token: str) -> None:
         """A decision of a controller: an annotation that nobody takes away."""
@@ -358,7 +360,9 @@ def recovered(world: World) -> dict[str, Any]:
     store = open_store(world.folder / "fresh", sync=False, declared=DECLARED)
     repo = Repository(world.repo.path)
     recorded = RecordedFleet(repo, world.head)
-    Loader(store, repo, Identities(world.folder / "identities"), lambda _: ()).load(recorded.source, recorded)
+    Loader(store, Repositories(repo), Identities(world.folder / "identities"), lambda _: ()).load(
+        recorded.source, recorded
+    )
     reader = Server.__new__(Server)
     reader.store = store
     found = reader.objects()

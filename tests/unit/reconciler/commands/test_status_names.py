@@ -84,8 +84,8 @@ def test_the_branch_in_use_is_found_whatever_the_head_names(
     fleet.repo.commit({TREEPLANE: naming(named)})
     beginning = begin(where(fleet.repo.path), tmp_path / "data")
     assert beginning.recorded is not None
-    assert beginning.recorded.commit == fleet.repo.repo.ref(f"refs/heads/{used}")
-    assert beginning.recorded.source == fleet.repo.commits[0]
+    assert beginning.recorded.commit.id == fleet.repo.repo.ref(f"refs/heads/{used}")
+    assert beginning.recorded.source.id == fleet.repo.commits[0]
 
 
 @everywhere
@@ -95,7 +95,7 @@ def test_a_branch_of_the_heads_name_that_is_no_record_does_not_count(tmp_path: P
     git("-C", fleet.repo.path, "branch", "elsewhere", head)
     beginning = begin(where(fleet.repo.path), tmp_path / "data")
     assert beginning.recorded is not None
-    assert beginning.recorded.commit == fleet.repo.repo.ref(f"refs/heads/{STATUS_BRANCH}")
+    assert beginning.recorded.commit.id == fleet.repo.repo.ref(f"refs/heads/{STATUS_BRANCH}")
 
 
 @pytest.mark.parametrize("kind", ["about another commit", "under no such name", "of another branch", "not of a fleet"])
@@ -122,7 +122,7 @@ def test_what_looks_like_a_status_branch_does_not_win(tmp_path: Path, kind: str)
             commit_tree(repo.repo, tree, [made, head], message, 1_800_000_000, "refs/heads/elsewhere", made)
     beginning = begin(repo.path, tmp_path / "data")
     assert beginning.recorded is not None
-    assert beginning.recorded.commit == repo.repo.ref(f"refs/heads/{STATUS_BRANCH}")
+    assert beginning.recorded.commit.id == repo.repo.ref(f"refs/heads/{STATUS_BRANCH}")
 
 
 @everywhere
@@ -138,7 +138,7 @@ def test_of_two_that_nothing_tells_apart_neither_is_taken(tmp_path: Path, where:
     subprocess.run(command, shell=True, check=True, capture_output=True)
     beginning = begin(where(repo.path), tmp_path / "data")
     assert beginning.recorded is not None
-    assert beginning.recorded.source == repo.commits[0]
+    assert beginning.recorded.source.id == repo.commits[0]
 
 
 def test_who_has_served_knows(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_who_has_served_knows(tmp_path: Path) -> None:
     forge(repo, "elsewhere", repo.commit({TREEPLANE: naming("elsewhere")}))
     beginning = begin(repo.path, data)
     assert beginning.recorded is not None
-    assert beginning.recorded.source == repo.commits[0]
+    assert beginning.recorded.source.id == repo.commits[0]
 
 
 def test_a_branch_that_is_elsewhere_is_asked_for_by_its_own_name(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_validate_says_of_such_a_commit_what_the_server_says(tmp_path: Path) -> 
     fleet = serve(tmp_path / "fleet")
     fleet.repo.commit({TREEPLANE: naming("elsewhere")})
     checked = validate_revision(fleet.repo.path, "main")
-    assert checked.base == fleet.repo.commits[0]
+    assert checked.base.id == fleet.repo.commits[0]
     assert "spec.statusBranch is elsewhere" in checked.render("text")
 
 

@@ -17,7 +17,7 @@ def test_the_hash_is_the_servers(fleet: LoadedFleet) -> None:
     served = fleet.repo.head
     fleet.repo.commit({**dict.fromkeys(MANY), B: None})
     checked = validate_revision(fleet.repo.path, "main")
-    assert checked.base == served
+    assert checked.base.id == served
     assert set(checked.refused) == {"root:a", "root:b"}
     fleet.load()
     assert sorted(map(str, checked.problems)) == sorted(text for found in fleet.held().values() for text in found)
@@ -51,7 +51,7 @@ def test_a_branch_beside_what_is_served_is_compared_with_where_it_began(fleet: L
     proposal = fleet.repo.commit(dict.fromkeys(list(MANY)[6:]), parent=first)
     fleet.repo.reset(head)
     checked = validate_revision(fleet.repo.path, proposal)
-    assert checked.base == base
+    assert checked.base.id == base
     # As one difference: none of its commits by itself takes ten away.
     assert set(checked.refused) == {"root:a"}
     assert len(checked.refused["root:a"].lines()) == 12
@@ -69,7 +69,7 @@ def test_any_two_commits_can_be_compared(fleet: LoadedFleet) -> None:
 def test_without_a_status_branch_nothing_is_compared(fleet: LoadedFleet) -> None:
     fleet.repo.commit(dict.fromkeys(MANY))
     checked = validate_revision(fleet.repo.path, "main")
-    assert (checked.base, checked.problems) == ("", ())
+    assert (checked.base.id, checked.problems) == ("", ())
     assert "deletions" not in json.loads(checked.render("json"))
 
 

@@ -8,6 +8,7 @@ from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.manyobjects import MANY
 
 from apiserver.endpoints.githooks import VERDICTS
+from apiserver.model.commits import own
 from reconciler.commands.verdicts import Verdicts, told
 from reconciler.loading.loader import Loaded
 
@@ -64,9 +65,9 @@ def test_files_come_and_go(fleet: LoadedFleet, tmp_path: Path) -> None:
     verdicts = Verdicts(tmp_path)
     verdicts.begin()
     for n in range(103):
-        verdicts.say(Loaded(f"{n:040}"))
+        verdicts.say(Loaded(own(f"{n:040}")))
     names = sorted(path.name for path in (tmp_path / VERDICTS).iterdir())
     assert names == [f"{n:040}" for n in range(3, 103)]
     verdicts.end()
     assert not (tmp_path / VERDICTS).exists()
-    verdicts.say(Loaded("0" * 40))  # nobody is told, and nothing fails
+    verdicts.say(Loaded(own("0" * 40)))  # nobody is told, and nothing fails

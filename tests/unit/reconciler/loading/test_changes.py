@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.loadedfleet import A, B, LoadedFleet, configmap
 
+from apiserver.model.commits import own
 from apiserver.model.identity import object_uid
 from apiserver.model.tables import Table
 from apiserver.registry import tree
@@ -56,10 +57,10 @@ def test_a_change_moves_the_commit_of_object_and_workspace_alone(fleet: LoadedFl
     metadata = fleet.get("root:a", "configmaps", "app")["metadata"]
     assert metadata["annotations"]["treeplane.dev/source-commit"] == fleet.repo.head
     assert metadata["creationTimestamp"] == "2026-01-01T00:00:00Z"
-    assert metadata["uid"] == object_uid(first, "root:a", "configmaps", "default", "app", first)
-    assert (fleet.record("root:a").commit, fleet.record("root:a").origin) == (fleet.repo.head, first)
-    assert fleet.record("root:b").commit == fleet.record("root").commit == first
-    assert fleet.fleet().commit == fleet.repo.head
+    assert metadata["uid"] == object_uid(first, "root:a", "configmaps", "default", "app", own(first))
+    assert (fleet.record("root:a").commit, fleet.record("root:a").origin) == (own(fleet.repo.head), own(first))
+    assert fleet.record("root:b").commit == fleet.record("root").commit == own(first)
+    assert fleet.fleet().commit == own(fleet.repo.head)
     assert tree.summary(fleet.store, fleet.record("root:a").cluster) == {
         "origin": first,
         "commit": fleet.repo.head,
@@ -96,7 +97,7 @@ def test_what_changes_no_content_writes_nothing(fleet: LoadedFleet, files: dict[
     fleet.commit(files)
     assert fleet.written() == []
     assert fleet.store.scan_rows(Table.SUMMARIES) == summaries
-    assert fleet.fleet().commit == fleet.repo.head
+    assert fleet.fleet().commit == own(fleet.repo.head)
     # What was passed over is no trap for what comes next.
     fleet.commit({APP_A: configmap(a="c")})
     assert fleet.written() == ["~configmaps/root:a/default/app"]

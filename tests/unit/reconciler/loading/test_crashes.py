@@ -6,6 +6,8 @@ import pytest
 from support.happenings import Happening
 from support.loadedfleet import LoadedFleet, configmap
 
+from apiserver.model.commits import NONE
+
 NEW = "workspaces/root/new"
 
 
@@ -29,4 +31,4 @@ def test_what_half_a_commit_brought_goes_with_a_branch_that_left_it(empty: Loade
     assert "half" not in new
     # What had arrived of the new workspace stays until somebody allows that it goes, as if it had arrived whole.
     assert ("root:new" in empty.held()) == ("root:new" in empty.paths()) == ("app" in new)
-    assert empty.fleet().arriving == ""
+    assert empty.fleet().arriving == NONE

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from support.loadedfleet import A, LoadedFleet, configmap
 
+from apiserver.model.commits import parse
 from reconciler.loading.declared import Declarations
 
 APP = f"{A}/app.yaml"
 
 
 def declared(fleet: LoadedFleet, commit: str, name: str = "app", path: str = "root:a") -> bool:
-    return Declarations(fleet.store, fleet.mirror.repository).declared(path, commit, "", "configmaps", "default", name)
+    return Declarations(fleet.store, fleet.mirror.repositories).declared(
+        path, parse(commit), "", "configmaps", "default", name
+    )
 
 
 def test_an_object_that_a_later_commit_removed(fleet: LoadedFleet) -> None:
@@ -29,7 +32,7 @@ def test_an_object_that_came_and_went_after_the_commit(fleet: LoadedFleet) -> No
 
 
 def test_a_commit_that_the_branch_does_not_have(fleet: LoadedFleet) -> None:
-    assert not declared(fleet, "0" * 40)
+    assert not declared(fleet, "1" * 40)
 
 
 def test_a_workspace_that_is_gone(fleet: LoadedFleet) -> None:
@@ -40,5 +43,5 @@ def test_a_workspace_that_is_gone(fleet: LoadedFleet) -> None:
 
 
 def test_a_kind_that_nobody_knows(fleet: LoadedFleet) -> None:
-    found = Declarations(fleet.store, fleet.mirror.repository)
-    assert not found.declared("root:a", fleet.repo.head, "example.io", "widgets", "default", "app")
+    found = Declarations(fleet.store, fleet.mirror.repositories)
+    assert not found.declared("root:a", parse(fleet.repo.head), "example.io", "widgets", "default", "app")

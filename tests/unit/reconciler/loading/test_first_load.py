@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from support.loadedfleet import A, LoadedFleet, configmap
 
+from apiserver.model.commits import own
 from apiserver.model.identity import logical_cluster_name, object_uid
 from apiserver.registry import tree
 from apiserver.storage.protocol import Delete
@@ -18,10 +19,10 @@ def test_every_workspace_is_served_with_its_objects(fleet: LoadedFleet) -> None:
     for path in fleet.paths():
         record = fleet.record(path)
         assert (record.served, record.errors) == (True, [])
-        assert record.commit == record.head == record.origin == fleet.repo.head
+        assert record.commit == record.head == record.origin == own(fleet.repo.head)
         assert fleet.data(path) == {"a": "b"}
     assert fleet.fleet().loaded
-    assert fleet.fleet().commit == fleet.repo.head
+    assert fleet.fleet().commit == own(fleet.repo.head)
 
 
 def test_logical_clusters_lead_back_to_their_workspaces(fleet: LoadedFleet) -> None:
@@ -29,13 +30,13 @@ def test_logical_clusters_lead_back_to_their_workspaces(fleet: LoadedFleet) -> N
         found = tree.workspace_of(fleet.store, fleet.record(path).cluster)
         assert found == fleet.record(path)
     assert fleet.record("root").cluster == "root"
-    assert fleet.record("root:a").cluster == logical_cluster_name(fleet.repo.head, "root:a", fleet.repo.head)
+    assert fleet.record("root:a").cluster == logical_cluster_name(fleet.repo.head, "root:a", own(fleet.repo.head))
 
 
 def test_an_object_has_the_identity_of_the_commit_and_says_where_it_stands(fleet: LoadedFleet) -> None:
     metadata = fleet.get("root:a", "configmaps", "app")["metadata"]
     head = fleet.repo.head
-    assert metadata["uid"] == object_uid(head, "root:a", "configmaps", "default", "app", head)
+    assert metadata["uid"] == object_uid(head, "root:a", "configmaps", "default", "app", own(head))
     assert metadata["creationTimestamp"] == FIRST
     assert metadata["annotations"] == {
         "kcp.io/cluster": fleet.record("root:a").cluster,
@@ -126,7 +127,7 @@ def test_progress_is_told(empty: LoadedFleet) -> None:
     empty.begin()
     told: list[int] = []
     other = LoadedFleet(empty.directory / "other", repo=empty.repo)
-    other.loader.load(empty.repo.head, None, told.append)
+    other.loader.load(own(empty.repo.head), None, told.append)
     other.close()
     assert told == [1, 2, 3, 4]
 
@@ -142,7 +143,7 @@ def test_a_fleet_id_in_treeplane_yaml_counts(empty: LoadedFleet) -> None:
     text = f"apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {{name: test, uid: {uid}}}\n"
     empty.begin({"treeplane.yaml": text})
     assert empty.fleet().fleet == uid
-    assert empty.record("root:a").cluster == logical_cluster_name(uid, "root:a", empty.repo.head)
+    assert empty.record("root:a").cluster == logical_cluster_name(uid, "root:a", own(empty.repo.head))
 
 
 def test_without_a_fleet_id_the_first_commit_gives_it(empty: LoadedFleet) -> None:

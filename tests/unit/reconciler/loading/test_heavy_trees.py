@@ -7,8 +7,10 @@ import pytest
 from support.fleetrepo import TREEPLANE_YAML, FleetRepo
 from support.loadedfleet import LoadedFleet, configmap
 
+from apiserver.model.commits import own
 from reconciler.loading.realtargets import real_targets
 from reconciler.repository.errors import RepositoryUnreadable
+from reconciler.repository.repositories import Repositories
 from reconciler.repository.write import commit_tree
 
 HELD = "holds more than 2,000,000 files and directories"
@@ -79,7 +81,7 @@ def test_a_first_load_ends_whatever_the_tree_holds(empty: LoadedFleet) -> None:
     loaded = empty.load()
     assert "holds more than 10,000,000 files and directories" in str(loaded.problems[0])
     with pytest.raises(RepositoryUnreadable, match="10,000,000"):
-        real_targets(empty.repo.repo, [empty.repo.head])
+        real_targets(Repositories(empty.repo.repo), [own(empty.repo.head)])
 
 
 def test_a_root_of_empty_directories_holds_no_manifest(fleet: LoadedFleet) -> None:

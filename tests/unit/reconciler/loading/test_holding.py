@@ -8,6 +8,7 @@ import pytest
 from support.fleetrepo import Files
 from support.loadedfleet import A, B, LoadedFleet, configmap
 
+from apiserver.model.commits import own
 from apiserver.registry import tree
 
 APP_A, APP_B, BAD = f"{A}/app.yaml", f"{B}/app.yaml", f"{A}/bad.yaml"
@@ -148,7 +149,7 @@ def test_a_bad_commit_holds_its_workspace_alone(fleet: LoadedFleet, broken: tupl
     for begins, error in zip(sorted(expected), sorted(errors), strict=True):
         assert error.startswith(begins), errors
     record = fleet.record("root:a")
-    assert (record.served, record.head, record.commit) == (True, good, good)
+    assert (record.served, record.head, record.commit) == (True, own(good), own(good))
     summary = tree.summary(fleet.store, record.cluster)
     assert (summary["served"], summary["errors"]) == (good, errors)
     for obj in (fleet.workspace("root:a"), fleet.get("root:a", "logicalclusters.core.kcp.io", "cluster", "")):
@@ -158,7 +159,7 @@ def test_a_bad_commit_holds_its_workspace_alone(fleet: LoadedFleet, broken: tupl
         assert obj["status"]["phase"] == "Ready"
     assert fleet.condition(fleet.workspace("root:b"), "CommitApplied")["status"] == "True"
     assert loaded.problems == ()
-    assert fleet.fleet().commit == fleet.repo.head
+    assert fleet.fleet().commit == own(fleet.repo.head)
 
     # The same again writes nothing; what comes elsewhere does not heal it.
     fleet.recheck(["root:a"])
@@ -208,7 +209,7 @@ def test_a_workspace_that_was_never_good_is_served_once_it_is(empty: LoadedFleet
     assert not empty.record("root:a").served
     empty.commit({BAD: None})
     record = empty.record("root:a")
-    assert (record.served, record.errors, record.origin) == (True, [], origin)
+    assert (record.served, record.errors, record.origin) == (True, [], own(origin))
     assert empty.data("root:a") == {"a": "b"}
     assert empty.workspace("root:a")["status"]["phase"] == "Ready"
     assert empty.workspace("root:a")["metadata"]["creationTimestamp"] == "2026-01-01T00:00:00Z"
@@ -220,7 +221,7 @@ def test_a_later_bad_commit_says_its_own_errors_and_keeps_what_is_served(fleet: 
     fleet.commit({BAD: configmap("x", namespace="nowhere")})
     [error] = fleet.held()["root:a"]
     assert "nowhere" in error
-    assert fleet.record("root:a").head == good
+    assert fleet.record("root:a").head == own(good)
     assert tree.summary(fleet.store, fleet.record("root:a").cluster)["served"] == good
 
 

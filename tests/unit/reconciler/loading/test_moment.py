@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from apiserver.model.commits import own
 from reconciler.loading.moment import Moments
 from reconciler.repository.objects import CommitInfo, Repository
+from reconciler.repository.repositories import Repositories
 
 
 class Asked(Repository):
@@ -21,9 +23,9 @@ class Asked(Repository):
 
 def test_commits_that_were_looked_up_are_forgotten_in_time() -> None:
     asked = Asked()
-    moments = Moments(asked)
+    moments = Moments(Repositories(asked))
     for number in range(5000):
-        assert moments.at(f"{number:040x}").time == 7
+        assert moments.at(own(f"{number:040x}")).time == 7
     for number in (4999, 0):
-        moments.at(f"{number:040x}")
+        moments.at(own(f"{number:040x}"))
     assert (asked.times[f"{4999:040x}"], asked.times[f"{0:040x}"]) == (1, 2)

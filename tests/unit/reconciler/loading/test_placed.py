@@ -10,6 +10,7 @@ import pytest
 from support.loadedfleet import A, LoadedFleet
 from support.syncedfleet import FREE, config, namespace, placement
 
+from apiserver.model.commits import parse
 from apiserver.registry import tree
 from reconciler.loading.placed import Placed
 from reconciler.repository import keep
@@ -30,7 +31,7 @@ def placing(empty: LoadedFleet) -> LoadedFleet:
 
 
 def withdrawn(fleet: LoadedFleet, commit: str, *by: str, name: str = "web", path: str = "root:a") -> bool:
-    return Placed(fleet.store, fleet.mirror.repository).withdrawn(path, commit, name, by)
+    return Placed(fleet.store, fleet.mirror.repositories).withdrawn(path, parse(commit), name, by)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_another_placement_is_no_reason_and_no_excuse(placing: LoadedFleet) -> N
 
 def test_a_commit_that_was_never_served_tells_nothing(placing: LoadedFleet) -> None:
     placing.commit({f"{A}/placement.yaml": None})
-    for commit in ("", "0" * 40, "nonsense"):
+    for commit in ("", "1" * 40, f"charts.{placing.repo.commits[0]}"):
         assert not withdrawn(placing, commit, "prod")
     for path in ("", "../a", "root:" + "a:" * 300 + "a", "Root", "root:a\0b"):
         assert not withdrawn(placing, placing.repo.commits[0], "prod", path=path)

@@ -8,6 +8,7 @@ import pytest
 from support.loadedfleet import A, B, LoadedFleet, Object, configmap
 from support.recoveries import Another, assert_recovers, assert_same, recover
 
+from apiserver.model.commits import NONE, own
 from apiserver.storage.protocol import Delete
 from reconciler.loading.case import Case, Verdict
 from reconciler.loading.judge import Judge
@@ -453,7 +454,7 @@ def test_without_a_status_branch_the_head_is_every_origin(shop: LoadedFleet, ano
     new = another(shop, keys=shop.keys)
     assert new.recorded() is None
     new.load(None)
-    assert {r.origin for r in new.records()} == {shop.repo.head}
+    assert {r.origin for r in new.records()} == {own(shop.repo.head)}
 
 
 def test_the_log_of_a_recovered_store_begins_after_it(shop: LoadedFleet, another: Another) -> None:
@@ -521,5 +522,5 @@ def test_a_workspace_that_cannot_be_brought_back_is_not_lost(
     shop.commit({f"{B}/g.yaml": gadget(4)})
     new.load()
     assert new.held() == {}
-    assert new.fleet().lost == ""
+    assert new.fleet().lost == NONE
     assert_same(new, shop)

@@ -80,7 +80,7 @@ class Observer:
 
 
 def loader(fleet: LoadedFleet, store: Store) -> Loader:
-    return Loader(store, fleet.mirror.repository, Identities(fleet.keys / "identities"), fleet.secrets.of)
+    return Loader(store, fleet.mirror.repositories, Identities(fleet.keys / "identities"), fleet.secrets.of)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 import pytest
 from support.loadedfleet import BEGINNING, LoadedFleet, configmap
 
+from apiserver.model.commits import own
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.storage.protocol import Op, Put
@@ -33,7 +34,7 @@ def test_writes_are_handed_over_many_at_once(empty: LoadedFleet, monkeypatch: py
 
     monkeypatch.setattr(empty.store, "fill", noted)
     empty.repo.commit({**BEGINNING, **workspaces(100)})
-    empty.loader.load(empty.repo.head, progress=lambda _: events.append("judged"))
+    empty.loader.load(own(empty.repo.head), progress=lambda _: events.append("judged"))
     runs = "".join("w" if event == "write" else "j" for event in events)
     longest = max(len(run) for run in runs.split("w"))
     assert longest >= 64

@@ -9,6 +9,7 @@ from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import Another, assert_recovers, assert_same
 
+from apiserver.model.commits import own
 from apiserver.registry import tree
 from apiserver.storage.protocol import Delete, Op
 
@@ -32,7 +33,7 @@ BAD_FLEETS = {
 def test_a_new_workspace_is_served(fleet: LoadedFleet) -> None:
     fleet.commit(NEW)
     assert fleet.data("root:c") == {"a": "b"}
-    assert fleet.record("root:c").origin == fleet.repo.head
+    assert fleet.record("root:c").origin == own(fleet.repo.head)
     assert fleet.workspace("root:c")["metadata"]["creationTimestamp"] == "2026-01-01T00:01:00Z"
     assert {line.split("/")[1] for line in fleet.written()} == {"root", "root:c"}
 
@@ -95,7 +96,7 @@ def test_deleted_and_recreated_is_another_workspace(fleet: LoadedFleet) -> None:
     fleet.commit({f"{A}/workspace.yaml": "", APP_A: configmap()})
     after = fleet.record("root:a")
     assert after.cluster != before.cluster
-    assert after.origin == fleet.repo.head
+    assert after.origin == own(fleet.repo.head)
     assert fleet.workspace("root:a")["metadata"]["uid"] != uid
     assert fleet.data("root:a") == {"a": "b"}
 
@@ -239,7 +240,7 @@ def test_a_broken_treeplane_yaml_holds_the_whole_commit(fleet: LoadedFleet, text
     assert all(p.path == "treeplane.yaml" for p in loaded.problems)
     assert fleet.written() == []
     assert fleet.paths() == {"root", "root:a", "root:b"}
-    assert fleet.fleet().commit == good
+    assert fleet.fleet().commit == own(good)
     assert "treeplane.yaml" in fleet.fleet().error
     # Looking again writes nothing.
     again = fleet.load()
@@ -367,7 +368,7 @@ def test_labels_of_a_workspace_change_without_touching_its_content(fleet: Loaded
     fleet.commit({f"{A}/workspace.yaml": WORKSPACE + "metadata: {labels: {team: web}}\n"})
     assert fleet.written() == ["~workspaces.tenancy.kcp.io/root//a"]
     assert fleet.workspace("root:a")["metadata"]["labels"] == {"team": "web"}
-    assert fleet.record("root:a").commit in (before, fleet.repo.head)
+    assert fleet.record("root:a").commit in (before, own(fleet.repo.head))
     fleet.commit({f"{A}/workspace.yaml": WORKSPACE})
     assert "labels" not in fleet.workspace("root:a")["metadata"]
 

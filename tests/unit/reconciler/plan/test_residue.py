@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apiserver.model.commits import own
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from reconciler.plan import residue
@@ -18,9 +19,9 @@ from reconciler.plan.residue import Home
 Object = dict[str, Any]
 
 FIRST, LATER = "a" * 40, "b" * 40
-HOME = Home("fleet", "root:shop", FIRST)
+HOME = Home("fleet", "root:shop", own(FIRST))
 DEPLOYMENTS = Key("deployments.apps:9f86", "abc", "shop", "web")
-UID = object_uid("fleet", "root:shop", "deployments.apps", "shop", "web", FIRST)
+UID = object_uid("fleet", "root:shop", "deployments.apps", "shop", "web", own(FIRST))
 CREATED = "2026-01-01T00:00:00Z"
 
 
@@ -130,7 +131,7 @@ def test_decisions_are_kept_and_others_annotations_are_not() -> None:
 )
 def test_a_status_that_follows_from_git_is_not_kept(resource: str, status: Object) -> None:
     key = Key(resource, "abc", "", "web")
-    uid = object_uid("fleet", "root:shop", resource, "", "web", FIRST)
+    uid = object_uid("fleet", "root:shop", resource, "", "web", own(FIRST))
     assert left(deployment(metadata={"uid": uid}, status=status), key) is None
 
 

@@ -7,18 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apiserver.model.commits import NONE, CommitRef, own
 from reconciler.plan.summary import Summary
 from reconciler.statusbranch import format
 
-A, B, C = "a" * 40, "b" * 40, "c" * 40
+A, B, C = own("a" * 40), own("b" * 40), CommitRef("charts", "c" * 40)
 
 COMMITS = st.sampled_from([A, B, C])
 SUMMARIES = st.builds(
     Summary,
     origin=COMMITS,
     commit=COMMITS,
-    served=st.one_of(st.none(), st.just(""), COMMITS),
-    held=st.sampled_from(["", A, B]),
+    served=st.one_of(st.none(), st.just(NONE), COMMITS),
+    held=st.sampled_from([NONE, A, B]),
     errors=st.lists(st.text(max_size=5), max_size=2),
     bindings=st.dictionaries(st.sampled_from(["widgets"]), st.just({"cluster": "c", "schemas": ["v1.widgets.x"]})),
     waiting=st.lists(st.sampled_from(["APIBinding/widgets", "CustomResourceDefinition/x"]), unique=True).map(sorted),
@@ -41,25 +42,25 @@ def test_round_trip_through_the_status_branch(summary: Summary) -> None:
 
 
 def test_defaults_are_left_out() -> None:
-    assert Summary(A, A).as_json() == {"origin": A}
+    assert Summary(A, A).as_json() == {"origin": str(A)}
 
 
 def test_what_differs_is_named() -> None:
     summary = Summary(A, B, served=C, errors=["x.yaml:1: wrong"], identities={"widgets": "9f86"})
     assert summary.as_json() == {
-        "origin": A,
-        "commit": B,
-        "served": C,
+        "origin": str(A),
+        "commit": str(B),
+        "served": f"charts.{C.id}",
         "errors": ["x.yaml:1: wrong"],
         "identities": {"widgets": "9f86"},
     }
 
 
 def test_a_workspace_that_was_never_good_says_so() -> None:
-    assert Summary(A, served="", errors=["wrong"]).as_json() == {"origin": A, "served": "", "errors": ["wrong"]}
+    assert Summary(A, served=NONE, errors=["wrong"]).as_json() == {"origin": str(A), "served": "", "errors": ["wrong"]}
 
 
-@pytest.mark.parametrize("found", [{}, {"commit": A}, {"origin": A, "errors": 1}])
+@pytest.mark.parametrize("found", [{}, {"commit": str(A)}, {"origin": str(A), "errors": 1}, {"origin": "main"}])
 def test_what_is_not_a_summary_raises(found: dict[str, object]) -> None:
-    with pytest.raises((KeyError, TypeError, AttributeError)):
+    with pytest.raises((KeyError, TypeError, ValueError)):
         Summary.from_json(found)

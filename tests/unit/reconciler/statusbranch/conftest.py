@@ -11,6 +11,7 @@ import pytest
 from support.fleetrepo import TREEPLANE_YAML, FleetRepo
 
 from apiserver.model import marks
+from apiserver.model.commits import own
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.storage.lmdb import open_store
@@ -35,7 +36,7 @@ class Served:
 
     def fleet(self, commit: str, error: str = "") -> None:
         self.commit = commit
-        record = tree.FleetRecord("fleet-id", True, commit, error=error)
+        record = tree.FleetRecord("fleet-id", True, own(commit), error=error)
         self.store.write(tree.put_fleet(record)).result()
 
     def workspace(self, path: str, cluster: str, directory: str | None = None, *, log: bool = True) -> None:
@@ -48,7 +49,7 @@ class Served:
         if self.store.get(tree.cluster_key(cluster)) is None:
             write(tree.placed(record)).result()
         write(tree.put_workspace(record)).result()
-        self.summary(cluster, Summary(self.commit))
+        self.summary(cluster, Summary(own(self.commit)))
 
     def bind(self, cluster: str) -> None:
         """As loading leaves a binding: what makes Deployments known to the workspace."""

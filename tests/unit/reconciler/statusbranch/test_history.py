@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.fleetrepo import TREEPLANE_YAML, FleetRepo
 from support.loadedfleet import BEGINNING, A, B, LoadedFleet, configmap
 
+from apiserver.model.commits import own
 from reconciler.loading.loader import Loaded
 from reconciler.repository.chain import CONTINUES, endings, first, goes_on
 from reconciler.repository.mirror import HISTORY, STATUS_REF, Mirror
@@ -209,7 +210,7 @@ def test_what_summaries_name_is_brought_along_though_the_branch_went_elsewhere(t
     fleet.record({f"{B}/bad.yaml": "kind: ["})
     fleet.commit({f"{B}/bad.yaml": "kind: [", f"{A}/app.yaml": configmap(other="way")}, parent=base)
     fleet.writer().flush()
-    served = [r.head for r in fleet.records() if r.errors]
+    served = [r.head.id for r in fleet.records() if r.errors]
     fleet.now += 100 * DAY
     made = fleet.record({f"{A}/more.yaml": configmap("more"), f"{B}/bad.yaml": "kind: ["})
     publish(fleet)
@@ -217,7 +218,7 @@ def test_what_summaries_name_is_brought_along_though_the_branch_went_elsewhere(t
     assert CONTINUES in clone.trailers(made)
     assert served
     assert all(clone.has(commit) for commit in [*served, left])
-    assert RecordedFleet(clone, made).source == fleet.repo.head
+    assert RecordedFleet(clone, made).source == own(fleet.repo.head)
     fleet.close()
 
 

@@ -12,6 +12,7 @@ import pytest
 from support.fleetrepo import FleetRepo
 from support.statusfiles import BRANCH, CLUSTER, DEPLOYMENT, elsewhere, on_top_of, pushed, source_files, status
 
+from apiserver.model.commits import own
 from apiserver.storage.protocol import Store
 from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryUnreadable
@@ -99,7 +100,7 @@ def test_what_the_other_wrote_over_is_restored_even_if_nothing_changed_here(
     eventually(lambda: DEPLOYMENT in pushed(source), what="the first push")
     facts = f"id: fleet-id\nrevision: {store.revision() + 10**15}\n".encode()
     theirs = elsewhere(source, {DEPLOYMENT: b"theirs\n", "fleet.yaml": facts})
-    served.summary("root", Summary(source.head, errors=["wrong"], served=source.head))
+    served.summary("root", Summary(own(source.head), errors=["wrong"], served=own(source.head)))
     served.put("deployments.apps:9f86", CLUSTER, "another")
     eventually(lambda: on_top_of(source, theirs), what="a commit on top of the other's")
     eventually(lambda: "replicas: 1" in pushed(source)[DEPLOYMENT], what="our status is back")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.fleetrepo import FleetRepo
 
+from apiserver.model.commits import own
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.storage.protocol import Delete, Put, Store
@@ -30,7 +31,7 @@ def statuses(store: Store, after: int) -> Files:
 
 def test_a_summary_is_a_file(store: Store, served: Any, source: FleetRepo) -> None:
     begin = store.revision()
-    served.summary(CLUSTER, Summary(source.head, errors=["wrong"], served=source.head))
+    served.summary(CLUSTER, Summary(own(source.head), errors=["wrong"], served=own(source.head)))
     files = changed(store, begin)
     assert list(files) == [f"{WEB}/_summary.yaml"]
     assert format.load(files[f"{WEB}/_summary.yaml"] or b"") == {
@@ -129,7 +130,7 @@ def test_everything_is_what_all_changes_give(store: Store, served: Any, source: 
     crd = {"group": "example.io", "names": {"plural": "widgets"}}
     served.put("customresourcedefinitions.apiextensions.k8s.io", CLUSTER, "widgets.example.io", namespace="", spec=crd)
     served.put("widgets.example.io", CLUSTER, "w", status={"ready": True})
-    served.summary("root", Summary(source.head, identities={"w": "9f86"}))
+    served.summary("root", Summary(own(source.head), identities={"w": "9f86"}))
     files = Rendering(store).changed(store.changes(store.oldest()))
     from_changes = {path: data for path, data in files.items() if data is not None}
     assert Rendering(store).everything() == from_changes

@@ -10,6 +10,7 @@ import pytest
 from support.fleetrepo import FleetRepo
 from support.statusfiles import CLUSTER, DEPLOYMENT, WEB, forget_the_log, source_files, status
 
+from apiserver.model.commits import own
 from apiserver.storage.protocol import Delete, Store
 from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryUnreadable
@@ -43,7 +44,7 @@ def test_the_first_commit_covers_all_and_names_what_was_reconciled(
     }
     assert mirror.repository.ref(STATUS_REF) == commit
     recorded = RecordedFleet(mirror.repository, commit)
-    assert (recorded.source, recorded.facts().id) == (source.head, "fleet-id")
+    assert (recorded.source, recorded.facts().id) == (own(source.head), "fleet-id")
     assert recorded.facts().revision == served.store.revision()
 
 
@@ -58,7 +59,7 @@ def test_a_later_commit_has_the_branch_and_the_reconciled_commit_as_parents(
     assert second is not None
     assert mirror.repository.commit(second).parents == (first, second_source)
     assert f"Source-Commit: {second_source}" in mirror.repository.commit(second).message
-    assert RecordedFleet(mirror.repository, second).source == second_source
+    assert RecordedFleet(mirror.repository, second).source == own(second_source)
 
 
 def test_only_semantic_changes_make_commits(writer: StatusWriter, source: FleetRepo, served: Any) -> None:
@@ -84,7 +85,7 @@ def test_what_is_served_is_recorded_when_its_branch_leaves_it(
     served.fleet(left, error="main: was rewritten")
     recorded = writer.flush()
     assert recorded is not None
-    assert RecordedFleet(mirror.repository, recorded).source == left
+    assert RecordedFleet(mirror.repository, recorded).source == own(left)
     assert writer.flush() is None
 
 
@@ -157,14 +158,14 @@ def test_a_commit_goes_into_the_store_while_what_was_before_is_rendered(
     status(served, replicas=2)
     served.workspace("root:new", "newcluster000000")
     served.fleet(source.commit({"workspaces/root/b.yaml": ""}))
-    served.summary(CLUSTER, Summary(source.head))
+    served.summary(CLUSTER, Summary(own(source.head)))
     stepping.release()
     go_on.set()
     recording.join(10)
     first = mirror.repository.ref(STATUS_REF)
     assert first is not None
     recorded = RecordedFleet(mirror.repository, first)
-    assert (recorded.source, recorded.facts().revision) == (before, until)
+    assert (recorded.source, recorded.facts().revision) == (own(before), until)
     files = source_files(mirror, first)
     assert "replicas: 1" in files[DEPLOYMENT]
     assert before in files[f"{WEB}/_summary.yaml"]
@@ -172,7 +173,7 @@ def test_a_commit_goes_into_the_store_while_what_was_before_is_rendered(
     writer.durable(store.revision())
     second = mirror.repository.ref(STATUS_REF)
     assert second is not None
-    assert RecordedFleet(mirror.repository, second).source == source.head
+    assert RecordedFleet(mirror.repository, second).source == own(source.head)
     files = source_files(mirror, second)
     assert "replicas: 2" in files[DEPLOYMENT]
     assert source.head in files[f"{WEB}/_summary.yaml"]

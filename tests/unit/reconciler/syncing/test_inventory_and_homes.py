@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from apiserver.model.commits import own
 from reconciler.syncing.homes import LOCATOR, Homes, Identity
 from reconciler.syncing.inventory import PARENT_NAME, Inventory, applyset_id, parent, read
 
@@ -12,10 +13,10 @@ TARGET = Identity("KEY", "root:org:ws", "us-west1", "syncTargetUID")
 
 def test_an_inventory_reads_as_it_was_written() -> None:
     kinds = frozenset({("apps", "Deployment"), ("", "ConfigMap")})
-    made = parent("kcp-x", Inventory("root:shop", "c1", kinds), {"ours": "yes"})
+    made = parent("kcp-x", Inventory("root:shop", own("c1" * 20), kinds), {"ours": "yes"})
     assert made["metadata"]["labels"]["ours"] == "yes"
     assert made["metadata"]["annotations"]["applyset.kubernetes.io/contains-group-kinds"] == "ConfigMap,Deployment.apps"
-    assert read(made) == Inventory("root:shop", "c1", kinds)
+    assert read(made) == Inventory("root:shop", own("c1" * 20), kinds)
 
 
 def test_the_id_is_the_specifications() -> None:

@@ -39,7 +39,7 @@ def placed(fleet: SyncedFleet, commit: str = "") -> bool:
     """The inventory names the commit."""
     west = fleet.clusters["west"]
     held = "treeplane-inventory" in west.names("configmaps") and west.find("configmaps", "treeplane-inventory")["data"]
-    return bool(held) and held["commit"] == (commit or fleet.fleet.record("root:shop").commit)
+    return bool(held) and held["commit"] == (commit or str(fleet.fleet.record("root:shop").commit))
 
 
 HOW = {
