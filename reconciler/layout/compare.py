@@ -14,6 +14,7 @@ from reconciler.layout import ignore
 from reconciler.layout.errors import BadFile
 from reconciler.layout.tree import ROOT, TOP, Level, WorkspaceDir, WorkspaceTree, workspace_dir
 from reconciler.layout.weight import MOST_ADDED, too_heavy, weigh
+from reconciler.layout.whereabouts import Whereabouts
 from reconciler.repository.difference import FileChange
 from reconciler.repository.objects import Entry
 
@@ -33,7 +34,7 @@ class Touched:
     changed: set[str] = field(default_factory=set)
     appeared: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
-    places: dict[str, WorkspaceDir] = field(default_factory=dict, compare=False)
+    places: Whereabouts = field(default_factory=Whereabouts, compare=False)
 
     def __or__(self, other: Touched) -> Touched:
         """What became of them since either of two commits. Where only one of these had a workspace, it goes or changes
@@ -136,16 +137,36 @@ def _claims_differ(new: WorkspaceTree, old: WorkspaceTree, directory: str) -> bo
     )
 
 
+class _Directories:
+    """Directories by workspace path. There is nearly always one, and a set for each would weigh more than all else."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, str] = {}
+        self._more: dict[str, set[str]] = {}
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._first
+
+    def paths(self) -> Collection[str]:
+        return self._first.keys()
+
+    def add(self, path: str, directory: str) -> None:
+        if self._first.setdefault(path, directory) != directory:
+            self._more.setdefault(path, set()).add(directory)
+
+    def of(self, path: str) -> set[str]:
+        return {self._first[path], *self._more.get(path, ())} if path in self._first else set()
+
+
 class _Comparison:
-    """One run of `touched`. `came` and `gone` hold the directories of paths that one tree has and the other has not."""
+    """One run of `touched`. `came` and `gone` hold the directories of paths that one tree has and the other has not,
+    `stayed` those that both have."""
 
     def __init__(self, new: WorkspaceTree, old: WorkspaceTree, known: Known | None) -> None:
         self._new, self._old = new, old
         self._known = known
         self._out = Touched()
-        self._came: dict[str, set[str]] = {}
-        self._gone: dict[str, set[str]] = {}
-        self._seen: dict[str, set[str]] = {}
+        self._came, self._gone, self._stayed = _Directories(), _Directories(), _Directories()
         self._added = 0
 
     def run(self) -> Touched:
@@ -155,11 +176,15 @@ class _Comparison:
             _Side(old.repo.tree_at(old.tree_id, ROOT), "", old.stack(TOP)),
             _Side(new.repo.tree_at(new.tree_id, ROOT), "", new.stack(TOP)),
         )
-        for path in self._came.keys() | self._gone.keys():
+        for path in self._came.paths():
             self._settle(path)
-        out.changed -= out.appeared | out.removed
+        for path in self._gone.paths():
+            if path not in self._came:
+                self._settle(path)
+        out.changed -= out.appeared
+        out.changed -= out.removed
         for path in out.changed:
-            self._twins(path, self._seen.get(path, set()))
+            self._twins(path)
         return out
 
     def _visit(self, directory: str, was: _Side, now: _Side) -> None:
@@ -177,7 +202,7 @@ class _Comparison:
         new_path = self._new.boundary(new_level, directory, now.owner) if new_level else None
         self._note(directory, old_path, new_path, old_level, new_level)
         if new_path is not None and new_level is not None and now.tree is not None:
-            self._out.places.setdefault(new_path, workspace_dir(new_path, directory, now.tree, new_level))
+            self._out.places.note(workspace_dir(new_path, directory, now.tree, new_level))
         old_owner, new_owner = old_path or was.owner, new_path or now.owner
         self._files(old_owner, new_owner, old_level, new_level)
         old_stack = old_level.stack if old_level else was.stack
@@ -209,16 +234,16 @@ class _Comparison:
     def _note(
         self, directory: str, old_path: str | None, new_path: str | None, was: Level | None, now: Level | None
     ) -> None:
-        if new_path is not None:
-            self._seen.setdefault(new_path, set()).add(directory)
         if old_path == new_path:
+            if new_path is not None:
+                self._stayed.add(new_path, directory)
             if new_path is not None and was is not None and now is not None and was.markers != now.markers:
                 self._out.changed.add(new_path)
             return
         if old_path is not None:
-            self._gone.setdefault(old_path, set()).add(directory)
+            self._gone.add(old_path, directory)
         if new_path is not None:
-            self._came.setdefault(new_path, set()).add(directory)
+            self._came.add(new_path, directory)
 
     def _files(self, old_owner: str, new_owner: str, was: Level | None, now: Level | None) -> None:
         before = was.files if was else []
@@ -234,8 +259,8 @@ class _Comparison:
 
     def _settle(self, path: str) -> None:
         """Whether a path whose directories differ appeared, went, moved or is now declared twice."""
-        came, gone = self._came.get(path, set()), self._gone.get(path, set())
-        others = (self._seen.get(path, set()) - came - gone) | self._others(path, came | gone)
+        came, gone = self._came.of(path), self._gone.of(path)
+        others = self._stayed.of(path) | self._others(path, came | gone)
         if others or (came and gone):
             self._out.changed.add(path)
         elif came:
@@ -244,8 +269,9 @@ class _Comparison:
             self._out.removed.add(path)
         self._double(path, came | others)
 
-    def _twins(self, path: str, seen: set[str]) -> None:
+    def _twins(self, path: str) -> None:
         if path not in self._new.duplicates:
+            seen = self._came.of(path) | self._stayed.of(path)
             self._double(path, seen | self._others(path, seen))
 
     def _others(self, path: str, besides: set[str]) -> set[str]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from apiserver.model.commits import NONE, CommitRef
 from reconciler.layout.tree import WorkspaceDir
+from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import Case, Recorded, was_served
 from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.site import Site
@@ -21,7 +22,7 @@ class Cases:
 
     def __init__(self, site: Site, target: Target, world: World, kept: KeptWorkspaces) -> None:
         self._site, self._target, self._world, self._kept = site, target, world, kept
-        self.places: dict[str, WorkspaceDir] = {}
+        self.places = Whereabouts()
         self.at: WorkspaceDir | None = None
 
     def known(self, path: str) -> list[str] | None:
@@ -40,7 +41,7 @@ class Cases:
 
     def forget(self, path: str) -> None:
         """It is judged, and its record says where it stands."""
-        self.places.pop(path, None)
+        self.places.forget(path)
 
     def make(self, path: str, *, again: bool, forced: bool) -> Case:
         """`again`: it was judged in this step before; `forced`: all of its content counts."""

@@ -5,7 +5,7 @@ Called by steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
 from apiserver.storage.protocol import Conflict, Op, Store
@@ -16,10 +16,11 @@ _TOGETHER = 64
 
 
 class Handover:
-    """`fresh`: the store is being filled, and nobody can follow it yet."""
+    """`fresh`: the store is being filled, and nobody can follow it yet. `written` is told of each workspace whose
+    writes the store has."""
 
-    def __init__(self, store: Store, *, fresh: bool) -> None:
-        self._store, self._fresh = store, fresh
+    def __init__(self, store: Store, written: Callable[[str], None], *, fresh: bool) -> None:
+        self._store, self._written, self._fresh = store, written, fresh
         self._ready: list[tuple[str, list[Op]]] = []
         self._writes: list[tuple[str, Future[list[int]]]] = []
 
@@ -44,5 +45,6 @@ class Handover:
         for path, future in writes:
             try:
                 future.result()
+                self._written(path)
             except Conflict:
                 yield path

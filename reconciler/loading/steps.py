@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import ParamSpec, TypeVar
 from weakref import WeakMethod
 
@@ -71,7 +72,7 @@ class Stepper:
         self._cases = Cases(site, target, self._world, self._kept)
         self._guard = self._new_guard()
         self._judge = Judge(site, self._world, self._served, self._guard)
-        self._writes = Handover(site.store, fresh=target.fresh)
+        self._writes = Handover(site.store, self._world.written, fresh=target.fresh)
         self._verdicts: dict[str, tuple[Case, Verdict]] = {}
         self._attempts: dict[str, int] = {}
         self._rounds: dict[str, int] = {}
@@ -97,6 +98,16 @@ class Stepper:
         """The workspaces whose content differs from that in `before`, and those in `also` (judged whole)."""
         if self._target.recorded is not None:
             self._kept.look()
+        waiting, going = self._concerned(before, also)
+        self._pending.update(dict.fromkeys(waiting))
+        for path in waiting:
+            self._turns.take(path)
+        if going:
+            self._remove(sorted(going, key=_depth, reverse=True))
+        return self._finish()
+
+    def _concerned(self, before: WorkspaceTree, also: Iterable[str]) -> tuple[list[str], list[str]]:
+        """The paths of workspaces to judge, and of those that go."""
         found = touched(self._target.tree, before, self._cases.known)
         if self._target.arriving not in (NONE, self._target.moment.commit):
             # Some workspaces are at a commit that was never finished, and this one does not follow from it.
@@ -105,13 +116,10 @@ class Stepper:
         going = self._removals(found)
         self._forced.update(also)
         self._forced.update(self._allowed())
-        waiting = sorted({*found.changed, *found.appeared, *self._forced, *self._kept.paths()}, key=_depth)
-        self._pending.update(dict.fromkeys(waiting))
-        for path in waiting:
-            self._turns.take(path)
-        if going:
-            self._remove(sorted(going, key=_depth, reverse=True))
-        return self._finish()
+        further = {*self._forced, *self._kept.paths()} - found.changed - found.appeared
+        waiting = sorted(chain(found.changed, found.appeared, further))
+        waiting.sort(key=_levels)
+        return waiting, going
 
     def release(self) -> Step:
         """Write what a proposed commit comes to."""
@@ -205,6 +213,8 @@ class Stepper:
             self._cases.forget(path)
             if verdict.ops:
                 self._write(path, verdict)
+            else:
+                self._world.written(path)
             if case.recorded is not None and self._target.recorded is None and not verdict.problems:
                 self._look_again(path)  # it is back where it was, and follows from there
             self._progress(self.done.judged)
@@ -320,5 +330,9 @@ def _weakly(method: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def _levels(path: str) -> int:
+    return path.count(":")
+
+
 def _depth(path: str) -> tuple[int, str]:
-    return path.count(":"), path
+    return _levels(path), path

@@ -58,7 +58,9 @@ class World:
         self.store = store
         self._objects = Objects(store)
         self._turns = turns
+        self._judged: set[str] = set()
         self._records: dict[str, WorkspaceRecord | None] = {}
+        """Of those that are judged and whose record the store does not say yet, or that are gone."""
         self._before: dict[str, WorkspaceRecord] = {}
         self._read: dict[str, WorkspaceRecord | None] = {}
         self._exports: dict[tuple[str, str], Export | None] = {}
@@ -79,6 +81,11 @@ class World:
         if before is not None:
             self._before.setdefault(record.path, before)
         self._records[record.path] = record
+        self._judged.add(record.path)
+
+    def written(self, path: str) -> None:
+        """The store has what the step made of the workspace: whoever asks reads it there."""
+        self._records.pop(path, None)
 
     def before(self, path: str) -> WorkspaceRecord | None:
         """A workspace as it was when the current step began."""
@@ -86,15 +93,17 @@ class World:
 
     def is_judged(self, path: str) -> bool:
         """Whether the current step is past this workspace."""
-        return path in self._records
+        return path in self._judged
 
     def forget(self, path: str) -> None:
         """Read the workspace's record from the store again."""
         self._records.pop(path, None)
         self._read.pop(path, None)
+        self._judged.discard(path)
 
     def gone(self, path: str) -> None:
         self._records[path] = None
+        self._judged.add(path)
 
     def provides_anew(self, path: str) -> None:
         """Forget what was read of a workspace whose exports, schemas or types changed."""

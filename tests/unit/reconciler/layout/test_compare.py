@@ -30,12 +30,13 @@ FLEET: Files = {
 def touched(new: WorkspaceTree, old: WorkspaceTree, known: Known | None = None) -> Touched:
     """What became of the paths; `places`, a by-product, is checked here and taken out."""
     found = compare.touched(new, old, known)
-    for place in found.places.values():
+    for path in found.places:
+        place = found.places.get(path)
+        assert place is not None and place.path == path
         there = new.at(place.directory)
         assert there == place._replace(files=None)
         if place.files is not None:
             assert list(new.files(there)) == list(new.files(place))
-    found.places = {}
     return found
 
 

@@ -65,4 +65,17 @@ def test_where_a_workspace_stands_is_known_until_it_is_judged(
     fleet.commit(MANY)
     [stepper] = steppers
     assert stepper.done.judged >= 50
-    assert set(stepper._cases.places) == {"root"}, "which was passed, and not judged"
+    assert list(stepper._cases.places) == ["root"], "which was passed, and not judged"
+
+
+def test_what_a_step_made_of_a_workspace_is_kept_until_the_store_has_it(
+    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worlds: list[World] = []
+    finish = Stepper._finish
+    monkeypatch.setattr(Stepper, "_finish", lambda stepper: worlds.append(stepper._world) or finish(stepper))
+    fleet.commit(MANY)
+    fleet.commit({f"{R}/w{n}/a.yaml": configmap("b") for n in range(0, 50, 2)})
+    for world in worlds:
+        assert world._records == {}
+        assert world.is_judged("root:w0")

@@ -1,0 +1,63 @@
+"""Where workspaces stand, remembered for as many as a commit touches.
+
+Filled by compare, read by the loader until each workspace is judged. A workspace's directory as objects weighs as much
+as all else that a load keeps of it; packed it takes a third.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterator
+
+from reconciler.layout.tree import WorkspaceDir
+from reconciler.repository.objects import Entry
+
+
+class Whereabouts:
+    """Of each path the workspace that was found first."""
+
+    def __init__(self) -> None:
+        self._packed: dict[str, bytes] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __or__(self, other: Whereabouts) -> Whereabouts:
+        """Where `other` says otherwise, it counts."""
+        out = Whereabouts()
+        out._packed = self._packed | other._packed
+        return out
+
+    def note(self, place: WorkspaceDir) -> None:
+        if place.path not in self._packed:
+            self._packed[place.path] = _pack(place)
+
+    def get(self, path: str) -> WorkspaceDir | None:
+        packed = self._packed.get(path)
+        return _unpack(path, packed) if packed is not None else None
+
+    def forget(self, path: str) -> None:
+        self._packed.pop(path, None)
+
+
+def _pack(place: WorkspaceDir) -> bytes:
+    """In the form of this very interpreter: it never leaves the process."""
+    manifest = _plain(place.manifest) if place.manifest is not None else None
+    files = [_plain(entry) for entry in place.files] if place.files is not None else None
+    return marshal.dumps((place.directory, manifest, place.tree, place.spare, files))
+
+
+def _plain(entry: Entry) -> tuple[str, str, str, bool]:
+    return entry.name, entry.id, entry.kind, entry.executable
+
+
+def _unpack(path: str, packed: bytes) -> WorkspaceDir:
+    directory, manifest, tree, spare, files = marshal.loads(packed)  # noqa: S302  (our own bytes, of this process)
+    return WorkspaceDir(
+        path,
+        directory,
+        Entry(*manifest) if manifest is not None else None,
+        tree,
+        spare,
+        tuple(Entry(*entry) for entry in files) if files is not None else None,
+    )
