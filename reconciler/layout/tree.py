@@ -135,7 +135,7 @@ class WorkspaceTree:
                     seen.add(hash(path))
                     yield workspace_dir(path, directory, tree, level)
                 elif path not in self.duplicates:
-                    self.duplicates[path] = self.directories(path)
+                    self.duplicates[path] = sorted(self.directories(path))
             if level.directories:
                 self._remember(directory, level.stack)
             pending += [(d.id, f"{directory}/{d.name}", owner, level.stack) for d in reversed(level.directories)]
@@ -156,7 +156,7 @@ class WorkspaceTree:
         """Completes `duplicates` for a path."""
         found = self.directories(path) if path not in self.duplicates else ()
         if len(found) > 1:
-            self.duplicates[path] = list(found)
+            self.duplicates[path] = sorted(found)
 
     def at(self, directory: str) -> WorkspaceDir | None:
         """The workspace that a directory is; None when it only groups, is ignored or absent."""

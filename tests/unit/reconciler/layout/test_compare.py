@@ -143,6 +143,15 @@ def test_a_second_directory_of_one_path(old: WorkspaceTree, planted: Planted) ->
         assert more.duplicates == twice.duplicates
 
 
+def test_directories_of_one_path_are_told_in_one_order_however_they_were_found(planted: Planted) -> None:
+    at = [f"{R}/{group}c" for group in ("0/", "1/", "")]
+    searched = planted({f"{each}/{MARK}": b"" for each in at})
+    searched.find_twins("root:c")
+    listed = planted({f"{each}/{MARK}": b"" for each in at})
+    list(listed.workspaces())
+    assert searched.duplicates == listed.duplicates == {"root:c": sorted(at)}
+
+
 def test_ignore_rules_touch_what_they_hide_and_show(old: WorkspaceTree, planted: Planted) -> None:
     new = planted({f"{R}/.treeplaneignore": b"web/\ng.yaml\n"}, old)
     assert touched(new, old) == Touched(changed={"root"}, removed={"root:shop:web"})
