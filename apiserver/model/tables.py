@@ -30,6 +30,10 @@ class Table(StrEnum):
     KEPT_SECRETS = "keptsecrets"
     """<logical cluster> → digest of what keys/secrets/ held for the workspace when its Secrets were served last."""
 
+    CHECKPOINTS = "checkpoints"
+    """<who follows the log> → the revision that he is past (storage/protocol.py, `checkpoint`). The store itself reads
+    it: the log keeps what the slowest needs. Who is followed no more takes his away."""
+
     NODE_PORTS = "nodeports"
     """<logical cluster>, <port> → [namespace, name] of the Service that holds the port."""
 

@@ -36,7 +36,8 @@ _INDEXES_KEY: Final = b"indexes"
 class StoreSettings:
     """`map_size`: bytes of address space, the limit of the file; nothing is taken before it is used.
     `readers`: read transactions at one moment, of all processes.
-    `log_entries`, `log_bytes`: the log is cut at its old end when it holds more.
+    `log_seconds`, `log_bytes`: the log keeps what is younger, and what checkpoints need, as long as it holds no more;
+    a little more than that may stay.
     `group_operations`, `group_seconds`: what one LMDB transaction takes at most (one `write`, which is never split, may
     exceed it).
     `look_seconds`: how often a process looks for commits of others in case their doorbell was not heard.
@@ -44,7 +45,7 @@ class StoreSettings:
 
     map_size: int = 1 << 38
     readers: int = 2048
-    log_entries: int = 500_000
+    log_seconds: float = 600.0
     log_bytes: int = 512 << 20
     group_operations: int = 2_000
     group_seconds: float = 0.015

@@ -2,7 +2,7 @@
 
 Started by the store (lmdb.py) at its first write. A call is checked before anything of it is applied, so a failed
 precondition leaves no trace in the group's transaction; a call is answered after the commit, that is, once it is on
-disk. The same transaction cuts the log at its old end.
+disk. The same transaction cuts the log at its old end (lmdb_retention.py).
 
 Worked example, three calls in one LMDB transaction, the store at revision 100:
 
@@ -31,6 +31,7 @@ from apiserver.storage import lmdb_rows as rows
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_counts import Counted
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
+from apiserver.storage.lmdb_retention import Retention
 from apiserver.storage.protocol import (
     ABSENT,
     NEVER,
@@ -47,8 +48,6 @@ from apiserver.storage.protocol import (
 
 log = logging.getLogger(__name__)
 
-_TRIM_SLACK = 1_000
-_TRIM_AT_ONCE = 2_000
 _READER_CHECK_SECONDS = 30.0
 
 
@@ -88,7 +87,7 @@ class Writer:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._swept = 0
+        self.retention = Retention(environment, settings)
         self._checked_readers = time.monotonic()
 
     def write(self, ops: Sequence[Op], *, logged: bool) -> Future[list[int]]:
@@ -162,7 +161,7 @@ class Writer:
                         item = self._queue.get_nowait()
                     except queue.Empty:
                         break
-                changed = group.finish(self)
+                changed = group.finish(self.retention)
         except Exception as error:
             log.exception("the store could not be written")
             for answer in taken:
@@ -177,58 +176,14 @@ class Writer:
                 self._bell.committed()
         return self._queue.get() if item is _none else item
 
-    # -- the log's old end
-
-    def cut(self, txn: lmdb.Transaction[bytes], state: State) -> State:
-        """Part of a group's transaction: forget a bounded number of entries if the log holds too many."""
-        excess = state.entries - self._settings.log_entries
-        if excess > _TRIM_SLACK:
-            return self._forget(txn, state, min(excess, _TRIM_AT_ONCE))
-        if state.size > self._settings.log_bytes:
-            return self._forget(txn, state, _TRIM_AT_ONCE, state.size - self._settings.log_bytes)
-        if state.entries and self._swept < state.oldest:
-            return self._sweep(txn, state)
-        return state
-
-    def _forget(self, txn: lmdb.Transaction[bytes], state: State, most: int, size: int | None = None) -> State:
-        """Remove the oldest entries, `most` of them, or fewer if that makes `size` bytes."""
-        cursor = txn.cursor(db=self._env.log)
-        cursor.first()
-        freed, count, last = 0, 0, state.oldest
-        for count in range(1, min(most, state.entries) + 1):  # noqa: B007
-            number, raw = cursor.item()
-            last = layout.revision_of(number)
-            freed += len(raw)
-            previous = layout.decode_entry(raw)[2]
-            if previous is not None:
-                txn.delete(previous[:8], db=self._env.next)
-            cursor.delete()
-            if size is not None and freed >= size:
-                break
-        oldest = max(state.oldest, last)
-        return state._replace(entries=state.entries - count, size=state.size - freed, oldest=oldest)
-
-    def _sweep(self, txn: lmdb.Transaction[bytes], state: State) -> State:
-        """Remove entries that `oldest` has passed: nobody can read them any more."""
-        cursor = txn.cursor(db=self._env.log)
-        dead = 0
-        for number in cursor.iternext(keys=True, values=False):
-            if layout.revision_of(number) > state.oldest or dead == _TRIM_AT_ONCE:
-                break
-            dead += 1
-        if dead < _TRIM_AT_ONCE:
-            self._swept = state.oldest
-        return self._forget(txn, state, dead) if dead else state
-
     def _compact(self, request: _Compact) -> None:
         try:
             while True:
                 with self._env.write() as txn:
-                    state = self._env.state(txn)
-                    excess = state.entries - max(0, request.keep)
-                    if excess <= 0:
+                    state, done = self.retention.keep(txn, self._env.state(txn), request.keep)
+                    if done:
                         break
-                    self._env.put_state(txn, self._forget(txn, state, min(excess, _TRIM_AT_ONCE)))
+                    self._env.put_state(txn, state)
         except Exception as error:
             request.answer.set_exception(error)
         else:
@@ -358,12 +313,12 @@ class _Group:
             raise ValueError(f"a stamp has at most 255 bytes, that of {op.key} has {len(op.stamp)}")
         return layout.encode_object(revision, full, op.stamp, op.value)
 
-    def finish(self, writer: Writer) -> bool:
+    def finish(self, retention: Retention) -> bool:
         """Cut the log and write the state row. False: no object was changed."""
         if self._state == self._before:
             return False
         self._counted.write(self._env, self._txn)
-        self._env.put_state(self._txn, writer.cut(self._txn, self._state))
+        self._env.put_state(self._txn, retention.cut(self._txn, self._before, self._state))
         return True
 
 

@@ -10,6 +10,9 @@ ever returns the end of a block, so a reader never sees half a transaction. Work
     changes(after=101)                 → [b at 102, c at 103]: a watcher that lost its connection in the middle goes on
     scan(at=100)                       → the world before: a and b absent (or as they were), c present
 
+The log reaches back as far as the slowest checkpoint, and some minutes, within bounds of its own: whoever wrote down
+how far he is (`checkpoint`) goes on from there, and who is behind the bounds is told so (Compacted) and looks at all.
+
 Reads are synchronous and quick (memory-mapped); no read transaction outlives the call, but for that of a view. Writes
 are done by one thread per process, which commits waiting calls together and syncs once; `write` returns a Future.
 """
@@ -120,6 +123,17 @@ class CheckRow(NamedTuple):
 
 RowOp = PutRow | DeleteRow | CheckRow
 Op = Put | Delete | Check | RowOp
+
+
+def checkpoint(name: str, revision: int) -> PutRow:
+    """Writes down that whoever is called so is past a revision: he goes on with `changes(after=revision)`, which the
+    log keeps for him as long as it does not grow out of its bounds for that."""
+    return PutRow(Table.CHECKPOINTS, name, b"%d" % revision)
+
+
+def checkpoint_of(value: bytes) -> int:
+    """The revision that a row of checkpoints says."""
+    return int(value)
 
 
 class Row(NamedTuple):
@@ -259,7 +273,7 @@ class Store(View, Protocol):
         write every object twice. An implementation may log it all the same; nobody may count on either."""
 
     def compact(self, keep: int) -> None:
-        """Forget log entries so that about the newest `keep` stay."""
+        """Forget log entries so that about the newest `keep` stay, whoever needs them."""
 
     def clear(self) -> None:
         """Forget every object, every row and all of the log, in one transaction of a revision of its own: whoever

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,9 +15,10 @@ import lmdb
 import pytest
 
 from apiserver.model.keys import Key
+from apiserver.model.tables import Table
 from apiserver.storage.lmdb import LmdbStore, open_store
 from apiserver.storage.lmdb_environment import StoreSettings
-from apiserver.storage.protocol import Delete, Put, Store
+from apiserver.storage.protocol import Compacted, Delete, DeleteRow, Put, Store, checkpoint
 
 
 def cm(name: str) -> Key:
@@ -62,16 +64,80 @@ def test_a_store_of_another_format_is_begun_anew(tmp_path: Path, caplog: pytest.
     assert caplog.text.count("\n") == 1
 
 
-def test_the_log_is_cut_by_count(tmp_path: Path) -> None:
-    store = open_store(tmp_path, sync=False, settings=StoreSettings(log_entries=100))
-    start = store.revision()
-    for number in range(60):
-        store.write(*(Put(cm(f"{n}"), b"%d" % number) for n in range(100))).result()
-    assert store.revision() == start + 6000
+def written(store: Store, blocks: int, size: int = 100, value: bytes = b"v") -> int:
+    """Writes so many blocks of objects; the last revision."""
+    for _ in range(blocks):
+        store.write(*(Put(cm(f"{n}"), value) for n in range(size))).result()
+    return store.revision()
+
+
+def test_what_nobody_needs_is_cut_from_the_log(tmp_path: Path) -> None:
+    store = open_store(tmp_path, sync=False, settings=StoreSettings(log_seconds=0))
+    written(store, 60)
     kept = store.changes(store.oldest(), 100_000)
-    assert 100 <= len(kept) <= 1200
+    assert 100 <= len(kept) <= 200
     assert kept[-1].revision - kept[0].revision == len(kept) - 1
-    assert {c.value for c in kept} > {b"59"}
+    assert isinstance(store, LmdbStore)
+    with store._env.read() as txn:
+        assert store._env.state(txn).entries == txn.stat(store._env.log)["entries"] == len(kept)
+    store.close()
+
+
+def test_the_log_keeps_what_was_written_of_late(tmp_path: Path, eventually: Callable[..., object]) -> None:
+    """An entry is gone some time after it was written, and not before, whichever process writes then."""
+    store = open_store(tmp_path, sync=False, settings=StoreSettings(log_seconds=1.0))
+    began, start = time.monotonic(), store.revision()
+    half = written(store, 1)
+    store.close()
+    store = open_store(tmp_path, sync=False, settings=StoreSettings(log_seconds=1.0))
+
+    def cut() -> bool:
+        store.write(Put(cm("later"), b"")).result()
+        assert store.oldest() == start or time.monotonic() - began > 1.0
+        return store.oldest() >= half
+
+    eventually(cut)
+    assert time.monotonic() - began > 1.0
+    assert store.changes(store.oldest())
+    store.close()
+
+
+def test_a_slow_reader_with_a_checkpoint_goes_on_after_a_load(tmp_path: Path) -> None:
+    """As of a load that writes more than anybody reads meanwhile; who wrote down nothing begins anew."""
+    store = open_store(tmp_path, sync=False, settings=StoreSettings(log_seconds=0))
+    reached = written(store, 1)
+    store.write(checkpoint("slow", reached), checkpoint("quick", reached + 50)).result()
+    head = written(store, 100)
+    found: list[int] = []
+    while reached < head:
+        page = store.changes(reached, 700)
+        found += [change.revision for change in page]
+        reached = page[-1].revision
+        store.write(checkpoint("slow", reached), checkpoint("quick", head)).result()
+        written(store, 1, size=1)
+    assert found[:10_000] == list(range(head - 9_999, head + 1))
+    store.write(DeleteRow(Table.CHECKPOINTS, "slow"), DeleteRow(Table.CHECKPOINTS, "quick")).result()
+    last = written(store, 20)
+    assert store.oldest() > head
+    with pytest.raises(Compacted):
+        store.changes(head)
+    assert store.oldest() >= last - 200
+    store.close()
+
+
+def test_a_checkpoint_that_nobody_moves_does_not_fill_the_disk(tmp_path: Path) -> None:
+    settings = StoreSettings(log_seconds=0, log_bytes=200_000)
+    store = open_store(tmp_path, sync=False, settings=settings)
+    reached = written(store, 1)
+    store.write(checkpoint("gone for good", reached)).result()
+    written(store, 5, value=b"v" * 300)
+    assert store.changes(reached, 1)
+    written(store, 60, value=b"v" * 300)
+    with pytest.raises(Compacted):
+        store.changes(reached)
+    assert isinstance(store, LmdbStore)
+    with store._env.read() as txn:
+        assert store._env.state(txn).size <= 300_000
     store.close()
 
 
