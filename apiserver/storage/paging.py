@@ -1,11 +1,13 @@
-"""All rows of a table, read page by page: no read lasts while its caller works on what it found."""
+"""All rows of a table, all objects of a resource, read page by page: no read lasts while its caller works on what it
+found."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apiserver.model.keys import Key
 from apiserver.model.tables import Table
-from apiserver.storage.protocol import Row, View
+from apiserver.storage.protocol import Record, Row, View
 
 _PAGE = 1000
 
@@ -18,3 +20,14 @@ def rows(store: View, table: Table, prefix: str = "") -> Iterator[Row]:
         if len(page) < _PAGE:
             return
         after = page[-1].key
+
+
+def pages(store: View, resource: str) -> Iterator[list[Record]]:
+    """The objects of a resource in all workspaces, in order, as `rows`."""
+    after: Key | None = None
+    while True:
+        page = store.scan(resource, after=after, limit=_PAGE, count=False)
+        yield page.records
+        if page.more is None:
+            return
+        after = page.more

@@ -13,10 +13,10 @@ from apiserver import heap
 from apiserver.parent import end_with_parent
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
-from apiserver.stores import open_at
 from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
+from reconciler.commands.mainstore import open_for
 from reconciler.commands.observer import Observer
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
@@ -84,11 +84,10 @@ class Reconciler:
             Holder(station, installation, anew=anew).run(beginning)
 
     def _open(self, beginning: Beginning) -> Store:
-        return open_at(
-            self._settings.data_dir / "store",
-            sync=self._settings.sync_writes,
-            start=beginning.recorded.facts().revision if beginning.recorded else None,
-        )
+        store, said = open_for(self._settings.data_dir / "store", beginning, sync=self._settings.sync_writes)
+        if said:
+            self._teller.note(said)
+        return store
 
     def _begins_anew(self, start: Start, beginning: Beginning) -> bool:
         """See Start; waits for a source that does not answer."""

@@ -18,6 +18,7 @@ from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Put, Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading import behind
 from reconciler.loading.case import Recorded, was_served
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.step import FindRecorded, Step
@@ -81,8 +82,11 @@ class FirstLoad:
         recorded, made = self._recorded, self._made
         here = made.trees.at(fleet.commit)
         fresh = tree.count(made.store) == 0
+        left = recorded is not None and behind.has_objects(made.store)
         stepper = made.stepper(fleet, fleet.commit, recorded=recorded, fresh=fresh, progress=progress)
         steps = [stepper.everything()]
+        if left:
+            behind.sweep(made.store)
         if recorded is not None:
             # What is held was loaded as it is served: what its newest content waits for is known once that is judged.
             held = [record.path for record in _held(made.store) if record.served]

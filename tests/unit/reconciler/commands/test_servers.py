@@ -26,6 +26,7 @@ from apiserver.storage.protocol import Put, Store
 from apiserver.stores import DECLARED
 from reconciler.commands.holder import own
 from reconciler.commands.installation import Installation
+from reconciler.commands.mainstore import open_for
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Start
@@ -79,6 +80,8 @@ class Server:
         self.world, self.name = world, name
         self.data = world.folder / name
         self.data.mkdir()
+        self.kept = world.folder / f"{name}.store"
+        self.told = ""
         self.cut = False
         self.store: Store | None = None
         self.writer: StatusWriter | None = None
@@ -114,8 +117,7 @@ class Server:
             return self.kill()
         recorded = beginning.recorded
         if self.store is None:
-            facts = recorded.facts() if recorded else None
-            self.store = open_store(self.data / "store", sync=False, declared=DECLARED, start=facts and facts.revision)
+            self.store, self.told = open_for(self.data / "store", beginning, sync=False)
         self.holder = beginning.holder
         if self.holder:
             assert recorded is not None
@@ -264,6 +266,12 @@ class World:
             case "lose" if not server.alive:
                 shutil.rmtree(server.data)
                 server.data.mkdir()
+            case "keep" if not server.alive and (server.data / "store").exists():
+                shutil.rmtree(server.kept, ignore_errors=True)
+                shutil.copytree(server.data / "store", server.kept)
+            case "restore" if not server.alive and server.kept.exists():
+                shutil.rmtree(server.data / "store", ignore_errors=True)
+                shutil.copytree(server.kept, server.data / "store")
             case "decide" if server.holds:
                 server.decide(f"t{self.now():.0f}")
             case "tick" if server.alive:
@@ -312,6 +320,7 @@ class World:
 
 
 EVENTS = ["start", "take over", "kill", "stop", "cut", "join", "copy", "lose", "decide", "tick", "push", "vandal"]
+EVENTS += ["keep", "restore"]
 History = list[tuple[str, int, int]]
 histories = st.lists(
     st.tuples(st.sampled_from([*EVENTS, "start", "decide", "decide", "tick"]), st.integers(0, 2), st.integers(0, 2)),
@@ -497,3 +506,26 @@ def test_real_clusters_are_taken_over_by_nobody_by_himself(tmp_path: Path) -> No
         assert second.holds
     finally:
         world.close()
+
+
+def test_a_store_from_a_backup_is_not_believed(world: World) -> None:
+    """store/ alone is copied back: what was recorded since counts, as what was there then."""
+    only, *_ = world.servers
+    only.start()
+    only.decide("t2")
+    only.stop()
+    world.do("keep", 0, 0)
+    only.start()
+    only.decide("t4")
+    only.stop()
+    assert world.recorded == {"t2", "t4"}
+    world.do("restore", 0, 0)
+    only.start()
+    assert "older" in only.told
+    assert only.said() == {"t2", "t4"}
+    world.check()
+    assert only.objects() == recovered(world)
+    only.stop()
+    only.start()
+    assert only.told == ""
+    assert only.said() == {"t2", "t4"}
