@@ -15,6 +15,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from apiserver.storage import lmdb_indexes as indexes
+from apiserver.storage import lmdb_soundness as soundness
 from apiserver.storage.declared import Declared
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_environment import LmdbEnvironment, StoreSettings
@@ -38,10 +39,37 @@ def open_store(
     `declared`: what it keeps up beside the objects. An index that is new here, or of another version, is built before
     this returns, in one transaction; one that is not declared any more goes.
     `sync` False: an answered write may be lost if the machine (not only the process) fails. `start`: the revision is at
-    least this. What another version of Treeplane stored there goes. Raises OSError, and lmdb.Error if this process has
-    the directory open already.
+    least this. What another version of Treeplane stored there goes. Files that are no store, or not a whole one, are
+    set aside with a warning, and so is what was written without `sync` before the machine started last. Raises OSError,
+    lmdb.Error if this process has the directory open already, and Damaged if others use what is to be set aside.
     """
     return LmdbStore(directory, declared, sync, start, settings or StoreSettings())
+
+
+def _opened(
+    directory: Path, declared: Declared, sync: bool, start: int | None, settings: StoreSettings
+) -> LmdbEnvironment:
+    """With files that can be trusted."""
+
+    def environment() -> LmdbEnvironment:
+        env = LmdbEnvironment(directory, declared, sync, start, settings)
+        try:
+            with env.write() as txn:
+                indexes.complete(env, txn)
+        except BaseException:
+            env.close()
+            raise
+        return env
+
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    hold = soundness.Hold(directory)
+    try:
+        env = soundness.mended(directory, hold, environment)
+    except BaseException:
+        hold.end()
+        raise
+    env.hold = hold
+    return env
 
 
 class LmdbStore(Reader):
@@ -50,9 +78,7 @@ class LmdbStore(Reader):
     def __init__(
         self, directory: Path, declared: Declared, sync: bool, start: int | None, settings: StoreSettings
     ) -> None:
-        env = LmdbEnvironment(directory, declared, sync, start, settings)
-        with env.write() as txn:
-            indexes.complete(env, txn)
+        env = _opened(directory, declared, sync, start, settings)
         super().__init__(env, env.read)
         self._bell = Doorbell(directory, env.news, settings.look_seconds)
         self._writer = Writer(env, self._bell, settings)

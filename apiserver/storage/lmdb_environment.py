@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import lmdb
 
+from apiserver.storage import lmdb_soundness as soundness
 from apiserver.storage.declared import Declared, Indexes
 from apiserver.storage.lmdb_layout import LONGEST
 
@@ -30,6 +31,8 @@ _STATE_KEY: Final = b"state"
 _FORMAT_KEY: Final = b"format"
 _MARKED_KEY: Final = b"marked"
 _INDEXES_KEY: Final = b"indexes"
+_BOOT_KEY: Final = b"boot"
+"""The boot in which something was written without syncing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +95,45 @@ class LmdbEnvironment:
             readahead=False,
             mode=0o700,
         )
-        self.lmdb.reader_check()
-        with self.lmdb.begin(write=True) as txn:
-            self.state_table = self.lmdb.open_db(b"state", txn=txn)
-            self.objects = self.lmdb.open_db(b"objects", txn=txn)
-            self.log = self.lmdb.open_db(b"log", txn=txn)
-            self.next = self.lmdb.open_db(b"next", txn=txn)
-            self._resources = self.lmdb.open_db(b"resources", txn=txn)
-            self.counts = self.lmdb.open_db(b"counts", txn=txn)
-            self.rows = self.lmdb.open_db(b"rows", txn=txn)
-            self.marked = self._prepare(txn, declared.marked, start)
+        self.hold: soundness.Hold | None = None
+        """Says that the directory is in use."""
         self._ids: dict[str, bytes] = {}
         self._names: dict[bytes, str] = {}
+        try:
+            soundness.check_pages(directory, self.lmdb)
+            self.lmdb.reader_check()
+            with self.lmdb.begin(write=True) as txn:
+                self._open_tables(txn)
+                self.marked = self._prepare(txn, declared.marked, start)
+                self._check_boot(txn, sync)
+        except BaseException:
+            self.lmdb.close()
+            raise
+
+    def _open_tables(self, txn: lmdb.Transaction[bytes]) -> None:
+        self.state_table = self.lmdb.open_db(b"state", txn=txn)
+        self.objects = self.lmdb.open_db(b"objects", txn=txn)
+        self.log = self.lmdb.open_db(b"log", txn=txn)
+        self.next = self.lmdb.open_db(b"next", txn=txn)
+        self._resources = self.lmdb.open_db(b"resources", txn=txn)
+        self.counts = self.lmdb.open_db(b"counts", txn=txn)
+        self.rows = self.lmdb.open_db(b"rows", txn=txn)
+
+    def _check_boot(self, txn: lmdb.Transaction[bytes], sync: bool) -> None:
+        """What was written without syncing is whole as long as the machine runs on. Raises Damaged."""
+        before, now = txn.get(_BOOT_KEY, db=self.state_table), soundness.boot()
+        if before is not None and before != now:
+            raise soundness.Damaged("it was written without syncing, before the machine started last")
+        if not sync:
+            txn.put(_BOOT_KEY, now, db=self.state_table)
+        elif before is not None:
+            txn.delete(_BOOT_KEY, db=self.state_table)  # this transaction is synced, and all before it with it
 
     def _prepare(self, txn: lmdb.Transaction[bytes], marked: frozenset[str], start: int | None) -> frozenset[str]:
         """Set or advance the revision; returns the marked resources of all who ever opened the store."""
         found = txn.get(_FORMAT_KEY, db=self.state_table)
         if found != FORMAT:
-            if found is not None:
+            if found is not None or any(txn.stat(table)["entries"] for table in self.contents()):
                 self._drop(txn, found)
             txn.put(_FORMAT_KEY, FORMAT, db=self.state_table)
             first = max(start or 0, int(time.time() * 1_000_000))
@@ -123,7 +147,7 @@ class LmdbEnvironment:
             txn.put(_MARKED_KEY, "\n".join(sorted(before | marked)).encode(), db=self.state_table)
         return before | marked
 
-    def _drop(self, txn: lmdb.Transaction[bytes], found: bytes) -> None:
+    def _drop(self, txn: lmdb.Transaction[bytes], found: bytes | None) -> None:
         """What another version left goes: it can be rebuilt, as what a lost directory had."""
         log.warning("%s holds a store of format %s, this is %s: it is built anew", self.directory, found, FORMAT)
         for table in (*self.contents(), self.state_table, self._resources):
@@ -163,7 +187,8 @@ class LmdbEnvironment:
 
     def state(self, txn: lmdb.Transaction[bytes]) -> State:
         row = txn.get(_STATE_KEY, db=self.state_table)
-        assert row is not None, "the store has no state row"
+        if row is None or len(row) != _STATE.size:
+            raise soundness.Damaged("its state cannot be read")
         return State(*_STATE.unpack(row))
 
     def put_state(self, txn: lmdb.Transaction[bytes], state: State) -> None:
@@ -219,6 +244,8 @@ class LmdbEnvironment:
 
     def close(self) -> None:
         self.lmdb.close()
+        if self.hold is not None:
+            self.hold.end()
 
 
 def _name_key(name: str) -> bytes:
