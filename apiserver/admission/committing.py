@@ -15,7 +15,7 @@ from typing import Any, Literal
 import orjson
 
 from apiserver.admission.writes import RUNTIME_KINDS
-from apiserver.model import marks
+from apiserver.model import marks, origins
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
 from apiserver.registry.commits import WAIT, Commits
@@ -91,7 +91,7 @@ class CommitSink:
         if annotations.get(marks.ORIGIN) in (marks.RUNTIME, marks.REMOVED):
             return "store"
         if write.value is None:
-            return "git" if marks.SOURCE_PATH in annotations else "store"
+            return "git" if origins.path_in(annotations) else "store"
         if write.aside or live["metadata"].get("deletionTimestamp"):
             return "store"
         return "git" if _said(live) != _said(orjson.loads(write.value)) else "turn"

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apiserver.model import marks
+from apiserver.model import marks, origins
 from apiserver.model.errors import StatusError, forbidden
+from apiserver.model.origins import Origin
 from apiserver.registry.rest_options import Admit
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import WorkspaceRecord
@@ -76,8 +77,7 @@ def committed(kind: ServedKind, record: WorkspaceRecord) -> Admit:
         annotations = (live["metadata"].get("annotations") or {}) if live is not None else {}
         if annotations.get(marks.ORIGIN) == marks.SYSTEM or kind.storage in BY_DIRECTORY:
             raise refusal(kind, record, name, live, "this object is")
-        path = annotations.get(marks.SOURCE_PATH, "")
-        if kind.storage == "secrets" and path and not path.startswith("keys/"):
+        if kind.storage == "secrets" and Origin(origins.path_in(annotations)).in_git:
             raise refusal(kind, record, name, live, "what a Secret in git says is")
 
     return admit
@@ -91,7 +91,7 @@ def _is_removed(live: Object | None) -> bool:
 def _is_gits(live: Object) -> bool:
     """Whether a file declares it, or Treeplane ships it."""
     annotations = live["metadata"].get("annotations") or {}
-    return marks.SOURCE_PATH in annotations or annotations.get(marks.ORIGIN) == marks.SYSTEM
+    return bool(origins.path_in(annotations)) or annotations.get(marks.ORIGIN) == marks.SYSTEM
 
 
 COMMIT = "Commit"
@@ -123,7 +123,7 @@ def _advice(record: WorkspaceRecord, live: Object | None) -> str:
     if live is None:
         return f"add a manifest to {directory}, commit and push"
     annotations = live["metadata"].get("annotations") or {}
-    path = annotations.get(marks.SOURCE_PATH)
+    path = origins.path_in(annotations)
     if path:
         return f"edit {path}, commit and push"
     match annotations.get(marks.ORIGIN):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from apiserver.model import clock, marks
+from apiserver.model import clock, origins
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
 from apiserver.registry.catalog import BINDINGS
@@ -42,7 +42,7 @@ class Definitions(ByCluster):
         found.sort(key=lambda d: (d["metadata"].get("creationTimestamp", ""), int(d["metadata"]["resourceVersion"])))
         taken = held(self._kinds(key))
         for definition in found:
-            if marks.SOURCE_PATH in (definition["metadata"].get("annotations") or {}):
+            if origins.file_of(definition):
                 continue  # a commit's content is judged as a whole
             wanted = judged(definition, found, taken, clock.now())
             if wanted != definition.get("status"):

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from apiserver.admission.writes import COMMIT
-from apiserver.model import marks
+from apiserver.model import marks, origins
 from apiserver.model.keys import Key
 from apiserver.registry import codec, deletion, tree
 from apiserver.registry.intents import Intent
@@ -60,7 +60,7 @@ def declared_by(store: Store, obj: Object) -> str:
     if obj["metadata"].get("deletionTimestamp"):
         return ""
     annotations = obj["metadata"].get("annotations") or {}
-    path = str(annotations.get(marks.SOURCE_PATH) or "")
+    path = origins.path_in(annotations)
     return "" if path and committing(store, annotations.get(marks.CLUSTER, "")) else path
 
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from apiserver.model import clock, conditions, marks
+from apiserver.model import clock, conditions, marks, origins
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Internal, Key, storage_name
 from apiserver.model.kinds import GroupResource
+from apiserver.model.origins import Origin
 from apiserver.registry import tree
 from apiserver.registry.kinds import KindTable
 from apiserver.registry.objects import Objects
@@ -235,8 +236,7 @@ def deliberate(obj: Object) -> bool:
     """Whether the disappearance of this stored object is a deletion: git declared it, or the API or a controller made
     it. What came from keys/ or was computed may be missing for other reasons."""
     annotations = obj["metadata"].get("annotations") or {}
-    from_keys = str(annotations.get(marks.SOURCE_PATH, "")).startswith("keys/")
-    declared = marks.SOURCE_COMMIT in annotations and not from_keys
+    declared = marks.SOURCE_COMMIT in annotations and not Origin(origins.path_in(annotations)).in_keys
     return declared or annotations.get(marks.ORIGIN) == marks.RUNTIME
 
 

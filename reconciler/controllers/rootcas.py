@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver.model import marks
+from apiserver.model import origins
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Store
 from reconciler.controllers.everynamespace import EveryNamespace
@@ -34,6 +34,6 @@ class RootCAs(EveryNamespace):
             self.objects.create(key, made, runtime=True)
 
     def _repaired(self, found: Object) -> Object | None:
-        if marks.SOURCE_PATH in (found["metadata"].get("annotations") or {}):
+        if origins.file_of(found):
             return None
         return {**found, "data": dict(self._data)}

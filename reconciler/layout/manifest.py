@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from apiserver.model import marks
 from apiserver.model.kinds import GroupVersionKind, split_api_version
+from apiserver.model.origins import Origin
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.faults import type_name
 from reconciler.layout.yamldoc import Document, line_of, parse
@@ -35,25 +36,36 @@ LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 class Manifest:
     """One object as git declares it.
 
-    `namespace` is as written, "" when it is not. `value` is the object: *.kcp.dev groups spelled *.kcp.io, without
-    status and without the metadata that only servers set.
+    `index` and `line` say where it stands in the text that was read, for its source and for messages: they are no part
+    of what it says. `namespace` is as written, "" when it is not. `value` is the object: *.kcp.dev groups spelled
+    *.kcp.io, without status and without the metadata that only servers set.
     """
 
-    path: str
-    index: int
-    line: int
+    origin: Origin
+    index: int = field(compare=False)
+    line: int = field(compare=False)
     gvk: GroupVersionKind
     namespace: str
     name: str
     value: dict[str, Any]
 
-    def at(self, path: str) -> Manifest:
+    @property
+    def path(self) -> str:
+        """The file that declares it, "" where none does."""
+        return self.origin.path
+
+    def at(self, origin: Origin) -> Manifest:
         """The same object as another file of the same content declares it."""
-        return Manifest(path, self.index, self.line, self.gvk, self.namespace, self.name, self.value)
+        return Manifest(origin, self.index, self.line, self.gvk, self.namespace, self.name, self.value)
+
+    @property
+    def place(self) -> str:
+        """For people: the file and the line, or what made it."""
+        return f"{self.origin}:{self.line}" if self.line else str(self.origin)
 
     def error(self, message: str, hint: str = "") -> LayoutError:
         """A fault of this object."""
-        return LayoutError(self.path, self.line, 0, message, hint)
+        return LayoutError(str(self.origin), self.line, 0, message, hint)
 
 
 @dataclass(slots=True)
@@ -72,6 +84,7 @@ def read(data: bytes, path: str) -> Manifests:
         hint = "commit the file itself: git lfs untrack, then git add --renormalize"
         out.errors.append(LayoutError(path, 0, 0, "is a Git LFS pointer, not a manifest", hint))
         return out
+    origin = Origin(path)
     try:
         documents = parse(data, path)
         for index, document in enumerate(documents):
@@ -79,7 +92,7 @@ def read(data: bytes, path: str) -> Manifests:
                 document = parse(data, path, positions=True)[index]
                 out.errors += _placed(document, path)
             else:
-                out.objects.append(_manifest(document, path, index, out.notices))
+                out.objects.append(_manifest(document, origin, index, out.notices))
     except BadFile as bad:
         out.errors += bad.errors
     return out
@@ -90,10 +103,10 @@ def of_document(document: Document, path: str, index: int, notices: list[LayoutE
     faults = _placed(document, path)
     if faults:
         raise BadFile(faults)
-    return _manifest(document, path, index, notices)
+    return _manifest(document, Origin(path), index, notices)
 
 
-def _manifest(document: Document, path: str, index: int, notices: list[LayoutError]) -> Manifest:
+def _manifest(document: Document, origin: Origin, index: int, notices: list[LayoutError]) -> Manifest:
     """Of a document without faults."""
     value = document.value
     group, version = split_api_version(value["apiVersion"])
@@ -105,9 +118,9 @@ def _manifest(document: Document, path: str, index: int, notices: list[LayoutErr
     dropped = _drop(metadata)
     if dropped:
         message = f"{kind} {metadata['name']}: {', '.join(dropped)} left out: only the server sets it"
-        notices.append(LayoutError(path, document.line, 0, message))
+        notices.append(LayoutError(origin.path, document.line, 0, message))
     gvk = GroupVersionKind(group, version, kind)
-    return Manifest(path, index, document.line, gvk, metadata.get("namespace") or "", metadata["name"], value)
+    return Manifest(origin, index, document.line, gvk, metadata.get("namespace") or "", metadata["name"], value)
 
 
 class _Fault(NamedTuple):

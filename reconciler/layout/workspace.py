@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from apiserver.model import paths
+from apiserver.model.origins import Origin
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.manifest import LFS_POINTER, Manifest, of_document
 from reconciler.layout.schemas import check
@@ -56,7 +57,7 @@ def named(said: Declaration, path: str, name: str) -> Manifest:
         message = f"metadata.name is {said.name!r}, but the directory's name is {name!r}"
         raise BadFile([LayoutError(path, found.line, 0, message, "leave it out, or rename one of the two")])
     value = {**found.value, "metadata": {**found.value["metadata"], "name": name}}
-    return Manifest(path, 0, found.line, found.gvk, found.namespace, name, value)
+    return Manifest(Origin(path), 0, found.line, found.gvk, found.namespace, name, value)
 
 
 def _faults(data: bytes, path: str) -> tuple[LayoutError, ...]:

@@ -115,12 +115,12 @@ class Committer:
     def _try(self, author: str, intents: list[Intent]) -> bool:
         """One commit; False where what is left of the group has to be tried again."""
         fleet = tree.fleet(self._store)
-        edits = Edits(self._store, self._branch.repo, self._catalog, self._branch.repo.commit(fleet.commit.id).tree)
+        edits = Edits(self._store, self._catalog, self._loader.sources, self._loader.tree_at(fleet))
         chosen = {i.key: i for i in intents if self._edited(edits, i)}
         if not chosen:
             return True
         message = _message(chosen.values(), self._path, self._allowed(chosen.values()))
-        commit = self._branch.desired.commit(fleet.commit.id, edits.files, author, message)
+        commit = self._branch.desired.commit(fleet.commit.id, edits.draft.files, author, message)
         if commit is None:
             for intent in chosen.values():
                 self._aside(intent)

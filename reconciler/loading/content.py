@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from apiserver.model import marks
+from apiserver.model import origins
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.catalog import Catalog
@@ -21,7 +21,6 @@ from reconciler.loading.case import Case
 from reconciler.loading.gather import Gathered
 from reconciler.loading.render import Declared, Renderer, itself, key_of
 from reconciler.loading.resolving import Identity, Resolving
-from reconciler.loading.sources import Sources
 from reconciler.loading.world import World
 from reconciler.plan import apis, bootstrap
 from reconciler.plan.exports import Turn
@@ -54,11 +53,10 @@ class Content:
 class Contents:
     """Judges content against the store's state and the rest of the fleet."""
 
-    def __init__(self, world: World, catalog: Catalog, sources: Sources, identity: Identity) -> None:
+    def __init__(self, world: World, catalog: Catalog, identity: Identity) -> None:
         self._world = world
         self._identity = identity
         self._catalog = catalog
-        self._sources = sources
 
     def examine(self, case: Case, record: WorkspaceRecord, gathered: Gathered, extra: Iterable[Manifest]) -> Content:
         """`record`: the workspace's, as it will be. `extra`: manifests that its type brings (default bindings).
@@ -124,16 +122,12 @@ class Contents:
     ) -> None:
         """`strict`: (group, kind) of what nothing excuses."""
 
-        def line(manifest: Manifest, path: str) -> int:
-            blob = gathered.blobs.get(manifest.path)
-            return self._sources.line_of(manifest, blob, path) if blob else manifest.line
-
         def accepted(manifest: Manifest) -> Object | None:
             if gathered.accepted is None or (manifest.gvk.group, manifest.gvk.kind) in strict:
                 return None
             return gathered.accepted(manifest)
 
-        renderer = Renderer(kinds, cluster, line, accepted if strict else gathered.accepted)
+        renderer = Renderer(kinds, cluster, gathered.line, accepted if strict else gathered.accepted)
         for manifest in manifests:
             refused = _refused(manifest)
             if refused is not None:
@@ -146,7 +140,7 @@ class Contents:
             if declared is None:
                 continue
             other = out.declared.get(declared.key)
-            if other is not None and other.manifest.path:
+            if other is not None and other.manifest.origin.path:
                 out.problems.extend(_twice(declared, other.manifest))
                 continue
             out.declared[declared.key] = declared
@@ -174,18 +168,17 @@ class Contents:
             if key.namespace and not self._has_namespace(key.namespace, cluster, gathered, out):
                 text = f"{declared.kind.kind} {key.name} is in the namespace {key.namespace}, which is not declared"
                 hint = f"add a manifest: {{apiVersion: v1, kind: Namespace, metadata: {{name: {key.namespace}}}}}"
-                out.problems.append(LayoutError(declared.manifest.path, declared.manifest.line, 0, text, hint))
+                out.problems.append(declared.manifest.error(text, hint))
         if gathered.complete or case.record is None:
             return
         for key, declared in out.declared.items():
             record = self._world.store.get(key)
             if record is None:
                 continue
-            annotations = codec.decode(record.value, 0)["metadata"].get("annotations") or {}
-            path = annotations.get(marks.SOURCE_PATH)
-            if path is not None and path not in gathered.changed:
+            path = origins.file_of(codec.decode(record.value, 0))
+            if path and path not in gathered.changed:
                 text = f"{declared.kind.kind} {key.name} is declared twice: also in {path}"
-                out.problems.append(LayoutError(declared.manifest.path, declared.manifest.line, 0, text))
+                out.problems.append(declared.manifest.error(text))
                 out.problems.append(
                     LayoutError(path, 0, 0, f"{text.partition(':')[0]}: also in {declared.manifest.path}")
                 )
@@ -218,20 +211,20 @@ def _changed_hands(content: Content, was: KindTable) -> Iterator[LayoutError]:
     objects, and those that were there would go."""
     for key, declared in content.declared.items():
         kind, manifest = declared.kind, declared.manifest
-        before = was.preferred(kind.group, kind.resource) if manifest.path else None
+        before = was.preferred(kind.group, kind.resource) if manifest.origin.path else None
         if before is not None and before.storage != kind.storage:
             text = f"{kind.kind} {key.name}: the kind changes hands, and this is no object of the new definition"
             hint = "remove it in the commit that removes the old one, and add it in a later one"
-            yield LayoutError(manifest.path, manifest.line, 0, text, hint)
+            yield manifest.error(text, hint)
 
 
 def _refused(manifest: Manifest) -> LayoutError | None:
     """What the layout declares by directories is no manifest."""
     kind = (manifest.gvk.group, manifest.gvk.kind)
-    if not manifest.path or kind not in _BY_LAYOUT:
+    if not manifest.origin.path or kind not in _BY_LAYOUT:
         return None
     text = f"{manifest.gvk.kind} {manifest.name} cannot be declared here"
-    return LayoutError(manifest.path, manifest.line, 0, text, _BY_LAYOUT[kind])
+    return manifest.error(text, _BY_LAYOUT[kind])
 
 
 def _same(now: Declared, before: Manifest) -> bool:
@@ -248,6 +241,6 @@ def _twice(declared: Declared, other: Manifest) -> list[LayoutError]:
     """An error of both files."""
     here, what = declared.manifest, f"{declared.kind.kind} {declared.key.name} is declared twice: also in "
     return [
-        LayoutError(here.path, here.line, 0, f"{what}{other.path}:{other.line}"),
-        LayoutError(other.path, other.line, 0, f"{what}{here.path}:{here.line}"),
+        here.error(f"{what}{other.place}"),
+        other.error(f"{what}{here.place}"),
     ]

@@ -7,12 +7,11 @@ committed, a change of nothing that git says) is told apart, so that no empty co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from apiserver.model import marks
+from apiserver.model import origins
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.keys import Key
 from apiserver.model.kinds import kind_of
@@ -20,14 +19,16 @@ from apiserver.registry import strategy, tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import Intent
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.storage.protocol import Record, Store
-from reconciler.layout import edit
+from apiserver.storage.protocol import Store
+from reconciler.layout.draft import Draft
 from reconciler.layout.errors import BadFile
-from reconciler.layout.manifest import Manifest, read
-from reconciler.layout.place import CROWDED, folder, place
+from reconciler.layout.manifest import Manifest
+from reconciler.layout.place import folder, place
+from reconciler.layout.source import Editor, ReadOnly
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.render import key_of
+from reconciler.loading.sources import Sources
 from reconciler.plan.gitform import declared_form, sent_form
-from reconciler.repository.objects import Repository
 
 Object = dict[str, Any]
 
@@ -36,70 +37,67 @@ class Outdated(Exception):
     """The object is another by now than the one that an intent was made from."""
 
 
-@dataclass(slots=True)
 class Edits:
-    """Of one commit on top of `base`, the id of a tree. `files`: the new content of each changed file, None where it
-    goes; `paths`: the file that each intent is about; `counts`: how many names directories have."""
+    """Of one commit on top of the tree that is served. `draft`: the files that it changes; `paths`: the file that each
+    intent is about."""
 
-    store: Store
-    repo: Repository
-    catalog: Catalog
-    base: str
-    files: dict[str, bytes | None] = field(default_factory=dict)
-    paths: dict[Key, str] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
+    def __init__(self, store: Store, catalog: Catalog, sources: Sources, tree: WorkspaceTree) -> None:
+        self.draft = Draft(tree.repo, tree.tree_id)
+        self.paths: dict[Key, str] = {}
+        self._store, self._catalog, self._sources, self._tree = store, catalog, sources, tree
+        self._editors: dict[str, Editor] = {}
 
     def add(self, intent: Intent) -> bool:
         """Whether the intent changes a file. Raises Outdated, and StatusError for what cannot be committed."""
-        live = self.store.get(intent.key)
+        live = self._store.get(intent.key)
         if (live.revision if live is not None else 0) != intent.base:
             raise Outdated
-        workspace = _workspace(self.store, intent.key.cluster)
-        stands = _source(live)
+        workspace = _workspace(self._store, intent.key.cluster)
+        stands = origins.file_of(orjson.loads(live.value)) if live is not None else ""
         found = self._find(workspace, stands, intent.key) if stands else None
+        if found is not None:
+            self.paths[intent.key] = stands
         if intent.value is None:
-            return found is not None and self._change(intent.key, stands, edit.remove(*self._at(found)))
+            return found is not None and self._editor(workspace).remove(found)
         final = orjson.loads(intent.value)
         if found is None:
             return self._create(workspace, intent, final)
         assert live is not None
         value = self._said(found, workspace, orjson.loads(live.value), final)
-        return self._change(intent.key, stands, edit.replace(*self._at(found), value))
+        return self._editor(workspace).replace(found, value)
+
+    def _editor(self, workspace: WorkspaceRecord) -> Editor:
+        """Of the workspace's directory. Raises StatusError where what it holds is not written back."""
+        found = self._editors.get(workspace.path)
+        if found is None:
+            place = self._tree.find(workspace.path, workspace.directory)
+            if place is None:
+                raise unavailable("the workspace is gone, or not served")
+            try:
+                found = self._sources.of(self._tree, place).editor(self.draft)
+            except ReadOnly as error:
+                raise StatusError(403, "Forbidden", f"workspace {workspace.path} is not written to: {error}") from error
+            self._editors[workspace.path] = found
+        return found
 
     def _create(self, workspace: WorkspaceRecord, intent: Intent, final: Object) -> bool:
-        key = intent.key
+        key, editor = intent.key, self._editor(workspace)
         value = sent_form({"apiVersion": final["apiVersion"], "kind": final["kind"], **(intent.sent or final)}, final)
-        kind = self.catalog.kinds(key.cluster).by_kind(*kind_of(value))
+        kind = self._catalog.kinds(key.cluster).by_kind(*kind_of(value))
         if kind is not None:
             strategy.drop_unknown(kind, value)
         value["metadata"] = {**value["metadata"], "name": key.name}
         if key.namespace:
             value["metadata"]["namespace"] = key.namespace
         within = folder(workspace.directory, key.resource.partition(":")[0], key.namespace)
-        path = place(within, key.name, crowded=self._crowded(within))
-        return self._change(key, path, edit.add(self._data(path), path, value))
-
-    def _crowded(self, directory: str) -> bool:
-        """Whether so much stands there that what comes had better be spread."""
-        count = self.counts.get(directory)
-        if count is None:
-            there = self.repo.tree_at(self.base, directory)
-            count = len(self.repo.entries(there)) if there is not None else 0
-        self.counts[directory] = count + 1
-        return count >= CROWDED
-
-    def _change(self, key: Key, path: str, data: bytes | None) -> bool:
+        path = place(within, key.name, crowded=self.draft.is_crowded(within))
         self.paths[key] = path
-        if data == self._data(path):
-            return False
-        self.files[path] = data
-        return True
+        return editor.add(path, value)
 
     def _find(self, workspace: WorkspaceRecord, path: str, key: Key) -> Manifest | None:
-        """The manifest of an object in the file that declares it."""
-        data = self._data(path)
-        kinds = self.catalog.kinds(workspace.cluster)
-        objects = read(data, path).objects if data is not None else []
+        """The manifest of an object in the piece that declares it."""
+        kinds = self._catalog.kinds(workspace.cluster)
+        objects = self._editor(workspace).find(path)
         return next((m for m in objects if key_of(m, kinds, workspace.cluster) == key), None)
 
     def _said(self, manifest: Manifest, workspace: WorkspaceRecord, live: Object, final: Object) -> Object:
@@ -107,7 +105,7 @@ class Edits:
         stored one; then it says all of it anew."""
         if manifest.value["apiVersion"] != live["apiVersion"]:
             return sent_form(final)
-        kind = self.catalog.kinds(workspace.cluster).by_kind(*manifest.gvk)
+        kind = self._catalog.kinds(workspace.cluster).by_kind(*manifest.gvk)
 
         def render(value: Object) -> Object | None:
             if kind is None:
@@ -119,23 +117,6 @@ class Edits:
             return made
 
         return declared_form(manifest.value, live, final, render)
-
-    def _at(self, manifest: Manifest) -> tuple[bytes, str, int]:
-        return self._data(manifest.path) or b"", manifest.path, manifest.index
-
-    def _data(self, path: str) -> bytes | None:
-        if path in self.files:
-            return self.files[path]
-        entry = self.repo.entry_at(self.base, path)
-        return self.repo.blob(entry.id) if entry is not None and entry.kind == "blob" else None
-
-
-def _source(live: Record | None) -> str:
-    """The file that declares an object, "" if none does."""
-    if live is None:
-        return ""
-    annotations = orjson.loads(live.value)["metadata"].get("annotations") or {}
-    return str(annotations.get(marks.SOURCE_PATH, ""))
 
 
 def _workspace(store: Store, cluster: str) -> WorkspaceRecord:

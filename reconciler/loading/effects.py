@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import clock, commits, conditions, marks
+from apiserver.model import clock, commits, conditions, marks, origins
 from apiserver.model.commits import CommitRef
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
@@ -119,8 +119,8 @@ class Effects:
             metadata["generation"] = known.get("generation", 1)
         found = _ours(metadata, declared) if metadata.get("annotations") else {}
         said = (known.get("annotations") or {}).get(marks.SOURCE_COMMIT)
-        commit = commits.parse(said) if said else origin
-        metadata["annotations"] = self._marks(declared, found, commit)
+        last = commits.parse(said) if said else origin
+        metadata["annotations"] = self._marks(declared, found, last)
         return metadata
 
     def uid_of_new(self, key: Key) -> str:
@@ -142,11 +142,8 @@ class Effects:
         return found
 
     def _marks(self, declared: Declared, annotations: Object, commit: CommitRef) -> Object:
-        out = {**annotations, marks.CLUSTER: declared.key.cluster}
-        if declared.manifest.path:
-            out[marks.SOURCE_PATH] = declared.manifest.path
-            out[marks.SOURCE_COMMIT] = str(commit)
-        return out
+        path, out = declared.manifest.origin.path, {**annotations, marks.CLUSTER: declared.key.cluster}
+        return {**out, **origins.marks_of(path, commit)} if path else out
 
     def _update(self, declared: Declared, old: Object | None, record: Record, status: Object | None) -> None:
         stored: Object = orjson.loads(record.value)
@@ -185,11 +182,8 @@ class Effects:
         through the API, or shipped). It keeps its UID then."""
         if not _in_git(declared):
             return self.summary.origin
-        found = marks.SOURCE_PATH in annotations
-        if not found:
-            return self.moment.commit
-        said = annotations.get(marks.SOURCE_COMMIT)
-        return commits.parse(said) if said else self.summary.origin
+        stood = origins.origin_in(annotations)
+        return self.moment.commit if stood is None else stood.commit or self.summary.origin
 
 
 def _asked(intent: Intent | None) -> Object | None:
@@ -216,7 +210,7 @@ _MARKS = (marks.CLUSTER, *_FILE)
 
 def _in_git(declared: Declared) -> bool:
     """Files under keys/ are not in git: their identity is that of their workspace."""
-    return bool(declared.manifest.path) and not declared.manifest.path.startswith("keys/")
+    return declared.manifest.origin.in_git
 
 
 def _steady(status: Object, stored: Object) -> Object:
@@ -236,7 +230,7 @@ def _unmarked(annotations: Object) -> Object:
 
 def _ours(metadata: Object, declared: Declared) -> Object:
     annotations = _unmarked(metadata.get("annotations") or {})
-    if declared.manifest.path:
+    if declared.manifest.origin.path:
         annotations.pop(marks.ORIGIN, None)
     return annotations
 

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apiserver.model import paths
-from reconciler.layout.compare import changes
+from apiserver.model.origins import COMPUTED, SHIPPED
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, problem
+from reconciler.layout.source import ManifestSource, Piece
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.case import Case
 from reconciler.loading.render import Accepted
-from reconciler.loading.sources import Sources, shipped
+from reconciler.loading.sources import Sources, generated
 from reconciler.plan import computed, system
-from reconciler.repository.difference import FileChange
 from reconciler.repository.objects import Entry
 
-_EVERYWHERE = shipped([computed.default_namespace()])
+_EVERYWHERE = generated([computed.default_namespace()], COMPUTED)
 """What every workspace has."""
 _FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema"})
 
@@ -29,6 +28,7 @@ _FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport",
 class Gathered:
     """`new`: what the commit says, `old`: what was said before, of the files looked at (`all` of them, or `changed`).
 
+    `changed`: the names of the pieces that differ, out of all of `source`, which is None where there is no directory.
     `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before. `accepted`: see
     ratcheting.
     """
@@ -37,11 +37,23 @@ class Gathered:
     new: list[Manifest] = field(default_factory=list)
     old: list[Manifest] = field(default_factory=list)
     problems: list[LayoutError] = field(default_factory=list)
-    blobs: dict[str, str] = field(default_factory=dict)
+    source: ManifestSource | None = None
     changed: set[str] = field(default_factory=set)
     workspace: Manifest | None = None
     old_workspace: Manifest | None = None
     accepted: Accepted | None = None
+
+    def take(self, piece: Piece) -> tuple[Manifest, ...]:
+        """A piece of what the commit says."""
+        self.new.extend(piece.manifests)
+        self.problems.extend(piece.problems)
+        return piece.manifests
+
+    def line(self, manifest: Manifest, field: str) -> int:
+        """Where a field of a manifest stands, "" for all of it."""
+        if self.source is None or not manifest.origin.in_git:
+            return manifest.line
+        return self.source.line(manifest, field)
 
 
 class Gatherer:
@@ -53,16 +65,17 @@ class Gatherer:
     def gather(self, case: Case, base: WorkspaceTree | None) -> Gathered:
         before = base.find(case.path, case.record.directory) if base is not None and case.record is not None else None
         out = Gathered(complete=self._needs_all(case, before))
-        self._read_workspace_manifest(case, out)
-        if before is not None and before.manifest is not None:
-            found = self._sources.read_workspace(before.manifest_path, before.manifest.id, paths.base(case.path))
-            out.old_workspace = found.manifests[0] if found.manifests else None
-        for change in self._changes(case, base, before):
-            out.changed.add(change.path)
-            if change.old is not None:
-                out.old.extend(self._manifests(change.path, change.old, None))
-            if change.new is not None:
-                out.new.extend(self._manifests(change.path, change.new, out))
+        if case.directory is not None:
+            out.source = self._sources.of(case.tree, case.directory)
+            out.workspace, out.problems = self._workspace(case.tree, case.directory)
+        if base is not None and before is not None:
+            out.old_workspace, _ = self._workspace(base, before)
+            for change in out.source.changes(self._sources.of(base, before)) if out.source is not None else ():
+                out.changed.add(change.name)
+                if change.old is not None:
+                    out.old.extend(change.old.manifests)
+                if change.new is not None:
+                    out.take(change.new)
         out.complete = out.complete or _concerns_others(out)
         if out.complete:
             self._read_rest(case, before is not None, out)
@@ -76,45 +89,21 @@ class Gatherer:
             return True
         return _id(now.manifest) != _id(before.manifest)
 
-    def _read_workspace_manifest(self, case: Case, out: Gathered) -> None:
-        directory = case.directory
-        if directory is None or directory.manifest is None:
-            return
-        path = directory.manifest_path
-        out.blobs[path] = directory.manifest.id
-        found = self._sources.read_workspace(path, directory.manifest.id, paths.base(case.path))
-        out.problems.extend(found.problems)
-        out.workspace = found.manifests[0] if found.manifests else None
-
-    def _changes(self, case: Case, base: WorkspaceTree | None, before: WorkspaceDir | None) -> list[FileChange]:
-        if base is None or before is None or case.directory is None:
-            return []
-        return list(changes(case.tree, case.directory, base, before))
+    def _workspace(self, tree: WorkspaceTree, directory: WorkspaceDir) -> tuple[Manifest | None, list[LayoutError]]:
+        """What workspace.yaml declares, and what is wrong with it."""
+        found = self._sources.workspace(tree, directory)
+        if found is None:
+            return None, []
+        return (found.manifests[0] if found.manifests else None), list(found.problems)
 
     def _read_rest(self, case: Case, had_base: bool, out: Gathered) -> None:
-        """Everything but the changed files, which are read already."""
-        out.new[:0] = [*shipped(system.manifests(case.path)), *_EVERYWHERE]
-        if case.directory is not None:
-            for path, entry in case.tree.files(case.directory):
-                if path in out.changed:
-                    continue
-                found = self._manifests(path, entry, out)
-                out.new.extend(found)
-                if had_base:
-                    out.old.extend(found)
+        """Everything but the changed pieces, which are read already."""
+        out.new[:0] = [*generated(system.manifests(case.path), SHIPPED), *_EVERYWHERE]
+        for piece in out.source.pieces(besides=out.changed) if out.source is not None else ():
+            found = out.take(piece)
+            if had_base:
+                out.old.extend(found)
         out.new.extend(case.secrets)
-
-    def _manifests(self, path: str, entry: Entry, out: Gathered | None) -> tuple[Manifest, ...]:
-        refused = problem(path, entry)
-        if refused is not None:
-            if out is not None:
-                out.problems.append(refused)
-            return ()
-        parsed = self._sources.read(path, entry.id)
-        if out is not None:
-            out.problems.extend(parsed.problems)
-            out.blobs[path] = entry.id
-        return parsed.manifests
 
 
 def _concerns_others(found: Gathered) -> bool:

@@ -23,7 +23,7 @@ from apiserver.registry.kinds import KindTable
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record, Store
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.tree import problem
+from reconciler.layout.source import manifests
 from reconciler.loading import copies
 from reconciler.loading.offers import EXPORTS, SCHEMAS
 from reconciler.loading.render import SYNC_TARGETS
@@ -215,9 +215,9 @@ class Guard:
     def _said_of(self, record: WorkspaceRecord) -> str:
         tree = self.served.last(record)
         place = tree.find(record.path, record.directory) if tree is not None else None
-        if place is not None and place.manifest is not None:
-            found = self.sources.read_workspace(place.manifest_path, place.manifest.id, paths.base(record.path))
-            said = _said(found.manifests[0].value) if found.manifests else ""
+        if tree is not None and place is not None:
+            found = self.sources.workspace(tree, place)
+            said = _said(found.manifests[0].value) if found is not None and found.manifests else ""
             if said:
                 return said
         where, _, name = record.type.rpartition(":")
@@ -229,9 +229,8 @@ class Guard:
         """What a workspace declares as it is served."""
         tree = self.served.of(record)
         place = tree.find(record.path, record.directory) if tree is not None else None
-        for path, entry in tree.files(place) if tree is not None and place is not None else ():
-            if problem(path, entry) is None:
-                yield from self.sources.read(path, entry.id).manifests
+        if tree is not None and place is not None:
+            yield from manifests(self.sources.of(tree, place))
 
 
 def line_of(path: str, key: Key) -> Line:

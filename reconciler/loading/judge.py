@@ -17,6 +17,7 @@ from apiserver.model.commits import NONE
 from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key, storage_name
 from apiserver.model.kinds import kind_of
+from apiserver.model.origins import BOOTSTRAP, SHIPPED, TYPED
 from apiserver.model.tables import Table, row_key
 from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS
@@ -24,7 +25,8 @@ from apiserver.registry.kinds import KUBERNETES, builtins_of, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord, placed, put_summary, put_workspace, summary
 from apiserver.storage.protocol import Op, Put, PutRow, Record, RowOp, Store
 from reconciler.layout.errors import LayoutError
-from reconciler.layout.tree import problem
+from reconciler.layout.manifest import Manifest
+from reconciler.layout.source import manifests
 from reconciler.loading.case import Case, Recorded, Verdict, was_served
 from reconciler.loading.content import Content, Contents
 from reconciler.loading.copies import PLACES
@@ -38,7 +40,7 @@ from reconciler.loading.resolving import BINDINGS, CRDS, said_otherwise, waiting
 from reconciler.loading.secrets import kept
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
-from reconciler.loading.sources import shipped
+from reconciler.loading.sources import generated
 from reconciler.loading.statuses import status_of
 from reconciler.loading.treeobjects import TreeObjects
 from reconciler.loading.workspacetype import type_of
@@ -66,7 +68,7 @@ class Judge:
         self._stored = partial(_stored, site.store)
         self._own_identity = partial(_own_identity, site)
         self._tree_objects = TreeObjects(site.moments, world.record, self._stored)
-        self._contents = Contents(world, site.catalog, site.sources, self._own_identity)
+        self._contents = Contents(world, site.catalog, self._own_identity)
 
     def judge(self, case: Case) -> Verdict:
         """The verdict on one workspace. The step's world already shows its parent as it will be."""
@@ -80,7 +82,7 @@ class Judge:
         record = self._identity(case, kind)
         mode = record.writes if record.served else kind.writes
         gathered.accepted = accepted(case, gathered, mode or self._site.writes)
-        content = self._contents.examine(case, record, gathered, shipped(_brought(record, kind)))
+        content = self._contents.examine(case, record, gathered, _brought(record, kind))
         if content.apis is not None and record.served and case.recorded is None:
             content.problems += Providing(self._site.store, record.cluster, content).problems()
         known = self._summary(case, record)
@@ -155,11 +157,9 @@ class Judge:
     def offers(self, case: Case) -> Offers:
         """What a workspace provides as its manifests say, none of it judged."""
         record = self._identity(case, types.ResolvedType(types.TypeRef(*types.DEFAULT)))
-        manifests = shipped(system.manifests(case.path))
+        found = generated(system.manifests(case.path), SHIPPED)
         if case.directory is not None:
-            for path, entry in case.tree.files(case.directory):
-                if problem(path, entry) is None:
-                    manifests.extend(self._site.sources.read(path, entry.id).manifests)
+            found.extend(manifests(self._site.sources.of(case.tree, case.directory)))
         effects = self._effects(case, self._summary(case, record))
 
         def uid(key: Key) -> str:
@@ -169,7 +169,7 @@ class Judge:
         def identity(name: str) -> str:
             return self._own_identity(case, name)
 
-        return Offers(case.path, record.cluster, workspace_builtins(), manifests, identity, uid)
+        return Offers(case.path, record.cluster, workspace_builtins(), found, identity, uid)
 
     def refuse(self, case: Case) -> Verdict:
         """The verdict where judging itself failed: the workspace stays as it is, and says so."""
@@ -364,11 +364,13 @@ def _known(store: Store, case: Case) -> Summary | None:
     return Summary.from_json(found) if found else None
 
 
-def _brought(record: WorkspaceRecord, kind: types.ResolvedType) -> list[Object]:
+def _brought(record: WorkspaceRecord, kind: types.ResolvedType) -> list[Manifest]:
     """What the workspace has for being of its type: default bindings, and what a cluster of Kubernetes starts with."""
-    found = [computed.default_binding(record.cluster, path, name) for path, name in kind.bindings]
+    bindings = (computed.default_binding(record.cluster, path, name) for path, name in kind.bindings)
+    found = generated(bindings, TYPED)
     if record.builtins == KUBERNETES:
-        found += bootstrap.objects(builtins_of(record.builtins).groups(), clock.rfc3339(record.origin_time))
+        started = bootstrap.objects(builtins_of(record.builtins).groups(), clock.rfc3339(record.origin_time))
+        found += generated(started, BOOTSTRAP)
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import marks
+from apiserver.model import marks, origins
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
@@ -51,9 +51,9 @@ class KeptSecrets:
     def _path(self, intent: Intent, workspace: WorkspaceRecord) -> str:
         """Of the file, beginning with `keys/`."""
         record = self._store.get(intent.key)
-        annotations = orjson.loads(record.value)["metadata"].get("annotations") or {} if record is not None else {}
-        stands = str(annotations.get(marks.SOURCE_PATH, ""))
-        if stands and not stands.startswith("keys/secrets/"):
+        origin = origins.origin_of(orjson.loads(record.value)) if record is not None else None
+        stands = origin.path if origin is not None else ""
+        if origin is not None and not origin.in_keys:
             raise StatusError(403, "Forbidden", f"this Secret is declared in {stands}: change it there")
         name = f"{file_name(intent.key.namespace)}.{file_name(intent.key.name)}.yaml"
         return stands or f"keys/secrets/{workspace.path}/{name}"
@@ -81,7 +81,7 @@ class KeptSecrets:
         else:
             metadata = final["metadata"]
             annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k != marks.ORIGIN}
-            annotations |= {marks.SOURCE_PATH: path, marks.SOURCE_COMMIT: str(workspace.origin)}
+            annotations |= origins.marks_of(path, workspace.origin)
             made = {**final, "metadata": {**metadata, "annotations": annotations}}
             op = Put(intent.key, codec.encode(made), intent.base or NEVER)
         # They are served as they are in the file by now.

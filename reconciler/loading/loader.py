@@ -22,6 +22,7 @@ from apiserver.registry.intents import Intent, waiting
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.case import was_served
 from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
 from reconciler.loading.heads import BranchSettings, Way, way
@@ -83,7 +84,7 @@ class Loader:
         self._branch = branch
         self._trees = Trees(repositories)
         self._moments = Moments(repositories)
-        self._sources = Sources(repositories.own)
+        self.sources = Sources()
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
 
@@ -115,6 +116,11 @@ class Loader:
             else:
                 problems = step_or_problems
         return Loaded(head, problems, tuple(steps))
+
+    def tree_at(self, fleet: FleetRecord) -> WorkspaceTree:
+        """The workspaces of the served commit."""
+        self._trees.claims = fleet.claims
+        return self._trees.at(fleet.commit)
 
     def take(self, commit: CommitRef) -> Loaded:
         """From what is served to a commit in one difference, whatever lies between."""
@@ -228,7 +234,7 @@ class Loader:
             fleet.fleet,
             fleet.writes,
             self._store,
-            self._sources,
+            self.sources,
             self._trees,
             self._moments,
             self._identities,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from apiserver.model import paths
 from apiserver.model.commits import CommitRef
 from reconciler.layout.manifest import Manifest
+from reconciler.layout.source import manifests
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.sources import Sources
 from reconciler.repository.keep import left_behind
@@ -31,7 +32,7 @@ class Past:
 
     def __init__(self, repositories: Repositories) -> None:
         self._repositories = repositories
-        self._sources = Sources(repositories.own)
+        self._sources = Sources()
 
     def since(self, commit: CommitRef, served: CommitRef) -> list[CommitRef]:
         """`commit` and what followed it along first parents, up to `served`; `commit` alone where that is far, where it
@@ -56,6 +57,4 @@ class Past:
 
     def manifests(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Iterator[Manifest]:
         """What of it can be read."""
-        for file, entry in tree.files(directory):
-            if entry.kind == "blob":
-                yield from self._sources.read(file, entry.id).manifests
+        return manifests(self._sources.of(tree, directory))

@@ -78,15 +78,13 @@ def _narrower(export: Declared, old: Object, new: Declared) -> Iterator[LayoutEr
     if not why or turn in (each.strip() for each in allowed.split(",")):
         return
     text = f"takes less than {old['metadata']['name']}, which APIExport {export.key.name} serves: {_shown(why)}"
-    place = f"{export.manifest.path}:{export.manifest.line}"
-    hint = f'loosen it, or add to the export ({place}) the annotation {ALLOWED}: "{turn}"'
+    hint = f'loosen it, or add to the export ({export.manifest.place}) the annotation {ALLOWED}: "{turn}"'
     hint += ", and consumers whose manifests do not fit it keep the old"
     yield _problem(new, text, hint)
 
 
 def _problem(declared: Declared, text: str, hint: str) -> LayoutError:
-    manifest = declared.manifest
-    return LayoutError(manifest.path, manifest.line, 0, f"APIResourceSchema {declared.key.name} {text}", hint)
+    return declared.manifest.error(f"APIResourceSchema {declared.key.name} {text}", hint)
 
 
 def _resource(schema: Object) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Which real clusters a fleet has, by its manifests: SyncTargets that a kubeconfig is the way to.
 
 Asked before a server takes a fleet over or begins one anew: what runs on a real cluster is not the store's to forget.
-Reads every manifest of a commit as bytes, and parses those few that may be about one.
+Reads every manifest of a commit, and parses those few that may be about one.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from apiserver.model.commits import CommitRef
-from reconciler.layout.manifest import read
-from reconciler.layout.tree import ROOT, WorkspaceTree, problem
+from reconciler.layout.tree import ROOT, WorkspaceTree
 from reconciler.layout.weight import MOST, too_heavy, weigh
+from reconciler.loading.sources import Sources
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
@@ -26,20 +26,14 @@ def real_targets(repositories: Repositories, commits: Iterable[CommitRef]) -> li
 
 
 def _of(repo: Repository, commit: CommitRef) -> Iterator[str]:
-    tree = WorkspaceTree(repo, repo.commit(commit.id).tree)
+    sources, tree = Sources(), WorkspaceTree(repo, repo.commit(commit.id).tree)
     root = repo.tree_at(tree.tree_id, ROOT)
     if root is not None and weigh(repo, [root], MOST) > MOST:
         raise RepositoryUnreadable(str(too_heavy(f"{ROOT} of commit {commit:.10}", MOST)))
     for workspace in tree.workspaces():
-        for path, entry in tree.files(workspace):
-            if problem(path, entry) is not None:
-                continue
-            data = repo.blob(entry.id)
-            if _FIELD not in data:
-                continue
-            for manifest in read(data, path).objects:
-                if manifest.gvk.kind == "SyncTarget" and _is_real(manifest.value.get("spec")):
-                    yield f"{workspace.path}:{manifest.name}"
+        for manifest in sources.of(tree, workspace).mentioning(_FIELD):
+            if manifest.gvk.kind == "SyncTarget" and _is_real(manifest.value.get("spec")):
+                yield f"{workspace.path}:{manifest.name}"
 
 
 def _is_real(spec: object) -> bool:

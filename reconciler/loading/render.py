@@ -34,7 +34,7 @@ definition became stricter, what did not change since may stay. None where nothi
 
 
 class Declared(NamedTuple):
-    """One object that a workspace declares. `manifest.path` "" : it ships with Treeplane."""
+    """One object that a workspace declares. An origin without a path: no file says so."""
 
     key: Key
     kind: ServedKind
@@ -53,7 +53,7 @@ def key_of(manifest: Manifest, kinds: KindTable, cluster: str) -> Key | None:
 
 def _declarable(kind: ServedKind, manifest: Manifest) -> bool:
     """Reviews are not stored, and what can only be read is made by Treeplane alone."""
-    return bool(kind.storage) and ("create" in kind.verbs or not manifest.path)
+    return bool(kind.storage) and ("create" in kind.verbs or not manifest.origin.path)
 
 
 def itself(manifest: Manifest) -> Object:
@@ -149,13 +149,13 @@ class Renderer:
 
     def _problem(self, manifest: Manifest, field: str, text: str, hint: str = "") -> LayoutError:
         line = self._line(manifest, field) if field else manifest.line
-        return LayoutError(manifest.path, line, 0, text, hint)
+        return LayoutError(str(manifest.origin), line, 0, text, hint)
 
     def _unknown(self, manifest: Manifest) -> LayoutError:
         gvk = manifest.gvk
         if self.kinds.by_kind(*gvk) is not None:
             text = f"{gvk.kind} {manifest.name} is a question to the API server, which keeps no such object"
-            return LayoutError(manifest.path, manifest.line, 0, text, "remove it")
+            return manifest.error(text, "remove it")
         text = f'no kind "{gvk.kind}" in apiVersion "{gvk.api_version}"'
         other = next((k for k in self.kinds.all() if k.kind == gvk.kind), None)
         if other is not None:
@@ -164,4 +164,4 @@ class Renderer:
             hint = f"bind the export {system.EXPORT} of {system.COMPUTE} with an APIBinding"
         else:
             hint = "declare its CustomResourceDefinition, or an APIBinding to an export that offers it"
-        return LayoutError(manifest.path, manifest.line, 0, text, hint)
+        return manifest.error(text, hint)

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import conditions, marks
+from apiserver.model import conditions, marks, origins
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.kinds import KindTable
@@ -149,4 +149,4 @@ def said_otherwise(statuses: Mapping[str, Object], found: apis.Apis) -> dict[str
 
 def _is_runtime(crd: Object) -> bool:
     annotations = crd["metadata"].get("annotations") or {}
-    return annotations.get(marks.ORIGIN) == marks.RUNTIME and marks.SOURCE_PATH not in annotations
+    return annotations.get(marks.ORIGIN) == marks.RUNTIME and not origins.path_in(annotations)

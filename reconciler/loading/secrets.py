@@ -8,11 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
 
+from apiserver.model.origins import Origin
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.storage.protocol import PutRow, View
@@ -69,7 +69,7 @@ class SecretFiles:
         return [str(e) for e in self._kept.errors]
 
     def _placed(self, found: Iterable[Manifest]) -> tuple[Manifest, ...]:
-        return tuple(replace(m, path=f"keys/{Path(m.path).relative_to(self._keys_dir)}") for m in found)
+        return tuple(m.at(Origin(f"keys/{Path(m.path).relative_to(self._keys_dir)}")) for m in found)
 
     def _look(self, path: str = "") -> Signature:
         found: Signature = {}

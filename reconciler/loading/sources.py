@@ -1,96 +1,58 @@
-"""Files of the repository as manifests, parsed once per blob.
+"""Which source a workspace's directory is, and what is remembered of each repository's files.
 
-Called by judge. Syntax is layout's; which kinds exist and what they may hold is render's.
+Called wherever manifests of a tree are needed. A workspace.yaml is its parent's, and no source's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from apiserver.model import paths
 from apiserver.model.kinds import kind_of
-from apiserver.model.remembered import Remembered, footprint
-from reconciler.layout.errors import BadFile, LayoutError
-from reconciler.layout.manifest import Manifest, read
-from reconciler.layout.workspace import Declaration, declaration, named
-from reconciler.layout.yamldoc import locate
+from apiserver.model.origins import Origin
+from reconciler.layout.manifest import Manifest
+from reconciler.layout.source import ManifestSource, Piece
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.loading.files import Files
+from reconciler.loading.plainfiles import PlainFiles
 from reconciler.repository.objects import Repository
 
-_MOST, _MOST_DECLARED = 8 * 1024 * 1024, 2 * 1024 * 1024
-"""Bytes in memory of the files that are kept, and of those of the workspaces themselves; a small one takes two
-thousand."""
-_EACH = 512
-"""Bytes of one beside what its manifests say."""
+Kind = Callable[[Files, WorkspaceTree, WorkspaceDir], ManifestSource | None]
+"""Makes the source of a directory; None where the directory is not of this kind."""
 
-
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """One file: its manifests, and what is wrong with it (then there may be no manifests)."""
-
-    manifests: tuple[Manifest, ...]
-    problems: tuple[LayoutError, ...]
+KINDS: tuple[Kind, ...] = (PlainFiles,)
+"""The first that takes a directory has it; the last takes all."""
 
 
 class Sources:
-    """Reads blobs of one repository, each once, in however many files it stands. Manifests share their values: copy
-    before changing."""
+    """Remembers files by repository."""
 
-    def __init__(self, repo: Repository, most: int = _MOST) -> None:
-        """`most`: bytes in memory of the files that are kept."""
-        self.repo = repo
-        self._good: Remembered[tuple[str, str], tuple[Manifest, ...]] = Remembered(most)
-        self._declared: Remembered[tuple[str, str], Declaration] = Remembered(_MOST_DECLARED)
+    def __init__(self) -> None:
+        self._files: dict[Repository, Files] = {}
 
-    def read(self, path: str, blob: str) -> Parsed:
-        key = blob, _suffix(path)
-        good = self._good.get(key)
-        if good is not None:
-            return Parsed(tuple(manifest.at(path) for manifest in good), ())
-        found = self.parse(path, self.repo.blob(blob))
-        if not found.problems:  # which name their file
-            self._good.put(key, found.manifests, _EACH + sum(_EACH + footprint(m.value) for m in found.manifests))
+    def of(self, tree: WorkspaceTree, directory: WorkspaceDir) -> ManifestSource:
+        files = self._of(tree.repo)
+        return next(found for kind in KINDS if (found := kind(files, tree, directory)) is not None)
+
+    def workspace(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Piece | None:
+        """The workspace.yaml of a directory, as its parent gets it; None where there is none."""
+        if directory.manifest is None:
+            return None
+        name = paths.base(directory.path)
+        return self._of(tree.repo).read_workspace(directory.manifest_path, directory.manifest.id, name)
+
+    def _of(self, repo: Repository) -> Files:
+        found = self._files.get(repo)
+        if found is None:
+            found = self._files[repo] = Files(repo)
         return found
 
-    def read_workspace(self, path: str, blob: str, name: str) -> Parsed:
-        """A workspace.yaml: at most one Workspace, whose name is its directory's and need not be written."""
-        try:
-            said = self._declaration(path, blob)
-            return Parsed((named(said, path, name),), ())
-        except BadFile as bad:
-            return Parsed((), tuple(bad.errors))
 
-    def _declaration(self, path: str, blob: str) -> Declaration:
-        """Raises BadFile."""
-        key = blob, _suffix(path)
-        known = self._declared.get(key)
-        if known is None:
-            known = declaration(self.repo.blob(blob), path)
-            self._declared.put(key, known, _EACH + footprint(known.manifest.value))
-        return known
-
-    @staticmethod
-    def parse(path: str, data: bytes) -> Parsed:
-        found = read(data, path)
-        return Parsed(tuple(found.objects), tuple(found.errors))
-
-    def line_of(self, manifest: Manifest, blob: str, field: str) -> int:
-        """The line of a field like `spec.replicas`, or of the document where it cannot be told."""
-        try:
-            return locate(self.repo.blob(blob), manifest.index, field, manifest.path) or manifest.line
-        except (BadFile, KeyError, ValueError):
-            return manifest.line
-
-
-def _suffix(path: str) -> str:
-    """What a file's name says of how it is read."""
-    return ".json" if path.endswith(".json") else ".yaml"
-
-
-def shipped(objects: Iterable[dict[str, Any]]) -> list[Manifest]:
-    """System and computed objects in the form of manifests without a file."""
+def generated(objects: Iterable[dict[str, Any]], origin: Origin) -> list[Manifest]:
+    """What no file says, in the form of manifests."""
     out = []
     for value in objects:
         metadata = value["metadata"]
-        out.append(Manifest("", 0, 0, kind_of(value), metadata.get("namespace") or "", metadata["name"], value))
+        out.append(Manifest(origin, 0, 0, kind_of(value), metadata.get("namespace") or "", metadata["name"], value))
     return out

@@ -69,7 +69,7 @@ def _type_status(declared: Declared, stored: Record | None, effects: Effects) ->
 
 def _shipped_status(declared: Declared) -> Object | None:
     """The status that an object of Treeplane's own making starts with. Manifests in files never have one."""
-    found: Object | None = None if declared.manifest.path else declared.manifest.value.get("status")
+    found: Object | None = None if declared.manifest.origin.path else declared.manifest.value.get("status")
     return found
 
 

@@ -131,11 +131,11 @@ class Stepper:
     # -- what goes
 
     def _new_guard(self) -> Guard | None:
-        target, site = self._target, self._site
+        target, site, repo = self._target, self._site, self._site.trees.repositories.own
         if target.limits is None:
             return None
         return Guard(
-            site.store, site.sources.repo, site.sources, site.catalog, target.limits.objects, self._world.before,
+            site.store, repo, site.sources, site.catalog, target.limits.objects, self._world.before,
             self._served, target.moment.commit, target.limits.since,
         )  # fmt: skip
 

@@ -13,6 +13,7 @@ import orjson
 
 from apiserver.model import clock, conditions, paths
 from apiserver.model.keys import Key
+from apiserver.model.origins import COMPUTED
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record
@@ -22,7 +23,7 @@ from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered
 from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.render import Renderer
-from reconciler.loading.sources import shipped
+from reconciler.loading.sources import generated
 from reconciler.loading.workspaceobject import WorkspaceObjects
 from reconciler.plan import computed
 
@@ -52,7 +53,7 @@ class TreeObjects:
         status = computed.status(facts)
         stored = {} if case.appears else self._stored(_keys(record, parent))
         if record.served:
-            [manifest] = shipped([computed.logical_cluster(facts)])
+            [manifest] = generated([computed.logical_cluster(facts)], COMPUTED)
             declared = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
             there = stored.get(declared.key)
             effects.put(declared, declared.obj, there, _with_fleet(status, there))
@@ -111,4 +112,4 @@ def _facts(record: WorkspaceRecord, parent: WorkspaceRecord | None, since: Momen
 
 def _bare_workspace(path: str) -> Manifest:
     value = {"apiVersion": computed.TENANCY, "kind": "Workspace", "metadata": {"name": paths.base(path)}, "spec": {}}
-    return shipped([value])[0]
+    return generated([value], COMPUTED)[0]

@@ -23,7 +23,7 @@ class Trees:
     """
 
     def __init__(self, repositories: Repositories) -> None:
-        self._repositories = repositories
+        self.repositories = repositories
         self._grouping: dict[str, Grouping] = {}
         self._open: OrderedDict[tuple[CommitRef, Claims], WorkspaceTree] = OrderedDict()
         self.claims = {}
@@ -42,7 +42,7 @@ class Trees:
         key = commit, self._key if claims is None else frozenset(claims.items())
         found = self._open.get(key)
         if found is None:
-            repo = self._repositories.of(commit)
+            repo = self.repositories.of(commit)
             grouping = self._grouping.get(commit.repository)
             if grouping is None:
                 grouping = self._grouping[commit.repository] = Grouping(repo)

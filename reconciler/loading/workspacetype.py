@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from apiserver.model import marks, paths
+from apiserver.model import marks, origins, paths
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Case, was_served
@@ -100,12 +100,12 @@ def _as_it_was(store: Store, case: Case, found: ResolvedType) -> ResolvedType:
 
 def _is_default(binding: Object) -> bool:
     annotations = binding["metadata"].get("annotations") or {}
-    return annotations.get(marks.ORIGIN) == marks.SYSTEM and marks.SOURCE_PATH not in annotations
+    return annotations.get(marks.ORIGIN) == marks.SYSTEM and not origins.path_in(annotations)
 
 
 def _problems(case: Case, gathered: Gathered, kind: ResolvedType) -> list[LayoutError]:
     manifest = gathered.workspace
-    path, line = (manifest.path, manifest.line) if manifest else (case.path, 0)
+    path, line = (str(manifest.origin), manifest.line) if manifest else (case.path, 0)
     if kind.error and case.path != paths.ROOT:
         return [LayoutError(path, line, 0, kind.error, "correct spec.type, or declare the WorkspaceType")]
     if case.record is not None and case.record.served and case.record.type != str(kind.ref):

@@ -23,10 +23,11 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import marks
+from apiserver.model import marks, origins
 from apiserver.model.commits import CommitRef
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
+from apiserver.model.origins import Origin
 from apiserver.registry import allocation
 
 Object = dict[str, Any]
@@ -136,15 +137,15 @@ def restored_ending(residue: Object, cluster: str) -> Object:
 def _origin(value: bytes) -> str:
     """What an object says of its origin; "" if a file declares it."""
     annotations = orjson.loads(value)["metadata"].get("annotations") or {}
-    return "" if marks.SOURCE_PATH in annotations else annotations.get(marks.ORIGIN, "")
+    return "" if origins.path_in(annotations) else annotations.get(marks.ORIGIN, "")
 
 
 def _identity(key: Key, obj: Object, home: Home) -> Object:
     metadata = obj["metadata"]
     annotations = metadata.get("annotations") or {}
     out: Object = {}
-    path, commit = annotations.get(marks.SOURCE_PATH, ""), annotations.get(marks.SOURCE_COMMIT, str(home.origin))
-    if path and (commit != str(home.origin) or path.startswith("keys/")):
+    path, commit = origins.path_in(annotations), annotations.get(marks.SOURCE_COMMIT, str(home.origin))
+    if path and (commit != str(home.origin) or Origin(path).in_keys):
         resource = key.resource.partition(":")[0]
         if metadata["uid"] != object_uid(home.fleet, home.path, resource, key.namespace, key.name, home.origin):
             out = {"uid": metadata["uid"], "creationTimestamp": metadata["creationTimestamp"]}

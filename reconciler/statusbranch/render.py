@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from apiserver.model import marks, paths
+from apiserver.model import origins, paths
 from apiserver.model.keys import Internal, Key
 from apiserver.model.tables import Table
 from apiserver.registry import tree
@@ -210,7 +210,7 @@ def _where(value: bytes | None) -> _Where:
     if value is None:
         return _Where("", "")
     obj = orjson.loads(value)
-    path = (obj["metadata"].get("annotations") or {}).get(marks.SOURCE_PATH, "")
+    path = origins.file_of(obj)
     return _Where((obj.get("spec") or {}).get("cluster", ""), path.rpartition("/")[0])
 
 

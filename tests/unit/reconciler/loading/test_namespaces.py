@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from support.loadedfleet import A, LoadedFleet, configmap
 
-from reconciler.loading.sources import Parsed, Sources
+from reconciler.layout.source import Piece
+from reconciler.loading.files import Files
 
 
 def namespace(name: str, **labels: str) -> str:
@@ -21,13 +22,13 @@ IN_X = configmap("inside", namespace="x")
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were read."""
     paths: list[str] = []
-    real = Sources.read
+    real = Files.read
 
-    def noted(self: Sources, path: str, blob: str) -> Parsed:
+    def noted(self: Files, path: str, blob: str) -> Piece:
         paths.append(path)
         return real(self, path, blob)
 
-    monkeypatch.setattr(Sources, "read", noted)
+    monkeypatch.setattr(Files, "read", noted)
     return paths
 
 

@@ -8,12 +8,13 @@ import orjson
 import pytest
 from support.loadedfleet import LoadedFleet, configmap
 
+from apiserver.model.origins import SHIPPED
 from apiserver.registry import strategy
 from apiserver.registry.kinds import ServedKind, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.loading.prepared import Prepared
 from reconciler.loading.render import Declared, Renderer
-from reconciler.loading.sources import shipped
+from reconciler.loading.sources import generated
 from reconciler.loading.workspaceobject import WorkspaceObjects
 
 
@@ -80,7 +81,9 @@ def test_what_is_refused_is_refused_each_time(fleet: LoadedFleet) -> None:
 def rendered(made: WorkspaceObjects, name: str, cluster: str, **metadata: Any) -> Declared | None:
     value = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"name": name, **metadata}}
     record = WorkspaceRecord(f"root:{name}", cluster, "root", type="root:universal")
-    return made.render(shipped([value])[0], record, Renderer(workspace_builtins(), "root", lambda found, _: found.line))
+    return made.render(
+        generated([value], SHIPPED)[0], record, Renderer(workspace_builtins(), "root", lambda found, _: found.line)
+    )
 
 
 def test_workspaces_that_say_the_same_differ_in_name_and_cluster(prepared: list[str]) -> None:

@@ -149,7 +149,7 @@ def test_what_the_server_does_not_know_is_not_written_into_git(fleet: CommitFlee
 
 
 def test_a_crowded_directory_is_spread(idle: CommitFleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reconciler.loading.edits.CROWDED", 2)
+    monkeypatch.setattr("reconciler.layout.draft.CROWDED", 2)
     idle.serve()
     for name in "abcd":
         idle.create("root:a", "configmaps", a_configmap(name))

@@ -11,7 +11,7 @@ from support.loadedfleet import configmap
 
 from apiserver.model.remembered import footprint
 from reconciler.layout.manifest import read
-from reconciler.loading.sources import Sources
+from reconciler.loading.files import Files
 from reconciler.repository.objects import Repository
 
 WORKSPACE = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: universal, path: root}}\n"
@@ -43,8 +43,8 @@ def blob_of(repo: FleetRepo, text: str) -> str:
 
 def test_files_of_one_content_are_read_once(repo: FleetRepo) -> None:
     blob, counting = blob_of(repo, configmap()), Counting(repo.path)
-    sources = Sources(counting)
-    [one], [two] = sources.read("a/x.yaml", blob).manifests, sources.read("b/y.yaml", blob).manifests
+    files = Files(counting)
+    [one], [two] = files.read("a/x.yaml", blob).manifests, files.read("b/y.yaml", blob).manifests
     assert counting.asked == [blob]
     assert (one.path, two.path) == ("a/x.yaml", "b/y.yaml")
     assert one.value is two.value
@@ -52,23 +52,23 @@ def test_files_of_one_content_are_read_once(repo: FleetRepo) -> None:
 
 def test_yaml_and_json_of_one_content_are_read_each_in_its_way(repo: FleetRepo) -> None:
     blob = blob_of(repo, configmap())
-    sources = Sources(repo.repo)
-    assert not sources.read("a/x.yaml", blob).problems
-    assert sources.read("a/x.json", blob).problems
+    files = Files(repo.repo)
+    assert not files.read("a/x.yaml", blob).problems
+    assert files.read("a/x.json", blob).problems
 
 
 def test_a_fault_names_the_file_that_is_asked_for(repo: FleetRepo) -> None:
     blob = blob_of(repo, "kind: ConfigMap\n")
-    sources = Sources(repo.repo)
+    files = Files(repo.repo)
     for path in ("a/x.yaml", "b/y.yaml"):
-        assert {problem.path for problem in sources.read(path, blob).problems} == {path}
+        assert {problem.path for problem in files.read(path, blob).problems} == {path}
 
 
 def test_workspace_files_of_one_content_are_read_once(repo: FleetRepo) -> None:
     blob, counting = blob_of(repo, WORKSPACE), Counting(repo.path)
-    sources = Sources(counting)
+    files = Files(counting)
     for name in ("a", "b"):
-        [found] = sources.read_workspace(f"{name}/workspace.yaml", blob, name).manifests
+        [found] = files.read_workspace(f"{name}/workspace.yaml", blob, name).manifests
         assert (found.path, found.name) == (f"{name}/workspace.yaml", name)
         assert found.value["metadata"] == {"name": name}
         assert found.value["spec"] == {"type": {"name": "universal", "path": "root"}}
@@ -77,11 +77,11 @@ def test_workspace_files_of_one_content_are_read_once(repo: FleetRepo) -> None:
 
 def test_a_workspace_file_that_is_wrong_or_of_another_directory_says_so_with_its_path(repo: FleetRepo) -> None:
     wrong, others = blob_of(repo, "nothing: 1\n"), blob_of(repo, WORKSPACE + "metadata: {name: a}\n")
-    sources = Sources(repo.repo)
+    files = Files(repo.repo)
     for path in ("a/workspace.yaml", "b/workspace.yaml"):
-        assert {p.path for p in sources.read_workspace(path, wrong, path[0]).problems} == {path}
-    assert not sources.read_workspace("a/workspace.yaml", others, "a").problems
-    [said] = sources.read_workspace("b/workspace.yaml", others, "b").problems
+        assert {p.path for p in files.read_workspace(path, wrong, path[0]).problems} == {path}
+    assert not files.read_workspace("a/workspace.yaml", others, "a").problems
+    [said] = files.read_workspace("b/workspace.yaml", others, "b").problems
     assert (said.path, "metadata.name is 'a'" in said.message) == ("b/workspace.yaml", True)
 
 
@@ -103,7 +103,7 @@ def test_files_that_take_much_memory_are_not_all_kept(tmp_path: Path) -> None:
     each = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\nlist: [" + "{}," * 500 + "]\n"
     commit = fleet.commit({f"{number}.yaml": f"# {number}\n{each}" for number in range(40)})
     repo, most = Repository(fleet.path), 512 * 1024
-    reading = Sources(repo, most)
+    reading = Files(repo, most)
     tracemalloc.start()
     try:
         for entry in repo.entries(repo.commit(commit).tree):

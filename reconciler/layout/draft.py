@@ -1,0 +1,42 @@
+"""Files of a tree as a commit that is being made will have them. Called by whoever writes manifests back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reconciler.layout.place import CROWDED
+from reconciler.repository.objects import Repository
+
+
+@dataclass(slots=True)
+class Draft:
+    """On top of `base`, the id of a tree. `files`: the new content of each changed file, None where it goes; `counts`:
+    how many names directories have."""
+
+    repo: Repository
+    base: str
+    files: dict[str, bytes | None] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def read(self, path: str) -> bytes | None:
+        """None where there is no such file."""
+        if path in self.files:
+            return self.files[path]
+        entry = self.repo.entry_at(self.base, path)
+        return self.repo.blob(entry.id) if entry is not None and entry.kind == "blob" else None
+
+    def write(self, path: str, data: bytes | None) -> bool:
+        """Whether that is a change."""
+        if data == self.read(path):
+            return False
+        self.files[path] = data
+        return True
+
+    def is_crowded(self, directory: str) -> bool:
+        """Whether so much stands there that what comes had better be spread. Counts what comes."""
+        count = self.counts.get(directory)
+        if count is None:
+            there = self.repo.tree_at(self.base, directory)
+            count = len(self.repo.entries(there)) if there is not None else 0
+        self.counts[directory] = count + 1
+        return count >= CROWDED

@@ -1,0 +1,69 @@
+"""Files of a repository as manifests, parsed once per blob.
+
+Called by sources and plainfiles. Syntax is layout's; which kinds exist and what they may hold is render's.
+"""
+
+from __future__ import annotations
+
+from apiserver.model.origins import Origin
+from apiserver.model.remembered import Remembered, footprint
+from reconciler.layout.errors import BadFile
+from reconciler.layout.manifest import Manifest, read
+from reconciler.layout.source import Piece
+from reconciler.layout.workspace import Declaration, declaration, named
+from reconciler.repository.objects import Repository
+
+_MOST, _MOST_DECLARED = 8 * 1024 * 1024, 2 * 1024 * 1024
+"""Bytes in memory of the files that are kept, and of those of the workspaces themselves; a small one takes two
+thousand."""
+_EACH = 512
+"""Bytes of one beside what its manifests say."""
+
+
+class Files:
+    """Reads blobs of one repository, each once, in however many files it stands; a piece is a file. Manifests share
+    their values: copy before changing."""
+
+    def __init__(self, repo: Repository, most: int = _MOST) -> None:
+        """`most`: bytes in memory of the files that are kept."""
+        self._repo = repo
+        self._good: Remembered[tuple[str, str], tuple[Manifest, ...]] = Remembered(most)
+        self._declared: Remembered[tuple[str, str], Declaration] = Remembered(_MOST_DECLARED)
+
+    def read(self, path: str, blob: str) -> Piece:
+        key = blob, _suffix(path)
+        good = self._good.get(key)
+        if good is not None:
+            origin = Origin(path)
+            return Piece(path, tuple(manifest.at(origin) for manifest in good))
+        found = self.parse(path, self._repo.blob(blob))
+        if not found.problems:  # which name their file
+            self._good.put(key, found.manifests, _EACH + sum(_EACH + footprint(m.value) for m in found.manifests))
+        return found
+
+    def read_workspace(self, path: str, blob: str, name: str) -> Piece:
+        """A workspace.yaml: at most one Workspace, whose name is its directory's and need not be written."""
+        try:
+            said = self._declaration(path, blob)
+            return Piece(path, (named(said, path, name),))
+        except BadFile as bad:
+            return Piece(path, (), tuple(bad.errors))
+
+    def _declaration(self, path: str, blob: str) -> Declaration:
+        """Raises BadFile."""
+        key = blob, _suffix(path)
+        known = self._declared.get(key)
+        if known is None:
+            known = declaration(self._repo.blob(blob), path)
+            self._declared.put(key, known, _EACH + footprint(known.manifest.value))
+        return known
+
+    @staticmethod
+    def parse(path: str, data: bytes) -> Piece:
+        found = read(data, path)
+        return Piece(path, tuple(found.objects), tuple(found.errors))
+
+
+def _suffix(path: str) -> str:
+    """What a file's name says of how it is read."""
+    return ".json" if path.endswith(".json") else ".yaml"
