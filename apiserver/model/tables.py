@@ -37,6 +37,12 @@ class Table(StrEnum):
     NODE_PORTS = "nodeports"
     """<logical cluster>, <port> → [namespace, name] of the Service that holds the port."""
 
+    CHECKPOINTS = "checkpoints"
+    """<controller> → its version, and the revision up to which it has worked off the log."""
+
+    APPOINTMENTS = "appointments"
+    """<controller>, <minute>, <key> → when the controller looks at the key again."""
+
 
 def row_key(*parts: str) -> str:
     """The key of several parts. Rows stand in the order of their parts; with "" as the last part it is the prefix of

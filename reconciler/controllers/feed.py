@@ -1,9 +1,9 @@
 """The one reader of a store's log: each entry is read once, and handed to the controllers that asked for its resource.
 
-One for each store that a process works on; managers (manager.py) put their controllers in. At the start, and where the
-log no longer reaches back, controllers are shown the objects that they ask to see, a page at a time, each resource once
-for all of them and those of which there are fewest first; between two pages the log is read on. So what is shown is
-never older than what was told before.
+One for each store that a process works on; managers (manager.py) put their controllers in. A controller with a version
+goes on at its checkpoint (progress.py). Where there is none, or the log no longer reaches back to it, controllers are
+shown the objects that they ask to see: a page at a time, each resource once for all of them, the smallest first.
+Between two pages the log is read on, so what is shown is never older than what was told before.
 
 It is read by a thread of its own when the store's bell rings, and by whoever must not decide on less than what was
 written (`catch_up`). Keys are made here, work is done elsewhere: an entry costs what those do who asked for it.
@@ -12,6 +12,7 @@ written (`catch_up`). Keys are made here, work is done elsewhere: an entry costs
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -19,8 +20,10 @@ import orjson
 
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Change, Compacted, Record, Store
+from reconciler.controllers import checkpoints
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.failures import log_failure
+from reconciler.controllers.progress import SHOWN, Progress
 
 _PAGE = 1000
 _YIELD = 0.001
@@ -68,21 +71,31 @@ class Entry:
         return self._before
 
 
-Take = Callable[[Iterable[Any]], None]
-"""Told the keys that a controller made of an entry."""
+Take = Callable[[Iterable[Any], int], None]
+"""Told the keys that a controller made of an entry, and the entry's revision (SHOWN: of what was shown)."""
 
 
 class Follower:
-    """A controller in a feed. `ready`: all that it has to see was shown."""
+    """A controller in a feed. `ready`: all that it has to see was shown. `progress`: what is left of what it was told,
+    if it has a version."""
 
-    def __init__(self, controller: Controller[Any], take: Take, busy: Callable[[], bool]) -> None:
-        self.controller, self.take, self.busy = controller, take, busy
+    def __init__(
+        self, controller: Controller[Any], take: Take, busy: Callable[[], bool], progress: Progress | None
+    ) -> None:
+        self.controller, self.take, self.busy, self.progress = controller, take, busy, progress
         self.ready = threading.Event()
+        self.since = self.saved = 0
+        """The revision behind which it is told of entries; that of the checkpoint on disk."""
         self.left = 0
         """Resources that it is still to be shown."""
 
     def asks(self, resource: str) -> bool:
         return _among(resource, self.controller.resources)
+
+    def resumes(self, store: Store) -> int | None:
+        """Its checkpoint, if it goes on from there."""
+        version = self.controller.version
+        return checkpoints.reached(store, self.controller.name, version) if self.progress and version else None
 
     def sees(self, resource: str) -> bool:
         shown = self.controller.shown
@@ -102,6 +115,8 @@ class Feed:
 
     FALLBACK_SECONDS = 1.0
     """A doorbell may be missed; the log is looked at this often in any case."""
+    SAVE_SECONDS = 2.0
+    """What controllers did since their checkpoint they look at again after a kill -9: no more than this."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -118,10 +133,16 @@ class Feed:
         self._thread: threading.Thread | None = None
         self._leave: Callable[[], None] = lambda: None
 
-    def add(self, controller: Controller[Any], take: Take, busy: Callable[[], bool] = lambda: False) -> Follower:
-        """Hand `take` the keys that the controller makes of entries; in its turn it sees what there is. `busy`: whether
-        something more urgent is at work, so that what there is is shown later."""
-        follower = Follower(controller, take, busy)
+    def add(
+        self,
+        controller: Controller[Any],
+        take: Take,
+        busy: Callable[[], bool] = lambda: False,
+        progress: Progress | None = None,
+    ) -> Follower:
+        """Hand `take` the keys that the controller makes of entries, from its checkpoint on; where it has none it sees
+        in its turn what there is. `busy`: whether something more urgent is at work, so that this is done later."""
+        follower = Follower(controller, take, busy, progress)
         with self._reading:
             self._new.append(follower)
         self._bell.set()
@@ -139,6 +160,19 @@ class Feed:
         if self._thread is not None:
             self._thread.join()
 
+    def save(self) -> None:
+        """Write down how far controllers are, where that is another place than on disk."""
+        with self._reading:
+            moved = [(f, low) for f in self._followers if (low := self._low(f)) > f.saved]
+        if moved:
+            ops = (checkpoints.put(f.controller.name, f.controller.version or "", low) for f, low in moved)
+            self.store.write(*ops).result()
+            for follower, low in moved:
+                follower.saved = low
+
+    def _low(self, follower: Follower) -> int:
+        return follower.progress.low(self.reached) if follower.progress and follower.ready.is_set() else -1
+
     def catch_up(self, needed: Collection[Follower]) -> bool:
         """Read the log to its end, and show these all that they have to see. False: the feed was stopped before."""
         while not self._stopped.is_set():
@@ -152,10 +186,14 @@ class Feed:
         return False
 
     def _run(self) -> None:
+        saved = time.monotonic()
         while not self._stopped.is_set():
             self._bell.clear()
             try:
                 self.catch_up([f for f in (*self._followers, *self._new) if not f.busy()])
+                if time.monotonic() - saved >= self.SAVE_SECONDS:
+                    saved = time.monotonic()
+                    self.save()
             except Exception as error:
                 log_failure("feed", self.reached, error)
             self._bell.wait(self.FALLBACK_SECONDS)
@@ -167,16 +205,15 @@ class Feed:
             added, self._new = self._new, []
             self._followers = (*self._followers, *added)
             self._asking = {}
-            if not self._began:
-                self._began, self.reached = True, self.store.revision()
             self._begin(added)
+            self._go_back(min(f.since for f in added))
         while not self._stopped.is_set():
             try:
                 changes = self.store.changes(self.reached, _PAGE)
             except Compacted:
-                self.reached = self.store.revision()
-                self._passes = []
+                self._passes, self._began = [], False
                 self._begin(self._followers)
+                self._go_back(min(f.since for f in self._followers))
                 continue
             if not changes:
                 return
@@ -190,16 +227,31 @@ class Feed:
                         _tell(follower, entry)
             self.reached = changes[-1].revision
 
+    def _go_back(self, to: int) -> None:
+        """Read the log from there; those who were told more already are not told it again."""
+        if not self._began:
+            self._began, self.reached = True, to
+        elif to < self.reached:
+            for follower in self._followers:
+                follower.since = max(follower.since, self.reached)
+            self.reached = to
+
     def _find(self, resource: str) -> tuple[Follower, ...]:
         found = self._asking[resource] = tuple(f for f in self._followers if f.asks(resource))
         return found
 
     def _begin(self, followers: Iterable[Follower]) -> None:
         wanted: dict[str, list[Follower]] = {}
-        existing = self.store.resources()
+        now, existing = self.store.revision(), self.store.resources()
         for follower in followers:
             follower.ready.clear()
+            checkpoint = follower.resumes(self.store)
             _call(follower, follower.controller.begin)
+            if checkpoint is not None:
+                follower.since = follower.saved = checkpoint
+                follower.ready.set()
+                continue
+            follower.since, follower.saved = now, -1
             mine = [resource for resource in existing if follower.sees(resource)]
             follower.left = len(mine)
             for resource in mine:
@@ -207,7 +259,8 @@ class Feed:
         counts = {resource: self.store.count(resource) for resource in wanted}
         self._passes += [_Pass(r, wanted[r]) for r in sorted(wanted, key=lambda r: (counts[r], r))]
         for follower in followers:
-            self._ended(follower)
+            if not follower.ready.is_set():
+                self._ended(follower)
 
     def _show(self, found: _Pass) -> None:
         page = self.store.scan(found.resource, after=found.after, limit=_PAGE, count=False)
@@ -225,7 +278,7 @@ class Feed:
     @staticmethod
     def _ended(follower: Follower) -> None:
         if not follower.left:
-            _call(follower, follower.controller.complete)
+            _call(follower, lambda: follower.take(follower.controller.complete(), SHOWN))
             follower.ready.set()
 
 
@@ -237,8 +290,10 @@ def _among(resource: str, names: frozenset[str]) -> bool:
 
 def _tell(follower: Follower, entry: Entry) -> None:
     """An object that one controller cannot read must not keep it, or others, from the rest."""
+    if not entry.shown and entry.revision <= follower.since:
+        return
     try:
-        follower.take(follower.controller.keys_of(entry))
+        follower.take(follower.controller.keys_of(entry), SHOWN if entry.shown else entry.revision)
     except Exception as error:
         log_failure(follower.controller.name, entry.key, error)
 

@@ -3,32 +3,31 @@ nothing happens.
 
 Made by whoever wires controllers (commands/, syncing/service, standin/loop). What a controller makes of the feed's
 entries comes into the queue; each key is reconciled by one thread at a time, and tried again, ever later, while that
-fails.
+fails. What survives the process is the agenda's (agenda.py).
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from apiserver.storage.protocol import Conflict
+from reconciler.controllers.agenda import SOON, Agenda, Item, Work
+from reconciler.controllers.appointments import Appointments
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.failures import log_failure
-from reconciler.controllers.feed import Feed
-from reconciler.controllers.workqueue import Queue, WorkQueue
+from reconciler.controllers.feed import Feed, Follower
+from reconciler.controllers.workqueue import WorkQueue
 
 _TOGETHER = 256
 """Writes that are waited for at once."""
 _NAP = 0.05
 
-Item = tuple[int, Any]
-"""The controller's number in its manager, and the key."""
-_BEGIN: Item = (-1, "")
+_LOAD: Item = (-1, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +63,25 @@ class Manager:
         self._controllers, self._feed, self._settings, self._busy = controllers, feed, settings, busy
         self._queue: WorkQueue[Item] = WorkQueue(settings.longest)
         self._ending = threading.Event()
-        for number, controller in enumerate(controllers):
-            controller.queue = Queue(self._queue, number)
-        self._followers = [feed.add(c, partial(self._take, n), busy) for n, c in enumerate(controllers)] if feed else []
+        self._agendas = [Agenda(self._queue, n, self._appointments(c)) for n, c in enumerate(controllers)]
+        self._followers: list[Follower] = []
+        for controller, agenda in zip(controllers, self._agendas, strict=True):
+            controller.queue = agenda
+            if feed is not None:
+                self._followers.append(feed.add(controller, agenda.take, busy, agenda.progress))
+        self._stepped: _Written = []
         self._threads = [
             threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True)
             for number in range(settings.threads)
         ]
 
+    def _appointments(self, controller: Controller[Any]) -> Appointments | None:
+        if self._feed is None or controller.version is None:
+            return None
+        return Appointments(self._feed.store, controller.name)
+
     def start(self) -> None:
-        self._queue.add(_BEGIN)
+        self._queue.add(_LOAD)
         for thread in self._threads:
             thread.start()
 
@@ -103,17 +111,17 @@ class Manager:
 
     def settle(self) -> None:
         """Does all there is to do now, in this thread, for a manager that was not started."""
-        written: _Written = []
-        while True:
-            self._catch_up()
-            item = self._queue.get(0)
-            if item is None:
-                return
-            self._handle(item, written, again=self._queue.add)
+        self._load()
+        while self.step():
+            pass
 
-    def _take(self, number: int, keys: Iterable[Any]) -> None:
-        for key in keys:
-            self._queue.add((number, key))
+    def step(self) -> bool:
+        """As `settle`, one key at most; whether there was one."""
+        self._catch_up()
+        item = self._queue.get(0)
+        if item is not None:
+            self._handle(item, self._stepped, again=self._queue.add)
+        return item is not None
 
     def _run(self) -> None:
         written: _Written = []
@@ -122,39 +130,61 @@ class Manager:
 
     def _handle(self, item: Item, written: _Written, again: Callable[[Item], None]) -> None:
         number, key = item
+        if number < 0:
+            self._load()
+            self._queue.done(item)
+            return
+        agenda = self._agendas[number]
+        work = agenda.taken(key)
         try:
-            if self._catch_up() and number >= 0:
-                answer = self._controllers[number].reconcile(key)
-                if answer is None:
-                    self._queue.forget(item)
-                else:
-                    written.append((item, answer))
-        except Conflict:
-            again(item)
+            if not self._catch_up():
+                return
+            answer = agenda.during(work, self._controllers[number].reconcile)
+            if answer is None:
+                self._done(item, work)
+            else:
+                written.append((item, work, answer))
         except Exception as error:
-            self._failed(item, error)
+            self._failed(item, work, error, again)
         finally:
             self._queue.done(item)
         if written and (len(written) >= _TOGETHER or not len(self._queue)):
             self._await(written, again)
 
-    def _failed(self, item: Item, error: Exception) -> None:
+    def _done(self, item: Item, work: Work) -> None:
+        self._queue.forget(item)
+        self._agendas[item[0]].done(work)
+
+    def _failed(self, item: Item, work: Work, error: Exception, again: Callable[[Item], None]) -> None:
+        number, key = item
         failures = self._queue.failures(item)
+        self._agendas[number].failed(work, failures)
+        if isinstance(error, Conflict):
+            again(item)
+            return
         if failures in (0, 3, 6) or failures % 20 == 0:
-            number, key = item
-            log_failure(self._controllers[number].name if number >= 0 else "feed", key, error)
+            log_failure(self._controllers[number].name, key, error)
         self._queue.retry(item)
 
     def _await(self, written: _Written, again: Callable[[Item], None]) -> None:
-        for item, answer in written:
+        for item, work, answer in written:
             try:
                 answer.result()
-                self._queue.forget(item)
-            except Conflict:
-                again(item)
+                self._done(item, work)
             except Exception as error:
-                self._failed(item, error)
+                self._failed(item, work, error, again)
         written.clear()
+
+    def _load(self) -> None:
+        """Show the controllers what they have to see, and take up their appointments."""
+        try:
+            self._catch_up()
+            for agenda in self._agendas:
+                agenda.load()
+        except Exception as error:
+            log_failure("manager", "start", error)
+        if any(agenda.progress is not None for agenda in self._agendas):
+            self._queue.add_after(_LOAD, SOON / 2)
 
     def _catch_up(self) -> bool:
         """Whether the controllers know enough to go on; False at the end."""
@@ -168,4 +198,4 @@ class Manager:
         return not self._ending.is_set()
 
 
-_Written = list[tuple[Item, Future[list[int]]]]
+_Written = list[tuple[Item, Work, Future[list[int]]]]

@@ -107,11 +107,12 @@ class Placements(Controller[Key]):
         self._index.drop(entry.key)
         self.decisions.withdraw(entry.key, explained=entry.previous is not None and deliberate(entry.before))
 
-    def complete(self) -> None:
+    def complete(self) -> Iterable[Key]:
         for key in self._gone if tree.fleet(self._world.objects.store).loaded else ():
             # Its deletion was in a part of the log that is gone, and so is the reason.
             self._index.drop(key)
             self.decisions.withdraw(key, explained=False)
+        return ()
 
     def left(self, key: Key, target: str) -> None:
         """The syncer removed the last copy from a target that this Placement had left."""

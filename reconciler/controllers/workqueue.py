@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Hashable
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
@@ -118,21 +118,3 @@ class WorkQueue(Generic[K]):
         with self._condition:
             self._closed = True
             self._condition.notify_all()
-
-
-class Queue(Generic[K]):
-    """A work queue that several share, as one of them sees it: where a controller puts keys that no entry names."""
-
-    def __init__(self, queue: WorkQueue[tuple[int, Any]], number: int) -> None:
-        self._queue, self._number = queue, number
-
-    def add(self, key: K) -> None:
-        self._queue.add((self._number, key))
-
-    def add_after(self, key: K, seconds: float) -> None:
-        """An appointment; an earlier one of the key stands, a later one is replaced."""
-        self._queue.add_after((self._number, key), seconds)
-
-    def pending(self) -> set[K]:
-        """Keys that wait, are at work or come later. Looks at the whole queue."""
-        return {key for number, key in self._queue.pending() if number == self._number}

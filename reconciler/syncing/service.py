@@ -222,8 +222,9 @@ class _Changes(Controller[str]):
         self._syncing.changed(entry)
         return ()
 
-    def complete(self) -> None:
+    def complete(self) -> Iterable[str]:
         self._syncing.missed()
+        return ()
 
 
 def _deleted(entry: Entry) -> bool:
