@@ -37,6 +37,10 @@ class Table(StrEnum):
     NODE_PORTS = "nodeports"
     """<logical cluster>, <port> → [namespace, name] of the Service that holds the port."""
 
+    GONE_NAMESPACES = "gonenamespaces"
+    """<logical cluster>, <name> of a namespace that went, while something in it waits for finalizers → the revision at
+    which it did."""
+
     CHECKPOINTS = "checkpoints"
     """<controller> → its version, and the revision up to which it has worked off the log."""
 

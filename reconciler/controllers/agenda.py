@@ -11,14 +11,15 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from reconciler.controllers.appointments import AT_START, Appointment, Appointments
 from reconciler.controllers.progress import Progress, Task
 from reconciler.controllers.workqueue import WorkQueue
 
-T = TypeVar("T")
+Reconcile = Callable[[Any], Future[list[int]] | None]
 
 Item = tuple[int, Any]
 """The controller's number in its manager, and the key."""
@@ -58,13 +59,21 @@ class Agenda:
                 self.progress.told(key, getattr(self._at, "revision", None))
             self._queue.add_after((self._number, key), seconds)
             return
-        made = self._appointments.put(key, time.time() + seconds)
+        made, written = self._appointments.put(key, time.time() + seconds)
+        self._note(written)
         if self._appointments.were_read(made.at):
             self._load(made)
 
     def hold(self, key: Any) -> None:
         if self._appointments is not None:
-            self._rows.setdefault(key, set()).add(self._appointments.put(key, AT_START).row)
+            made, written = self._appointments.put(key, AT_START)
+            self._note(written)
+            self._rows.setdefault(key, set()).add(made.row)
+
+    def _note(self, written: Future[list[int]] | None) -> None:
+        """What a key's work writes down is awaited with it."""
+        if written is not None:
+            self._at.writes = [*getattr(self._at, "writes", ()), written]
 
     def pending(self) -> set[Any]:
         return {key for number, key in self._queue.pending() if number == self._number}
@@ -86,13 +95,14 @@ class Agenda:
         task = self.progress.taken(key) if self.progress is not None else Task(key)
         return Work(task, frozenset(self._rows.pop(key, ())))
 
-    def during(self, work: Work, step: Callable[[Any], T]) -> T:
-        """What the step adds counts as of the entry that the key is looked at for."""
-        self._at.revision = work.task.revision
+    def during(self, work: Work, step: Reconcile) -> list[Future[list[int]]]:
+        """Does it: what the step adds counts as of the entry that the key is looked at for. The writes to wait for."""
+        self._at.revision, self._at.writes = work.task.revision, []
         try:
-            return step(work.task.key)
+            answer = step(work.task.key)
         finally:
             self._at.revision = None
+        return [*self._at.writes, *([answer] if answer is not None else [])]
 
     def done(self, work: Work) -> None:
         if self.progress is not None:

@@ -20,6 +20,7 @@ Object = dict[str, Any]
 
 class Aggregation(ByCluster):
     name = "aggregation"
+    version = "1"
     resources = frozenset({ROLES})
 
     def reconcile(self, key: str) -> None:

@@ -26,6 +26,7 @@ _GROUP_PRIORITY, _VERSION_PRIORITY = 1000, 100
 
 class APIServices(ByCluster):
     name = "apiservices"
+    version = "1"
     resources = frozenset({DEFINITIONS, SERVICES})
     shown = frozenset({DEFINITIONS})
 

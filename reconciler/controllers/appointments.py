@@ -10,6 +10,7 @@ and again, or one that moves a little each time, makes no heap of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 from apiserver.model.keys import Key
@@ -39,14 +40,14 @@ class Appointments:
         self._read = ""
         """The first minute that was not read yet."""
 
-    def put(self, key: Any, at: float) -> Appointment:
-        """On disk when it returns. Of several within a minute the earliest stands."""
+    def put(self, key: Any, at: float) -> tuple[Appointment, Future[list[int]] | None]:
+        """And its write, if there is one. Of several within a minute the earliest stands."""
         row = row_key(self._controller, _minute(at), *(key if isinstance(key, Key) else (key,)))
         before = self._store.get_row(Table.APPOINTMENTS, row)
         if before is not None and _time(before) <= at:
-            return Appointment(key, _time(before), row)
-        self._store.write(PutRow(Table.APPOINTMENTS, row, b"%d" % round(at * 1000))).result()
-        return Appointment(key, at, row)
+            return Appointment(key, _time(before), row), None
+        written = self._store.write(PutRow(Table.APPOINTMENTS, row, b"%d" % round(at * 1000)))
+        return Appointment(key, at, row), written
 
     def were_read(self, at: float) -> bool:
         """Whether `until` gave already what is due then."""

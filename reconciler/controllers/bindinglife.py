@@ -13,7 +13,7 @@ from typing import Any
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key, storage_name
-from apiserver.registry import codec
+from apiserver.registry import codec, indexes
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.marking import BINDING_CLEANUP
@@ -34,6 +34,7 @@ class BindingLife(Controller[Key]):
     """`kinds` of a logical cluster, as they are served now."""
 
     name = "bindinglife"
+    version = "1"
     resources = EVERYTHING
     shown = frozenset({BINDINGS})
 
@@ -43,7 +44,10 @@ class BindingLife(Controller[Key]):
         """By cluster and storage resource the binding that waits for its objects."""
 
     def begin(self) -> None:
+        """Whoever waits is looked at, which notes what it waits for."""
         self._ending.clear()
+        for found in self._store.indexed(indexes.ENDING, BINDINGS, whole=True):
+            self.queue.add(found.key)
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         key = entry.key

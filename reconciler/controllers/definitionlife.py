@@ -13,7 +13,7 @@ from typing import Any
 
 from apiserver.model import conditions
 from apiserver.model.keys import Key
-from apiserver.registry import codec
+from apiserver.registry import codec, indexes
 from apiserver.registry.builtin import target_builtins
 from apiserver.registry.catalog import CRDS
 from apiserver.registry.custom import kinds_of_crd
@@ -35,6 +35,7 @@ class DefinitionLife(Controller[Key]):
     definition that is gone already."""
 
     name = "definitionlife"
+    version = "1"
     resources = EVERYTHING
 
     def __init__(
@@ -49,7 +50,8 @@ class DefinitionLife(Controller[Key]):
         self._seen = ("", "")
 
     def begin(self) -> None:
-        self._ending.clear()
+        found = self._store.indexed(indexes.ENDING, CRDS, whole=True)
+        self._ending = {(entry.key.cluster, entry.key.name) for entry in found}
         self._seen = ("", "")
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:

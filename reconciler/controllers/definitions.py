@@ -29,6 +29,7 @@ class Definitions(ByCluster):
     """`kinds` of a logical cluster, as they are served now."""
 
     name = "definitions"
+    version = "1"
     resources = frozenset({DEFINITIONS, BINDINGS})
     shown = frozenset({DEFINITIONS})
 

@@ -1,21 +1,21 @@
 """Events end an hour after they were last written.
 
-One controller for all workspaces of a store. Live Events stand in the order in which they end, which is the
-order in which they were written: looking at the first one is enough, and no tick reads the store.
+One controller for all workspaces of a store. When each was written last is an index, in the order of time, so it is
+enough to look at its first entries now and then, and nothing is kept. That time is the server's word, but for a client
+that writes an object's managedFields itself: what is dated into the future ends like what is written now.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from itertools import islice
-from typing import Any
 
 from apiserver.model import clock
 from apiserver.model.keys import Key
-from apiserver.storage.protocol import Delete, Store
+from apiserver.registry import indexes
+from apiserver.storage.declared import Entry as Found
+from apiserver.storage.declared import entries
+from apiserver.storage.protocol import Delete, Record, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.disposal import declared, write_all
 from reconciler.controllers.feed import Entry
@@ -23,79 +23,74 @@ from reconciler.controllers.feed import Entry
 EVENTS = "events"
 
 _TICK = Key("~tick", "", "", "")
+_LATE = "~late"
+"""As the resource of a key: an Event that was dated into the future."""
+_SKEW = 60.0
+"""Seconds by which clocks may differ."""
 _BATCH = 500
-
-Object = dict[str, Any]
+_TICK_SECONDS = 60.0
+_AGAIN = 3600.0
+"""Seconds after which Events that stay for the sake of a file are looked at again."""
 
 
 class EventExpiry(Controller[Key]):
     """`seconds`: how long an Event stays. `now`: seconds since 1970."""
 
     name = "expiry"
+    version = "1"
     resources = frozenset({EVENTS})
 
     def __init__(self, store: Store, seconds: float, now: Callable[[], float] = time.time) -> None:
         self._store = store
         self._seconds = seconds
         self._now = now
-        self._ends: OrderedDict[Key, float] = OrderedDict()
-        self._sorted = True
-        self._lock = threading.Lock()
+        self._kept: Found | None = None
+        """All entries up to this one stay."""
+        self._kept_since = 0.0
 
     def begin(self) -> None:
-        with self._lock:
-            self._ends.clear()
+        self._kept = None
+        self.queue.add(_TICK)
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
-        now = self._now()
-        end = min(_written(entry.obj, now), now) + self._seconds if entry.shown else now + self._seconds
-        with self._lock:
-            self._ends.pop(entry.key, None)
-            if entry.value is None:
-                return
-            self._ends[entry.key] = end
-            self._sorted &= not entry.shown
-            first = len(self._ends) == 1
-        if entry.shown or first:
-            yield _TICK
+        if entry.value is not None and _written(entry.key, entry.value) > self._now() + _SKEW:
+            yield entry.key
 
     def reconcile(self, key: Key) -> None:
-        """Deletes what is due, at most a batch, and comes again when the next is."""
-        due = self._due()
-        records = [r for r in self._store.get_many(list(due)) if r is not None and not declared(self._store, r.value)]
-        write_all(self._store, [Delete(r.key, r.revision) for r in records])
-        with self._lock:
-            for event, end in due.items():
-                if self._ends.get(event) == end:
-                    del self._ends[event]
-            following = next(iter(self._ends.values()), None)
-        if following is not None:
-            self.queue.add_after(key, max(0.0, following - self._now()))
+        if key == _TICK:
+            self._tick()
+        elif key.resource == EVENTS:
+            self.queue.add_after(key._replace(resource=_LATE), self._seconds)
+        else:
+            record = self._store.get(key._replace(resource=EVENTS))
+            if record is not None and _written(record.key, record.value) > self._now() + _SKEW:
+                self._end([record])
 
-    def _due(self) -> dict[Key, float]:
-        with self._lock:
-            if not self._sorted:
-                self._ends = OrderedDict(sorted(self._ends.items(), key=lambda item: item[1]))
-                self._sorted = True
-            now = self._now()
-            return {event: end for event, end in islice(self._ends.items(), _BATCH) if end <= now}
+    def _tick(self) -> None:
+        """Deletes what is due, at most a batch, and comes again when the next is, or an Event may be that is written
+        meanwhile."""
+        now = self._now()
+        if now - self._kept_since > _AGAIN:
+            self._kept, self._kept_since = None, now
+        found = self._store.indexed(indexes.WRITTEN, indexes.written(EVENTS, ""), after=self._kept, limit=_BATCH)
+        due = [entry for entry in found if _time(entry.term) + self._seconds <= now]
+        records = [record for record in self._store.get_many([entry.key for entry in due]) if record is not None]
+        if due and not self._end(records):
+            self._kept = due[-1]
+        following = 0.0 if due else _time(found[0].term) + self._seconds - now if found else _TICK_SECONDS
+        self.queue.add_after(_TICK, max(0.0, min(following, self._seconds, _TICK_SECONDS)))
+
+    def _end(self, records: Iterable[Record]) -> int:
+        """How many of them went, or are about to."""
+        gone = [Delete(r.key, r.revision) for r in records if not declared(self._store, r.value)]
+        write_all(self._store, list(gone))
+        return len(gone)
 
 
-def _written(event: Object, unknown: float) -> float:
-    """When it was last written, by what it says itself (seconds since 1970)."""
-    series = event.get("series") or {}
-    metadata = event["metadata"]
-    told = (
-        series.get("lastObservedTime"),
-        event.get("lastTimestamp"),
-        event.get("deprecatedLastTimestamp"),
-        event.get("eventTime"),
-        metadata.get("creationTimestamp"),
-    )
-    times = []
-    for text in told:
-        try:
-            times.append(clock.parse(str(text)).timestamp() if text else 0.0)
-        except ValueError:
-            continue
-    return max(times, default=0.0) or unknown
+def _written(key: Key, value: bytes) -> float:
+    """When the index has it that an Event was written (seconds since 1970)."""
+    return max((_time(row.partition("\0")[0]) for row in entries(indexes.WRITTEN, key, value)), default=0.0)
+
+
+def _time(term: str) -> float:
+    return clock.parse(term.rpartition("/")[2]).timestamp()

@@ -159,6 +159,10 @@ class Feed:
         self._leave()
         if self._thread is not None:
             self._thread.join()
+        try:
+            self.save()
+        except Exception as error:
+            log_failure("feed", self.reached, error)
 
     def save(self) -> None:
         """Write down how far controllers are, where that is another place than on disk."""

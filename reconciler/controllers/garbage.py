@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from apiserver.model.keys import Key
-from apiserver.registry import codec, deletion
+from apiserver.registry import codec, deletion, indexes
 from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.rest_options import (
@@ -33,7 +33,7 @@ from apiserver.storage.protocol import Record, Store
 from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.disposal import declared_by, release, replaced, write
 from reconciler.controllers.feed import Entry
-from reconciler.controllers.owners import MENTION, Owners, references_of
+from reconciler.controllers.owners import MENTION, Reference, dependents, has_dependents, references_of
 from reconciler.controllers.standing import Classes, Invalid, Standing, Undecided
 
 Object = dict[str, Any]
@@ -48,76 +48,83 @@ class Garbage(Controller[Key]):
     """`kinds` of a logical cluster, as they are served now."""
 
     name = "garbage"
+    version = "1"
     resources = EVERYTHING
 
     def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
         self._store = store
         self._kinds = kinds
-        self.owners = Owners()
         self._foreground: dict[Key, str] = {}
-        """Owners that wait for their dependents, with their UIDs."""
+        """Owners that wait for their dependents, with their UIDs: few, found in the index of what is ending."""
         self._by_uid: dict[tuple[str, str], Key] = {}
         self._undecided: dict[str, set[Key]] = {}
-        """By cluster: dependents to look at again when its kinds change."""
+        """By cluster: dependents to look at again when its kinds change. A restart looks at each of them again."""
         self._lock = threading.Lock()
         self._standing = Standing(store, kinds)
 
     # -- what is heard
 
     def begin(self) -> None:
-        self.owners.clear()
         self._foreground.clear()
         self._by_uid.clear()
         self._undecided.clear()
+        for found in self._store.indexed(indexes.ENDING):
+            record = self._store.get(found.key)
+            if record is not None and _WAITING[0] in record.value:
+                self._wait(found.key, orjson.loads(record.value)["metadata"])
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         key = entry.key
-        before = self.owners.references(key)
-        if entry.value is None:
-            self.owners.gone(key)
-            self._waits_no_more(key)
-        else:
-            yield from self._noted(entry, entry.value)
-        for reference in (*before, *self.owners.references(key)):
-            owner = self._by_uid.get((key.cluster, reference.uid))
-            if owner is not None:
-                yield owner
+        references = references_of(entry.obj) if entry.value is not None and MENTION in entry.value else ()
+        ends = self._ends(entry)
+        if references or ends:
+            yield key
+        if self._by_uid:
+            yield from self._awaited(entry, references)
         yield from self._left(entry)
         if key.resource in (CRDS, BINDINGS):
             with self._lock:
                 again = self._undecided.pop(key.cluster, set())
             yield from again
 
+    def _ends(self, entry: Entry) -> bool:
+        """Whether it is to go, or to let go, in a way that concerns its dependents; noted if it waits for them."""
+        value = entry.value
+        if value is not None and _DYING in value and any(mark in value for mark in _WAITING):
+            metadata = entry.obj["metadata"]
+            waits = {FOREGROUND_FINALIZER, ORPHAN_FINALIZER}.intersection(metadata.get("finalizers") or ())
+            if metadata.get("deletionTimestamp") and waits:
+                self._wait(entry.key, metadata)
+                return True
+        self._waits_no_more(entry.key)
+        return False
+
+    def _wait(self, key: Key, metadata: Object) -> None:
+        self._waits_no_more(key)
+        if metadata.get("deletionTimestamp") and FOREGROUND_FINALIZER in (metadata.get("finalizers") or ()):
+            self._foreground[key] = metadata.get("uid", "")
+            self._by_uid[key.cluster, metadata.get("uid", "")] = key
+
+    def _awaited(self, entry: Entry, references: Iterable[Reference]) -> Iterable[Key]:
+        """The owners that wait, of those that it has or had."""
+        before = references_of(entry.before) if entry.previous is not None and MENTION in entry.previous else ()
+        for reference in (*before, *references):
+            owner = self._by_uid.get((entry.key.cluster, reference.uid))
+            if owner is not None:
+                yield owner
+
     def _left(self, entry: Entry) -> Iterable[Key]:
         """Whoever belonged to what is gone, or is another now, is looked at."""
         cluster = entry.key.cluster
-        if entry.previous is None or not self.owners.any(cluster):
+        if entry.previous is None or not has_dependents(self._store, cluster):
             return
         uid = _uid(entry.before)
         if entry.value is not None and _uid(entry.obj) == uid:
             return
-        dependents = self.owners.dependents(cluster, uid)
-        if dependents:
+        found = dependents(self._store, cluster, uid)
+        if found:
             self._standing.departed(cluster, uid)
-        yield from dependents
-
-    def _noted(self, entry: Entry, value: bytes) -> Iterable[Key]:
-        key = entry.key
-        self.owners.seen(key, references_of(entry.obj) if MENTION in value else ())
-        if self.owners.references(key):
-            yield key
-        if _DYING in value and any(mark in value for mark in _WAITING):
-            metadata = entry.obj["metadata"]
-            finalizers = metadata.get("finalizers") or ()
-            if metadata.get("deletionTimestamp") and (
-                FOREGROUND_FINALIZER in finalizers or ORPHAN_FINALIZER in finalizers
-            ):
-                yield key
-                if FOREGROUND_FINALIZER in finalizers:
-                    self._foreground[key] = metadata.get("uid", "")
-                    self._by_uid[key.cluster, metadata.get("uid", "")] = key
-                    return
-        self._waits_no_more(key)
+        yield from found
 
     def _waits_no_more(self, key: Key) -> None:
         uid = self._foreground.pop(key, None)
@@ -147,6 +154,7 @@ class Garbage(Controller[Key]):
         try:
             judged = self._judge(record, obj, self._standing.classify(key, obj, references))
         except Undecided:
+            self.queue.hold(key)
             return None
         except Invalid:
             judged = None
@@ -164,9 +172,9 @@ class Garbage(Controller[Key]):
         if owners.solid:
             lost = owners.dangling | owners.waiting
             return write(self._store, replaced(record, _disowned(obj, lost))) if lost else None
-        dependents = self.owners.dependents(record.key.cluster, obj["metadata"].get("uid", ""))
-        if owners.waiting and dependents:
-            if any(dependent in self._foreground for dependent in dependents):
+        mine = dependents(self._store, record.key.cluster, obj["metadata"].get("uid", "")) if owners.waiting else ()
+        if mine:
+            if any(dependent in self._foreground for dependent in mine):
                 # A circle: one of those that the object would wait for waits for it.
                 obj = _unblocked(obj)
                 self._store.write(replaced(record, obj)).result()
@@ -188,18 +196,18 @@ class Garbage(Controller[Key]):
 
     def _orphan(self, key: Key, obj: Object) -> None:
         uid = obj["metadata"].get("uid", "")
-        dependents = self.owners.dependents(key.cluster, uid)
-        for record, found in self._referring(dependents, uid):
+        mine = dependents(self._store, key.cluster, uid)
+        for record, found in self._referring(mine, uid):
             write(self._store, replaced(record, _disowned(found, {uid}))).result()
-        if self._referring(dependents, uid):
+        if self._referring(mine, uid):
             self.queue.add_after(key, _COMMIT_SECONDS)  # what was asked for is not committed yet
             return
         release(self._store, key, ORPHAN_FINALIZER)
 
-    def _referring(self, dependents: Iterable[Key], uid: str) -> list[tuple[Record, Object]]:
+    def _referring(self, keys: Iterable[Key], uid: str) -> list[tuple[Record, Object]]:
         """Those of the dependents that name the owner still, less what only a commit may change."""
         found = []
-        for record in map(self._store.get, dependents):
+        for record in map(self._store.get, keys):
             if record is not None:
                 obj = codec.decode(record.value, record.revision)
                 if not declared_by(self._store, obj) and any(r.uid == uid for r in references_of(obj)):
@@ -210,14 +218,15 @@ class Garbage(Controller[Key]):
         """Dependents are deleted in their own turn; the owner goes when none of those that block is left."""
         uid = obj["metadata"].get("uid", "")
         blocked = False
-        for dependent in self.owners.dependents(key.cluster, uid):
+        for dependent in dependents(self._store, key.cluster, uid):
             if key.namespace and dependent.namespace != key.namespace:
                 continue
             if dependent not in self._foreground:
                 self.queue.add(dependent)
-            if any(r.uid == uid and r.blocks for r in self.owners.references(dependent)):
-                record = self._store.get(dependent)
-                blocked |= record is not None and not declared_by(self._store, orjson.loads(record.value))
+            record = self._store.get(dependent)
+            found = orjson.loads(record.value) if record is not None else None
+            if found is not None and any(r.uid == uid and r.blocks for r in references_of(found)):
+                blocked |= not declared_by(self._store, found)
         if not blocked:
             release(self._store, key, FOREGROUND_FINALIZER)
 

@@ -29,18 +29,17 @@ def controllers(
     kinds: Callable[[str], KindTable],
     settings: HousekeepingSettings | None = None,
     leftover: Callable[[bytes], bool] = disposal.leftover,
-) -> tuple[Garbage, list[Controller[Any]]]:
-    """Garbage collection, whose index of owners others may read, and the rest. `leftover`: whether an object with that
-    value goes with a namespace or a definition that is gone already."""
+) -> list[Controller[Any]]:
+    """`leftover`: whether an object with that value goes with a namespace or a definition that is gone already."""
     settings = settings or HousekeepingSettings()
-    rest: list[Controller[Any]] = [
+    return [
+        Garbage(store, kinds),
         NamespaceLife(store, kinds, leftover, settings.lingers),
         DefinitionLife(store, kinds, leftover),
         BindingLife(store, kinds),
         EventExpiry(store, settings.events),
         *([History(store, settings.history)] if settings.history else []),
     ]
-    return Garbage(store, kinds), rest
 
 
 def housekeeping(
@@ -50,5 +49,4 @@ def housekeeping(
     busy: Callable[[], bool] = lambda: False,
 ) -> Manager:
     """Of a feed's store; start it once the store is complete. `kinds` of a logical cluster."""
-    garbage, rest = controllers(feed.store, kinds, settings)
-    return Manager("housekeeping", [garbage, *rest], feed, CAREFUL, busy)
+    return Manager("housekeeping", controllers(feed.store, kinds, settings), feed, CAREFUL, busy)

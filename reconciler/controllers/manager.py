@@ -139,11 +139,11 @@ class Manager:
         try:
             if not self._catch_up():
                 return
-            answer = agenda.during(work, self._controllers[number].reconcile)
-            if answer is None:
-                self._done(item, work)
+            writes = agenda.during(work, self._controllers[number].reconcile)
+            if writes:
+                written.append((item, work, writes))
             else:
-                written.append((item, work, answer))
+                self._done(item, work)
         except Exception as error:
             self._failed(item, work, error, again)
         finally:
@@ -167,9 +167,10 @@ class Manager:
         self._queue.retry(item)
 
     def _await(self, written: _Written, again: Callable[[Item], None]) -> None:
-        for item, work, answer in written:
+        for item, work, writes in written:
             try:
-                answer.result()
+                for each in writes:
+                    each.result()
                 self._done(item, work)
             except Exception as error:
                 self._failed(item, work, error, again)
@@ -198,4 +199,4 @@ class Manager:
         return not self._ending.is_set()
 
 
-_Written = list[tuple[Item, Work, Future[list[int]]]]
+_Written = list[tuple[Item, Work, list[Future[list[int]]]]]

@@ -18,10 +18,11 @@ from typing import Any
 
 from apiserver.model import clock
 from apiserver.model.keys import Key
-from apiserver.registry import codec
+from apiserver.model.tables import Table, row_key
+from apiserver.registry import codec, indexes
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.served import ServedKind
-from apiserver.storage.protocol import Record, Store
+from apiserver.storage.protocol import DeleteRow, PutRow, Record, Store
 from reconciler.controllers import disposal
 from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.feed import Entry
@@ -68,6 +69,7 @@ class NamespaceLife(Controller[Key]):
     namespace that is gone already. `lingers`: see HousekeepingSettings."""
 
     name = "namespacelife"
+    version = "1"
     resources = EVERYTHING
 
     def __init__(
@@ -84,13 +86,17 @@ class NamespaceLife(Controller[Key]):
         self._ending: set[tuple[str, str]] = set()
         """(cluster, name) of namespaces that are Terminating or gone with something left."""
         self._gone: dict[Key, int] = {}
-        """Namespaces that went, with the revision at which they did: what was written before goes too."""
+        """Namespaces that went, with the revision at which they did: what was written before goes too. Those that wait
+        for finalizers stand in a table."""
         self._seen: tuple[str, str] = ("", "")
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        self._ending.clear()
-        self._gone.clear()
+        ending = self._store.indexed(indexes.ENDING, NAMESPACES, whole=True)
+        gone = [(row.key.split("\0"), int(row.value)) for row in self._store.scan_rows(Table.GONE_NAMESPACES)]
+        with self._lock:
+            self._gone = {Key(NAMESPACES, cluster, "", name): revision for (cluster, name), revision in gone}
+            self._ending = {(key.cluster, key.name) for key in (*(found.key for found in ending), *self._gone)}
         self._seen = ("", "")
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
@@ -136,16 +142,22 @@ class NamespaceLife(Controller[Key]):
 
     def _sweep(self, key: Key, revision: int) -> None:
         """What was written before the namespace went. Finalizers are waited for."""
-        left = 0
+        left = deleted = 0
         for kind in self._kept_kinds(key.cluster):
             for page in self._pages(kind, key):
                 old = [r for r in page if r.revision <= revision and self._leftover(r.value)]
-                if disposal.delete_all(self._store, kind, old):
-                    self.queue.add(key)
+                deleted += disposal.delete_all(self._store, kind, old)
                 left += len(old)
-        with self._lock:
-            if not left and self._gone.get(key) == revision:
-                del self._gone[key]
+        row = row_key(key.cluster, key.name)
+        if deleted:
+            self.queue.add(key)
+        elif left:
+            self._store.write(PutRow(Table.GONE_NAMESPACES, row, b"%d" % revision)).result()
+        else:
+            self._store.write(DeleteRow(Table.GONE_NAMESPACES, row)).result()
+            with self._lock:
+                if self._gone.get(key) == revision:
+                    del self._gone[key]
 
     # -- a namespace that is Terminating
 

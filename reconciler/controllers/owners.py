@@ -1,16 +1,15 @@
-"""Who belongs to whom: an index of ownerReferences, kept up from the store's log.
+"""Who belongs to whom: ownerReferences, and the index of them that the store keeps.
 
-Written by garbage collection, read by who works with it too, safe from every thread. Holds only objects that have
-owners. A UID counts in its own workspace alone: whoever writes another workspace's UID into a reference names nobody.
+A UID counts in its own workspace alone: whoever writes another workspace's UID into a reference names nobody.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from apiserver.model.keys import Key
+from apiserver.registry import indexes
+from apiserver.storage.protocol import View
 
 Object = dict[str, Any]
 
@@ -38,58 +37,11 @@ def references_of(obj: Object) -> tuple[Reference, ...]:
     )
 
 
-class Owners:
-    """`seen` and `gone` may be told the same thing twice, or something older again: what was told last counts."""
+def dependents(store: View, cluster: str, uid: str) -> list[Key]:
+    """Of an owner, in the order of keys."""
+    return [found.key for found in store.indexed(indexes.OWNERS, indexes.owner(cluster, uid), whole=True)]
 
-    def __init__(self) -> None:
-        self._dependents: dict[tuple[str, str], set[Key]] = {}
-        self._references: dict[Key, tuple[Reference, ...]] = {}
-        self._counts: dict[str, int] = {}
-        self._lock = threading.Lock()
 
-    def seen(self, key: Key, references: tuple[Reference, ...]) -> None:
-        """The object now has these owners."""
-        with self._lock:
-            self._drop(key)
-            if not references:
-                return
-            self._references[key] = references
-            self._counts[key.cluster] = self._counts.get(key.cluster, 0) + 1
-            for reference in references:
-                self._dependents.setdefault((key.cluster, reference.uid), set()).add(key)
-
-    def gone(self, key: Key) -> None:
-        with self._lock:
-            self._drop(key)
-
-    def _drop(self, key: Key) -> None:
-        references = self._references.pop(key, None)
-        if references is None:
-            return
-        left = self._counts[key.cluster] - 1
-        if left:
-            self._counts[key.cluster] = left
-        else:
-            del self._counts[key.cluster]
-        for uid in {r.uid for r in references}:
-            found = self._dependents[key.cluster, uid]
-            found.discard(key)
-            if not found:
-                del self._dependents[key.cluster, uid]
-
-    def any(self, cluster: str) -> bool:
-        """Whether anything there has an owner."""
-        return cluster in self._counts
-
-    def dependents(self, cluster: str, uid: str) -> list[Key]:
-        with self._lock:
-            return sorted(self._dependents.get((cluster, uid), ()))
-
-    def references(self, key: Key) -> Sequence[Reference]:
-        return self._references.get(key, ())
-
-    def clear(self) -> None:
-        with self._lock:
-            self._dependents.clear()
-            self._references.clear()
-            self._counts.clear()
+def has_dependents(store: View, cluster: str) -> bool:
+    """Whether anything in a logical cluster has an owner."""
+    return bool(store.indexed(indexes.OWNERS, indexes.owner(cluster, ""), limit=1))

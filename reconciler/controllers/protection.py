@@ -31,6 +31,7 @@ class Protection(Controller[Key]):
     """Work items are keys of objects that are to go."""
 
     name = "protection"
+    version = "1"
     resources = frozenset({*FINALIZERS, PODS})
     shown = frozenset(FINALIZERS)
 

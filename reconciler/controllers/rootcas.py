@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from apiserver.model import origins
+from apiserver.model.identity import base36_sha224
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Store
 from reconciler.controllers.everynamespace import EveryNamespace
@@ -25,6 +26,7 @@ class RootCAs(EveryNamespace):
 
     def __init__(self, store: Store, serves: Serves, bundle: str) -> None:
         super().__init__(store, serves, "configmaps", "kube-root-ca.crt", repairs=True)
+        self.version = f"1 {base36_sha224(bundle)}"
         self._data = {"ca.crt": bundle}
 
     def provide(self, key: Key) -> None:

@@ -10,6 +10,7 @@ from reconciler.controllers.served import Serves
 
 class ServiceAccounts(EveryNamespace):
     name = "serviceaccounts"
+    version = "1"
 
     def __init__(self, store: Store, serves: Serves) -> None:
         super().__init__(store, serves, "serviceaccounts", "default")

@@ -25,16 +25,16 @@ class ServiceAddresses(Controller[Key]):
     """Work items are keys: of a Service that may lack something, or of an address or port that may be abandoned."""
 
     name = "serviceaddresses"
+    version = "1"
     resources = frozenset({allocation.SERVICES})
     shown = frozenset({allocation.SERVICES, allocation.ADDRESSES})
 
     def __init__(self, store: Store, serves: Serves) -> None:
         self._store, self._serves = store, serves
 
-    def begin(self) -> None:
+    def complete(self) -> Iterable[Key]:
         for cluster, held in groupby(allocation.ports(self._store), lambda key: key.cluster):
-            for key in held if self._serves(cluster) else ():
-                self.queue.add(key)
+            yield from held if self._serves(cluster) else ()
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         cluster = entry.key.cluster

@@ -14,11 +14,13 @@ from typing import Any
 from apiserver.auth.accounts import LEGACY_TYPE, Account, legacy_token
 from apiserver.auth.pki import Signer
 from apiserver.model import marks
+from apiserver.model.identity import base36_sha224
 from apiserver.model.keys import Key
+from apiserver.registry import indexes
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.feed import Entry, decode
+from reconciler.controllers.feed import Entry
 
 Object = dict[str, Any]
 
@@ -39,6 +41,7 @@ class TokenSecrets(Controller[Key]):
         self._store, self._objects = store, Objects(store)
         self._signer = signer
         self._bundle = _encoded(bundle)
+        self.version = f"1 {base36_sha224(bundle)}"
         self._identity = identity
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
@@ -46,11 +49,11 @@ class TokenSecrets(Controller[Key]):
             yield entry.key
 
     def reconcile(self, key: Key) -> None:
-        """A Secret; or an account: then its Secrets, which stand in its namespace."""
+        """A Secret; or an account: then its Secrets."""
         if key.resource == ACCOUNTS:
-            for record in self._store.scan(SECRETS, key.cluster, key.namespace, count=False).records:
-                if _TYPE in record.value and _account_of(decode(record.value)) == key.name:
-                    self.queue.add(record.key)
+            term = indexes.account(key.cluster, key.namespace, key.name)
+            for found in self._store.indexed(indexes.TOKENS, term, whole=True):
+                self.queue.add(found.key)
             return
         secret = self._objects.get(key)
         if secret is None or secret.get("type") != LEGACY_TYPE:

@@ -35,6 +35,7 @@ class Disruptions(Controller[Key]):
     """Work items are budgets' keys."""
 
     name = "disruptions"
+    version = "1"
     resources = frozenset({BUDGETS, PODS})
     shown = frozenset({BUDGETS})
 

@@ -52,11 +52,11 @@ class StandIn:
     def __init__(self, feed: Feed, settings: HousekeepingSettings | None = None) -> None:
         store = feed.store
         catalog = Catalog(store, target_builtins())
-        garbage, rest = controllers(store, catalog.kinds, settings, disposal.anything)
+        housekeeping = controllers(store, catalog.kinds, settings, disposal.anything)
         workloads = _Workloads()
-        self._world = World(store, Objects(store), garbage.owners, workloads.later)
+        self._world = World(store, Objects(store), workloads.later)
         workloads.world = self._world
-        self._manager = Manager("stand-in", [garbage, *rest, workloads, Disruptions(store)], feed, CAREFUL)
+        self._manager = Manager("stand-in", [*housekeeping, workloads, Disruptions(store)], feed, CAREFUL)
 
     def start(self) -> None:
         cluster.bootstrap(self._world)
@@ -74,6 +74,7 @@ class _Workloads(Controller[Key]):
     """Hands what changed to the controller of its kind, and to its owners' after that: they see the result."""
 
     name = "workloads"
+    version = "1"
     resources = EVERYTHING
     world: World
 

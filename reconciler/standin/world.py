@@ -15,7 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.objects import Objects, complete
 from apiserver.storage.protocol import NEVER, Delete, Op, Put, Store
-from reconciler.controllers.owners import Owners
+from reconciler.controllers.owners import dependents
 
 CLUSTER = "target"
 """The logical cluster name of everything in an embedded target."""
@@ -29,7 +29,6 @@ class World:
 
     store: Store
     objects: Objects
-    owners: Owners
     later: Callable[[Key, float], None]
 
     def get(self, resource: str, namespace: str, name: str) -> Object | None:
@@ -38,7 +37,7 @@ class World:
     def children(self, owner: Object, resource: str) -> list[Object]:
         """Objects of `resource` whose controller is `owner`, by name, those that are being deleted left out."""
         uid = owner["metadata"]["uid"]
-        keys = [k for k in self.owners.dependents(CLUSTER, uid) if k.resource == resource]
+        keys = [k for k in dependents(self.store, CLUSTER, uid) if k.resource == resource]
         records = [r for r in self.store.get_many(keys) if r is not None]
         found = [codec.decode(r.value, r.revision) for r in records]
         return [o for o in found if _controlled(o, uid) and not o["metadata"].get("deletionTimestamp")]

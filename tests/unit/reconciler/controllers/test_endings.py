@@ -11,6 +11,7 @@ from support.following import Following
 
 from apiserver.model import clock, marks
 from apiserver.model.keys import Key
+from apiserver.model.tables import Table
 from apiserver.registry import deletion, strategy
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import target_builtins
@@ -47,10 +48,13 @@ class World:
         self.store, self._settle = store, settle
         self.objects = Objects(store)
         self.catalog = Catalog(store, target_builtins())
-        self.time = 1_000_000.0
+        self.time = time.time()
         self.begin()
 
     def begin(self, lingers: float = 0.0) -> None:
+        """As a process that goes on where the last one was, if there was one."""
+        if hasattr(self, "follower"):
+            self.follower.feed.save()
         kinds = self.catalog.kinds
         self.expiry = EventExpiry(self.store, 3600, lambda: self.time)
         parts = [NamespaceLife(self.store, kinds, lingers=lingers), DefinitionLife(self.store, kinds), self.expiry]
@@ -345,7 +349,7 @@ def test_events_end_an_hour_after_they_were_written(world: World) -> None:
     first, second = world.event("first"), world.event("second")
     world.settle()
     world.time += 1800
-    world.objects.update(first, lambda o: {**o, "count": 2})
+    world.objects.update(first, lambda o: {**o, "count": 2, "metadata": {**o["metadata"], **written(world.time)}})
     world.settle()
     world.time += 1801
     world.expiry.queue.add(Key("~tick", "", "", ""))
@@ -357,15 +361,40 @@ def test_events_end_an_hour_after_they_were_written(world: World) -> None:
     assert world.objects.get(first) is None
 
 
-def test_events_are_as_old_as_they_say_at_a_start(world: World) -> None:
+def written(at: float) -> Object:
+    """As the API notes a write of that time."""
+    return {"managedFields": [{"manager": "kubelet", "operation": "Update", "time": clock.rfc3339(at)}]}
+
+
+def test_events_are_as_old_as_the_server_says_at_a_start(world: World) -> None:
     world.namespace()
 
-    def at(ago: float) -> str:
-        return clock.rfc3339(world.time - ago)
+    def created(ago: float) -> Object:
+        return {"creationTimestamp": clock.rfc3339(world.time - ago)}
 
-    old = world.event("old", lastTimestamp=at(3700), metadata={"creationTimestamp": at(9000)})
-    seen = world.event("seen", series={"lastObservedTime": at(10)}, metadata={"creationTimestamp": at(9000)})
-    future = world.event("future", lastTimestamp=at(-9000), metadata={"creationTimestamp": at(9000)})
+    old = world.event("old", lastTimestamp=clock.rfc3339(world.time), metadata=created(3700))
+    seen = world.event("seen", metadata={**created(9000), **written(world.time - 10)})
     world.settle()
-    assert [bool(world.objects.get(k)) for k in (old, seen, future)] == [False, True, True]
-    assert list(world.expiry._ends) == [seen, future]
+    assert [bool(world.objects.get(k)) for k in (old, seen)] == [False, True]
+
+
+def test_an_event_that_is_dated_into_the_future_ends_as_if_it_were_written_now(world: World) -> None:
+    world.namespace()
+    world.settle()
+    future = world.event("future", metadata=written(world.time + 9000))
+    world.settle()
+    [row] = world.store.scan_rows(Table.APPOINTMENTS)
+    assert abs(int(row.value) / 1000 - time.time() - 3600) < 60
+    world.time += 3601
+    world.expiry.queue.add(future._replace(resource="~late"))  # the appointment
+    world.settle()
+    assert world.objects.get(future) is None
+
+
+def test_events_that_stay_for_the_sake_of_a_file_are_passed_once_for_all(world: World) -> None:
+    world.namespace()
+    declared = [world.event(f"declared-{n}", metadata={**FILE, **written(world.time)}) for n in range(3)]
+    made = world.event("made", metadata=written(world.time))
+    world.time += 3601
+    world.settle()
+    assert [bool(world.objects.get(key)) for key in (*declared, made)] == [True] * 3 + [False]

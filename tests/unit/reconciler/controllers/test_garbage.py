@@ -20,6 +20,7 @@ from apiserver.registry.objects import Objects
 from apiserver.registry.rest_options import BACKGROUND, FOREGROUND, ORPHAN, Collection, DeleteOptions
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
+from apiserver.stores import DECLARED
 from reconciler.controllers.garbage import Garbage
 
 Object = dict[str, Any]
@@ -50,6 +51,9 @@ class World:
         self.begin()
 
     def begin(self) -> None:
+        """As a process that goes on where the last one was, if there was one."""
+        if hasattr(self, "follower"):
+            self.follower.feed.save()
         self.garbage = Garbage(self.store, lambda _: self.table)
         self.follower = Following.of(self.store, self.garbage)
 
@@ -335,7 +339,7 @@ def expected(graph: Graph, declared: frozenset[int], node: int, policy: str) -> 
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Iterator[int]]]:
-    opened = open_store(Path(tmp_path_factory.mktemp("graphs")), sync=False)
+    opened = open_store(Path(tmp_path_factory.mktemp("graphs")), sync=False, declared=DECLARED)
     yield opened, itertools.count()
     opened.close()
 
