@@ -41,9 +41,6 @@ class Table(StrEnum):
     """<logical cluster>, <name> of a namespace that went, while something in it waits for finalizers → the revision at
     which it did."""
 
-    CHECKPOINTS = "checkpoints"
-    """<controller> → its version, and the revision up to which it has worked off the log."""
-
     APPOINTMENTS = "appointments"
     """<controller>, <minute>, <key> → when the controller looks at the key again."""
 

@@ -1,5 +1,5 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
-tokens stand where.
+tokens stand where, which namespaces run somewhere.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import clock
+from apiserver.model import clock, marks
 from apiserver.model.keys import Key
 from apiserver.storage.declared import Index
 
@@ -77,4 +77,13 @@ def _tokens(key: Key, value: bytes) -> Iterable[str]:
 TOKENS = Index("tokens", 1, _tokens, f'"{TOKEN_TYPE}"'.encode(), frozenset({"secrets"}))
 """`account(…)` → the Secrets that hold, or ask for, a token of a ServiceAccount."""
 
-ALL = (OWNERS, ENDING, WRITTEN, TOKENS)
+
+def _runs(key: Key, value: bytes) -> Iterable[str]:
+    annotations = orjson.loads(value)["metadata"].get("annotations") or {}
+    return (key.cluster,) if annotations.get(marks.RUNS_ON) else ()
+
+
+RUNNING = Index("running", 1, _runs, f'"{marks.RUNS_ON}"'.encode(), frozenset({"namespaces"}))
+"""Logical cluster → its namespaces that sync targets run, or did and may have copies of."""
+
+ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING)

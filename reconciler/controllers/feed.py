@@ -92,10 +92,10 @@ class Follower:
     def asks(self, resource: str) -> bool:
         return _among(resource, self.controller.resources)
 
-    def resumes(self, store: Store) -> int | None:
-        """Its checkpoint, if it goes on from there."""
-        version = self.controller.version
-        return checkpoints.reached(store, self.controller.name, version) if self.progress and version else None
+    @property
+    def checkpoint(self) -> str:
+        """The name of its checkpoint."""
+        return checkpoints.name_of(self.controller.name, self.controller.version or "")
 
     def sees(self, resource: str) -> bool:
         shown = self.controller.shown
@@ -168,9 +168,10 @@ class Feed:
         """Write down how far controllers are, where that is another place than on disk."""
         with self._reading:
             moved = [(f, low) for f in self._followers if (low := self._low(f)) > f.saved]
+            known = {f.checkpoint for f in self._followers}
         if moved:
-            ops = (checkpoints.put(f.controller.name, f.controller.version or "", low) for f, low in moved)
-            self.store.write(*ops).result()
+            ops = [checkpoints.put(f.checkpoint, low) for f, low in moved]
+            self.store.write(*ops, *checkpoints.others(self.store, known)).result()
             for follower, low in moved:
                 follower.saved = low
 
@@ -249,7 +250,7 @@ class Feed:
         now, existing = self.store.revision(), self.store.resources()
         for follower in followers:
             follower.ready.clear()
-            checkpoint = follower.resumes(self.store)
+            checkpoint = checkpoints.reached(self.store, follower.checkpoint) if follower.progress else None
             _call(follower, follower.controller.begin)
             if checkpoint is not None:
                 follower.since = follower.saved = checkpoint

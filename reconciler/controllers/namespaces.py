@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from apiserver.model import clock, conditions, marks
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
+from apiserver.registry import indexes
 from apiserver.registry.objects import Objects
 from reconciler.controllers.bindings import NAMESPACES, Bindings
 from reconciler.controllers.controller import Controller
@@ -27,7 +28,6 @@ from reconciler.plan.syncable import NEVER_NAMESPACES
 
 ANNOTATION = "scheduling.kcp.io/placement"
 SCHEDULED = "NamespaceScheduled"
-_RUNS_ON = f'"{marks.RUNS_ON}"'.encode()
 
 Object = dict[str, Any]
 
@@ -47,22 +47,21 @@ class Namespaces(Controller[str]):
 
     name = "namespaces"
     resources = frozenset({PLACEMENTS, NAMESPACES})
+    shown = frozenset({PLACEMENTS})
 
     def __init__(self, objects: Objects, bindings: Bindings, copies: Copies) -> None:
         self._objects, self._bindings, self._copies = objects, bindings, copies
         self._lingering: set[str] = set()
         self._lock = threading.Lock()
 
+    def begin(self) -> None:
+        """Those that run somewhere although no Placement selects them any more; those that are selected are shown."""
+        for cluster in {found.term for found in self._objects.store.indexed(indexes.RUNNING)}:
+            self.queue.add(cluster)
+
     def keys_of(self, entry: Entry) -> Iterable[str]:
-        """At the start those that are selected, and those that run somewhere although they are not any more."""
-        key = entry.key
-        if key.resource == NAMESPACES:
-            runs = entry.shown and entry.value is not None and _RUNS_ON in entry.value
-            concerned = runs or (not entry.shown and self._bindings.bound(key.cluster))
-        else:
-            concerned = True
-        if concerned:
-            yield key.cluster
+        if entry.key.resource == PLACEMENTS or self._bindings.bound(entry.key.cluster):
+            yield entry.key.cluster
 
     def look(self, cluster: str = "") -> None:
         """What targets have of the workspace's namespaces changed; "": of all that may linger somewhere."""

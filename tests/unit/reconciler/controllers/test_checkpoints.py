@@ -16,11 +16,12 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.countedstore import CountedStore
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage.lmdb import open_store
-from apiserver.storage.protocol import Change, Delete, Page, Put, Store
+from apiserver.storage.protocol import Delete, Put, Store
 from reconciler.controllers import agenda, checkpoints
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.feed import Entry, Feed
@@ -39,28 +40,6 @@ class Clock:
 
     def time(self) -> float:
         return self.now
-
-
-class Watched:
-    """A store, and what was read of it."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.shown: list[str] = []
-        self.told: list[int] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
-        found = self._store.changes(after, limit)
-        self.told += [change.revision for change in found]
-        return found
-
-    def scan(self, resource: str, *args: Any, **options: Any) -> Page:
-        page = self._store.scan(resource, *args, **options)
-        self.shown += [resource] * len(page.records)
-        return page
 
 
 class Shop(Controller[Key]):
@@ -103,7 +82,7 @@ class Server:
     """A process that works on the store."""
 
     def __init__(self, store: Store, clock: Clock, version: str = "1", failing: set[str] | None = None) -> None:
-        self.store = Watched(store)
+        self.store = CountedStore(store)
         self.feed = Feed(self.store)  # type: ignore[arg-type]
         self.shop = Shop(self.store, clock, version, failing if failing is not None else set())
         self.manager = Manager("test", [self.shop], self.feed, CAREFUL)
@@ -124,6 +103,10 @@ def appointments(store: Store) -> list[Any]:
     return store.scan_rows(Table.APPOINTMENTS)
 
 
+def reached(store: Store, version: str = "1") -> int | None:
+    return checkpoints.reached(store, checkpoints.name_of("shop", version))
+
+
 def outcome(store: Store, resource: str) -> dict[str, int]:
     return {r.key.name: int(r.value) for r in store.scan(resource).records}
 
@@ -140,14 +123,14 @@ def test_a_start_shows_nothing_where_the_log_reaches_back(store: Store, clock: C
         order(store, name)
     first = Server(store, clock)
     first.settle()
-    assert first.store.shown == [ORDERS] * 3
+    assert first.store.rows == [ORDERS] * 3
     first.feed.save()
     last = order(store, "d")
     second = Server(store, clock)
     second.settle()
-    assert (second.store.shown, second.shop.begun) == ([], 1)
+    assert (second.store.rows, second.shop.begun) == ([], 1)
     assert outcome(store, RECEIPTS).keys() == {"a", "b", "c", "d"}
-    told = [c.key for c in store.changes(store.revision() - len(second.store.told))]
+    told = [c.key for c in store.changes(store.revision() - len(second.store.entries))]
     assert last in told
     assert Key(ORDERS, "c", "", "c") not in told
 
@@ -157,12 +140,12 @@ def test_nothing_new_is_no_write(store: Store, clock: Clock) -> None:
     first = Server(store, clock)
     first.settle()
     first.feed.save()
-    written = store.get_row(Table.CHECKPOINTS, "shop")
+    written = reached(store)
     second = Server(store, clock)
     second.settle()
     store.write = None  # type: ignore[assignment,method-assign]
     second.feed.save()
-    assert store.get_row(Table.CHECKPOINTS, "shop") == written
+    assert reached(store) == written
 
 
 def test_another_version_sees_everything_once(store: Store, clock: Clock) -> None:
@@ -172,11 +155,12 @@ def test_another_version_sees_everything_once(store: Store, clock: Clock) -> Non
     first.feed.save()
     second = Server(store, clock, "2")
     second.settle()
-    assert second.store.shown == [ORDERS]
+    assert second.store.rows == [ORDERS]
     second.feed.save()
     third = Server(store, clock, "2")
     third.settle()
-    assert third.store.shown == []
+    assert third.store.rows == []
+    assert len(store.scan_rows(Table.CHECKPOINTS)) == 1, "the log is kept for no version that was"
 
 
 def test_a_log_that_does_not_reach_back_shows_everything(store: Store, clock: Clock) -> None:
@@ -187,7 +171,7 @@ def test_a_log_that_does_not_reach_back_shows_everything(store: Store, clock: Cl
     store.compact(0)
     second = Server(store, clock)
     second.settle()
-    assert second.store.shown == [ORDERS]
+    assert second.store.rows == [ORDERS]
     assert outcome(store, RECEIPTS) == {"a": 1}
 
 
@@ -197,10 +181,10 @@ def test_what_was_shown_and_is_not_done_is_shown_again(store: Store, clock: Cloc
     first = Server(store, clock)
     first.manager.step()
     first.feed.save()
-    assert store.get_row(Table.CHECKPOINTS, "shop") is None
+    assert reached(store) is None
     second = Server(store, clock)
     second.settle()
-    assert second.store.shown == [ORDERS] * 3
+    assert second.store.rows == [ORDERS] * 3
     assert outcome(store, RECEIPTS).keys() == {"a", "b", "c"}
 
 
@@ -213,19 +197,19 @@ def test_a_checkpoint_passes_no_key_that_fails_until_that_stands_on_disk(store: 
     order(store, "good")
     first.settle()
     first.feed.save()
-    assert checkpoints.reached(store, "shop", "1") == before
+    assert reached(store) == before
     [item] = first.manager._queue.pending() - {(-1, "")}
     for _ in range(agenda._OFTEN):
         first.manager._handle(item, [], first.manager._queue.add)
     first.manager.settle()
     first.feed.save()
-    assert checkpoints.reached(store, "shop", "1") == store.revision()
+    assert reached(store) == store.revision()
     assert len(appointments(store)) == 1
     failing.clear()
     second = Server(store, clock)
     second.settle()
     assert outcome(store, RECEIPTS) == {"bad": 1, "good": 1}
-    assert (second.store.shown, appointments(store)) == ([], [])
+    assert (second.store.rows, appointments(store)) == ([], [])
 
 
 def test_an_appointment_is_one_row_and_outlives_the_process(store: Store, clock: Clock) -> None:
@@ -235,7 +219,7 @@ def test_an_appointment_is_one_row_and_outlives_the_process(store: Store, clock:
         order(store, "late", number, clock.now + LONG)
         first.settle()
     first.feed.save()
-    assert checkpoints.reached(store, "shop", "1") == store.revision()
+    assert reached(store) == store.revision()
     assert len(appointments(store)) == 1, "of three looks"
     second = Server(store, clock)
     second.settle()
@@ -243,7 +227,7 @@ def test_an_appointment_is_one_row_and_outlives_the_process(store: Store, clock:
     clock.now += LONG + 1
     third = Server(store, clock)
     third.settle()
-    assert (outcome(store, RECEIPTS), third.store.shown) == ({"late": 2}, [])
+    assert (outcome(store, RECEIPTS), third.store.rows) == ({"late": 2}, [])
     assert appointments(store) == []
 
 
@@ -318,10 +302,10 @@ def test_whatever_happens_all_that_needs_work_gets_it(events: list[tuple[Any, ..
                 server.feed.save()
             elif what in ("kill", "version"):
                 version += what == "version"
-                within = checkpoints.reached(store, "shop", str(version)) is not None
+                within = reached(store, str(version)) is not None
                 server = Server(store, clock, str(version), failing)
                 server.manager._catch_up()
-                assert not (within and server.store.shown)
+                assert not (within and server.store.rows)
             elif what == "compact":
                 store.compact(0)
             elif what == "time":

@@ -7,36 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
+from support.countedstore import CountedStore
 from support.following import Following
 
 from apiserver.model.keys import Key
-from apiserver.storage.protocol import Change, Delete, Page, Put, Store
+from apiserver.storage.protocol import Delete, Put, Store
 from reconciler.controllers import feed as feeds
 from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
 from reconciler.controllers.feed import Entry, Feed
 from reconciler.controllers.manager import CAREFUL, Manager
-
-
-class CountingStore:
-    """A store, and what was read of it."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.entries = 0
-        self.shown: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def changes(self, after: int, limit: int = 10_000) -> list[Change]:
-        found = self._store.changes(after, limit)
-        self.entries += len(found)
-        return found
-
-    def scan(self, resource: str, *args: Any, **options: Any) -> Page:
-        page = self._store.scan(resource, *args, **options)
-        self.shown += [resource] * len(page.records)
-        return page
 
 
 class Recorder(Controller[Key]):
@@ -69,8 +48,8 @@ def put(store: Store, resource: str, name: str, cluster: str = "c") -> None:
 
 
 @pytest.fixture
-def counting(store: Store) -> CountingStore:
-    return CountingStore(store)
+def counting(store: Store) -> CountedStore:
+    return CountedStore(store)
 
 
 @pytest.fixture
@@ -93,7 +72,7 @@ def managed(store: Any, controllers: Sequence[Controller[Any]]) -> tuple[Feed, l
 
 
 def test_each_entry_is_read_once_and_decoded_once_and_not_where_nobody_asked(
-    store: Store, counting: CountingStore, decodes: list[bytes]
+    store: Store, counting: CountedStore, decodes: list[bytes]
 ) -> None:
     asking = [Recorder({"a"}, f"asks-{n}") for n in range(10)]
     glancing = [Recorder(EVERYTHING, f"glances-{n}", decodes=False) for n in range(5)]
@@ -105,14 +84,14 @@ def test_each_entry_is_read_once_and_decoded_once_and_not_where_nobody_asked(
         put(store, "b", f"b{number}")
     for manager in managers:
         manager.settle()
-    assert counting.entries == 40, "by 15 controllers of 15 managers"
+    assert len(counting.entries) == 40, "by 15 controllers of 15 managers"
     assert len(decodes) == 20, "once each, and nothing of b"
     assert all(len(each.told) == 20 for each in asking)
     assert all(len(each.told) == 40 for each in glancing)
 
 
 def test_a_start_shows_each_resource_once_to_all_who_ask_the_fewest_first(
-    store: Store, counting: CountingStore, decodes: list[bytes]
+    store: Store, counting: CountedStore, decodes: list[bytes]
 ) -> None:
     for number in range(30):
         put(store, "many", f"m{number}")
@@ -121,8 +100,8 @@ def test_a_start_shows_each_resource_once_to_all_who_ask_the_fewest_first(
     both = [Recorder({"many", "few"}, name) for name in ("one", "two")]
     for manager in managed(counting, both)[1]:
         manager.settle()
-    assert counting.shown == ["few"] + ["many"] * 30
-    assert (counting.entries, len(decodes)) == (0, 31)
+    assert counting.rows == ["few"] + ["many"] * 30
+    assert (counting.entries, len(decodes)) == ([], 31)
     assert [each.steps for each in both] == [["begin", "complete"]] * 2
     assert both[0].told[0] == ("few", "f")
 
@@ -139,7 +118,7 @@ def test_resources_are_asked_for_with_or_without_identity(store: Store) -> None:
     assert [r for r, _ in all_.told] == ["pods", "pods:abc", "podsets"]
 
 
-def test_what_need_not_be_shown_is_not_read(store: Store, counting: CountingStore) -> None:
+def test_what_need_not_be_shown_is_not_read(store: Store, counting: CountedStore) -> None:
     put(store, "a", "before")
     blind = Recorder({"a"})
     blind.shown = NO_RESOURCES
@@ -147,7 +126,7 @@ def test_what_need_not_be_shown_is_not_read(store: Store, counting: CountingStor
     manager.settle()
     put(store, "a", "after")
     manager.settle()
-    assert (counting.shown, blind.told, blind.steps) == ([], [("a", "after")], ["begin", "complete"])
+    assert (counting.rows, blind.told, blind.steps) == ([], [("a", "after")], ["begin", "complete"])
 
 
 def test_where_the_log_is_gone_everything_is_shown_anew(store: Store) -> None:
