@@ -85,4 +85,4 @@ def _resource(number: bytes) -> bytes:
 
 
 def _cluster(name: bytes) -> bytes:
-    return layout.short(b"+" + name)
+    return b"+" + name

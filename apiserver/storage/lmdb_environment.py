@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 
 import lmdb
 
+from apiserver.storage import limits
 from apiserver.storage import lmdb_soundness as soundness
 from apiserver.storage.declared import Declared, Indexes
-from apiserver.storage.lmdb_layout import LONGEST
 
 log = logging.getLogger(__name__)
 
@@ -249,7 +249,4 @@ class LmdbEnvironment:
 
 
 def _name_key(name: str) -> bytes:
-    row = b"=" + name.encode()
-    if len(row) > LONGEST or not name:
-        raise ValueError(f"not a resource name that can be stored: {name!r}")
-    return row
+    return b"=" + limits.check_resource(name)

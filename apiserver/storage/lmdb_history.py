@@ -65,7 +65,7 @@ def changes(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], after: int, limi
 
 def _written(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], number: bytes, full: bytes) -> bytes:
     """The record that the log entry `number`, which is no deletion, wrote."""
-    raw = txn.get(layout.short(full))
+    raw = txn.get(full)
     if raw is not None and raw[:8] == number:
         return raw
     following = txn.get(number, db=env.next)
@@ -106,9 +106,8 @@ def before(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], first: bytes, end
     for raw in cursor.iternext(keys=False, values=True):
         if raw[3:7] == resource:
             _, full, previous = layout.decode_entry(raw)
-            stored = layout.short(full)
-            if first <= stored < end and stored not in found:
-                found[stored] = previous
+            if first <= full < end and full not in found:
+                found[full] = previous
     return found
 
 

@@ -72,7 +72,7 @@ def _build(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], new: set[str]) ->
                 count += 1
                 for index in indexes:
                     if index.hint in record:
-                        key = layout.split(layout.full_key(stored, record), resource)
+                        key = layout.split(stored, resource)
                         for row in _entries(index, key, record):
                             rows.put(env, txn, rows.encoded(table(index.name), row), b"")
     return count

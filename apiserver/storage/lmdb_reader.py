@@ -16,6 +16,7 @@ import lmdb
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
+from apiserver.storage import limits
 from apiserver.storage import lmdb_counts as counts
 from apiserver.storage import lmdb_history as history
 from apiserver.storage import lmdb_layout as layout
@@ -63,10 +64,10 @@ class Reader:
         if resource is None:
             return None
         try:
-            tail = layout.tail(key)
+            tail = limits.tail(key)
         except ValueError:
             return None  # what cannot be stored is not there
-        raw = txn.get(layout.short(resource + tail))
+        raw = txn.get(resource + tail)
         return None if raw is None else layout.record(key, raw)
 
     def scan(
@@ -190,7 +191,7 @@ def _page(
 
 def _behind(number: bytes, key: Key) -> bytes:
     """The first possible key behind this one, of the resource with this id."""
-    return layout.short(number + layout.tail(key)) + b"\0"
+    return number + limits.tail(key) + b"\0"
 
 
 def _reader(
@@ -200,17 +201,17 @@ def _reader(
     skip = len(layout.prefix(number, cluster, namespace)[0])
 
     def full(stored: bytes, raw: bytes) -> Record:
-        return layout.record(layout.split(layout.full_key(stored, raw), resource), raw)
+        return layout.record(layout.split(stored, resource), raw)
 
     def in_workspace(stored: bytes, raw: bytes) -> Record:
-        if raw[8:11] != layout.PLAIN:
+        if raw[layout.STAMPED]:
             return full(stored, raw)
         space, _, name = stored[skip:].decode().partition("\0")
         key = _tuple(Key, (resource, cluster, space, name))
         return _tuple(Record, (key, _number(raw[:8], "big"), raw[layout.OBJECT_HEAD :], b""))
 
     def in_namespace(stored: bytes, raw: bytes) -> Record:
-        if raw[8:11] != layout.PLAIN:
+        if raw[layout.STAMPED]:
             return full(stored, raw)
         key = _tuple(Key, (resource, cluster, namespace, stored[skip:].decode()))
         return _tuple(Record, (key, _number(raw[:8], "big"), raw[layout.OBJECT_HEAD :], b""))

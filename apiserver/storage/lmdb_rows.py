@@ -17,9 +17,10 @@ from typing import Final
 
 import lmdb
 
+from apiserver.storage.limits import check_row
 from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.lmdb_layout import LONGEST
-from apiserver.storage.protocol import LONGEST_ROW_KEY, Row
+from apiserver.storage.protocol import Row
 
 _PREFIX: Final = LONGEST - 64
 _LENGTH: Final = struct.Struct(">H")
@@ -28,13 +29,7 @@ _tuple = tuple.__new__
 
 def encoded(table: str, row: str) -> bytes:
     """A whole key. Raises ValueError for what cannot be stored."""
-    try:
-        key = row.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"a row's key must be valid Unicode: {row!r}") from None
-    if len(key) > LONGEST_ROW_KEY:
-        raise ValueError(f"the row's key has {len(key)} bytes, a table takes at most {LONGEST_ROW_KEY}: {row[:100]!r}…")
-    return b"%s\0%s" % (table.encode(), key)
+    return b"%s\0%s" % (table.encode(), check_row(row))
 
 
 def get(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], full: bytes) -> bytes | None:

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import lmdb
 
 from apiserver.model.keys import Key
+from apiserver.storage import limits
 from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
@@ -71,7 +72,6 @@ class _Effect(NamedTuple):
 
     key: Key
     full: bytes
-    stored: bytes
     previous: bytes | None
     record: bytes | None
     revision: int
@@ -237,7 +237,7 @@ class _Group:
 
     def _apply(self, call: _Call, effects: list[_Effect]) -> None:
         state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
-        for key, full, stored, previous, record, revision, marked in effects:
+        for key, full, previous, record, revision, marked in effects:
             for index in self._env.indexes.of(key.resource):
                 hint = index.hint
                 if (record is not None and hint in record) or (previous is not None and hint in previous):
@@ -246,10 +246,10 @@ class _Group:
                 last_marked = revision
                 self._counted.mark(full, revision)
             if record is None:
-                self._txn.delete(stored, db=self._env.objects)
+                self._txn.delete(full, db=self._env.objects)
                 self._counted.number(full, -1)
             else:
-                put(stored, record, db=self._env.objects)
+                put(full, record, db=self._env.objects)
                 if previous is None:
                     self._counted.number(full, 1)
             if call.logged:
@@ -282,19 +282,18 @@ class _Group:
                 revisions.append(0)
                 continue
             key = op.key
-            full = self._env.intern(self._txn, key.resource, self.interned) + layout.tail(key)
-            layout.check_length(key, full)
-            stored = layout.short(full)
-            previous = own[stored] if stored in own else self._txn.get(stored)
+            full = self._env.intern(self._txn, key.resource, self.interned) + limits.tail(key)
+            limits.check_length(key, len(full))
+            previous = own[full] if full in own else self._txn.get(full)
             if op.expect is not None:
                 _expect(key, op.expect, previous)
             if isinstance(op, Check) or (isinstance(op, Delete) and previous is None):
                 revisions.append(0)
                 continue
             revision += 1
-            record = self._record(op, full, revision) if isinstance(op, Put) else None
-            own[stored] = record
-            effects.append(_Effect(key, full, stored, previous, record, revision, key.resource in self._env.marked))
+            record = self._record(op, revision) if isinstance(op, Put) else None
+            own[full] = record
+            effects.append(_Effect(key, full, previous, record, revision, key.resource in self._env.marked))
             revisions.append(revision)
         return revisions, effects, changed
 
@@ -308,10 +307,9 @@ class _Group:
             changed[full] = op.value if isinstance(op, PutRow) else None
 
     @staticmethod
-    def _record(op: Put, full: bytes, revision: int) -> bytes:
-        if len(op.stamp) > 255:
-            raise ValueError(f"a stamp has at most 255 bytes, that of {op.key} has {len(op.stamp)}")
-        return layout.encode_object(revision, full, op.stamp, op.value)
+    def _record(op: Put, revision: int) -> bytes:
+        limits.check_stamp(op.key, op.stamp)
+        return layout.encode_object(revision, op.stamp, op.value)
 
     def finish(self, retention: Retention) -> bool:
         """Cut the log and write the state row. False: no object was changed."""

@@ -32,9 +32,6 @@ from apiserver.storage.declared import Entry, Index
 NEVER = 0
 """As `expect`: the key must not exist."""
 
-LONGEST_ROW_KEY = 2_048
-"""Bytes (UTF-8) of a row's key."""
-
 
 class Absent(Enum):
     """As `expect` of a row: there must be none."""
@@ -96,7 +93,7 @@ class Check(NamedTuple):
 
 class PutRow(NamedTuple):
     """Write a row of a table. `expect`: None unconditionally, ABSENT only if there is none, else only if these bytes
-    stand there. The value may be empty, the key too; it has at most LONGEST_ROW_KEY bytes."""
+    stand there. The value may be empty, the key too; what may be one is limits.py's."""
 
     table: Table
     row: str

@@ -8,13 +8,23 @@ from typing import Any
 
 import pytest
 
+from apiserver.storage.declared import Declared
 from apiserver.storage.lmdb import open_store
+from apiserver.storage.memory import Memory, MemoryStore
 from apiserver.storage.protocol import Store
 
 Opener = Callable[..., Store]
 """Opens the store in a directory: keywords `declared`, `sync`, `start` as open_store has them."""
 
-IMPLEMENTATIONS: dict[str, Opener] = {"lmdb": open_store}
+_MEMORIES: dict[Path, Memory] = {}
+
+
+def open_memory(directory: Path, *, sync: bool = True, start: int | None = None, **options: Declared) -> Store:
+    """What a directory holds lasts as long as these tests."""
+    return MemoryStore(_MEMORIES.setdefault(directory, Memory()), start=start, **options)
+
+
+IMPLEMENTATIONS: dict[str, Opener] = {"lmdb": open_store, "memory": open_memory}
 
 
 @pytest.fixture(scope="session", params=sorted(IMPLEMENTATIONS))

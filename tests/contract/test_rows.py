@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table, row_key
+from apiserver.storage.limits import LONGEST_ROW
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import (
     ABSENT,
-    LONGEST_ROW_KEY,
     NEVER,
     Check,
     CheckRow,
@@ -105,7 +105,7 @@ def test_rows_are_scanned_by_prefix(store: Store) -> None:
 
 
 def test_what_cannot_be_a_row_is_refused_and_is_not_there(store: Store) -> None:
-    longest = "é" * (LONGEST_ROW_KEY // 2)
+    longest = "é" * (LONGEST_ROW // 2)
     store.write(PutRow(ROWS, longest, b"1"), PutRow(ROWS, "", b"2")).result()
     assert [store.get_row(ROWS, longest), store.get_row(ROWS, "")] == [b"1", b"2"]
     for key in (longest + "e", "\ud800"):

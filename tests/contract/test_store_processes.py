@@ -10,8 +10,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Put, Store
+
+pytestmark = pytest.mark.parametrize("implementation", ["lmdb"], indirect=True)
+"""The implementations that keep what they hold when their process ends, and share it with others."""
 
 WRITE = """
 import sys

@@ -3,54 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import orjson
 import pytest
+from support.memorystore import CountingStore
 
 from apiserver.model.keys import Key
-from apiserver.storage.protocol import Page, Record
+from apiserver.storage.protocol import Delete, Put
 
 RBAC = "rbac.authorization.k8s.io"
 
 
-class FakeStore:
-    """As much of the Store protocol as authorization uses; counts what it is asked."""
-
-    def __init__(self) -> None:
-        self.objects: dict[Key, tuple[int, bytes]] = {}
-        self.current = 100
-        self.marked_at: dict[str, int] = {}
-        self.scans = 0
-
-    def marked(self, cluster: str) -> int:
-        return self.marked_at.get(cluster, 0)
-
-    def view(self) -> AbstractContextManager[FakeStore]:
-        return nullcontext(self)
+class RbacStore(CountingStore):
+    """Takes objects as they are."""
 
     def put(self, resource: str, cluster: str, obj: dict[str, Any] | None, name: str, namespace: str = "") -> None:
         key = Key(resource, cluster, namespace, name)
-        self.current += 1
-        value = None if obj is None else orjson.dumps(obj)
-        if value is None:
-            del self.objects[key]
-        else:
-            self.objects[key] = (self.current, value)
-        if resource.endswith(RBAC):
-            self.marked_at[cluster] = self.current
-
-    def scan(self, resource: str, cluster: str) -> Page:
-        self.scans += 1
-        found = [Record(k, r, v, b"") for k, (r, v) in self.objects.items() if k[:2] == (resource, cluster)]
-        return Page(found, self.current, None, 0)
+        self.write(Delete(key) if obj is None else Put(key, orjson.dumps(obj))).result()
 
 
 class Rbac:
     """Writes RBAC objects of one workspace."""
 
-    def __init__(self, store: FakeStore, cluster: str) -> None:
+    def __init__(self, store: RbacStore, cluster: str) -> None:
         self.store, self.cluster = store, cluster
 
     def _put(self, resource: str, name: str, obj: dict[str, Any], namespace: str = "") -> None:
@@ -76,10 +52,10 @@ class Rbac:
 
 
 @pytest.fixture
-def store() -> FakeStore:
-    return FakeStore()
+def store() -> RbacStore:
+    return RbacStore()
 
 
 @pytest.fixture
-def rbac(store: FakeStore) -> Callable[[str], Rbac]:
+def rbac(store: RbacStore) -> Callable[[str], Rbac]:
     return lambda cluster: Rbac(store, cluster)
