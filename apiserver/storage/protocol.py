@@ -1,7 +1,11 @@
 """What a store is.
 
-Called by the registry and by every loop of the reconciler; implemented by `lmdb` (embedded). One contract suite
-(tests/contract/test_store.py) runs over all implementations. It knows nothing of Kubernetes: values are bytes.
+Called by the registry and by every loop of the reconciler; implemented by `lmdb` (embedded) and `memory` (tests). One
+contract suite (tests/contract) runs over all implementations. It knows nothing of Kubernetes: values are bytes.
+
+It has three parts. A *read view*: objects, rows of tables (model/tables.py) and entries of indexes (declared.py), all
+of one moment. A *log*: what objects changed, in order, each with what it was before. A *writer*: transactions with
+conditions, which others see whole or not at all.
 
 Revisions. Every object changed takes one revision; a write of several takes a consecutive block, and `revision()` only
 ever returns the end of a block, so a reader never sees half a transaction. Worked example, starting at revision 100:
@@ -10,11 +14,22 @@ ever returns the end of a block, so a reader never sees half a transaction. Work
     changes(after=101)                 → [b at 102, c at 103]: a watcher that lost its connection in the middle goes on
     scan(at=100)                       → the world before: a and b absent (or as they were), c present
 
+Rows have no revision. Worked example, the same store at 103, which holds the row t/x with the bytes b"1":
+
+    write(PutRow(t, "x", b"2", b"1"))              → 0; revision() == 103, nobody is rung
+    write(Put(a, expect=101), CheckRow(t, "x", b"1"))  → RowConflict: a is as it was
+    write(Put(a, expect=101), PutRow(t, "x", b"3"))    → a is 104, and whoever sees that sees b"3"
+
 The log reaches back as far as the slowest checkpoint, and some minutes, within bounds of its own: whoever wrote down
 how far he is (`checkpoint`) goes on from there, and who is behind the bounds is told so (Compacted) and looks at all.
 
-Reads are synchronous and quick (memory-mapped); no read transaction outlives the call, but for that of a view. Writes
-are done by one thread per process, which commits waiting calls together and syncs once; `write` returns a Future.
+Reads are synchronous, local and quick; nothing that a read holds outlives the call, but for that of a view. A write
+resolves once it would survive the machine, and once the reads of this process see it.
+
+What may join. Every write is what one transaction of etcd can do: comparisons of a key's revision or of a row's bytes,
+puts and deletes, and nothing that reads in between; what several operations on one key come to is known to who sends
+them. Counts, marks and entries of indexes follow from the objects, so each machine's replica keeps its own; `view` and
+all other reads are the replica's, and a write resolves when it has arrived there.
 """
 
 from __future__ import annotations
@@ -174,14 +189,11 @@ class Compacted(Exception):
         self.asked, self.oldest = asked, oldest
 
 
-class View(Protocol):
-    """What a store holds, to be read. A Store is one that moves on; `Store.view` gives one that stands still."""
+class ReadView(Protocol):
+    """What a store holds: each question is answered from one moment."""
 
     def revision(self) -> int:
         """The end of the last committed block, of whichever process."""
-
-    def oldest(self) -> int:
-        """The smallest `after` that `changes` takes."""
 
     def marked(self, cluster: str | None = None) -> int:
         """The revision of the last change to a marked resource (CRDs, RBAC, bindings, …; see Declared), in one
@@ -242,19 +254,24 @@ class View(Protocol):
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
         """Costs the same however many there are, but for those of one namespace."""
 
+
+class Log(Protocol):
+    """What changed, in the order of revisions, as far back as it reaches."""
+
+    def oldest(self) -> int:
+        """The smallest `after` that `changes` takes."""
+
     def changes(self, after: int, limit: int = 10_000) -> list[Change]:
         """Log entries with a revision greater than `after`, oldest first, at most `limit` and never beyond a block that
         is not yet committed. Raises Compacted."""
 
 
-class Store(View, Protocol):
-    """See the module's head. Methods are safe from every thread."""
+class View(ReadView, Log, Protocol):
+    """What there is to be read. A Store is one that moves on; `Store.view` gives one that stands still."""
 
-    def view(self) -> AbstractContextManager[View]:
-        """All of the store as it is now, rows included, for one thread and until the end of the block: whatever is
-        written meanwhile, by whichever process, is not seen, and waits for nothing. What a view shows cannot be
-        overwritten while it is open, so the store grows by what is written beside it; whoever opens one says what
-        bounds that."""
+
+class Writer(Protocol):
+    """What changes a store: each call wholly or not at all, and none of them half seen."""
 
     def write(self, *ops: Op) -> Future[list[int]]:
         """All or nothing; resolves to the revision of each op once on disk: 0 for what changes no object (a Check, a
@@ -275,6 +292,16 @@ class Store(View, Protocol):
     def clear(self) -> None:
         """Forget every object, every row and all of the log, in one transaction of a revision of its own: whoever
         watches has to begin anew. Revisions go on."""
+
+
+class Store(View, Writer, Protocol):
+    """See the module's head. Methods are safe from every thread."""
+
+    def view(self) -> AbstractContextManager[View]:
+        """All of the store as it is now, rows and indexes included, for one thread and until the end of the block:
+        whatever is written meanwhile, by whichever process, is not seen, and waits for nothing. What a view shows
+        cannot be overwritten while it is open, so the store grows by what is written beside it; whoever opens one says
+        what bounds that."""
 
     def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
         """Call `ring` (from any thread, at least once after each change of objects by whichever process); returns the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import random
 import subprocess
 import sys
 import threading
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from apiserver.model.keys import Key
+from apiserver.model.tables import Table
+from apiserver.storage.declared import Declared, Index
 from apiserver.storage.protocol import Put, Store
 
 pytestmark = pytest.mark.parametrize("implementation", ["lmdb"], indirect=True)
@@ -49,6 +52,45 @@ for block in itertools.count():
         told(*waiting.pop(0))
 """
 
+
+# Writes objects with their row and their entry in an index, until it is killed: in the middle of something.
+KEEPING = """
+import itertools, sys
+from pathlib import Path
+from {module} import {function} as opener
+from apiserver.model.keys import Key
+from apiserver.model.tables import Table
+from apiserver.storage.declared import Declared, Index
+from apiserver.storage.protocol import DeleteRow, Delete, Put, PutRow, checkpoint
+NUMBERS = Index("numbers", 1, lambda key, value: [value[:8].decode()])
+store = opener(Path(sys.argv[1]), sync=False, declared=Declared((NUMBERS,)))
+first = int(store.get_row(Table.FLEET, "block") or b"0")
+for block in itertools.count(first + 1):
+    ops = [Put(Key("parts", "c", "", str(part)), b"%08d" % block + b"v" * 3000 * part) for part in range(8)]
+    gone = [Delete(Key("blocks", "c", "", str(block - 3))), DeleteRow(Table.SUMMARIES, str(block - 3))]
+    made = [Put(Key("blocks", "c", "", str(block)), b"%08d" % block), PutRow(Table.SUMMARIES, str(block), b"")]
+    done = store.write(*ops, *made, *gone, PutRow(Table.FLEET, "block", b"%d" % block))
+    if block % 7 == 0:
+        store.write(checkpoint("writer", done.result()[0]))
+        print(block, flush=True)
+"""
+
+# Adds to a number that others add to.
+COUNTING = """
+import sys
+from pathlib import Path
+from {module} import {function} as opener
+from apiserver.model.tables import Table
+from apiserver.storage.protocol import ABSENT, Conflict, PutRow
+store = opener(Path(sys.argv[1]), sync=False)
+for _ in range(200):
+    while True:
+        found = store.get_row(Table.FLEET, "number")
+        more = b"%d" % (int(found or b"0") + 1)
+        if store.write(PutRow(Table.FLEET, "number", more, ABSENT if found is None else found)).exception() is None:
+            break
+store.close()
+"""
 
 CLEAR = """
 import sys
@@ -128,6 +170,50 @@ def test_what_was_acknowledged_survives_kill(
     assert len(changes) == 4 * len(found)
     [after] = store.write(Put(Key("blocks", "c", "0", "after"), b"")).result()
     assert after == changes[-1].revision + 1
+
+
+def test_a_kill_leaves_whole_transactions(
+    opened: Callable[..., Store], implementation: Callable[..., Store], tmp_path: Path
+) -> None:
+    """Objects, rows, entries of indexes, counts and the log say the same, wherever the process was killed."""
+    random.seed(1)
+    numbers = Index("numbers", 1, lambda key, value: [value[:8].decode()])
+    last = 0
+    for _ in range(8):
+        with child(KEEPING, implementation, tmp_path / "store") as other:
+            assert other.stdout
+            for _ in range(random.randrange(1, 8)):
+                last = int(other.stdout.readline())
+            other.kill()
+        store = opened(declared=Declared((numbers,)))
+        block = int(store.get_row(Table.FLEET, "block") or b"0")
+        assert block >= last, "what was acknowledged is there"
+        parts = store.scan("parts").records
+        assert [int(record.value[:8]) for record in parts] == [block] * 8
+        there = {record.key.name for record in store.scan("blocks").records}
+        assert there == {str(n) for n in range(max(1, block - 2), block + 1)}
+        assert {row.key for row in store.scan_rows(Table.SUMMARIES)} == there
+        entries = {(int(entry.term), entry.key) for entry in store.indexed(numbers)}
+        expected = {(int(r.value[:8]), r.key) for name in ("parts", "blocks") for r in store.scan(name).records}
+        assert entries == expected
+        assert (store.count("parts"), store.count("blocks", "c")) == (8, len(there))
+        told = {change.key: change.value for change in store.changes(store.oldest(), 1_000_000)}
+        assert {key: value for key, value in told.items() if value is not None} == {
+            record.key: record.value for name in ("parts", "blocks") for record in store.scan(name).records
+        }
+        store.close()
+
+
+def test_two_processes_swap_one_row(
+    opened: Callable[..., Store], implementation: Callable[..., Store], tmp_path: Path
+) -> None:
+    store = opened()
+    with (
+        child(COUNTING, implementation, tmp_path / "store") as one,
+        child(COUNTING, implementation, tmp_path / "store") as other,
+    ):
+        assert (one.wait(60), other.wait(60)) == (0, 0)
+    assert store.get_row(Table.FLEET, "number") == b"400"
 
 
 def test_writers_in_two_processes_do_not_collide(
