@@ -1,4 +1,7 @@
-"""One stand-in for each embedded sync target, in step with the SyncTargets that there are."""
+"""One stand-in for each embedded sync target, in step with the SyncTargets that there are.
+
+A start has to begin each of them, so it sees every SyncTarget.
+"""
 
 from __future__ import annotations
 

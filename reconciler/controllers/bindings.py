@@ -3,6 +3,9 @@
 Fed by the placements controller with decisions that are durable (and only with those: the syncers act on what stands
 here) and by the log with the namespaces of workspaces that have placements. Read by the syncers for every change
 of an object: two dictionary look-ups, however many workspaces there are.
+
+Memory holds, for each workspace that has Placements and no other, its decisions and its namespaces' labels: that a
+decision is durable is known to this process alone, so a start looks at every Placement and hands each on anew.
 """
 
 from __future__ import annotations

@@ -26,6 +26,9 @@ from reconciler.controllers.failures import log_failure
 from reconciler.controllers.progress import SHOWN, Progress
 
 _PAGE = 1000
+_MANY, _NAP = 200, 0.1
+"""Entries in one go after which what is more urgent has so many seconds for itself: each wake is one more thread that
+wants the interpreter."""
 _YIELD = 0.001
 """Seconds between two pages that are shown, in which others may read the log."""
 
@@ -126,6 +129,8 @@ class Feed:
         self._new: list[Follower] = []
         self._asking: dict[str, tuple[Follower, ...]] = {}
         self._passes: list[_Pass] = []
+        self._handed = 0
+        """Entries, so far."""
         self._began = False
         self._reading = threading.Lock()
         self._bell = threading.Event()
@@ -179,7 +184,8 @@ class Feed:
         return follower.progress.low(self.reached) if follower.progress and follower.ready.is_set() else -1
 
     def catch_up(self, needed: Collection[Follower]) -> bool:
-        """Read the log to its end, and show these all that they have to see. False: the feed was stopped before."""
+        """Read all that the log holds by now, and show these all that they have to see. False: the feed was stopped
+        before that."""
         while not self._stopped.is_set():
             with self._reading:
                 self._read()
@@ -194,13 +200,16 @@ class Feed:
         saved = time.monotonic()
         while not self._stopped.is_set():
             self._bell.clear()
+            handed, idle = self._handed, [f for f in (*self._followers, *self._new) if not f.busy()]
             try:
-                self.catch_up([f for f in (*self._followers, *self._new) if not f.busy()])
+                self.catch_up(idle)
                 if time.monotonic() - saved >= self.SAVE_SECONDS:
                     saved = time.monotonic()
                     self.save()
             except Exception as error:
                 log_failure("feed", self.reached, error)
+            if self._handed - handed > _MANY and len(idle) < len(self._followers):
+                self._stopped.wait(_NAP)
             self._bell.wait(self.FALLBACK_SECONDS)
 
     # -- all that follows is done by one thread at a time
@@ -212,7 +221,8 @@ class Feed:
             self._asking = {}
             self._begin(added)
             self._go_back(min(f.since for f in added))
-        while not self._stopped.is_set():
+        until = self.store.revision()
+        while self.reached < until and not self._stopped.is_set():
             try:
                 changes = self.store.changes(self.reached, _PAGE)
             except Compacted:
@@ -221,6 +231,7 @@ class Feed:
                 self._go_back(min(f.since for f in self._followers))
                 continue
             if not changes:
+                self.reached = until  # its last entries were forgotten, or never written
                 return
             for change in changes:
                 followers = self._asking.get(change.key.resource)
@@ -231,6 +242,7 @@ class Feed:
                     for follower in followers:
                         _tell(follower, entry)
             self.reached = changes[-1].revision
+            self._handed += len(changes)
 
     def _go_back(self, to: int) -> None:
         """Read the log from there; those who were told more already are not told it again."""

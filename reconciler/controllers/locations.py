@@ -1,4 +1,7 @@
-"""Locations: how many sync targets each has and how many of them take new placements."""
+"""Locations: how many sync targets each has and how many of them take new placements.
+
+Whether a target answers is in no log, so each start looks at every Location; memory holds nothing.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,9 @@ condition, which the status branch holds: after a recovery they are the same.
 
 What no target is to run any more keeps its last status as long as a target may still have it, then loses it: nobody
 would ever put it right. Which targets those are stands on the Namespace (RUNS_ON), so a restart goes on from there.
+
+What targets still have is in no log: each start looks at the workspaces that have Placements, and at those where
+something runs (an index). Memory holds the names of workspaces where copies linger.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Placements by what they depend on, so that a change wakes only those concerned; and how many each target has.
 
-Kept by the placements controller, from what it is told of and from what it looked at. Holds a few names for each
-Placement that there is.
+Kept by the placements controller, from what it is told of and from what it looked at. Memory holds a few names for each
+Placement that there is, nothing for a workspace without. A start sees every Placement: what it depends on is found by
+deciding.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 One thread a target, so that a dead one delays nobody. Writes status only when its meaning changes; who needs the
 connection (the syncer) is told of it. Candidates for placements are chosen elsewhere, from what is found here.
+
+What a target answers is in no log, so each start looks at every SyncTarget; memory holds a thread for each.
 """
 
 from __future__ import annotations
