@@ -9,7 +9,7 @@ from apiserver.model.keys import Key
 
 LONGEST: Final = 510
 """Bytes of a key, of which its resource takes four; of a resource's name."""
-LONGEST_STAMP: Final = 255
+LONGEST_STAMP: Final = 254
 LONGEST_ROW: Final = 2_048
 """Bytes (UTF-8) of a row's key."""
 

@@ -4,7 +4,7 @@ Called by the reader (lmdb.py) and the writer (lmdb_writer.py). Knows nothing of
 
 Tables: `state` (one row, and the format), `objects`, `log` (see lmdb_layout.py), `next` (revision of an object → the
 revision that changed it next, for entries of the log), `resources` (name → id and id → name), `counts` (see
-lmdb_counts.py) and `rows` (see lmdb_rows.py).
+lmdb_counts.py) and `rows` (see lmdb_rows.py) and `templates` (see lmdb_templates.py).
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from typing import Final, NamedTuple
 
 import lmdb
 
+from apiserver.model.remembered import Remembered
 from apiserver.storage import limits
 from apiserver.storage import lmdb_soundness as soundness
 from apiserver.storage.declared import Declared, Indexes
 
 log = logging.getLogger(__name__)
 
-FORMAT: Final = b"3"
+FORMAT: Final = b"4"
 _STATE: Final = struct.Struct(">QQQQQ")
 _STATE_KEY: Final = b"state"
 _FORMAT_KEY: Final = b"format"
@@ -33,6 +34,11 @@ _MARKED_KEY: Final = b"marked"
 _INDEXES_KEY: Final = b"indexes"
 _BOOT_KEY: Final = b"boot"
 """The boot in which something was written without syncing."""
+_TEMPLATES_KEY: Final = b"templates"
+_TEMPLATES: Final = 8 << 20
+"""Bytes of templates that a process remembers."""
+_SEEN: Final = 64 << 10
+"""Bytes of digests of those that it does not keep yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,10 @@ class LmdbEnvironment:
         )
         self.hold: soundness.Hold | None = None
         """Says that the directory is in use."""
+        self.templates: Remembered[bytes, bytes] = Remembered(_TEMPLATES)
+        """By number, as far as they were read."""
+        self.seen_templates: Remembered[bytes, bool] = Remembered(_SEEN)
+        """Digests of those that came once."""
         self._ids: dict[str, bytes] = {}
         self._names: dict[bytes, str] = {}
         try:
@@ -118,6 +128,7 @@ class LmdbEnvironment:
         self._resources = self.lmdb.open_db(b"resources", txn=txn)
         self.counts = self.lmdb.open_db(b"counts", txn=txn)
         self.rows = self.lmdb.open_db(b"rows", txn=txn)
+        self.templates_table = self.lmdb.open_db(b"templates", txn=txn)
 
     def _check_boot(self, txn: lmdb.Transaction[bytes], sync: bool) -> None:
         """What was written without syncing is whole as long as the machine runs on. Raises Damaged."""
@@ -155,7 +166,14 @@ class LmdbEnvironment:
 
     def contents(self) -> tuple[lmdb._Database, ...]:
         """The tables that hold what was written."""
-        return (self.objects, self.log, self.next, self.counts, self.rows)
+        return (self.objects, self.log, self.next, self.counts, self.rows, self.templates_table)
+
+    def next_template(self, txn: lmdb.Transaction[bytes]) -> bytes:
+        """A number that no template had, whatever was cleared since."""
+        last = int.from_bytes(txn.get(_TEMPLATES_KEY, db=self.state_table) or b"", "big")
+        number = (last + 1).to_bytes(4, "big")
+        txn.put(_TEMPLATES_KEY, number, db=self.state_table)
+        return number
 
     def built(self, txn: lmdb.Transaction[bytes]) -> dict[str, int]:
         """The indexes that are whole, with their versions."""

@@ -15,6 +15,7 @@ import lmdb
 from apiserver.model.keys import Key
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
+from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.declared import Index, entries, table
 from apiserver.storage.lmdb_environment import LmdbEnvironment
 
@@ -70,9 +71,10 @@ def _build(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], new: set[str]) ->
                 if stored >= end:
                     break
                 count += 1
+                key = layout.split(stored, resource)
+                record = templates.plain(env, txn, key, record)
                 for index in indexes:
                     if index.hint in record:
-                        key = layout.split(stored, resource)
                         for row in _entries(index, key, record):
                             rows.put(env, txn, rows.encoded(table(index.name), row), b"")
     return count

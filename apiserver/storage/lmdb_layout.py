@@ -5,6 +5,7 @@ byte order is numeric order.
 
     key      resource id (4 bytes) · logical cluster · \\0 · namespace · \\0 · name
     object   key → revision (8) · length of stamp (1) · stamp · value
+             or, where many say the same, revision (8) · REFERENCE (1) · what lmdb_templates.py says
     entry    revision (8) → deletion (1) · length of key (2) · key · the object's previous record, if there was one
 
 The resource (with its identity, up to some 150 bytes) is interned. The logical cluster is not: it has at most 16
@@ -29,6 +30,8 @@ _ENTRY: Final = struct.Struct(">BH")
 OBJECT_HEAD: Final = _OBJECT.size
 STAMPED: Final = OBJECT_HEAD - 1
 """The byte of an object's record that is 0 where it has no stamp: its value begins at OBJECT_HEAD then."""
+REFERENCE: Final = 0xFF
+"""The same of one that refers to a template: no stamp is as long."""
 
 _tuple = tuple.__new__
 

@@ -21,6 +21,7 @@ from apiserver.storage import lmdb_counts as counts
 from apiserver.storage import lmdb_history as history
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
+from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.declared import Entry, Index, begin_of, entry, row_of
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State
 from apiserver.storage.protocol import Change, Compacted, Page, Record, Row
@@ -68,7 +69,7 @@ class Reader:
         except ValueError:
             return None  # what cannot be stored is not there
         raw = txn.get(resource + tail)
-        return None if raw is None else layout.record(key, raw)
+        return None if raw is None else templates.record(self._env, txn, key, raw)
 
     def scan(
         self,
@@ -91,7 +92,7 @@ class Reader:
             if after is not None:
                 first = max(first, _behind(number, after))
             changed = {} if snapshot == state.revision else history.before(self._env, txn, first, end, snapshot)
-            read = _reader(resource, number, cluster, namespace)
+            read = self._reader(txn, resource, number, cluster, namespace)
             found, behind_it = _page(txn, first, end, changed, sys.maxsize - 1 if limit is None else limit)
             records = [read(stored, raw) for stored, raw in found]
             if not behind_it:
@@ -139,6 +140,32 @@ class Reader:
         with self._read() as txn:
             found = rows.scan(self._env, txn, table, begin_of(begin, whole), behind, limit)
         return [entry(row.key) for row in found]
+
+    def _reader(
+        self, txn: lmdb.Transaction[bytes], resource: str, number: bytes, cluster: str | None, namespace: str | None
+    ) -> Callable[[bytes, bytes], Record]:
+        """From a row to a Record, with what the rows of one scan have in common taken out of the loop."""
+        env, skip = self._env, len(layout.prefix(number, cluster, namespace)[0])
+
+        def full(stored: bytes, raw: bytes) -> Record:
+            return templates.record(env, txn, layout.split(stored, resource), raw)
+
+        def in_workspace(stored: bytes, raw: bytes) -> Record:
+            if raw[layout.STAMPED]:
+                return full(stored, raw)
+            space, _, name = stored[skip:].decode().partition("\0")
+            key = _tuple(Key, (resource, cluster, space, name))
+            return _tuple(Record, (key, _number(raw[:8], "big"), raw[layout.OBJECT_HEAD :], b""))
+
+        def in_namespace(stored: bytes, raw: bytes) -> Record:
+            if raw[layout.STAMPED]:
+                return full(stored, raw)
+            key = _tuple(Key, (resource, cluster, namespace, stored[skip:].decode()))
+            return _tuple(Record, (key, _number(raw[:8], "big"), raw[layout.OBJECT_HEAD :], b""))
+
+        if cluster is None:
+            return full
+        return in_workspace if namespace is None else in_namespace
 
     def resources(self, cluster: str | None = None) -> list[str]:
         with self._read() as txn:
@@ -192,30 +219,3 @@ def _page(
 def _behind(number: bytes, key: Key) -> bytes:
     """The first possible key behind this one, of the resource with this id."""
     return number + limits.tail(key) + b"\0"
-
-
-def _reader(
-    resource: str, number: bytes, cluster: str | None, namespace: str | None
-) -> Callable[[bytes, bytes], Record]:
-    """From a row to a Record, with what the rows of one scan have in common taken out of the loop."""
-    skip = len(layout.prefix(number, cluster, namespace)[0])
-
-    def full(stored: bytes, raw: bytes) -> Record:
-        return layout.record(layout.split(stored, resource), raw)
-
-    def in_workspace(stored: bytes, raw: bytes) -> Record:
-        if raw[layout.STAMPED]:
-            return full(stored, raw)
-        space, _, name = stored[skip:].decode().partition("\0")
-        key = _tuple(Key, (resource, cluster, space, name))
-        return _tuple(Record, (key, _number(raw[:8], "big"), raw[layout.OBJECT_HEAD :], b""))
-
-    def in_namespace(stored: bytes, raw: bytes) -> Record:
-        if raw[layout.STAMPED]:
-            return full(stored, raw)
-        key = _tuple(Key, (resource, cluster, namespace, stored[skip:].decode()))
-        return _tuple(Record, (key, _number(raw[:8], "big"), raw[layout.OBJECT_HEAD :], b""))
-
-    if cluster is None:
-        return full
-    return in_workspace if namespace is None else in_namespace

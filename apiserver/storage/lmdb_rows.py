@@ -84,7 +84,8 @@ def _from(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], first: bytes) -> I
             yield from sorted(alike)
             alike = []
         if len(stored) <= _PREFIX:
-            yield stored, raw
+            if stored >= first:
+                yield stored, raw
         elif (row := _whole(stored, raw))[0] >= first:
             alike.append(row)
     yield from sorted(alike)

@@ -29,10 +29,12 @@ from apiserver.storage import limits
 from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
+from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_counts import Counted
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
 from apiserver.storage.lmdb_retention import Retention
+from apiserver.storage.lmdb_templates import References
 from apiserver.storage.protocol import (
     ABSENT,
     NEVER,
@@ -46,6 +48,7 @@ from apiserver.storage.protocol import (
     RowConflict,
     RowOp,
 )
+from apiserver.storage.templates import Filled
 
 log = logging.getLogger(__name__)
 
@@ -68,12 +71,14 @@ class _Clear(NamedTuple):
 
 
 class _Effect(NamedTuple):
-    """What an op does once its call is known to pass. `record` None: deletion; `marked`: of a marked resource."""
+    """What an op does once its call is known to pass. `record` None: deletion; `like`: see Put; `marked`: of a marked
+    resource."""
 
     key: Key
     full: bytes
     previous: bytes | None
     record: bytes | None
+    like: Filled | None
     revision: int
     marked: bool
 
@@ -218,6 +223,7 @@ class _Group:
         self._env, self._txn = environment, txn
         self._before = self._state = environment.state(txn)
         self._counted = Counted()
+        self._references = References(environment, txn)
         self.interned: dict[str, bytes] = {}
 
     def take(self, call: _Call, passed: list[tuple[Future[list[int]], list[int]]]) -> Exception | None:
@@ -237,7 +243,7 @@ class _Group:
 
     def _apply(self, call: _Call, effects: list[_Effect]) -> None:
         state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
-        for key, full, previous, record, revision, marked in effects:
+        for key, full, previous, record, like, revision, marked in effects:
             for index in self._env.indexes.of(key.resource):
                 hint = index.hint
                 if (record is not None and hint in record) or (previous is not None and hint in previous):
@@ -245,11 +251,14 @@ class _Group:
             if marked:
                 last_marked = revision
                 self._counted.mark(full, revision)
+            if previous is not None:
+                self._references.release(self._txn.get(full))
             if record is None:
                 self._txn.delete(full, db=self._env.objects)
                 self._counted.number(full, -1)
             else:
-                put(full, record, db=self._env.objects)
+                short = self._references.take(revision, like) if like is not None else None
+                put(full, short or record, db=self._env.objects)
                 if previous is None:
                     self._counted.number(full, 1)
             if call.logged:
@@ -284,7 +293,7 @@ class _Group:
             key = op.key
             full = self._env.intern(self._txn, key.resource, self.interned) + limits.tail(key)
             limits.check_length(key, len(full))
-            previous = own[full] if full in own else self._txn.get(full)
+            previous = own[full] if full in own else self._there(key, full)
             if op.expect is not None:
                 _expect(key, op.expect, previous)
             if isinstance(op, Check) or (isinstance(op, Delete) and previous is None):
@@ -293,9 +302,15 @@ class _Group:
             revision += 1
             record = self._record(op, revision) if isinstance(op, Put) else None
             own[full] = record
-            effects.append(_Effect(key, full, previous, record, revision, key.resource in self._env.marked))
+            like = op.like if isinstance(op, Put) and not op.stamp else None
+            effects.append(_Effect(key, full, previous, record, like, revision, key.resource in self._env.marked))
             revisions.append(revision)
         return revisions, effects, changed
+
+    def _there(self, key: Key, full: bytes) -> bytes | None:
+        """What is stored of an object, whole."""
+        raw = self._txn.get(full)
+        return templates.plain(self._env, self._txn, key, raw) if raw is not None else None
 
     def _check_row(self, op: RowOp, changed: dict[bytes, bytes | None]) -> None:
         full = rows.encoded(op.table, op.row)
@@ -316,6 +331,7 @@ class _Group:
         if self._state == self._before:
             return False
         self._counted.write(self._env, self._txn)
+        self._references.write()
         self._env.put_state(self._txn, retention.cut(self._txn, self._before, self._state))
         return True
 

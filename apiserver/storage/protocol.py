@@ -43,6 +43,7 @@ from typing import NamedTuple, Protocol
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage.declared import Entry, Index
+from apiserver.storage.templates import Filled
 
 NEVER = 0
 """As `expect`: the key must not exist."""
@@ -83,13 +84,15 @@ class Change(NamedTuple):
 class Put(NamedTuple):
     """Write `value`. `expect`: None unconditionally, NEVER only if absent, else only if that is the key's revision.
 
-    `stamp` (at most 255 bytes) stands beside the value: storage version and schema hash.
+    `stamp` (at most 254 bytes) stands beside the value: storage version and schema hash. `like`: the same value in
+    another form, for one that says what many say; a store keeps whichever it likes, and always shows `value`.
     """
 
     key: Key
     value: bytes
     expect: int | None = None
     stamp: bytes = b""
+    like: Filled | None = None
 
 
 class Delete(NamedTuple):

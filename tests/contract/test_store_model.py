@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -38,6 +39,7 @@ from apiserver.storage.protocol import (
     Store,
     View,
 )
+from apiserver.storage.templates import Kind, Parameter, cut
 
 RESOURCES = ["a", "b.x:id"]
 CLUSTERS = ["r", "ro", "s"]
@@ -50,7 +52,9 @@ KEYS = st.builds(
 )
 VALUES = st.tuples(st.binary(max_size=3), st.sampled_from([b"", b"", b"st"]))
 EXPECT = st.sampled_from(["none", "none", "right", "right", "never", "wrong"])
-OPS = st.lists(st.tuples(st.sampled_from(["put", "put", "put", "delete", "check"]), KEYS, VALUES, EXPECT), max_size=5)
+OPS = st.lists(
+    st.tuples(st.sampled_from(["put", "put", "like", "like", "delete", "check"]), KEYS, VALUES, EXPECT), max_size=5
+)
 TABLES = [Table.FLEET, Table.SUMMARIES]
 NAMES = ["", "a", "a\0b", "ab", "x" * 600 + "a", "x" * 600 + "b"]
 ROWS = st.tuples(st.sampled_from(TABLES), st.sampled_from(NAMES))
@@ -85,6 +89,9 @@ class Model:
             expect = {"none": None, "right": found, "never": NEVER, "wrong": found + 1}[kind]
             if verb == "put":
                 ops.append(Put(key, value, expect, stamp))
+            elif verb == "like":
+                said = orjson.dumps([key.cluster, value.hex()])
+                ops.append(Put(key, said, expect, stamp, cut(key, said, [Parameter(Kind.TEXT, value.hex())])))
             elif verb == "delete":
                 ops.append(Delete(key, expect))
             else:

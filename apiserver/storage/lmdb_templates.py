@@ -1,0 +1,102 @@
+"""Templates in an LMDB store: each stands once, for all objects that are kept as its parameters.
+
+Called by the store's writer, which refers to them and lets go of them, and by whoever reads objects. What a template
+is, templates.py says. One that no object refers to any more goes in the transaction that took the last one away; the
+log holds whole values, so nothing else refers to it. Numbers are given once, so what a process remembers stays true.
+
+    = digest of the template  → number (4 bytes)
+    # number                  → how many objects refer to it (8) · template
+
+An object that refers to one has REFERENCE where others have the length of their stamp; then come the template's number
+and the parameters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import lmdb
+
+from apiserver.model.keys import Key
+from apiserver.storage import lmdb_layout as layout
+from apiserver.storage.lmdb_environment import LmdbEnvironment
+from apiserver.storage.protocol import Record
+from apiserver.storage.templates import Filled, fill
+
+_REFERENCE: Final = bytes((layout.REFERENCE,))
+_AT: Final = layout.OBJECT_HEAD + 4
+_tuple = tuple.__new__
+
+
+def record(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], key: Key, raw: bytes) -> Record:
+    """What is stored of an object, as its record."""
+    if raw[layout.STAMPED] != layout.REFERENCE:
+        return layout.record(key, raw)
+    return _tuple(Record, (key, layout.revision_of(raw), _value(env, txn, key, raw), b""))
+
+
+def plain(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], key: Key, raw: bytes) -> bytes:
+    """What is stored of an object, as it would be stored without a template."""
+    if raw[layout.STAMPED] != layout.REFERENCE:
+        return raw
+    return layout.encode_object(layout.revision_of(raw), b"", _value(env, txn, key, raw))
+
+
+def _value(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], key: Key, raw: bytes) -> bytes:
+    number = raw[layout.OBJECT_HEAD : _AT]
+    template = env.templates.get(number)
+    if template is None:
+        row = txn.get(b"#" + number, db=env.templates_table)
+        assert row is not None, f"no template {number.hex()}, which {key} refers to"
+        template = row[8:]
+        env.templates.put(number, template, len(template))
+    return fill(template, key, raw[_AT:])
+
+
+class References:
+    """What one transaction refers to and lets go of. Tell it of each object, then `write` once."""
+
+    def __init__(self, env: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
+        self._env, self._txn = env, txn
+        self._numbers: dict[bytes, bytes] = {}
+        self._more: dict[bytes, int] = {}
+
+    def take(self, revision: int, filled: Filled) -> bytes:
+        """What to store of an object."""
+        number = self._numbers.get(filled.template)
+        if number is None:
+            number = self._numbers[filled.template] = self._number(filled.template)
+        self._more[number] = self._more.get(number, 0) + 1
+        return b"".join((layout.U64.pack(revision), _REFERENCE, number, filled.parameters))
+
+    def release(self, raw: bytes | None) -> None:
+        """What was stored of an object, if anything was, is replaced or gone."""
+        if raw is not None and raw[layout.STAMPED] == layout.REFERENCE:
+            number = raw[layout.OBJECT_HEAD : _AT]
+            self._more[number] = self._more.get(number, 0) - 1
+
+    def write(self) -> None:
+        for number, more in self._more.items():
+            key = b"#" + number
+            row = self._txn.get(key, db=self._env.templates_table)
+            assert row is not None
+            count = int.from_bytes(row[:8], "big") + more
+            if count:
+                self._txn.put(key, layout.U64.pack(count) + row[8:], db=self._env.templates_table)
+            else:
+                self._txn.delete(key, db=self._env.templates_table)
+                self._txn.delete(_digest(row[8:]), db=self._env.templates_table)
+
+    def _number(self, template: bytes) -> bytes:
+        digest = _digest(template)
+        found = self._txn.get(digest, db=self._env.templates_table)
+        if found is None:
+            found = self._env.next_template(self._txn)
+            self._txn.put(digest, found, db=self._env.templates_table)
+            self._txn.put(b"#" + found, layout.U64.pack(0) + template, db=self._env.templates_table)
+        return found
+
+
+def _digest(template: bytes) -> bytes:
+    return b"=" + hashlib.blake2b(template, digest_size=32).digest()

@@ -1,0 +1,169 @@
+"""Objects that say the same: a value as a template and what is put into it.
+
+What a workspace has for being of its type says nearly the same in every workspace. Whoever makes such an object `cut`s
+it; a store keeps each template once, and of each object the parameters, some 20 to 120 bytes. What is read is the value
+as it was cut, byte for byte. A template is data, so every version of this program reads the same. Worked example:
+
+    key    Key("namespaces", "k3xa…", "", "default")
+    value  {"metadata":{"name":"default","uid":"b39f388e-…","annotations":{"kcp.io/cluster":"k3xa…"}}}
+    cut(key, value, [Parameter(UID, "b39f388e-…")])
+        template    cluster name uid\n{"metadata":{"name":"\2","uid":"\3","annotations":{"kcp.io/cluster":"\1"}}}
+        parameters  the 16 bytes of the UID; what the key says is not kept again
+
+Called by the registry's and the loader's writers (cut) and by stores (Filled.value). Pure functions on bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import orjson
+
+from apiserver.model import clock
+from apiserver.model.keys import Key
+
+_CONTROL: Final = re.compile(rb"[\x00-\x1f]")
+"""JSON has none, so they can stand for parameters."""
+_MOST: Final = 0x1F
+"""Parameters; further ones are left in the text."""
+_LONGEST_TEXT: Final = 1024
+"""Bytes of a parameter; a longer one is left in the text."""
+_LENGTH: Final = struct.Struct(">H")
+_SECONDS: Final = struct.Struct(">Q")
+_TIME_BYTES: Final = 5
+
+
+class Kind(StrEnum):
+    """How a parameter is kept. The values stand in templates, so what they mean does not change."""
+
+    CLUSTER = "cluster"
+    """The key says it."""
+    NAME = "name"
+    """The key says it."""
+    UID = "uid"
+    """16 bytes."""
+    TIME = "time"
+    """RFC 3339 in UTC and whole seconds, as 5 bytes."""
+    COMMIT = "commit"
+    """20 bytes."""
+    TEXT = "text"
+    """UTF-8 behind its length."""
+
+
+class Parameter(NamedTuple):
+    """A text that is in a value where a whole string of its JSON says it."""
+
+    kind: Kind
+    text: str
+
+
+class Filled(NamedTuple):
+    """A value that is kept as a template with parameters. `value` is the same for the same key alone."""
+
+    template: bytes
+    parameters: bytes
+
+    def value(self, key: Key) -> bytes:
+        return fill(self.template, key, self.parameters)
+
+
+def cut(key: Key, value: bytes, parameters: Iterable[Parameter]) -> Filled | None:
+    """`value`, JSON without white space, as a template with these parameters and what the key says; None where it
+    cannot be one. Texts that the value does not have are left out; one that stands in it by chance as well makes
+    another template, never another value."""
+    if _CONTROL.search(value) is not None:
+        return None
+    kinds: list[Kind] = []
+    kept: list[bytes] = []
+    for parameter in (Parameter(Kind.CLUSTER, key.cluster), Parameter(Kind.NAME, key.name), *parameters):
+        quoted = orjson.dumps(parameter.text)
+        if not parameter.text or len(quoted) > _LONGEST_TEXT or quoted not in value:
+            continue
+        if len(kinds) == _MOST:
+            break
+        kind, written = _written(parameter)
+        kinds.append(kind)
+        kept.append(written)
+        value = value.replace(quoted, b'"%c"' % len(kinds))
+    return Filled(" ".join(kinds).encode() + b"\n" + value, b"".join(kept))
+
+
+def fill(template: bytes, key: Key, parameters: bytes) -> bytes:
+    """The value that was cut."""
+    kinds, parts, places = _parsed(template)
+    texts: list[bytes] = []
+    for kind in kinds:
+        if kind == Kind.CLUSTER:
+            texts.append(orjson.dumps(key.cluster)[1:-1])
+        elif kind == Kind.NAME:
+            texts.append(orjson.dumps(key.name)[1:-1])
+        else:
+            text, parameters = _READ[kind](parameters)
+            texts.append(text)
+    out = [*parts]
+    for place, number in places:
+        out[place] = texts[number]
+    return b"".join(out)
+
+
+@lru_cache(1024)
+def _parsed(template: bytes) -> tuple[tuple[Kind, ...], tuple[bytes, ...], tuple[tuple[int, int], ...]]:
+    """The kinds of its parameters; the text in parts; which parts are parameters, and which ones."""
+    head, _, text = template.partition(b"\n")
+    parts = re.split(rb"([\x01-\x1f])", text)
+    places = tuple((at, parts[at][0] - 1) for at in range(1, len(parts), 2))
+    return tuple(Kind(name) for name in head.decode().split()), tuple(parts), places
+
+
+def _written(parameter: Parameter) -> tuple[Kind, bytes]:
+    """As it is kept: in its kind's form, or as text where that form would not give the same text back."""
+    kind, text = parameter
+    found = b""
+    try:
+        if kind == Kind.UID:
+            found = UUID(text).bytes
+        elif kind == Kind.COMMIT and len(text) == 40:
+            found = bytes.fromhex(text)
+        elif kind == Kind.TIME:
+            found = _SECONDS.pack(int(clock.parse(text).timestamp()))[-_TIME_BYTES:]
+        elif kind in (Kind.CLUSTER, Kind.NAME):
+            return kind, b""
+    except (ValueError, OverflowError, struct.error):
+        found = b""
+    if found and _READ[kind](found)[0] == text.encode():
+        return kind, found
+    said = orjson.dumps(text)[1:-1]
+    return Kind.TEXT, _LENGTH.pack(len(said)) + said
+
+
+def _uid(raw: bytes) -> tuple[bytes, bytes]:
+    text = raw[:16].hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}".encode(), raw[16:]
+
+
+def _time(raw: bytes) -> tuple[bytes, bytes]:
+    return clock.rfc3339(int.from_bytes(raw[:_TIME_BYTES], "big")).encode(), raw[_TIME_BYTES:]
+
+
+def _commit(raw: bytes) -> tuple[bytes, bytes]:
+    return raw[:20].hex().encode(), raw[20:]
+
+
+def _text(raw: bytes) -> tuple[bytes, bytes]:
+    end = 2 + int.from_bytes(raw[:2], "big")
+    return raw[2:end], raw[end:]
+
+
+_READ: Final[dict[Kind, Callable[[bytes], tuple[bytes, bytes]]]] = {
+    Kind.UID: _uid,
+    Kind.TIME: _time,
+    Kind.COMMIT: _commit,
+    Kind.TEXT: _text,
+}
+"""From what is kept of parameters: the first one's text, and the rest."""
