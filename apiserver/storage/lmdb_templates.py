@@ -62,11 +62,14 @@ class References:
         self._numbers: dict[bytes, bytes] = {}
         self._more: dict[bytes, int] = {}
 
-    def take(self, revision: int, filled: Filled) -> bytes:
-        """What to store of an object."""
+    def take(self, revision: int, filled: Filled) -> bytes | None:
+        """What to store of an object; None where nothing like it was seen yet: it is stored whole."""
         number = self._numbers.get(filled.template)
         if number is None:
-            number = self._numbers[filled.template] = self._number(filled.template)
+            number = self._number(filled.template)
+            if number is None:
+                return None
+            self._numbers[filled.template] = number
         self._more[number] = self._more.get(number, 0) + 1
         return b"".join((layout.U64.pack(revision), _REFERENCE, number, filled.parameters))
 
@@ -88,10 +91,14 @@ class References:
                 self._txn.delete(key, db=self._env.templates_table)
                 self._txn.delete(_digest(row[8:]), db=self._env.templates_table)
 
-    def _number(self, template: bytes) -> bytes:
+    def _number(self, template: bytes) -> bytes | None:
+        """None where this process sees the template for the first time: alone, it would cost more than it spares."""
         digest = _digest(template)
         found = self._txn.get(digest, db=self._env.templates_table)
         if found is None:
+            if self._env.seen_templates.get(digest) is None:
+                self._env.seen_templates.put(digest, True, len(digest))
+                return None
             found = self._env.next_template(self._txn)
             self._txn.put(digest, found, db=self._env.templates_table)
             self._txn.put(b"#" + found, layout.U64.pack(0) + template, db=self._env.templates_table)

@@ -18,8 +18,10 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec, strategy
 from apiserver.registry.intents import DONE, KEPT, Intent
 from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record
+from reconciler.loading.likeness import like_others
 from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.render import Declared
+from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.merge import merged, same_content
 from reconciler.plan.summary import Summary
 from reconciler.plan.unsupported import SUPPORTED, with_stated
@@ -85,7 +87,9 @@ class Effects:
         if status is not None:
             obj["status"] = status
         obj["metadata"] = self._metadata(declared, dict(obj["metadata"]))
-        self.ops.append(Put(declared.key, codec.encode(obj), None if self.recorded else NEVER))
+        value = codec.encode(obj)
+        like = like_others(declared.key, obj, value) if _is_common(declared) else None
+        self.ops.append(Put(declared.key, value, None if self.recorded else NEVER, like=like))
         self._answer(intent, DONE)
         self.changed = True
 
@@ -206,6 +210,11 @@ def with_owners(obj: Object, asked: Object, stored: Object) -> Object:
 
 _FILE = (marks.SOURCE_PATH, marks.SOURCE_COMMIT)
 _MARKS = (marks.CLUSTER, *_FILE)
+
+
+def _is_common(declared: Declared) -> bool:
+    """Whether many workspaces have an object that says the same: what is computed, and what stands for a workspace."""
+    return not declared.manifest.path or declared.key.resource == WORKSPACES
 
 
 def _in_git(declared: Declared) -> bool:

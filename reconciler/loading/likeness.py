@@ -1,0 +1,39 @@
+"""What of an object is its own, where a whole fleet has objects that say the same besides.
+
+Called by effects for what a workspace has without declaring it, and for its Workspace object: the store keeps of those
+what is their own (storage/templates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from apiserver.model import marks
+from apiserver.model.keys import Key
+from apiserver.storage.templates import Filled, Kind, Parameter, cut
+
+Object = dict[str, Any]
+
+_ANNOTATIONS = (
+    (marks.SOURCE_COMMIT, Kind.COMMIT),
+    (marks.SOURCE_PATH, Kind.TEXT),
+    (marks.PATH, Kind.TEXT),
+)
+
+
+def like_others(key: Key, obj: Object, value: bytes) -> Filled | None:
+    """`value`, which is `obj` as it is stored, in the form that the store keeps; None where it has none."""
+    return cut(key, value, _own(obj))
+
+
+def _own(obj: Object) -> Iterator[Parameter]:
+    metadata, spec = obj["metadata"], obj.get("spec") or {}
+    yield Parameter(Kind.UID, metadata["uid"])
+    yield Parameter(Kind.TIME, metadata["creationTimestamp"])
+    annotations = metadata.get("annotations") or {}
+    for name, kind in _ANNOTATIONS:
+        yield Parameter(kind, annotations.get(name, ""))
+    owner = spec.get("owner")
+    for each in (spec.get("cluster"), *((owner.get("name"), owner.get("cluster")) if isinstance(owner, dict) else ())):
+        yield Parameter(Kind.TEXT, each if isinstance(each, str) else "")
