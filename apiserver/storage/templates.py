@@ -21,14 +21,13 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
-from uuid import UUID
 
 import orjson
 
 from apiserver.model import clock
 from apiserver.model.keys import Key
 
-_CONTROL: Final = re.compile(rb"[\x00-\x1f]")
+_CONTROL: Final = bytes(range(0x20))
 """JSON has none, so they can stand for parameters."""
 _MOST: Final = 0x1F
 """Parameters; further ones are left in the text."""
@@ -77,7 +76,7 @@ def cut(key: Key, value: bytes, parameters: Iterable[Parameter]) -> Filled | Non
     """`value`, JSON without white space, as a template with these parameters and what the key says; None where it
     cannot be one. Texts that the value does not have are left out; one that stands in it by chance as well makes
     another template, never another value."""
-    if _CONTROL.search(value) is not None:
+    if len(value.translate(None, _CONTROL)) != len(value):
         return None
     kinds: list[Kind] = []
     kept: list[bytes] = []
@@ -124,22 +123,40 @@ def _parsed(template: bytes) -> tuple[tuple[Kind, ...], tuple[bytes, ...], tuple
 def _written(parameter: Parameter) -> tuple[Kind, bytes]:
     """As it is kept: in its kind's form, or as text where that form would not give the same text back."""
     kind, text = parameter
-    found = b""
-    try:
-        if kind == Kind.UID:
-            found = UUID(text).bytes
-        elif kind == Kind.COMMIT and len(text) == 40:
-            found = bytes.fromhex(text)
-        elif kind == Kind.TIME:
-            found = _SECONDS.pack(int(clock.parse(text).timestamp()))[-_TIME_BYTES:]
-        elif kind in (Kind.CLUSTER, Kind.NAME):
-            return kind, b""
-    except (ValueError, OverflowError, struct.error):
-        found = b""
-    if found and _READ[kind](found)[0] == text.encode():
-        return kind, found
+    if kind in (Kind.CLUSTER, Kind.NAME):
+        return kind, b""
+    if kind == Kind.UID:
+        found = _uid_bytes(text)
+    elif kind == Kind.TEXT:
+        found = None
+    else:  # all that came with one commit have the same
+        found = _shared_bytes(kind, text)
+    return (kind, found) if found is not None else (Kind.TEXT, _text_bytes(text))
+
+
+def _text_bytes(text: str) -> bytes:
     said = orjson.dumps(text)[1:-1]
-    return Kind.TEXT, _LENGTH.pack(len(said)) + said
+    return _LENGTH.pack(len(said)) + said
+
+
+def _uid_bytes(text: str) -> bytes | None:
+    try:
+        found = bytes.fromhex(text.replace("-", ""))
+    except ValueError:
+        return None
+    return found if len(found) == 16 and _uid(found)[0].decode() == text else None
+
+
+@lru_cache(64)
+def _shared_bytes(kind: Kind, text: str) -> bytes | None:
+    try:
+        if kind == Kind.COMMIT:
+            found = bytes.fromhex(text)
+            return found if len(found) == 20 and found.hex() == text else None
+        found = _SECONDS.pack(int(clock.parse(text).timestamp()))[-_TIME_BYTES:]
+        return found if _time(found)[0].decode() == text else None
+    except (ValueError, OverflowError, struct.error):
+        return None
 
 
 def _uid(raw: bytes) -> tuple[bytes, bytes]:
