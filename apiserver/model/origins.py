@@ -28,7 +28,10 @@ class Origin(NamedTuple):
 
     @property
     def in_git(self) -> bool:
-        return bool(self.path) and not self.path.startswith(_KEYS)
+        """A file of a commit declares it, so its identity follows from commits; what stands in keys/, or is made of
+        nothing but its workspace, has its workspace's."""
+        path = self.path
+        return path != "" and not path.startswith(_KEYS)
 
     @property
     def in_keys(self) -> bool:

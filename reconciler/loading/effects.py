@@ -108,7 +108,7 @@ class Effects:
             self.ops += [*intent.answered(answer), *intent.also]
 
     def _origin_of_new(self, declared: Declared) -> CommitRef:
-        return self.moment.commit if self.recorded is None and _in_git(declared) else self.summary.origin
+        return self.moment.commit if self.recorded is None and declared.manifest.origin.in_git else self.summary.origin
 
     def _known(self, key: Key) -> Object:
         """Metadata of an object that is not stored, as the status branch or who needs it still remembers them."""
@@ -147,13 +147,15 @@ class Effects:
 
     def _marks(self, declared: Declared, annotations: Object, commit: CommitRef) -> Object:
         path, out = declared.manifest.origin.path, {**annotations, marks.CLUSTER: declared.key.cluster}
-        return {**out, **origins.marks_of(path, commit)} if path else out
+        if path:
+            out.update(origins.marks_of(path, commit))
+        return out
 
     def _update(self, declared: Declared, old: Object | None, record: Record, status: Object | None) -> None:
         stored: Object = orjson.loads(record.value)
         annotations = stored["metadata"].get("annotations") or {}
         bare = {**stored, "metadata": {**stored["metadata"], "annotations": _unmarked(annotations)}}
-        if old is None and annotations.get(marks.ORIGIN) == marks.SYSTEM and _in_git(declared):
+        if old is None and annotations.get(marks.ORIGIN) == marks.SYSTEM and declared.manifest.origin.in_git:
             old = bare  # it shipped with Treeplane: what the manifest does not say goes
         new = merged(_named_by_git(old), _named_by_git(declared.obj), bare)
         new = strategy.carried(declared.kind, stored, new)
@@ -170,7 +172,7 @@ class Effects:
             generation += not same_content(new, bare)
             # Not for a write through the API: a client that keeps what it saw, as kopf does in an annotation, would see
             # another object after each write of its own, and never come to rest.
-            commit = self.moment.commit if _in_git(declared) and intent is None else commit
+            commit = self.moment.commit if declared.manifest.origin.in_git and intent is None else commit
             self.changed = True
         metadata = {**new["metadata"]}
         if declared.kind.generation:
@@ -184,7 +186,7 @@ class Effects:
     def _last_commit(self, declared: Declared, annotations: Object) -> CommitRef:
         """The commit that last changed a stored object: this one, where it stood here before git named it (created
         through the API, or shipped). It keeps its UID then."""
-        if not _in_git(declared):
+        if not declared.manifest.origin.in_git:
             return self.summary.origin
         stood = origins.origin_in(annotations)
         return self.moment.commit if stood is None else stood.commit or self.summary.origin
@@ -214,12 +216,7 @@ _MARKS = (marks.CLUSTER, *_FILE)
 
 def _is_common(declared: Declared) -> bool:
     """Whether many workspaces have an object that says the same: what is computed, and what stands for a workspace."""
-    return not declared.manifest.path or declared.key.resource == WORKSPACES
-
-
-def _in_git(declared: Declared) -> bool:
-    """Files under keys/ are not in git: their identity is that of their workspace."""
-    return declared.manifest.origin.in_git
+    return not declared.manifest.origin.path or declared.key.resource == WORKSPACES
 
 
 def _steady(status: Object, stored: Object) -> Object:

@@ -67,9 +67,13 @@ class Gatherer:
         out = Gathered(complete=self._needs_all(case, before))
         if case.directory is not None:
             out.source = self._sources.of(case.tree, case.directory)
-            out.workspace, out.problems = self._workspace(case.tree, case.directory)
+            said = self._sources.workspace(case.tree, case.directory)
+            if said is not None:
+                out.workspace = next(iter(said.manifests), None)
+                out.problems.extend(said.problems)
         if base is not None and before is not None:
-            out.old_workspace, _ = self._workspace(base, before)
+            was = self._sources.workspace(base, before)
+            out.old_workspace = next(iter(was.manifests), None) if was is not None else None
             for change in out.source.changes(self._sources.of(base, before)) if out.source is not None else ():
                 out.changed.add(change.name)
                 if change.old is not None:
@@ -88,13 +92,6 @@ class Gatherer:
         if now is None or before is None:
             return True
         return _id(now.manifest) != _id(before.manifest)
-
-    def _workspace(self, tree: WorkspaceTree, directory: WorkspaceDir) -> tuple[Manifest | None, list[LayoutError]]:
-        """What workspace.yaml declares, and what is wrong with it."""
-        found = self._sources.workspace(tree, directory)
-        if found is None:
-            return None, []
-        return (found.manifests[0] if found.manifests else None), list(found.problems)
 
     def _read_rest(self, case: Case, had_base: bool, out: Gathered) -> None:
         """Everything but the changed pieces, which are read already."""

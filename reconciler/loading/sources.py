@@ -32,21 +32,23 @@ class Sources:
         self._files: dict[Repository, Files] = {}
 
     def of(self, tree: WorkspaceTree, directory: WorkspaceDir) -> ManifestSource:
-        files = self._of(tree.repo)
-        return next(found for kind in KINDS if (found := kind(files, tree, directory)) is not None)
+        files = self._files.get(tree.repo) or self._first(tree.repo)
+        for kind in KINDS:
+            found = kind(files, tree, directory)
+            if found is not None:
+                return found
+        raise LookupError(directory.directory)
 
     def workspace(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Piece | None:
         """The workspace.yaml of a directory, as its parent gets it; None where there is none."""
         if directory.manifest is None:
             return None
-        name = paths.base(directory.path)
-        return self._of(tree.repo).read_workspace(directory.manifest_path, directory.manifest.id, name)
+        files, name = self._files.get(tree.repo) or self._first(tree.repo), paths.base(directory.path)
+        return files.read_workspace(directory.manifest_path, directory.manifest.id, name)
 
-    def _of(self, repo: Repository) -> Files:
-        found = self._files.get(repo)
-        if found is None:
-            found = self._files[repo] = Files(repo)
-        return found
+    def _first(self, repo: Repository) -> Files:
+        """What reads a repository that nothing was read of yet."""
+        return self._files.setdefault(repo, Files(repo))
 
 
 def generated(objects: Iterable[dict[str, Any]], origin: Origin) -> list[Manifest]:

@@ -50,13 +50,13 @@ class Summary:
 
     def as_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"origin": str(self.origin)}
-        if self.commit and self.commit != self.origin:
+        if self.commit not in (NONE, self.origin):
             out["commit"] = str(self.commit)
         if self.served is not None:
             out["served"] = str(self.served)
-        if self.held:
+        if self.held != NONE:
             out["held"] = str(self.held)
-        if self.before:
+        if self.before != NONE:
             out["before"] = str(self.before)
         if self.claims:
             out["claims"] = dict(sorted(self.claims.items()))
