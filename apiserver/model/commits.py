@@ -67,6 +67,12 @@ def parse(text: str) -> CommitRef:
     return CommitRef(name, digits)
 
 
+def shortened(text: str, digits: int) -> str:
+    """The text of a commit with the first digits of its id, for people. What is none is cut as well."""
+    name, dot, found = text.rpartition(".")
+    return f"{name}{dot}{found[:digits]}"
+
+
 def _refusal(text: str, hint: str) -> str:
     shown = ascii(text[:_SHOWN]) + ("…" if len(text) > _SHOWN else "")
     return f"{shown} names no commit: {hint}"

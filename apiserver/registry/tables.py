@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import conditions, marks
+from apiserver.model import commits, conditions, marks
 from apiserver.model.errors import qualified
 from apiserver.registry import jsonpath
 from apiserver.registry.printers import catalogue
@@ -87,7 +87,7 @@ def _text(value: Any) -> str:
 
 def _commit(obj: Object) -> Any:
     commit = (obj["metadata"].get("annotations") or {}).get(marks.SOURCE_COMMIT, "")
-    return commit[:_COMMIT_LENGTH] or None
+    return commits.shortened(commit, _COMMIT_LENGTH) or None
 
 
 def _why(obj: Object) -> Any:

@@ -28,6 +28,7 @@ from apiserver.auth.files import private_directory, write_private
 from apiserver.auth.pki import KeysError
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
+from apiserver.model.commits import shortened
 from apiserver.settings import ServerSettings
 from reconciler.commands import addresses, words
 from reconciler.commands.again import typed
@@ -212,7 +213,8 @@ class _Run:
                 progress.at(event["done"])
             case "loaded":
                 progress.finish()
-                self._say(f"loaded {event['workspaces']} workspaces at {event['commit'][:10]} in {event['seconds']} s")
+                at = shortened(event["commit"], 10)
+                self._say(f"loaded {event['workspaces']} workspaces at {at} in {event['seconds']} s")
                 for path, problems in event["held"].items():
                     self._held(path, problems)
                 clone = words.clone_line(self._server.url, self._certificates.keys) if self._source.hosted else ""

@@ -88,5 +88,10 @@ def test_that_of_another_names_the_repository() -> None:
     assert f"{CommitRef('charts', ID):.10}" == f"charts.{ID[:10]}"
 
 
+@given(_refs)
+def test_its_text_is_shortened_as_it_is(ref: CommitRef) -> None:
+    assert commits.shortened(str(ref), 10) == f"{ref:.10}"
+
+
 def test_none_is_false_and_has_no_text() -> None:
     assert (bool(NONE), str(NONE), bool(commits.own(ID))) == (False, "", True)
