@@ -8,13 +8,13 @@ follow of a workspace (that it came, went or moved, and whether it is served) is
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
-from apiserver.model import commits
+from apiserver.model import commits, paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Internal, Key
 from apiserver.model.paths import ROOT
@@ -27,12 +27,12 @@ from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, PutRow, View
 class WorkspaceRecord:
     """One workspace.
 
-    `cluster`: its logical cluster name. `parent`: the parent's path ("" for root). `type`: its WorkspaceType as
-    `<path>:<name>`. `served`: whether it had a good commit; until then it answers 503 with `errors`. `commit`: the
-    commit that last changed its own content. `head`: the commit at which it was last judged good, so the base of the
-    next difference. `origin`, `origin_time`: the commit in which it appeared, and that commit's committer time (seconds
-    since 1970). `errors`: why a newer commit is held back (`path:line: what`), [] if none is. `directory`: its
-    directory in the repository, "" for what ships with Treeplane.
+    `cluster`: its logical cluster name. `parent`: the parent's path ("" for root), which its own path says. `type`: its
+    WorkspaceType as `<path>:<name>`. `served`: whether it had a good commit; until then it answers 503 with `errors`.
+    `commit`: the commit that last changed its own content. `head`: the commit at which it was last judged good, so the
+    base of the next difference. `origin`, `origin_time`: the commit in which it appeared, and that commit's committer
+    time (seconds since 1970). `errors`: why a newer commit is held back (`path:line: what`), [] if none is.
+    `directory`: its directory in the repository, "" for what ships with Treeplane.
     """
 
     path: str
@@ -50,14 +50,35 @@ class WorkspaceRecord:
     builtins: str = ""
 
     def encode(self) -> bytes:
-        return bytes(memoryview(orjson.dumps(self, default=str)))
+        """As short as a million of them should be: what follows from the rest, or is usual, is left out."""
+        found: dict[str, Any] = {"path": self.path, "cluster": self.cluster, "commit": str(self.commit)}
+        if self.head != self.commit:
+            found["head"] = str(self.head)
+        if self.origin != self.commit:
+            found["origin"] = str(self.origin)
+        for name, usual in _USUAL:
+            value = getattr(self, name)
+            if value != usual:
+                found[name] = value
+        return orjson.dumps(found)
 
     @staticmethod
     def decode(value: bytes) -> WorkspaceRecord:
         found = orjson.loads(value)
-        for name in ("commit", "head", "origin"):
-            found[name] = commits.parse(found[name])
+        path, said = found["path"], found["commit"]
+        found["parent"] = paths.parent(path) or ""
+        found["commit"] = commits.parse(said)
+        found["head"] = commits.parse(found.get("head", said))
+        found["origin"] = commits.parse(found.get("origin", said))
         return WorkspaceRecord(**found)
+
+
+_USUAL: Final = tuple(
+    (each.name, [] if each.name == "errors" else each.default)
+    for each in fields(WorkspaceRecord)
+    if each.name not in ("path", "cluster", "parent", "commit", "head", "origin")
+)
+"""What a record says beside its path, cluster and commits, as most of them say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +187,7 @@ def workspace_of(store: View, cluster: str) -> WorkspaceRecord | None:
 
 def held(store: View) -> dict[str, list[str]]:
     """Workspaces whose newest content is held back: path → errors. Reads every record and decodes only these."""
-    found = map(WorkspaceRecord.decode, (v for v in _values(store) if b'"errors":[]' not in v))
+    found = map(WorkspaceRecord.decode, (v for v in _values(store) if b'"errors":[' in v))
     return {workspace.path: workspace.errors for workspace in found}
 
 
