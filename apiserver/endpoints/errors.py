@@ -12,7 +12,7 @@ import orjson
 from apiserver.endpoints.exchange import JSON, TEXT, Exchange, Headers
 from apiserver.model.errors import StatusError, expired
 from apiserver.model.failures import described
-from apiserver.storage.protocol import Compacted, Conflict
+from apiserver.storage.protocol import Compacted, Conflict, NoSpace
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,9 @@ def as_status(error: Exception) -> StatusError:
             return expired(str(error))
         case Conflict():
             return StatusError(409, "Conflict", "the object was changed while it was written; please try again")
+        case NoSpace():
+            text = "the server's disk is full: nothing was written. Reads go on; the server's operator has to make room"
+            return StatusError(507, "InsufficientStorage", text)
         case _:
             log.error("request failed\n%s", described(error))
             return StatusError(500, "InternalError", "Internal error occurred: see the server's log")

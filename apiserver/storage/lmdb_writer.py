@@ -14,6 +14,7 @@ Worked example, three calls in one LMDB transaction, the store at revision 100:
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import queue
 import threading
@@ -42,6 +43,7 @@ from apiserver.storage.protocol import (
     CheckRow,
     Conflict,
     Delete,
+    NoSpace,
     Op,
     Put,
     PutRow,
@@ -52,6 +54,7 @@ from apiserver.storage.templates import Filled
 
 log = logging.getLogger(__name__)
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _READER_CHECK_SECONDS = 30.0
 
 
@@ -168,9 +171,9 @@ class Writer:
                         break
                 changed = group.finish(self.retention)
         except Exception as error:
-            log.exception("the store could not be written")
+            refused = _refusal(error, self._env)
             for answer in taken:
-                answer.set_exception(error)
+                answer.set_exception(refused)
         else:
             self._env.remember(group.interned)
             for answer, revisions in passed:
@@ -334,6 +337,15 @@ class _Group:
         self._references.write()
         self._env.put_state(self._txn, retention.cut(self._txn, self._before, self._state))
         return True
+
+
+def _refusal(error: Exception, env: LmdbEnvironment) -> Exception:
+    """What the callers of a transaction that failed are told."""
+    if isinstance(error, lmdb.MapFullError) or getattr(error, "code", None) in _FULL:
+        log.error("%s: nothing can be written, there is no room: %s", env.directory, error)
+        return NoSpace(f"{env.directory} is full")
+    log.exception("the store could not be written", exc_info=error)
+    return error
 
 
 def _expect(key: Key, expected: int, previous: bytes | None) -> None:

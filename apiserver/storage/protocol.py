@@ -184,6 +184,11 @@ class RowConflict(Conflict):
         self.table, self.row = table, row
 
 
+class NoSpace(Exception):
+    """The disk, or what the store may take of it, is full: nothing of the transaction was written. Reads go on, and so
+    do writes once there is room."""
+
+
 class Compacted(Exception):
     """The log no longer reaches back to the revision asked for. `oldest`: the oldest that `changes(after=…)` takes."""
 

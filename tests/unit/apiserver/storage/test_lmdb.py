@@ -18,7 +18,7 @@ from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage.lmdb import LmdbStore, open_store
 from apiserver.storage.lmdb_environment import StoreSettings
-from apiserver.storage.protocol import Compacted, Delete, DeleteRow, Put, Store, checkpoint
+from apiserver.storage.protocol import NEVER, Compacted, Delete, DeleteRow, NoSpace, Put, Store, checkpoint
 
 
 def cm(name: str) -> Key:
@@ -196,7 +196,7 @@ def test_another_process_may_open_it_with_a_larger_map(tmp_path: Path) -> None:
 def test_a_full_map_fails_the_write_and_nothing_else(tmp_path: Path) -> None:
     store = open_store(tmp_path, sync=False, settings=StoreSettings(map_size=1 << 20))
     store.write(Put(cm("a"), b"small")).result()
-    with pytest.raises(lmdb.MapFullError):
+    with pytest.raises(NoSpace, match="full"):
         store.write(Put(cm("b"), b"v" * 2_000_000)).result()
     revision = store.revision()
     assert store.write(Put(cm("c"), b"small")).result() == [revision + 1]
@@ -238,3 +238,19 @@ def test_a_deleted_directory_does_not_stop_the_writer(tmp_path: Path) -> None:
         store.write(Put(cm(name), b"")).result()
     assert store.count("configmaps") == 2
     store.close()
+
+
+def test_a_full_store_refuses_writes_by_name_and_is_read_on(tmp_path: Path) -> None:
+    store = open_store(tmp_path, sync=False, settings=StoreSettings(map_size=1 << 20))
+    try:
+        written = 0
+        with pytest.raises(NoSpace, match="full"):
+            for written in range(1000):
+                store.write(Put(cm(f"{written:03}"), b"x" * 10_000)).result()
+        before = store.revision()
+        with pytest.raises(NoSpace):
+            store.write(Put(cm("a"), b"", NEVER), Put(cm("b"), b"x" * 100_000)).result()
+        assert (store.revision(), store.get(cm("a")), store.count("configmaps")) == (before, None, written)
+        assert len(store.scan("configmaps").records) == written
+    finally:
+        store.close()
