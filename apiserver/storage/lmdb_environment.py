@@ -135,9 +135,9 @@ class LmdbEnvironment:
         before, now = txn.get(_BOOT_KEY, db=self.state_table), soundness.boot()
         if before is not None and before != now:
             raise soundness.Damaged("it was written without syncing, before the machine started last")
-        if not sync:
+        if not sync and before is None:
             txn.put(_BOOT_KEY, now, db=self.state_table)
-        elif before is not None:
+        elif sync and before is not None:
             txn.delete(_BOOT_KEY, db=self.state_table)  # this transaction is synced, and all before it with it
 
     def _prepare(self, txn: lmdb.Transaction[bytes], marked: frozenset[str], start: int | None) -> frozenset[str]:

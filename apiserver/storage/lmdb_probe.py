@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections import deque
+from typing import Final
 
 import lmdb
+
+BROKEN: Final = 3
+"""How it ends where LMDB itself says so. Any other failure of its own (no memory, no such module) says nothing."""
 
 
 def main(directory: str) -> None:
@@ -20,4 +24,7 @@ def main(directory: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    try:
+        main(sys.argv[1])
+    except lmdb.Error:
+        sys.exit(BROKEN)

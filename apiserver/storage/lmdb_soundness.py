@@ -20,6 +20,8 @@ from typing import Final, TypeVar
 
 import lmdb
 
+from apiserver.storage.lmdb_probe import BROKEN
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -123,5 +125,5 @@ def check_pages(directory: Path, env: lmdb.Environment) -> None:
     probe = [sys.executable, "-m", "apiserver.storage.lmdb_probe", str(directory)]
     null = subprocess.DEVNULL
     done = subprocess.run(probe, check=False, stdout=null, stderr=null, timeout=_PROBE_SECONDS)
-    if done.returncode:
+    if done.returncode < 0 or done.returncode == BROKEN:  # killed, by reading where there is nothing, or told so
         raise Damaged(f"{DATA} has {there} bytes, and pages that are in use lie behind them")
