@@ -78,6 +78,37 @@ def test_store_and_mirror_are_caches(served: Plane, eventually: Any, end: signal
     follows_what_heals(served, eventually)
 
 
+@pytest.mark.parametrize("how", ["from a backup", "cut off"])
+def test_a_store_that_cannot_be_believed_is_recovered(served: Plane, tmp_path: Path, eventually: Any, how: str) -> None:
+    """store/ alone is another than what the status branch recorded of it, and the start says so."""
+    served.stop()
+    shutil.copytree(served.data / "store", tmp_path / "kept")
+    served.start()
+    clone = served.clone(tmp_path / "again")
+    clone.write(DEPLOYMENT, (clone.folder / DEPLOYMENT).read_text().replace("replicas: 3", "replicas: 4", 1))
+    clone.commit("four replicas")
+    clone.push()
+    eventually(lambda: running_everywhere(served), 60, "all is running")
+    settled(served, repository_of(served), eventually)
+    before, status = world(served), status_of(repository_of(served))
+    served.stop()
+    store = served.data / "store"
+    if how == "from a backup":
+        shutil.rmtree(store)
+        shutil.copytree(tmp_path / "kept", store)
+    else:
+        with (store / "data.mdb").open("r+b") as data:
+            data.truncate((store / "data.mdb").stat().st_size // 3)
+    served.start()
+    same(untimed(world(served)), untimed(before))
+    said = served.output()
+    assert (
+        said.count("it is older, as from a backup" if how == "from a backup" else "set aside as data.mdb.damaged") == 1
+    )
+    settled(served, repository_of(served), eventually)
+    assert status_of(repository_of(served)) == status
+
+
 @pytest.mark.parametrize("keys", [True, False], ids=["with the keys", "without the keys"])
 def test_a_clone_is_the_fleet(
     served: Plane, plane: Callable[..., Plane], tmp_path: Path, eventually: Any, keys: bool
