@@ -20,7 +20,8 @@ from apiserver.stores import open_at
 from reconciler.commands.targets import is_embedded
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.feed import Entry, Feed
+from reconciler.controllers.entry import Entry
+from reconciler.controllers.feed import Feed
 from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.tokensecrets import TokenSecrets
 from reconciler.standin import StandIn

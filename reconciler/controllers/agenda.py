@@ -7,7 +7,6 @@ appointment, or as a key for the next start, where its work fails again and agai
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -65,10 +64,14 @@ class Agenda:
             self._load(made)
 
     def hold(self, key: Any) -> None:
-        if self._appointments is not None:
-            made, written = self._appointments.put(key, AT_START)
-            self._note(written)
-            self._rows.setdefault(key, set()).add(made.row)
+        self._note(self._held(key))
+
+    def _held(self, key: Any) -> Future[list[int]] | None:
+        if self._appointments is None:
+            return None
+        made, written = self._appointments.put(key, AT_START)
+        self._rows.setdefault(key, set()).add(made.row)
+        return written
 
     def _note(self, written: Future[list[int]] | None) -> None:
         """What a key's work writes down is awaited with it."""
@@ -117,10 +120,18 @@ class Agenda:
         if work.rows:
             self._rows.setdefault(key, set()).update(work.rows)
         elif times >= _OFTEN:
-            with contextlib.suppress(Exception):  # the store does not take it; then the checkpoint waits for the key
-                self.hold(key)
+            self._give_up(key)
         if self.progress is not None:
             (self.progress.done if key in self._rows else self.progress.failed)(work.task)
+
+    def _give_up(self, key: Any) -> None:
+        """On disk the key stands for the next start; where the store does not take it, the checkpoint waits."""
+        try:
+            written = self._held(key)
+            if written is not None:
+                written.result()
+        except Exception:
+            self._rows.pop(key, None)
 
     def load(self) -> None:
         """Take up the appointments that are soon."""

@@ -16,7 +16,7 @@ from apiserver.storage.protocol import Delete, Op
 from reconciler.controllers import disposal
 from reconciler.controllers.bycluster import ByCluster
 from reconciler.controllers.definitions import DEFINITIONS
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 
 Object = dict[str, Any]
 

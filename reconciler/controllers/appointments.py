@@ -57,16 +57,15 @@ class Appointments:
         """Those of every minute that has begun by then, in the order of minutes; each once."""
         prefix, end = row_key(self._controller, ""), row_key(self._controller, _minute(at + _MINUTE))
         after = row_key(self._controller, self._read) if self._read else None
-        self._read = max(self._read, _minute(at + _MINUTE))
         while True:
             rows = self._store.scan_rows(Table.APPOINTMENTS, prefix, after=after, limit=_PAGE)
             for row in rows:
-                if row.key >= end:
-                    return
-                yield Appointment(_key(row.key), _time(row.value), row.key)
-            if len(rows) < _PAGE:
-                return
+                if row.key < end:
+                    yield Appointment(_key(row.key), _time(row.value), row.key)
+            if len(rows) < _PAGE or rows[-1].key >= end:
+                break
             after = rows[-1].key
+        self._read = max(self._read, _minute(at + _MINUTE))
 
     def delete(self, rows: Iterable[str]) -> None:
         """They stand for nothing any more. Not waited for: one too many is one look too many."""

@@ -20,7 +20,7 @@ from apiserver.registry.marking import BINDING_CLEANUP
 from apiserver.storage.protocol import Store
 from reconciler.controllers import disposal, instances
 from reconciler.controllers.controller import EVERYTHING, Controller
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.instances import Left
 
 Object = dict[str, Any]

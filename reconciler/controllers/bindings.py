@@ -20,7 +20,7 @@ from apiserver.model.keys import Key
 from apiserver.model.selectors import NOTHING, LabelSelector
 from apiserver.registry.objects import Objects
 from reconciler.controllers.controller import NO_RESOURCES, Controller
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 from reconciler.plan.selection import selectable
 from reconciler.plan.syncable import NEVER_NAMESPACES
 

@@ -21,10 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 
 K = TypeVar("K", bound=Hashable)
 
@@ -41,7 +40,7 @@ class Queue(Protocol[K]):
 
     def add_after(self, key: K, seconds: float) -> None:
         """An appointment; an earlier one of the key stands, a later one is replaced. Of a controller that has a version
-        what is not soon is on disk when this returns."""
+        what is not soon is on disk before the key at work counts as done."""
 
     def hold(self, key: K) -> None:
         """Nothing can be done for the key before something happens that no appointment tells: done for now. With a

@@ -22,7 +22,7 @@ from apiserver.registry.marking import CLEANUP, terminating, with_terminating
 from apiserver.storage.protocol import Delete, Store
 from reconciler.controllers import disposal, instances
 from reconciler.controllers.controller import EVERYTHING, Controller
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.instances import Left
 
 Object = dict[str, Any]

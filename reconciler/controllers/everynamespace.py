@@ -11,7 +11,7 @@ from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.served import Serves
 
 NAMESPACES = "namespaces"

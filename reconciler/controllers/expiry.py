@@ -18,7 +18,7 @@ from apiserver.storage.declared import entries
 from apiserver.storage.protocol import Delete, Record, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.disposal import declared, write_all
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 
 EVENTS = "events"
 

@@ -16,12 +16,11 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-import orjson
-
 from apiserver.model.keys import Key
-from apiserver.storage.protocol import Change, Compacted, Record, Store
+from apiserver.storage.protocol import Compacted, Store
 from reconciler.controllers import checkpoints
 from reconciler.controllers.controller import Controller
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.failures import log_failure
 from reconciler.controllers.progress import SHOWN, Progress
 
@@ -31,48 +30,6 @@ _MANY, _NAP = 200, 0.1
 wants the interpreter."""
 _YIELD = 0.001
 """Seconds between two pages that are shown, in which others may read the log."""
-
-Object = dict[str, Any]
-
-
-def decode(value: bytes) -> Object:
-    found: Object = orjson.loads(value)
-    return found
-
-
-class Entry:
-    """One entry of the log; or, `shown`, an object that is there. `value` None: deleted; `previous` None: created, or
-    shown. Decoded when somebody asks, once for all who do, so nobody may change what `obj` and `before` give."""
-
-    __slots__ = ("_before", "_obj", "key", "previous", "revision", "shown", "value")
-
-    def __init__(
-        self, key: Key, revision: int, value: bytes | None, previous: bytes | None = None, *, shown: bool = False
-    ) -> None:
-        self.key, self.revision, self.value, self.previous, self.shown = key, revision, value, previous, shown
-        self._obj: Object | None = None
-        self._before: Object | None = None
-
-    @classmethod
-    def of(cls, news: Change | Record) -> Entry:
-        if isinstance(news, Change):
-            return cls(news.key, news.revision, news.value, news.previous)
-        return cls(news.key, news.revision, news.value, shown=True)
-
-    @property
-    def obj(self) -> Object:
-        """The object as it is from here on; {} where it was deleted."""
-        if self._obj is None:
-            self._obj = decode(self.value) if self.value is not None else {}
-        return self._obj
-
-    @property
-    def before(self) -> Object:
-        """The object as it was; {} where there was none."""
-        if self._before is None:
-            self._before = decode(self.previous) if self.previous is not None else {}
-        return self._before
-
 
 Take = Callable[[Iterable[Any], int], None]
 """Told the keys that a controller made of an entry, and the entry's revision (SHOWN: of what was shown)."""

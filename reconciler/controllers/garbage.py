@@ -32,7 +32,7 @@ from apiserver.registry.rest_options import (
 from apiserver.storage.protocol import Record, Store
 from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.disposal import declared_by, release, replaced, write
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.owners import MENTION, Reference, dependents, has_dependents, references_of
 from reconciler.controllers.standing import Classes, Invalid, Standing, Undecided
 

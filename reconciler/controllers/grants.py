@@ -11,7 +11,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from reconciler.controllers.controller import NO_RESOURCES, Controller
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.placementindex import PlacementIndex
 from reconciler.controllers.uses import RBAC, Uses
 

@@ -12,7 +12,7 @@ from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.targets import SYNC_TARGETS
 from reconciler.plan.placement import Target, available, instances

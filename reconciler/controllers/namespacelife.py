@@ -25,7 +25,7 @@ from apiserver.registry.served import ServedKind
 from apiserver.storage.protocol import DeleteRow, PutRow, Record, Store
 from reconciler.controllers import disposal
 from reconciler.controllers.controller import EVERYTHING, Controller
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 
 Object = dict[str, Any]
 

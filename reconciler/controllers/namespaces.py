@@ -23,7 +23,7 @@ from apiserver.registry import indexes
 from apiserver.registry.objects import Objects
 from reconciler.controllers.bindings import NAMESPACES, Bindings
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.placements import PLACEMENTS
 from reconciler.plan import placement as plan
 from reconciler.plan.selection import selectable, selector_of

@@ -23,7 +23,7 @@ from apiserver.registry.objects import Objects
 from reconciler.controllers.bindings import NAMESPACES, Bindings
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.decisions import Decisions
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.grants import Grants
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import LOCATIONS

@@ -17,7 +17,7 @@ from apiserver.registry.protection import FINALIZERS
 from apiserver.storage.protocol import Store
 from reconciler.controllers import disposal
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.served import Serves
 
 Object = dict[str, Any]

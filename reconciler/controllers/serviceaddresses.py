@@ -16,8 +16,8 @@ from apiserver.model.keys import Key
 from apiserver.registry import allocation, codec
 from apiserver.storage.protocol import Check, Put, Store
 from reconciler.controllers.controller import Controller
+from reconciler.controllers.entry import Entry, Object
 from reconciler.controllers.failures import Expected
-from reconciler.controllers.feed import Entry, Object
 from reconciler.controllers.served import Serves
 
 

@@ -20,8 +20,8 @@ from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.registry.objects import Objects
 from reconciler.controllers.controller import Controller
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.failures import Expected, log_failure
-from reconciler.controllers.feed import Entry
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import (

@@ -17,8 +17,8 @@ from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.registry.objects import Objects
 from reconciler.controllers.controller import NO_RESOURCES, Controller
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.failures import Expected
-from reconciler.controllers.feed import Entry
 
 SYNC_TARGETS = "synctargets.workload.kcp.io"
 KEY_LABEL = marks.TARGET_KEY

@@ -20,7 +20,7 @@ from apiserver.registry import indexes
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.feed import Entry
+from reconciler.controllers.entry import Entry
 
 Object = dict[str, Any]
 

@@ -14,7 +14,7 @@ from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.feed import Entry, decode
+from reconciler.controllers.entry import Entry, decode
 from reconciler.standin.pods import PODS, is_ready
 from reconciler.standin.world import CLUSTER
 

@@ -15,7 +15,8 @@ from apiserver.registry.kinds import target_builtins
 from apiserver.registry.objects import Objects
 from reconciler.controllers import disposal
 from reconciler.controllers.controller import EVERYTHING, Controller
-from reconciler.controllers.feed import Entry, Feed
+from reconciler.controllers.entry import Entry
+from reconciler.controllers.feed import Feed
 from reconciler.controllers.housekeeping import controllers
 from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.owners import MENTION, Reference, references_of

@@ -16,7 +16,8 @@ from apiserver.registry.catalog import Catalog
 from apiserver.registry.objects import Objects
 from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
 from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
-from reconciler.controllers.feed import Entry, Feed
+from reconciler.controllers.entry import Entry
+from reconciler.controllers.feed import Feed
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import Locations
 from reconciler.controllers.manager import Manager

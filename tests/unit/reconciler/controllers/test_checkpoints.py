@@ -24,7 +24,8 @@ from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
 from reconciler.controllers import agenda, checkpoints
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.feed import Entry, Feed
+from reconciler.controllers.entry import Entry
+from reconciler.controllers.feed import Feed
 from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.progress import SHOWN, Progress
 

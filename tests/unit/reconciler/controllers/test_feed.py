@@ -12,9 +12,11 @@ from support.following import Following
 
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Delete, Put, Store
+from reconciler.controllers import entry as entries
 from reconciler.controllers import feed as feeds
 from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
-from reconciler.controllers.feed import Entry, Feed
+from reconciler.controllers.entry import Entry
+from reconciler.controllers.feed import Feed
 from reconciler.controllers.manager import CAREFUL, Manager
 
 
@@ -57,11 +59,11 @@ def decodes(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What was decoded."""
     found: list[bytes] = []
 
-    def decode(value: bytes, plain: Callable[[bytes], Any] = feeds.decode) -> Any:
+    def decode(value: bytes, plain: Callable[[bytes], Any] = entries.decode) -> Any:
         found.append(value)
         return plain(value)
 
-    monkeypatch.setattr(feeds, "decode", decode)
+    monkeypatch.setattr(entries, "decode", decode)
     return found
 
 

@@ -16,8 +16,9 @@ from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import LEAVING, SYNC_TARGET
 from apiserver.registry.kinds import KindTable, kubernetes_builtins
 from reconciler.controllers.bindings import Bindings, Role
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.failures import Expected
-from reconciler.controllers.feed import Entry, Feed
+from reconciler.controllers.feed import Feed
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import Locations
 from reconciler.controllers.manager import Manager

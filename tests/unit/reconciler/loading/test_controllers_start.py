@@ -17,7 +17,7 @@ from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Delete
-from reconciler.controllers import feed as feeds
+from reconciler.controllers import entry as entries
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.housekeeping import housekeeping
@@ -61,7 +61,7 @@ def test_a_start_with_nothing_new_reads_no_object_and_writes_nothing(
     assert len(store.rows) > 100, "the first one sees all"
     feed.save()
     decoded: list[bytes] = []
-    monkeypatch.setattr(feeds, "decode", decoded.append)
+    monkeypatch.setattr(entries, "decode", decoded.append)
     revision = fleet.store.revision()
     store, managers, feed = process()
     settle(managers)
