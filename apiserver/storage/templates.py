@@ -6,7 +6,7 @@ as it was cut, byte for byte. A template is data, so every version of this progr
 
     key    Key("namespaces", "k3xa…", "", "default")
     value  {"metadata":{"name":"default","uid":"b39f388e-…","annotations":{"kcp.io/cluster":"k3xa…"}}}
-    cut(key, value, [Parameter(UID, "b39f388e-…")])
+    cut(key, value, [(UID, "b39f388e-…")])
         template    cluster name uid\n{"metadata":{"name":"\2","uid":"\3","annotations":{"kcp.io/cluster":"\1"}}}
         parameters  the 16 bytes of the UID; what the key says is not kept again
 
@@ -31,6 +31,7 @@ _CONTROL: Final = bytes(range(0x20))
 """JSON has none, so they can stand for parameters."""
 _MOST: Final = 0x1F
 """Parameters; further ones are left in the text."""
+_PLACES: Final = [b'"%c"' % number for number in range(1, _MOST + 1)]
 _LONGEST_TEXT: Final = 1024
 """Bytes of a parameter; a longer one is left in the text."""
 _LENGTH: Final = struct.Struct(">H")
@@ -55,11 +56,8 @@ class Kind(StrEnum):
     """UTF-8 behind its length."""
 
 
-class Parameter(NamedTuple):
-    """A text that is in a value where a whole string of its JSON says it."""
-
-    kind: Kind
-    text: str
+Parameter = tuple[Kind, str]
+"""A text that is in a value where a whole string of its JSON says it."""
 
 
 class Filled(NamedTuple):
@@ -80,16 +78,19 @@ def cut(key: Key, value: bytes, parameters: Iterable[Parameter]) -> Filled | Non
         return None
     kinds: list[Kind] = []
     kept: list[bytes] = []
-    for parameter in (Parameter(Kind.CLUSTER, key.cluster), Parameter(Kind.NAME, key.name), *parameters):
-        quoted = orjson.dumps(parameter.text)
-        if not parameter.text or len(quoted) > _LONGEST_TEXT or quoted not in value:
+    for kind, text in ((Kind.CLUSTER, key.cluster), (Kind.NAME, key.name), *parameters):
+        quoted = orjson.dumps(text)
+        if not 2 < len(quoted) <= _LONGEST_TEXT:
             continue
+        shorter = value.replace(quoted, _PLACES[len(kinds)])
+        if shorter is value:  # replace gives the same bytes back where there is nothing to replace
+            continue
+        value = shorter
+        found, written = _written(kind, text)
+        kinds.append(found)
+        kept.append(written)
         if len(kinds) == _MOST:
             break
-        kind, written = _written(parameter)
-        kinds.append(kind)
-        kept.append(written)
-        value = value.replace(quoted, b'"%c"' % len(kinds))
     return Filled(" ".join(kinds).encode() + b"\n" + value, b"".join(kept))
 
 
@@ -120,14 +121,13 @@ def _parsed(template: bytes) -> tuple[tuple[Kind, ...], tuple[bytes, ...], tuple
     return tuple(Kind(name) for name in head.decode().split()), tuple(parts), places
 
 
-def _written(parameter: Parameter) -> tuple[Kind, bytes]:
+def _written(kind: Kind, text: str) -> tuple[Kind, bytes]:
     """As it is kept: in its kind's form, or as text where that form would not give the same text back."""
-    kind, text = parameter
-    if kind in (Kind.CLUSTER, Kind.NAME):
+    if kind is Kind.CLUSTER or kind is Kind.NAME:
         return kind, b""
-    if kind == Kind.UID:
+    if kind is Kind.UID:
         found = _uid_bytes(text)
-    elif kind == Kind.TEXT:
+    elif kind is Kind.TEXT:
         found = None
     else:  # all that came with one commit have the same
         found = _shared_bytes(kind, text)

@@ -6,7 +6,6 @@ what is their own (storage/templates).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from apiserver.model import marks
@@ -27,13 +26,12 @@ def like_others(key: Key, obj: Object, value: bytes) -> Filled | None:
     return cut(key, value, _own(obj))
 
 
-def _own(obj: Object) -> Iterator[Parameter]:
+def _own(obj: Object) -> list[Parameter]:
     metadata, spec = obj["metadata"], obj.get("spec") or {}
-    yield Parameter(Kind.UID, metadata["uid"])
-    yield Parameter(Kind.TIME, metadata["creationTimestamp"])
+    found = [(Kind.UID, metadata["uid"]), (Kind.TIME, metadata["creationTimestamp"])]
     annotations = metadata.get("annotations") or {}
-    for name, kind in _ANNOTATIONS:
-        yield Parameter(kind, annotations.get(name, ""))
+    found += [(kind, annotations[name]) for name, kind in _ANNOTATIONS if name in annotations]
     owner = spec.get("owner")
-    for each in (spec.get("cluster"), *((owner.get("name"), owner.get("cluster")) if isinstance(owner, dict) else ())):
-        yield Parameter(Kind.TEXT, each if isinstance(each, str) else "")
+    told = (spec.get("cluster"), *((owner.get("name"), owner.get("cluster")) if isinstance(owner, dict) else ()))
+    found += [(Kind.TEXT, each) for each in told if isinstance(each, str)]
+    return found

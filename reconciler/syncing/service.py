@@ -66,6 +66,9 @@ class Syncing:
         self._objects, catalog = Objects(store), Catalog(store)
         self._syncers: dict[str, Syncer] = {}
         self._lock = threading.Lock()
+        self._ended = False
+        self._leaving: list[threading.Thread] = []
+        """Ending syncers of targets that are gone or have other credentials."""
         self._index = TargetIndex(self._objects)
         self.bindings = Bindings(self._objects)
         self._upstream = Upstream(self._objects, catalog, self.bindings, past, lambda: feed.reached)
@@ -96,12 +99,16 @@ class Syncing:
             manager.start()
 
     def stop(self) -> None:
-        """After the feed."""
+        """After the feed. What was let go of before ends in its own time, for which this waits as for the others."""
+        with self._lock:
+            self._ended = True
         self._keepers.end()
         self._keepers.release({key: syncer.stop() for key, syncer in self.syncers().items()})
         for manager in self._managers:
             manager.stop()
         self._targets.end()
+        for thread in self._leaving:
+            thread.join(3.0)
 
     def syncers(self) -> dict[str, Syncer]:
         """Those of connected targets, by key."""
@@ -128,14 +135,17 @@ class Syncing:
         else:
             self._keepers.drop(key)
         with self._lock:
+            if self._ended:
+                return
             self._syncers.pop(key, None)
             if made is not None:
                 self._syncers[key] = made
-        if before is not None:
-            # A request to a target that hangs ends in its own time; nobody waits for it.
-            threading.Thread(target=before.stop, name=f"stop-{key}", daemon=True).start()
-        if made is not None:
-            made.start()
+                made.start()
+            self._leaving = [thread for thread in self._leaving if thread.is_alive()]
+            if before is not None:
+                # A request to a target that hangs ends in its own time; nothing waits for it while we run.
+                self._leaving.append(threading.Thread(target=before.stop, name=f"stop-{key}", daemon=True))
+                self._leaving[-1].start()
 
     def _lease_changed(self, key: str, can: bool) -> None:
         """A target may be written to again, or no more."""

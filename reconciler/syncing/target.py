@@ -40,6 +40,8 @@ UPKEEP = GroupResource("", "~upkeep")
 """As an Item's kind: look after the namespace itself."""
 _BARRED = 0.1
 """Seconds between two looks whether the target may be written to by now."""
+_PATIENCE = 3.0
+"""Seconds for which an end waits for what is under way."""
 _LOOKS = 6
 """How often a leftover is looked at again without anything having happened."""
 _PERMANENT = frozenset({400, 403, 405, 413, 415, 422})
@@ -98,7 +100,9 @@ class Syncer(Controller[Item]):
         self._stopped.set()
         self.site.close()
         self.client.finish()
-        return self._manager.stop()
+        if self._boot.ident is not None:
+            self._boot.join(_PATIENCE)  # it may be about to begin the work that the next line ends
+        return self._manager.stop(_PATIENCE) and not self._boot.is_alive()
 
     def offer(self, offered: Mapping[GroupResource, str]) -> None:
         """The target supports other API exports now, or the same ones have other resources."""

@@ -39,7 +39,7 @@ from apiserver.storage.protocol import (
     Store,
     View,
 )
-from apiserver.storage.templates import Kind, Parameter, cut
+from apiserver.storage.templates import Kind, cut
 
 RESOURCES = ["a", "b.x:id"]
 CLUSTERS = ["r", "ro", "s"]
@@ -91,7 +91,7 @@ class Model:
                 ops.append(Put(key, value, expect, stamp))
             elif verb == "like":
                 said = orjson.dumps([key.cluster, value.hex()])
-                ops.append(Put(key, said, expect, stamp, cut(key, said, [Parameter(Kind.TEXT, value.hex())])))
+                ops.append(Put(key, said, expect, stamp, cut(key, said, [(Kind.TEXT, value.hex())])))
             elif verb == "delete":
                 ops.append(Delete(key, expect))
             else:

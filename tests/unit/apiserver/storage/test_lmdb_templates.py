@@ -15,7 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.storage.declared import Declared, Index
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
-from apiserver.storage.templates import Filled, Kind, Parameter, cut
+from apiserver.storage.templates import Filled, Kind, cut
 
 LONG = "what all of them say " * 50
 
@@ -33,7 +33,7 @@ def thing(cluster: str) -> Key:
 
 def like(key: Key, said: str = LONG) -> Put:
     value = orjson.dumps({"cluster": key.cluster, "is": f"{key.cluster}'s", "said": said})
-    filled = cut(key, value, [Parameter(Kind.TEXT, f"{key.cluster}'s")])
+    filled = cut(key, value, [(Kind.TEXT, f"{key.cluster}'s")])
     assert filled is not None
     return Put(key, value, like=filled)
 
