@@ -55,14 +55,25 @@ def _value(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], key: Key, raw: by
 
 
 class References:
-    """What one transaction refers to and lets go of. Tell it of each object, then `write` once."""
+    """What one transaction refers to and lets go of. Tell it of each object that it reads and writes, then `write`
+    once."""
 
     def __init__(self, env: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
         self._env, self._txn = env, txn
         self._numbers: dict[bytes, bytes] = {}
         self._more: dict[bytes, int] = {}
+        self._held: dict[bytes, bytes] = {}
+        """The template that an object refers to at this point, of those that were read or written and do."""
 
-    def take(self, revision: int, filled: Filled) -> bytes | None:
+    def read(self, key: Key, full: bytes) -> bytes | None:
+        """What is stored of an object, whole. `full`: its key as stored."""
+        raw = self._txn.get(full)
+        if raw is None or raw[layout.STAMPED] != layout.REFERENCE:
+            return raw
+        self._held[full] = raw[layout.OBJECT_HEAD : _AT]
+        return plain(self._env, self._txn, key, raw)
+
+    def take(self, full: bytes, revision: int, filled: Filled) -> bytes | None:
         """What to store of an object; None where nothing like it was seen yet: it is stored whole."""
         number = self._numbers.get(filled.template)
         if number is None:
@@ -71,12 +82,13 @@ class References:
                 return None
             self._numbers[filled.template] = number
         self._more[number] = self._more.get(number, 0) + 1
+        self._held[full] = number
         return b"".join((layout.U64.pack(revision), _REFERENCE, number, filled.parameters))
 
-    def release(self, raw: bytes | None) -> None:
-        """What was stored of an object, if anything was, is replaced or gone."""
-        if raw is not None and raw[layout.STAMPED] == layout.REFERENCE:
-            number = raw[layout.OBJECT_HEAD : _AT]
+    def release(self, full: bytes) -> None:
+        """What was stored of an object that was read is replaced or gone."""
+        number = self._held.pop(full, None)
+        if number is not None:
             self._more[number] = self._more.get(number, 0) - 1
 
     def write(self) -> None:

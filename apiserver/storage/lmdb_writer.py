@@ -30,7 +30,6 @@ from apiserver.storage import limits
 from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
-from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_counts import Counted
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
@@ -254,13 +253,12 @@ class _Group:
             if marked:
                 last_marked = revision
                 self._counted.mark(full, revision)
-            if previous is not None:
-                self._references.release(self._txn.get(full))
+            self._references.release(full)
             if record is None:
                 self._txn.delete(full, db=self._env.objects)
                 self._counted.number(full, -1)
             else:
-                short = self._references.take(revision, like) if like is not None else None
+                short = self._references.take(full, revision, like) if like is not None else None
                 put(full, short or record, db=self._env.objects)
                 if previous is None:
                     self._counted.number(full, 1)
@@ -296,7 +294,7 @@ class _Group:
             key = op.key
             full = self._env.intern(self._txn, key.resource, self.interned) + limits.tail(key)
             limits.check_length(key, len(full))
-            previous = own[full] if full in own else self._there(key, full)
+            previous = own[full] if full in own else self._references.read(key, full)
             if op.expect is not None:
                 _expect(key, op.expect, previous)
             if isinstance(op, Check) or (isinstance(op, Delete) and previous is None):
@@ -309,11 +307,6 @@ class _Group:
             effects.append(_Effect(key, full, previous, record, like, revision, key.resource in self._env.marked))
             revisions.append(revision)
         return revisions, effects, changed
-
-    def _there(self, key: Key, full: bytes) -> bytes | None:
-        """What is stored of an object, whole."""
-        raw = self._txn.get(full)
-        return templates.plain(self._env, self._txn, key, raw) if raw is not None else None
 
     def _check_row(self, op: RowOp, changed: dict[bytes, bytes | None]) -> None:
         full = rows.encoded(op.table, op.row)

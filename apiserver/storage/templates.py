@@ -10,7 +10,7 @@ as it was cut, byte for byte. A template is data, so every version of this progr
         template    cluster name uid\n{"metadata":{"name":"\2","uid":"\3","annotations":{"kcp.io/cluster":"\1"}}}
         parameters  the 16 bytes of the UID; what the key says is not kept again
 
-Called by the registry's and the loader's writers (cut) and by stores (Filled.value). Pure functions on bytes.
+Called by the loader (cut), and by stores that keep the form (fill). Pure functions on bytes.
 """
 
 from __future__ import annotations
@@ -61,13 +61,10 @@ Parameter = tuple[Kind, str]
 
 
 class Filled(NamedTuple):
-    """A value that is kept as a template with parameters. `value` is the same for the same key alone."""
+    """A value as a template with parameters: `fill` gives it back, with the key that it was cut for."""
 
     template: bytes
     parameters: bytes
-
-    def value(self, key: Key) -> bytes:
-        return fill(self.template, key, self.parameters)
 
 
 def cut(key: Key, value: bytes, parameters: Iterable[Parameter]) -> Filled | None:

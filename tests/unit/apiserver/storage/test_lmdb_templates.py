@@ -15,7 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.storage.declared import Declared, Index
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
-from apiserver.storage.templates import Filled, Kind, cut
+from apiserver.storage.templates import Kind, cut, fill
 
 LONG = "what all of them say " * 50
 
@@ -119,7 +119,7 @@ def test_what_an_older_version_stored_reads_as_it_did() -> None:
     """What a template means does not change: these are bytes that were written once."""
     template = b'cluster name uid time commit text\n{"a":"\x02.\x01","b":["\x03","\x04","\x05"],"\x06":"\x01"}'
     parameters = bytes(range(16)) + (1767225660).to_bytes(5, "big") + b"\xe0" * 20 + b'\x00\x04\\"\xc3\xa9'
-    value = Filled(template, parameters).value(Key("things", "k3xa", "", "default"))
+    value = fill(template, Key("things", "k3xa", "", "default"), parameters)
     assert value.decode() == (
         '{"a":"default.k3xa","b":["00010203-0405-0607-0809-0a0b0c0d0e0f","2026-01-01T00:01:00Z","' + "e0" * 20 + '"],'
         '"\\"é":"k3xa"}'

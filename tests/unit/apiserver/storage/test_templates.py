@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiserver.model.keys import Key
-from apiserver.storage.templates import Kind, Parameter, cut
+from apiserver.storage.templates import Kind, Parameter, cut, fill
 
 UID = "b39f388e-9277-5f55-a6c2-6979f1a8efac"
 COMMIT = "e08dbb1b9697493dac67bc7b08d7b53a0a1e8328"
@@ -25,7 +25,7 @@ def test_what_is_cut_is_read_again(value: object, cluster: str, name: str, said:
     key, text = Key("things", cluster, "", name), orjson.dumps(value)
     found = cut(key, text, said)
     assert found is not None
-    assert found.value(key) == text
+    assert fill(found.template, key, found.parameters) == text
 
 
 def test_what_a_key_and_a_template_say_is_not_kept() -> None:
@@ -40,7 +40,7 @@ def test_what_a_key_and_a_template_say_is_not_kept() -> None:
     assert one is not None and other is not None
     assert one.template == other.template
     assert len(one.parameters) == len(other.parameters) == 16 + 5
-    assert other.value(there) == namespace("b7", uid, at)
+    assert fill(other.template, there, other.parameters) == namespace("b7", uid, at)
 
 
 def test_what_is_not_in_its_kinds_form_is_kept_as_text() -> None:
@@ -50,7 +50,7 @@ def test_what_is_not_in_its_kinds_form_is_kept_as_text() -> None:
         found = cut(key, value, [(kind, text)])
         assert found is not None
         assert found.template == b'text\n{"x":"\x01"}'
-        assert found.value(key) == value
+        assert fill(found.template, key, found.parameters) == value
 
 
 def test_a_value_that_could_be_taken_for_a_template_is_none() -> None:
@@ -63,4 +63,4 @@ def test_more_parameters_than_can_be_named_stay_in_the_text() -> None:
     value = orjson.dumps(said)
     found = cut(key, value, [(Kind.TEXT, text) for text in said])
     assert found is not None
-    assert found.value(key) == value
+    assert fill(found.template, key, found.parameters) == value

@@ -8,7 +8,7 @@ import pytest
 from support.loadedfleet import LoadedFleet, configmap
 
 from apiserver.model.keys import Key
-from apiserver.storage.templates import Filled
+from apiserver.storage.templates import Filled, fill
 from reconciler.loading import effects
 from reconciler.loading.likeness import like_others
 
@@ -23,7 +23,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> dict[Key, Filled]:
 
     def spy(key: Key, obj: dict[str, object], value: bytes) -> Filled | None:
         filled = like_others(key, obj, value)
-        assert filled is not None and filled.value(key) == value
+        assert filled is not None and fill(filled.template, key, filled.parameters) == value
         found[key] = filled
         return filled
 
