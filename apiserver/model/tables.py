@@ -41,6 +41,10 @@ class Table(StrEnum):
     """<logical cluster>, <name> of a namespace that went, while something in it waits for finalizers → the revision at
     which it did."""
 
+    ROLES = "roles"
+    """<role> → the token of who has it (storage/roles.py): another one for each who took it, never for one who goes
+    on. What clears a store leaves it."""
+
     APPOINTMENTS = "appointments"
     """<controller>, <minute>, <key> → when the controller looks at the key again."""
 

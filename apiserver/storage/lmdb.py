@@ -20,8 +20,8 @@ from apiserver.storage.declared import Declared
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_environment import LmdbEnvironment, StoreSettings
 from apiserver.storage.lmdb_reader import Reader
-from apiserver.storage.lmdb_writer import Writer
-from apiserver.storage.protocol import Op, Store, View
+from apiserver.storage.lmdb_writer import Under, Writer
+from apiserver.storage.protocol import CheckRow, Op, Store, View
 
 NOTHING = Declared()
 
@@ -72,17 +72,12 @@ def _opened(
     return env
 
 
-class LmdbStore(Reader):
-    """See protocol.Store."""
+class _Handle(Reader):
+    """See protocol.Store. `under`: of who has a role."""
 
-    def __init__(
-        self, directory: Path, declared: Declared, sync: bool, start: int | None, settings: StoreSettings
-    ) -> None:
-        env = _opened(directory, declared, sync, start, settings)
+    def __init__(self, env: LmdbEnvironment, bell: Doorbell, writer: Writer, under: Under | None) -> None:
         super().__init__(env, env.read)
-        self._bell = Doorbell(directory, env.news, settings.look_seconds)
-        self._writer = Writer(env, self._bell, settings)
-        self._closed = False
+        self._bell, self._writer, self._under = bell, writer, under
 
     @contextmanager
     def view(self) -> Iterator[View]:
@@ -90,19 +85,37 @@ class LmdbStore(Reader):
             yield Reader(self._env, lambda: nullcontext(txn))
 
     def write(self, *ops: Op) -> Future[list[int]]:
-        return self._writer.write(ops, logged=True)
+        return self._writer.write(ops, logged=True, under=self._under)
 
     def fill(self, *ops: Op) -> Future[list[int]]:
-        return self._writer.write(ops, logged=False)
+        return self._writer.write(ops, logged=False, under=self._under)
 
     def compact(self, keep: int) -> None:
-        self._writer.compact(keep)
+        self._writer.compact(keep, self._under)
 
     def clear(self) -> None:
-        self._writer.clear()
+        self._writer.clear(self._under)
+
+    def under(self, role: CheckRow, lost: Callable[[], None] = lambda: None) -> Store:
+        return _Handle(self._env, self._bell, self._writer, Under.of(role, lost))
 
     def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
         return self._bell.subscribe(ring)
+
+    def close(self) -> None:
+        """The store stays open."""
+
+
+class LmdbStore(_Handle):
+    """One that was opened, and is closed."""
+
+    def __init__(
+        self, directory: Path, declared: Declared, sync: bool, start: int | None, settings: StoreSettings
+    ) -> None:
+        env = _opened(directory, declared, sync, start, settings)
+        bell = Doorbell(directory, env.news, settings.look_seconds)
+        super().__init__(env, bell, Writer(env, bell, settings), None)
+        self._closed = False
 
     def close(self) -> None:
         """Answers what was written, then closes. Calling it again does nothing; anything else raises afterwards."""

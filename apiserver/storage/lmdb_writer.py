@@ -19,13 +19,14 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
 import lmdb
 
 from apiserver.model.keys import Key
+from apiserver.model.tables import Table
 from apiserver.storage import limits
 from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_layout as layout
@@ -46,6 +47,7 @@ from apiserver.storage.protocol import (
     Op,
     Put,
     PutRow,
+    RoleLost,
     RowConflict,
     RowOp,
 )
@@ -57,18 +59,40 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 _READER_CHECK_SECONDS = 30.0
 
 
+class Under(NamedTuple):
+    """What a write of who has a role is done under: see protocol.Store.under. `full`: the row's key."""
+
+    role: str
+    full: bytes
+    expected: bytes | None
+    lost: Callable[[], None]
+
+    @staticmethod
+    def of(role: CheckRow, lost: Callable[[], None]) -> Under:
+        expected = None if role.expect is ABSENT else role.expect
+        return Under(role.row, rows.encoded(role.table, role.row), expected, lost)
+
+    def check(self, env: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
+        """Raises RoleLost."""
+        if rows.get(env, txn, self.full) != self.expected:
+            raise RoleLost(self.role)
+
+
 class _Call(NamedTuple):
     ops: Sequence[Op]
     logged: bool
+    under: Under | None
     answer: Future[list[int]]
 
 
 class _Compact(NamedTuple):
     keep: int
+    under: Under | None
     answer: Future[list[int]]
 
 
 class _Clear(NamedTuple):
+    under: Under | None
     answer: Future[list[int]]
 
 
@@ -97,19 +121,19 @@ class Writer:
         self.retention = Retention(environment, settings)
         self._checked_readers = time.monotonic()
 
-    def write(self, ops: Sequence[Op], *, logged: bool) -> Future[list[int]]:
+    def write(self, ops: Sequence[Op], *, logged: bool, under: Under | None) -> Future[list[int]]:
         answer: Future[list[int]] = Future()
-        self._submit(_Call(ops, logged, answer))
+        self._submit(_Call(ops, logged, under, answer))
         return answer
 
-    def compact(self, keep: int) -> None:
+    def compact(self, keep: int, under: Under | None) -> None:
         answer: Future[list[int]] = Future()
-        self._submit(_Compact(keep, answer))
+        self._submit(_Compact(keep, under, answer))
         answer.result()
 
-    def clear(self) -> None:
+    def clear(self, under: Under | None) -> None:
         answer: Future[list[int]] = Future()
-        self._submit(_Clear(answer))
+        self._submit(_Clear(under, answer))
         answer.result()
 
     def close(self) -> None:
@@ -146,7 +170,7 @@ class Writer:
     def _group(self, first: _Call) -> _Call | _Compact | _Clear | None:
         """Commit `first` and what waits behind it; returns the item that did not go in."""
         passed: list[tuple[Future[list[int]], list[int]]] = []
-        failed: list[tuple[Future[list[int]], Exception]] = []
+        failed: list[tuple[_Call, Exception]] = []
         taken: list[Future[list[int]]] = []
         item: _Call | _Compact | _Clear | None = first
         try:
@@ -160,7 +184,7 @@ class Writer:
                         taken.append(call.answer)
                         refused = group.take(call, passed)
                         if refused is not None:
-                            failed.append((call.answer, refused))
+                            failed.append((call, refused))
                         operations += len(call.ops)
                     if operations >= self._settings.group_operations or time.perf_counter() >= until:
                         break
@@ -177,8 +201,8 @@ class Writer:
             self._env.remember(group.interned)
             for answer, revisions in passed:
                 answer.set_result(revisions)
-            for answer, refused in failed:
-                answer.set_exception(refused)
+            for call, refused in failed:
+                _fail(call, refused)
             if changed:
                 self._bell.committed()
         return self._queue.get() if item is _none else item
@@ -187,24 +211,31 @@ class Writer:
         try:
             while True:
                 with self._env.write() as txn:
+                    if request.under is not None:
+                        request.under.check(self._env, txn)
                     state, done = self.retention.keep(txn, self._env.state(txn), request.keep)
                     if done:
                         break
                     self._env.put_state(txn, state)
         except Exception as error:
-            request.answer.set_exception(error)
+            _fail(request, error)
         else:
             request.answer.set_result([])
 
     def _clear(self, request: _Clear) -> None:
         try:
             with self._env.write() as txn:
+                if request.under is not None:
+                    request.under.check(self._env, txn)
+                roles = rows.scan(self._env, txn, Table.ROLES, "", None, None)
                 for table in self._env.contents():
                     txn.drop(table, delete=False)
+                for row, token in roles:
+                    rows.put(self._env, txn, rows.encoded(Table.ROLES, row), token)
                 revision = self._env.state(txn).revision + 1
                 self._env.put_state(txn, State(revision, revision, revision, 0, 0))
         except Exception as error:
-            request.answer.set_exception(error)
+            _fail(request, error)
         else:
             request.answer.set_result([])
             self._bell.committed()
@@ -231,6 +262,8 @@ class _Group:
     def take(self, call: _Call, passed: list[tuple[Future[list[int]], list[int]]]) -> Exception | None:
         """Apply the call and add its answer to `passed`, or say why not: then nothing of it was applied."""
         try:
+            if call.under is not None:
+                call.under.check(self._env, self._txn)
             revisions, effects, changed = self._check(call.ops)
         except Exception as refused:  # Conflict; or a caller's mistake, which is to hurt no other call
             return refused
@@ -332,6 +365,12 @@ class _Group:
         return True
 
 
+def _fail(item: _Call | _Compact | _Clear, error: Exception) -> None:
+    item.answer.set_exception(error)
+    if item.under is not None and isinstance(error, RoleLost):
+        item.under.lost()
+
+
 def _refusal(error: Exception, env: LmdbEnvironment) -> Exception:
     """What the callers of a transaction that failed are told."""
     if isinstance(error, lmdb.MapFullError) or getattr(error, "code", None) in _FULL:
@@ -347,5 +386,5 @@ def _expect(key: Key, expected: int, previous: bytes | None) -> None:
         raise Conflict(key, expected, found)
 
 
-_none = _Compact(0, Future())
+_none = _Compact(0, None, Future())
 """Stands for: nothing was taken from the queue."""

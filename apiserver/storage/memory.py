@@ -36,9 +36,11 @@ from apiserver.storage.protocol import (
     Put,
     PutRow,
     Record,
+    RoleLost,
     Row,
     RowConflict,
     RowOp,
+    Store,
     View,
 )
 
@@ -264,12 +266,12 @@ class MemoryStore(Reader):
         yield Reader(self._memory, self._indexes, lambda: then)
 
     def write(self, *ops: Op) -> Future[list[int]]:
-        return self._write(ops, logged=True)
+        return self.transact(ops, logged=True)
 
     def fill(self, *ops: Op) -> Future[list[int]]:
-        return self._write(ops, logged=False)
+        return self.transact(ops, logged=False)
 
-    def _write(self, ops: Sequence[Op], *, logged: bool) -> Future[list[int]]:
+    def transact(self, ops: Sequence[Op], *, logged: bool, under: CheckRow | None = None) -> Future[list[int]]:
         answer: Future[list[int]] = Future()
         with self._memory.lock:
             if self._closed:
@@ -277,8 +279,9 @@ class MemoryStore(Reader):
             before = self._memory.state
             after = before.copy()
             try:
+                self.check(under)
                 revisions = [self._apply(after, op) for op in ops]
-            except (Conflict, ValueError) as refused:
+            except (RoleLost, Conflict, ValueError) as refused:
                 answer.set_exception(refused)
                 return answer
             if not logged and after.revision > before.revision:
@@ -340,19 +343,32 @@ class MemoryStore(Reader):
         if not any(other.cluster == key.cluster for other in state.objects):
             state.marks.pop(key.cluster, None)
 
-    def compact(self, keep: int) -> None:
+    def check(self, under: CheckRow | None) -> None:
+        """Raises RoleLost. The memory is locked."""
+        if under is not None:
+            expected = None if under.expect is ABSENT else under.expect
+            if self._memory.state.rows.get((under.table, under.row)) != expected:
+                raise RoleLost(under.row)
+
+    def compact(self, keep: int, under: CheckRow | None = None) -> None:
         with self._memory.lock:
+            self.check(under)
             state = self._memory.state
             gone = state.log[: max(0, len(state.log) - max(0, keep))]
             if gone:
                 state.oldest, state.log = gone[-1].revision, state.log[len(gone) :]
 
-    def clear(self) -> None:
+    def clear(self, under: CheckRow | None = None) -> None:
         with self._memory.lock:
+            self.check(under)
             before = self._memory.state
             revision = before.revision + 1
-            self._memory.state = _State(revision, revision, resources=before.resources, marked=revision)
+            roles = {at: value for at, value in before.rows.items() if at[0] == Table.ROLES}
+            self._memory.state = _State(revision, revision, rows=roles, resources=before.resources, marked=revision)
         self._ring()
+
+    def under(self, role: CheckRow, lost: Callable[[], None] = lambda: None) -> Store:
+        return _Handle(self, role, lost)
 
     def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
         def entry() -> None:  # one per subscription: the same callable may subscribe twice and leave once
@@ -379,3 +395,40 @@ class MemoryStore(Reader):
             self._closed = True
         for leave in self._leave:
             leave()
+
+
+class _Handle(Reader):
+    """See Store.under."""
+
+    def __init__(self, store: MemoryStore, role: CheckRow, lost: Callable[[], None]) -> None:
+        super().__init__(store._memory, store._indexes, store._state)
+        self.view, self.subscribe, self.under = store.view, store.subscribe, store.under
+        self._store, self._role, self._lost = store, role, lost
+
+    def write(self, *ops: Op) -> Future[list[int]]:
+        return self._told(self._store.transact(ops, logged=True, under=self._role))
+
+    def fill(self, *ops: Op) -> Future[list[int]]:
+        return self._told(self._store.transact(ops, logged=False, under=self._role))
+
+    def _told(self, answer: Future[list[int]]) -> Future[list[int]]:
+        if isinstance(answer.exception(), RoleLost):
+            self._lost()
+        return answer
+
+    def compact(self, keep: int) -> None:
+        try:
+            self._store.compact(keep, self._role)
+        except RoleLost:
+            self._lost()
+            raise
+
+    def clear(self) -> None:
+        try:
+            self._store.clear(self._role)
+        except RoleLost:
+            self._lost()
+            raise
+
+    def close(self) -> None:
+        """The store stays open."""

@@ -184,6 +184,15 @@ class RowConflict(Conflict):
         self.table, self.row = table, row
 
 
+class RoleLost(Exception):
+    """Who wrote has his role no more: the row that he writes under is another's. Nothing of the transaction was
+    written, and nothing that he writes will ever be. No Conflict, since to look again and write again is no remedy."""
+
+    def __init__(self, role: str) -> None:
+        super().__init__(f"the role {role} is another process's by now")
+        self.role = role
+
+
 class NoSpace(Exception):
     """The disk, or what the store may take of it, is full: nothing of the transaction was written. Reads go on, and so
     do writes once there is room."""
@@ -299,7 +308,7 @@ class Writer(Protocol):
 
     def clear(self) -> None:
         """Forget every object, every row and all of the log, in one transaction of a revision of its own: whoever
-        watches has to begin anew. Revisions go on."""
+        watches has to begin anew. Revisions go on, and who has which role (Table.ROLES) stays."""
 
 
 class Store(View, Writer, Protocol):
@@ -310,6 +319,11 @@ class Store(View, Writer, Protocol):
         whatever is written meanwhile, by whichever process, is not seen, and waits for nothing. What a view shows
         cannot be overwritten while it is open, so the store grows by what is written beside it; whoever opens one says
         what bounds that."""
+
+    def under(self, role: CheckRow, lost: Callable[[], None] = lambda: None) -> Store:
+        """The same store, for who has a role: each of its writes, `compact` and `clear` included, fails with RoleLost
+        unless the row holds what `role` expects, which is looked at first, in the write's own transaction. `lost` is
+        called then, from any thread. To close it closes nothing."""
 
     def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
         """Call `ring` (from any thread, at least once after each change of objects by whichever process); returns the

@@ -1,27 +1,37 @@
 """The processes of one server: API workers and the reconciler, started again when they die, ended together.
 
-Called by `up`. Children notice the end of their parent by a pipe, so that none outlives it.
+Called by `up`. Children notice the end of their parent by a pipe, so that none outlives it. One that says so now and
+then that it runs is killed where it does not for long: as long as it stands still it keeps the locks of its roles
+(roles.py), so that nothing is done, and a process that has ended is started again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _SOONEST = 1.0
 _LATEST = 30.0
+_LOOK = 1.0
+"""Seconds that count at most between two looks: where there are more, this process stood still itself."""
 
 
 @dataclass(slots=True)
 class Child:
-    """`start` makes the process; `failures` counts ends in a row that came within a minute of the start."""
+    """`start` makes the process; `failures` counts ends in a row that came within a minute of the start. `heard`: told
+    each line of its standard output, which says that it runs; `silent`: seconds since it said anything."""
 
     name: str
     start: Callable[[], subprocess.Popen[bytes]]
+    heard: Callable[[bytes], None] | None = None
+    silent: float = 0.0
     process: subprocess.Popen[bytes] | None = None
     began: float = 0.0
     failures: int = 0
@@ -30,23 +40,35 @@ class Child:
 
 @dataclass(slots=True)
 class Children:
-    """Call `look` now and then: it starts what is due and reports ends as texts."""
+    """Call `look` now and then: it starts what is due and reports ends as texts. `patience`: seconds without a word
+    after which a child is killed that is listened to."""
 
+    patience: float = 60.0
     children: list[Child] = field(default_factory=list)
+    looked: float = field(default_factory=time.monotonic)
 
-    def add(self, name: str, start: Callable[[], subprocess.Popen[bytes]]) -> Child:
-        child = Child(name, start)
+    def add(
+        self, name: str, start: Callable[[], subprocess.Popen[bytes]], heard: Callable[[bytes], None] | None = None
+    ) -> Child:
+        """`heard`: of one that says again and again that it runs."""
+        child = Child(name, start, heard)
         self.children.append(child)
         self._start(child)
         return child
 
     def look(self) -> list[str]:
         said, now = [], time.monotonic()
+        passed, self.looked = min(now - self.looked, _LOOK), now
         for child in self.children:
+            child.silent += passed
             if child.process is None and now >= child.due:
                 self._start(child)
             elif child.process is not None and child.process.poll() is not None:
                 said.append(self._ended(child, now))
+            elif child.process is not None and child.heard is not None and child.silent > self.patience:
+                said.append(f"{child.name} has not answered for {self.patience:.0f} s: it is killed")
+                _kill(child.process)
+                child.silent = 0.0
         return said
 
     def stop(self, seconds: float = 15.0) -> None:
@@ -64,15 +86,37 @@ class Children:
 
     def _start(self, child: Child) -> None:
         child.process = child.start()
-        child.began = time.monotonic()
+        child.began, child.silent = time.monotonic(), 0.0
+        if child.heard is not None:
+            threading.Thread(target=_listen, args=(child, child.process, child.heard), daemon=True).start()
 
     def _ended(self, child: Child, now: float) -> str:
         assert child.process is not None
         code = child.process.returncode
+        if child.process.stdin is not None:
+            child.process.stdin.close()
         child.failures = child.failures + 1 if now - child.began < 60 else 1
         wait = min(_LATEST, _SOONEST * 2 ** (child.failures - 1))
         child.process, child.due = None, now + wait
         return f"{child.name} ended with {code}; it is started again in {wait:.0f} s"
+
+
+def _listen(child: Child, process: subprocess.Popen[bytes], heard: Callable[[bytes], None]) -> None:
+    assert process.stdout is not None
+    with process.stdout as lines:
+        for line in lines:
+            if child.process is process:
+                child.silent = 0.0
+            heard(line)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """With what it has started in its group, if that is its own."""
+    with contextlib.suppress(ProcessLookupError):
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
 
 
 def spawn_reconciler(settings: str, log: int) -> subprocess.Popen[bytes]:

@@ -22,6 +22,7 @@ from reconciler.commands.again import again
 from reconciler.commands.installation import Installation
 from reconciler.commands.leftovers import Leftovers
 from reconciler.commands.loops import Loops
+from reconciler.commands.roles import Work
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
@@ -68,10 +69,12 @@ class Holder:
         self._epoch = beginning.epoch
 
         def sign() -> Claim:
+            self._station.roles.check(Work.STATUS, self._store)
             self._installation.claim(tree.fleet(self._store).fleet)
             return Claim(self._installation.writer, beginning.epoch)
 
-        self._writer = StatusWriter(self._store, self._mirror, stepping=self._loader.stepping, sign=sign)
+        status = self._station.handles.status
+        self._writer = StatusWriter(status, self._mirror, stepping=self._loader.stepping, sign=sign)
         self._publisher = Publisher(self._mirror, self._writer, self._installation.is_own)
         self._publisher.on_lost = self._lookout.wake.set
         self._teller.attach(self._store)
@@ -220,7 +223,10 @@ class Holder:
             if heads is not None:
                 self._take(heads)
 
-        branch = Branch(Desired(self._mirror), self._mirror.repository, catch_up, self._moved)
+        def ours() -> None:
+            self._station.roles.check(Work.LOADING, self._store)
+
+        branch = Branch(Desired(self._mirror, ours), self._mirror.repository, catch_up, self._moved)
         secrets = KeptSecrets(self._store, self._settings.keys_dir, self._secrets)
         return Committer(self._store, self._loader, branch, secrets)
 

@@ -12,6 +12,7 @@ from apiserver.auth.pki import Signer
 from apiserver.model.commits import CommitRef
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import KUBERNETES
+from reconciler.commands.roles import Work
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.station import Station
@@ -41,14 +42,20 @@ class Loops:
 
     def __init__(self, station: Station, writer: StatusWriter, barred: Callable[[], str], contender: Contender) -> None:
         """`barred`: why no cluster may be written to just now, "" if it may. `contender`: as whom real ones are."""
-        settings, store = station.settings, station.store
+        settings, store, roles = station.settings, station.handles.controllers, station.roles
         keys = Keys(settings.keys_dir)
         bundle = keys.ca.read_text()
         bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
         self._feed = feed = Feed(store)
         busy = writer.loading.is_set
         secrets = TokenSecrets(store, Signer(keys), bundle, lambda name: name)
-        self._standins = StandIns(store, settings.data_dir / "targets", keys, sync=settings.sync_writes)
+        self._standins = StandIns(
+            store,
+            settings.data_dir / "targets",
+            keys,
+            sync=settings.sync_writes,
+            on=lambda target: roles.on(Work.CONTROLLERS, target),
+        )
         self._managers = (
             housekeeping(feed, Catalog(store).kinds, bounds, busy),
             cluster_loops(feed, started_with(store, KUBERNETES), bundle, busy),
@@ -57,7 +64,14 @@ class Loops:
         )
         past, targets, credentials = _past(station), _targets(settings), _credentials(station)
         self._syncing = Syncing(
-            feed, SyncSettings(targets=targets), credentials, writer.durable, past, barred, contender
+            feed,
+            SyncSettings(targets=targets),
+            credentials,
+            writer.durable,
+            past,
+            lambda: barred() or roles.why(Work.SYNCING, store),
+            contender,
+            store=station.handles.syncing,
         )
         self.syncers = self._syncing.syncers
         self._tidying = tidying(station)

@@ -7,6 +7,7 @@ Called by reconcile, once it is known what is gone on from, and before anything 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from apiserver.registry import tree
@@ -18,8 +19,11 @@ from reconciler.loading import behind
 log = logging.getLogger(__name__)
 
 
-def open_for(directory: Path, beginning: Beginning, *, sync: bool) -> tuple[Store, str]:
+def open_for(
+    directory: Path, beginning: Beginning, *, sync: bool, loading: Callable[[Store], Store] = lambda store: store
+) -> tuple[Store, str]:
     """The store, and what the user should know of it ("": nothing). Its revision is no smaller than what is recorded.
+    `loading`: as who loads writes to it.
 
     Each status commit says which revision it recorded, and a store never goes back: one with a smaller revision was put
     there from somewhere, or the machine lost what it had not written yet. Not so one that shows what another server
@@ -31,7 +35,7 @@ def open_for(directory: Path, beginning: Beginning, *, sync: bool) -> tuple[Stor
         return store, ""
     said, fleet = "", tree.fleet(store)
     if not (beginning.holder or beginning.taken or fleet.shown or fleet.holder):
-        said = _forgotten(store, recorded)
+        said = _forgotten(loading(store), recorded)
     store.close()
     return open_at(directory, sync=sync, start=recorded), said
 

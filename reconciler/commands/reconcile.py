@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import signal
@@ -18,7 +17,9 @@ from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
 from reconciler.commands.mainstore import open_for
 from reconciler.commands.observer import Observer
+from reconciler.commands.pulse import Pulse, end_without
 from reconciler.commands.report import Report
+from reconciler.commands.roles import Handles, Roles, Work
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.source import guard
 from reconciler.commands.start import Beginning, Refused, Start, refuse_incomplete
@@ -41,9 +42,12 @@ _AGAIN = 1.0
 class Reconciler:
     """Call `run`; `stop` from any thread ends it."""
 
-    def __init__(self, settings: ReconcileSettings, report: Report) -> None:
-        self._settings = settings
+    def __init__(self, settings: ReconcileSettings, report: Report, roles: Roles) -> None:
+        """`roles`: this process has the locks of all."""
+        self._settings, self._roles = settings, roles
         self._teller = Teller(report)
+        self._store: Store | None = None
+        self._handles: Handles | None = None
         self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, STATUS_BRANCH)
         self._lookout = Lookout(self._mirror, self._teller)
 
@@ -52,11 +56,18 @@ class Reconciler:
         self._lookout.stop.set()
         self._lookout.wake.set()
 
+    def look(self) -> None:
+        """Has a process end that has lost a role: called now and then, from another thread."""
+        handles = self._handles
+        if handles is not None:
+            for work in Work:
+                self._roles.check(work, handles.loading)
+
     def run(self) -> None:
         set_fsync(self._settings.sync_writes)
         bound_cache()
         self._mirror.clear_locks()
-        installation, store = Installation(self._settings.data_dir), None
+        installation = Installation(self._settings.data_dir)
         first = not self._settings.restarted
         try:
             refuse_incomplete(self._mirror)
@@ -65,29 +76,33 @@ class Reconciler:
                 beginning = self._begin(start)
                 if beginning is None:
                     return
-                store = store or self._open(beginning)
-                anew = not tree.fleet(store).loaded and self._begins_anew(start, beginning)
-                self._run(store, start, beginning, installation, anew=anew)
+                handles = self._handles = self._handles or self._open(beginning)
+                anew = not tree.fleet(handles.loading).loaded and self._begins_anew(start, beginning)
+                self._run(handles, start, beginning, installation, anew=anew)
                 first = False  # it has lost the fleet, which it does not take back by itself
         except Refused as error:
             self._teller.refused(str(error))
             self._lookout.stop.wait()  # an end of this process would be taken for a crash
         finally:
-            if store is not None:
-                store.close()
+            self._handles = None
+            if self._store is not None:
+                self._store.close()
 
-    def _run(self, store: Store, start: Start, beginning: Beginning, installation: Installation, *, anew: bool) -> None:
-        station = Station(self._settings, store, self._mirror, self._lookout, self._teller)
+    def _run(
+        self, handles: Handles, start: Start, beginning: Beginning, installation: Installation, *, anew: bool
+    ) -> None:
+        station = Station(self._settings, handles, self._mirror, self._lookout, self._teller, self._roles)
         if beginning.holder:
             Observer(station, start).run(beginning)
         else:
             Holder(station, installation, anew=anew).run(beginning)
 
-    def _open(self, beginning: Beginning) -> Store:
-        store, said = open_for(self._settings.data_dir / "store", beginning, sync=self._settings.sync_writes)
+    def _open(self, beginning: Beginning) -> Handles:
+        directory, sync = self._settings.data_dir / "store", self._settings.sync_writes
+        self._store, said = open_for(directory, beginning, sync=sync, loading=lambda s: self._roles.handles(s).loading)
         if said:
             self._teller.note(said)
-        return store
+        return self._roles.handles(self._store)
 
     def _begins_anew(self, start: Start, beginning: Beginning) -> bool:
         """See Start; waits for a source that does not answer."""
@@ -124,13 +139,16 @@ def main() -> None:
     settings = ReconcileSettings.from_json(os.environ["TREEPLANE_RECONCILE"])
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     end_with_parent(sys.stdin.fileno(), _GRACE)
-    with (settings.data_dir / "reconciler.lock").open("w") as lock:
-        # One for a data directory: what is left of a server that crashed ends first.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        reconciler = Reconciler(settings, Report())
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: reconciler.stop())
-        reconciler.run()
+    report = Report()
+    pulse, roles = Pulse(report), Roles(settings.data_dir, end_without(report))
+    pulse.start()
+    # What is left of a server that crashed ends first.
+    roles.lock(lambda text: report.say("trouble", text=text))
+    reconciler = Reconciler(settings, report, roles)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: reconciler.stop())
+    pulse.look = reconciler.look
+    reconciler.run()
 
 
 if __name__ == "__main__":

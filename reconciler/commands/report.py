@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import select
 import sys
+import threading
 import time
 from typing import Any
 
 _EVERY = 0.2
+_LAST = 1.0
+"""Seconds that a last word may take."""
 
 
 class Report:
     """Events: `progress` (done), `loaded` (workspaces, held, commit, seconds), `held`, `mended`; with a text `note`,
-    `trouble` and `refused` (there is no start)."""
+    `trouble` and `refused` (there is no start); `alive`, that the process runs."""
 
     def __init__(self) -> None:
         self._last = 0.0
+        self._lock = threading.Lock()
 
     def progress(self, done: int) -> None:
         """At most five times a second."""
@@ -24,6 +29,25 @@ class Report:
             self._last = now
             self.say("progress", done=done)
 
+    def alive(self) -> None:
+        """Nobody waits for `up` to read this."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if select.select([], [sys.stdout], [], 0)[1]:
+                    self._write("alive", {})
+            finally:
+                self._lock.release()
+
+    def last(self, event: str, **facts: Any) -> None:
+        """Said if it can be: the process ends now."""
+        if self._lock.acquire(timeout=_LAST) and select.select([], [sys.stdout], [], _LAST)[1]:
+            self._write(event, facts)
+
     def say(self, event: str, **facts: Any) -> None:
+        with self._lock:
+            self._write(event, facts)
+
+    @staticmethod
+    def _write(event: str, facts: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps({"event": event, **facts}) + "\n")
         sys.stdout.flush()

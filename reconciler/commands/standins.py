@@ -5,7 +5,7 @@ A start has to begin each of them, so it sees every SyncTarget.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,7 @@ SYNC_TARGETS = "synctargets.workload.kcp.io"
 
 @dataclass(frozen=True, slots=True)
 class _Running:
+    store: Store
     feed: Feed
     standin: StandIn
     managers: tuple[Manager, ...]
@@ -46,18 +47,26 @@ class _Running:
         for manager in self.managers:
             manager.stop()
         self.standin.stop()
-        self.feed.store.close()
+        self.store.close()
 
 
 class StandIns(Controller[Key]):
     """Work items are SyncTargets' keys. `directory` is `targets/` of the data directory. A target's store stays when
-    its SyncTarget goes."""
+    its SyncTarget goes. `on`: as who writes to such a store."""
 
     name = "stand-ins"
     resources = frozenset({SYNC_TARGETS})
 
-    def __init__(self, store: Store, directory: Path, keys: Keys, *, sync: bool = True) -> None:
-        self._store = store
+    def __init__(
+        self,
+        store: Store,
+        directory: Path,
+        keys: Keys,
+        *,
+        sync: bool = True,
+        on: Callable[[Store], Store] = lambda store: store,
+    ) -> None:
+        self._store, self._on = store, on
         self._signer, self._bundle = Signer(keys), keys.ca.read_text()
         self._directory = directory
         self._sync = sync
@@ -87,7 +96,8 @@ class StandIns(Controller[Key]):
         self._running.clear()
 
     def _made(self, name: str) -> _Running:
-        feed = Feed(open_at(self._directory / name, sync=self._sync))
+        store = open_at(self._directory / name, sync=self._sync)
+        feed = Feed(self._on(store))
         secrets = TokenSecrets(feed.store, self._signer, self._bundle, lambda _: f"{TARGET_PREFIX}{name}")
         tokens = Manager("tokensecrets", [secrets], feed, CAREFUL)
-        return _Running(feed, StandIn(feed), (tokens, cluster_loops(feed, lambda _: True, self._bundle)))
+        return _Running(store, feed, StandIn(feed), (tokens, cluster_loops(feed, lambda _: True, self._bundle)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from apiserver.storage.protocol import Store
 from reconciler.commands.lookout import Lookout
+from reconciler.commands.roles import Handles, Roles
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.teller import Teller
 from reconciler.repository.mirror import Mirror
@@ -13,10 +14,16 @@ from reconciler.repository.mirror import Mirror
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """Of one run of the reconciler's process. `store` is open."""
+    """Of one run of the reconciler's process. The store is open, its roles are taken."""
 
     settings: ReconcileSettings
-    store: Store
+    handles: Handles
     mirror: Mirror
     lookout: Lookout
     teller: Teller
+    roles: Roles
+
+    @property
+    def store(self) -> Store:
+        """As who loads writes to it."""
+        return self.handles.loading

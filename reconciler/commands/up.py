@@ -15,9 +15,8 @@ import queue
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -188,11 +187,9 @@ class _Run:
         starts = itertools.count()
 
         def reconciler() -> Any:
-            process = spawn_reconciler(replace(told, restarted=next(starts) > 0).to_json(), log)
-            threading.Thread(target=self._listen_to, args=(process.stdout,), daemon=True).start()
-            return process
+            return spawn_reconciler(replace(told, restarted=next(starts) > 0).to_json(), log)
 
-        self._children.add("the reconciler", reconciler)
+        self._children.add("the reconciler", reconciler, self._heard)
 
     def _watch(self, kubeconfig: Path) -> None:
         with Progress(self._console) as progress:
@@ -231,12 +228,11 @@ class _Run:
     def _held(self, path: str, problems: list[str]) -> None:
         self._say(f"{path} is held back:\n" + "\n".join(f"  {p}" for p in problems))
 
-    def _listen_to(self, stream: Any) -> None:
-        for line in stream:
-            try:
-                self._events.put(json.loads(line))
-            except ValueError:
-                continue
+    def _heard(self, line: bytes) -> None:
+        with suppress(ValueError):
+            event = json.loads(line)
+            if event["event"] != "alive":
+                self._events.put(event)
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False)

@@ -15,7 +15,7 @@ from apiserver.storage.protocol import Delete, DeleteRow, Store
 from reconciler.plan import residue
 
 _PAGE = 1000
-_KEPT = frozenset({Table.NODE_PORTS})
+_KEPT = frozenset({Table.NODE_PORTS, Table.ROLES})
 
 
 def forget(store: Store) -> tuple[int, int]:

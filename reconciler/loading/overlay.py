@@ -192,6 +192,9 @@ class Overlay:
     def clear(self) -> None:
         raise NotImplementedError
 
+    def under(self, role: CheckRow, lost: Callable[[], None] = lambda: None) -> Store:
+        raise NotImplementedError
+
     def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
         return self._below.subscribe(ring)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pygit2
 
@@ -26,8 +26,9 @@ _NOT_MAIL = re.compile(r"[^A-Za-z0-9._+-]+")
 class Desired:
     """The desired branch of a mirror's source. Not thread-safe."""
 
-    def __init__(self, mirror: Mirror) -> None:
-        self._mirror = mirror
+    def __init__(self, mirror: Mirror, ours: Callable[[], None] = lambda: None) -> None:
+        """`ours`: called before the branch moves; raises where that is another process's to do."""
+        self._mirror, self._ours = mirror, ours
         self._ref = f"refs/heads/{mirror.branch}"
 
     def barred(self) -> str:
@@ -64,6 +65,7 @@ class Desired:
         Raises PushRejected when it is elsewhere or the source refuses, BranchCheckedOut when a work tree has it,
         RepositoryUnreadable when the source is away.
         """
+        self._ours()
         if self._mirror.is_remote:
             self._mirror.push_desired(commit, expected)
             return

@@ -14,6 +14,7 @@ from apiserver.model.identity import sync_target_key
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Store
 from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
 from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
@@ -49,7 +50,8 @@ class Syncing:
     """`feed`: of the fleet's store. `credentials`: from a SyncTarget to its kubeconfig. `durable`: blocks until the
     status branch holds everything up to a store revision. `past`: what git says of what is found on a target. `barred`:
     why no cluster may be written to just now (another server holds the fleet), "" if it may; what waits is tried again.
-    `contender`: as whom this server has the Leases of real targets; None: it needs none."""
+    `contender`: as whom this server has the Leases of real targets; None: it needs none. `store`: what it reads, and
+    writes to; None: the feed's."""
 
     def __init__(
         self,
@@ -60,8 +62,9 @@ class Syncing:
         past: Past = UNKNOWN,
         barred: Callable[[], str] = lambda: "",
         contender: Contender | None = None,
+        store: Store | None = None,
     ) -> None:
-        store = feed.store
+        store = store or feed.store
         self.settings, self._durable = settings, durable
         self._objects, catalog = Objects(store), Catalog(store)
         self._syncers: dict[str, Syncer] = {}

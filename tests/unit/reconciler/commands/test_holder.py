@@ -14,6 +14,7 @@ from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
 from reconciler.commands.report import Report
+from reconciler.commands.roles import Roles
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
@@ -48,7 +49,8 @@ class Run:
         teller = Teller(Report())
         settings = ReconcileSettings(fleet.directory, fleet.keys, str(fleet.repo.path), "main", "u", "u")
         self.lookout = Lookout(fleet.mirror, teller)
-        station = Station(settings, fleet.store, fleet.mirror, self.lookout, teller)
+        roles = Roles(fleet.directory)
+        station = Station(settings, roles.handles(fleet.store), fleet.mirror, self.lookout, teller, roles)
         holder = Holder(station, Installation(fleet.directory))
         beginning = Beginning(fleet.mirror.refresh(), None)
         self.thread = threading.Thread(target=holder.run, args=(beginning,), daemon=True)
