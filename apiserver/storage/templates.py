@@ -10,14 +10,15 @@ as it was cut, byte for byte. A template is data, so every version of this progr
         template    cluster name uid\n{"metadata":{"name":"\2","uid":"\3","annotations":{"kcp.io/cluster":"\1"}}}
         parameters  the 16 bytes of the UID; what the key says is not kept again
 
-Called by the loader (cut), and by stores that keep the form (fill). Pure functions on bytes.
+Called by the loader (cut, and forms: what many objects will say, cut before there is one), and by stores that keep
+templates (fill). Pure functions on bytes.
 """
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -71,24 +72,68 @@ def cut(key: Key, value: bytes, parameters: Iterable[Parameter]) -> Filled | Non
     """`value`, JSON without white space, as a template with these parameters and what the key says; None where it
     cannot be one. Texts that the value does not have are left out; one that stands in it by chance as well makes
     another template, never another value."""
+    found = _cut(value, (*_said_by(key), *parameters))
+    if found is None:
+        return None
+    template, kinds = found
+    return Filled(template, b"".join([each.written for each in kinds if each is not None]))
+
+
+class _Kept(NamedTuple):
+    kind: Kind
+    written: bytes
+
+
+def _cut(value: bytes, texts: Iterable[Parameter]) -> tuple[bytes, list[_Kept | None]] | None:
+    """The template, and how each of the texts is kept; None for one that the value does not have."""
     if len(value.translate(None, _CONTROL)) != len(value):
         return None
+    out: list[_Kept | None] = []
     kinds: list[Kind] = []
-    kept: list[bytes] = []
-    for kind, text in ((Kind.CLUSTER, key.cluster), (Kind.NAME, key.name), *parameters):
+    for kind, text in texts:
         quoted = orjson.dumps(text)
-        if not 2 < len(quoted) <= _LONGEST_TEXT:
-            continue
-        shorter = value.replace(quoted, _PLACES[len(kinds)])
+        shorter = value
+        if 2 < len(quoted) <= _LONGEST_TEXT and len(kinds) < _MOST:
+            shorter = value.replace(quoted, _PLACES[len(kinds)])
         if shorter is value:  # replace gives the same bytes back where there is nothing to replace
+            out.append(None)
             continue
         value = shorter
-        found, written = _written(kind, text)
-        kinds.append(found)
-        kept.append(written)
-        if len(kinds) == _MOST:
-            break
-    return Filled(" ".join(kinds).encode() + b"\n" + value, b"".join(kept))
+        kept = _Kept(*_written(kind, text))
+        out.append(kept)
+        kinds.append(kept.kind)
+    return " ".join(kinds).encode() + b"\n" + value, out
+
+
+class Form(NamedTuple):
+    """A template for values that differ in nothing but known texts. `kinds`: how each of the texts is kept, those of
+    the key first; None for one that the values do not have."""
+
+    template: bytes
+    kinds: tuple[Kind | None, ...]
+
+    def filled(self, key: Key, texts: Iterable[str]) -> Filled | None:
+        """What `cut` makes of the value that says these texts; None where one of them needs another form."""
+        kept: list[bytes] = []
+        for kind, text in zip(self.kinds, (key.cluster, key.name, *texts), strict=True):
+            if kind is None:
+                continue
+            found, written = _written(kind, text)
+            if found is not kind or len(written) > _LONGEST_TEXT:
+                return None
+            kept.append(written)
+        return Filled(self.template, b"".join(kept))
+
+
+def form_of(key: Key, value: bytes, parameters: Sequence[Parameter]) -> Form | None:
+    """The form of the values that say other texts wherever `value` says these; None where there is none. Who gives them
+    sees to it that nothing says one of them by chance, or within another text: it would go on saying that."""
+    found = _cut(value, (*_said_by(key), *parameters))
+    return Form(found[0], tuple(each and each.kind for each in found[1])) if found is not None else None
+
+
+def _said_by(key: Key) -> tuple[Parameter, Parameter]:
+    return (Kind.CLUSTER, key.cluster), (Kind.NAME, key.name)
 
 
 def fill(template: bytes, key: Key, parameters: bytes) -> bytes:

@@ -15,11 +15,14 @@ from apiserver.model import clock, commits, conditions, marks, origins
 from apiserver.model.commits import CommitRef
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
+from apiserver.model.origins import COMPUTED
 from apiserver.registry import codec, strategy
 from apiserver.registry.intents import DONE, KEPT, Intent
 from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record
+from apiserver.storage.templates import Kind, Parameter
+from reconciler.loading.forms import Example, Forms, Nobody
 from reconciler.loading.likeness import like_others
-from reconciler.loading.moment import Moment, Moments
+from reconciler.loading.moment import FindMoment, Moment
 from reconciler.loading.render import Declared
 from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.merge import merged, same_content
@@ -27,6 +30,8 @@ from reconciler.plan.summary import Summary
 from reconciler.plan.unsupported import SUPPORTED, with_stated
 
 Object = dict[str, Any]
+
+_forms = Forms()
 
 
 @dataclass(slots=True)
@@ -43,7 +48,7 @@ class Effects:
     fleet: str
     path: str
     moment: Moment
-    moments: Moments
+    moments: FindMoment
     summary: Summary
     recorded: Callable[[Key], Object | None] | None = None
     former: Callable[[Key], Object | None] = lambda _: None
@@ -51,6 +56,11 @@ class Effects:
     proposed: bool = False
     ops: list[Op] = field(default_factory=list)
     changed: bool = False
+
+    def is_new(self, origin: CommitRef) -> bool:
+        """Whether what is not stored follows from the commit alone, and `origin` is that."""
+        plain = self.recorded is None and not self.intents
+        return plain and origin == self.moment.commit == self.summary.origin
 
     def put(self, declared: Declared, old: Object | None, record: Record | None, status: Object | None) -> None:
         """Write what a manifest declares. `old`: the object rendered from the manifest before; `record`: what is
@@ -82,6 +92,11 @@ class Effects:
         return {**obj, "metadata": {**marked, **obj["metadata"], "annotations": annotations}}
 
     def _create(self, declared: Declared, status: Object | None) -> None:
+        self.changed = True
+        if not _is_everywhere(declared) or not self._put_from_form(declared, status):
+            self._make(declared, status)
+
+    def _make(self, declared: Declared, status: Object | None) -> None:
         intent = self._intent(declared, None, declared.obj) if self.intents else None
         obj = {**(_asked(intent) or declared.obj)}
         if status is not None:
@@ -91,7 +106,35 @@ class Effects:
         like = like_others(declared.key, obj, value) if _is_common(declared) else None
         self.ops.append(Put(declared.key, value, None if self.recorded else NEVER, like=like))
         self._answer(intent, DONE)
-        self.changed = True
+
+    def _put_from_form(self, declared: Declared, status: Object | None) -> bool:
+        """Writes a new object that says the same in every workspace; False where it has to be made in full."""
+        if not self.is_new(self.summary.origin) or self._known(declared.key):
+            return False
+
+        def example(nobody: Nobody) -> Example:
+            theirs = Effects.of_nobody(nobody, nobody.path)
+            one = declared._replace(key=declared.key._replace(cluster=nobody.cluster))
+            theirs._make(one, status)
+            return theirs.example((Kind.UID, theirs.uid_of_new(one.key)), (Kind.TIME, nobody.moment.rfc3339))
+
+        signature = (declared.key.resource, codec.dump(declared.obj), codec.dump(status))
+        texts = self.uid_of_new(declared.key), self._time(self.summary.origin)
+        made = _forms.put(signature, example, declared.key, texts)
+        self.ops += (made,) if made is not None else ()
+        return made is not None
+
+    @staticmethod
+    def of_nobody(nobody: Nobody, path: str) -> Effects:
+        """What the workspace at `path`, of those that are none, writes."""
+        at = nobody.moment.commit
+        return Effects("", path, nobody.moment, nobody, Summary(at, at))
+
+    def example(self, *parameters: Parameter) -> Example:
+        """The one object that is written."""
+        [made] = self.ops
+        assert isinstance(made, Put)
+        return Example(made.key, made.value, parameters)
 
     def _intent(self, declared: Declared, record: Record | None, said: Object) -> Intent | None:
         """The intent that this commit fulfils, if there is one. `said`: the object that git makes without it."""
@@ -212,6 +255,11 @@ def with_owners(obj: Object, asked: Object, stored: Object) -> Object:
 
 _FILE = (marks.SOURCE_PATH, marks.SOURCE_COMMIT)
 _MARKS = (marks.CLUSTER, *_FILE)
+
+
+def _is_everywhere(declared: Declared) -> bool:
+    """Whether it is a namespace that every workspace has."""
+    return declared.manifest.origin == COMPUTED and declared.key.resource == "namespaces"
 
 
 def _is_common(declared: Declared) -> bool:

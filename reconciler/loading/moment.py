@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 from apiserver.model import clock
 from apiserver.model.commits import CommitRef
@@ -23,6 +24,12 @@ class Moment:
     @property
     def rfc3339(self) -> str:
         return clock.rfc3339(self.time)
+
+
+class FindMoment(Protocol):
+    """Moments, or what stands for them."""
+
+    def at(self, commit: CommitRef, fallback: int = 0, /) -> Moment: ...
 
 
 class Moments:

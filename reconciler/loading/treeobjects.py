@@ -9,19 +9,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
-from apiserver.model import clock, conditions, paths
+from apiserver.model import paths
 from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record
 from reconciler.layout.manifest import Manifest
+from reconciler.loading.appearing import put_new
 from reconciler.loading.case import Case
+from reconciler.loading.clusterobject import cluster_key, facts_of, no_line, put_cluster, workspace_key
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered
-from reconciler.loading.moment import Moment, Moments
+from reconciler.loading.moment import Moments
 from reconciler.loading.render import Renderer
 from reconciler.loading.sources import generated
 from reconciler.loading.workspaceobject import WorkspaceObjects
@@ -47,67 +47,35 @@ class TreeObjects:
     def put(self, case: Case, record: WorkspaceRecord, gathered: Gathered, effects: Effects) -> None:
         """The Workspace object in the parent, and the LogicalCluster: that of a workspace without a good commit comes
         with the first one, since lists over many workspaces leave it out until then."""
-        since = self._moments.at(effects.summary.held or case.moment.commit, case.moment.time)
         parent = self._record(record.parent) if record.parent else None
-        facts = _facts(record, parent, since)
-        status = computed.status(facts)
+        bare = _bare_workspace(case.path)
+        if parent is not None and case.appears and put_new(record, parent.cluster, gathered.workspace or bare, effects):
+            return
+        since = self._moments.at(effects.summary.held or case.moment.commit, case.moment.time)
+        facts = facts_of(record, parent.cluster if parent else "", since)
         stored = {} if case.appears else self._stored(_keys(record, parent))
         if record.served:
-            [manifest] = generated([computed.logical_cluster(facts)], COMPUTED)
-            declared = Renderer(workspace_builtins(), record.cluster, _no_line).trusted(manifest)
-            there = stored.get(declared.key)
-            effects.put(declared, declared.obj, there, _with_fleet(status, there))
+            put_cluster(facts, effects, stored)
         if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
             return
         # One that is held keeps its last good workspace.yaml too.
         kept = gathered.old_workspace if record.errors and record.served else None
-        renderer = Renderer(workspace_builtins(), parent.cluster, _no_line)
+        renderer = Renderer(workspace_builtins(), parent.cluster, no_line)
         # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
-        said = kept or gathered.workspace or _bare_workspace(case.path)
-        found = self._workspaces.render(said, record, renderer) or renderer.trusted(_bare_workspace(case.path))
+        found = self._workspaces.render(kept or gathered.workspace or bare, record, renderer) or renderer.trusted(bare)
         before = self._workspaces.render(gathered.old_workspace, record, renderer) if gathered.old_workspace else None
         above = replace(effects, path=record.parent, changed=False)
-        above.put(found, (before or found).obj, stored.get(found.key), status)
-
-
-def _with_fleet(status: Object, stored: Record | None) -> Object:
-    """With what is said of the fleet, which follows from no commit."""
-    there = (orjson.loads(stored.value).get("status") or {}) if stored is not None else {}
-    told = conditions.get(there.get("conditions"), computed.FLEET_FOLLOWED)
-    return status if told is None else {**status, "conditions": conditions.merged(status["conditions"], [told])}
+        above.put(found, (before or found).obj, stored.get(found.key), computed.status(facts))
 
 
 def _keys(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:
     """Where the two objects stand."""
-    found = [Key(computed.LOGICAL_CLUSTERS, record.cluster, "", "cluster")]
-    if parent is not None:
-        found.append(Key(computed.WORKSPACES, parent.cluster, "", paths.base(record.path)))
-    return found
+    return [cluster_key(record), *([workspace_key(record, parent.cluster)] if parent is not None else ())]
 
 
 def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:
     """Whether a workspace's object in its parent says the same for both."""
     return (one.errors, one.served, one.directory) == (other.errors, other.served, other.directory)
-
-
-def _no_line(manifest: Manifest, _: str) -> int:
-    return manifest.line
-
-
-def _facts(record: WorkspaceRecord, parent: WorkspaceRecord | None, since: Moment) -> computed.WorkspaceFacts:
-    """`since`: when it was first held back, if it is."""
-    where, _, name = record.type.rpartition(":")
-    return computed.WorkspaceFacts(
-        path=record.path,
-        cluster=record.cluster,
-        type_name=name,
-        type_path=where,
-        origin_time=clock.rfc3339(record.origin_time),
-        commit_time=since.rfc3339,
-        problems=tuple(record.errors),
-        served=record.served,
-        parent_cluster=parent.cluster if parent else "",
-    )
 
 
 def _bare_workspace(path: str) -> Manifest:

@@ -10,6 +10,7 @@ from support.loadedfleet import LoadedFleet, configmap
 from apiserver.model.keys import Key
 from apiserver.storage.templates import Filled, fill
 from reconciler.loading import effects
+from reconciler.loading.forms import Forms
 from reconciler.loading.likeness import like_others
 
 R = "workspaces/root"
@@ -28,6 +29,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> dict[Key, Filled]:
         return filled
 
     monkeypatch.setattr(effects, "like_others", spy)
+    monkeypatch.setattr(Forms, "put", lambda *_: None)  # what comes from a form is never cut
     return found
 
 

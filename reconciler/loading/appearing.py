@@ -1,0 +1,104 @@
+"""The Workspace and the LogicalCluster of a workspace that appears, from forms where that is possible.
+
+Called by treeobjects, which makes all others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from apiserver.model import clock, paths
+from apiserver.model.commits import CommitRef
+from apiserver.model.identity import object_uid
+from apiserver.model.keys import Key
+from apiserver.model.origins import Origin
+from apiserver.registry import names
+from apiserver.registry.codec import dump
+from apiserver.registry.kinds import workspace_builtins
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.templates import Kind
+from reconciler.layout.manifest import Manifest
+from reconciler.loading.clusterobject import cluster_key, facts_of, no_line, put_cluster, workspace_key
+from reconciler.loading.effects import Effects
+from reconciler.loading.forms import Example, Forms, Nobody
+from reconciler.loading.render import Renderer
+from reconciler.loading.workspaceobject import WorkspaceObjects
+from reconciler.plan import computed
+
+Object = dict[str, Any]
+
+_CLUSTER = (Kind.UID, Kind.TIME, Kind.TEXT, Kind.TEXT, Kind.TEXT)
+_WORKSPACE = (Kind.UID, Kind.TIME, Kind.TEXT, Kind.COMMIT, Kind.TEXT)
+"""How the texts of an object are kept."""
+
+_forms = Forms()
+
+
+def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effects: Effects) -> bool:
+    """Both objects of a workspace of which nothing is stored; whether there was a form for each. `said`: what is to be
+    its Workspace, by a file or by nobody."""
+    if not record.served or record.errors or not effects.is_new(record.origin):
+        return False
+    if names.rule_of(computed.WORKSPACES)(said.name) or said.origin.in_keys:
+        return False
+    cluster = _forms.put(
+        (computed.LOGICAL_CLUSTERS, record.type),
+        partial(_example_of_cluster, record.type),
+        cluster_key(record),
+        _texts_of_cluster(record, parent_cluster, effects.fleet),
+    )
+    unnamed = dump({**said.value, "metadata": {**said.value["metadata"], "name": ""}})
+    workspace = _forms.put(
+        (computed.WORKSPACES, record.type, said.origin.generator, unnamed),
+        partial(_example_of_workspace, record.type, said),
+        workspace_key(record, parent_cluster),
+        _texts_of_workspace(record, parent_cluster, said.origin, effects.fleet),
+    )
+    if cluster is None or workspace is None:
+        return False
+    effects.ops += (cluster, workspace)
+    effects.changed = True
+    return True
+
+
+def _texts_of_cluster(record: WorkspaceRecord, parent_cluster: str, fleet: str) -> tuple[str, ...]:
+    uid = _uid(fleet, record.path, cluster_key(record), record.origin)
+    return uid, clock.rfc3339(record.origin_time), record.path, paths.base(record.path), parent_cluster
+
+
+def _texts_of_workspace(record: WorkspaceRecord, parent_cluster: str, origin: Origin, fleet: str) -> tuple[str, ...]:
+    uid = _uid(fleet, record.parent, workspace_key(record, parent_cluster), record.origin)
+    return uid, clock.rfc3339(record.origin_time), record.cluster, str(record.origin), origin.path
+
+
+def _uid(fleet: str, path: str, key: Key, origin: CommitRef) -> str:
+    return object_uid(fleet, path, key.resource, key.namespace, key.name, origin)
+
+
+def _example_of_cluster(type_name: str, nobody: Nobody) -> Example:
+    record, effects = _record(type_name, nobody), Effects.of_nobody(nobody, nobody.path)
+    put_cluster(facts_of(record, nobody.parent_cluster, nobody.moment), effects, {})
+    texts = _texts_of_cluster(record, nobody.parent_cluster, effects.fleet)
+    return effects.example(*zip(_CLUSTER, texts, strict=True))
+
+
+def _example_of_workspace(type_name: str, said: Manifest, nobody: Nobody) -> Example | None:
+    record, effects = _record(type_name, nobody), Effects.of_nobody(nobody, nobody.parent)
+    value: Object = {**said.value, "metadata": {**said.value["metadata"], "name": nobody.name}}
+    origin = said.origin._replace(path=nobody.file) if said.origin.path else said.origin
+    manifest = replace(said, name=nobody.name, value=value, origin=origin)
+    renderer = Renderer(workspace_builtins(), nobody.parent_cluster, no_line)
+    found = WorkspaceObjects().render(manifest, record, renderer)
+    if found is None:
+        return None
+    facts = facts_of(record, nobody.parent_cluster, nobody.moment)
+    effects.put(found, found.obj, None, computed.status(facts))
+    texts = _texts_of_workspace(record, nobody.parent_cluster, origin, effects.fleet)
+    return effects.example(*zip(_WORKSPACE, texts, strict=True))
+
+
+def _record(type_name: str, nobody: Nobody) -> WorkspaceRecord:
+    at, time = nobody.moment.commit, nobody.moment.time
+    return WorkspaceRecord(nobody.path, nobody.cluster, nobody.parent, type_name, origin=at, origin_time=time)
