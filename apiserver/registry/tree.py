@@ -91,8 +91,8 @@ class FleetRecord:
     not bring back every workspace, NONE if there is none. `ships`: digests of what ships with Treeplane and of what a
     cluster of Kubernetes' kinds starts with, as it was when such workspaces were looked at. `holder`: who writes the
     status branch where that is another server, and this one only shows what it says; "" if it is this one. `shown`: the
-    status commit that is shown then. `arriving`: the commit that is on its way into the store, NONE between two: some
-    workspaces are there already.
+    status commit that is shown then. `arriving`: the commits that are on their way into the store, in the order in
+    which they were taken, () between two: some workspaces are at one of them already, as their `head` says.
     """
 
     fleet: str = ""
@@ -110,7 +110,7 @@ class FleetRecord:
     lost: CommitRef = NONE
     holder: str = ""
     shown: CommitRef = NONE
-    arriving: CommitRef = NONE
+    arriving: tuple[CommitRef, ...] = ()
 
     def encode(self) -> bytes:
         return orjson.dumps(self, default=str)
@@ -118,8 +118,9 @@ class FleetRecord:
     @staticmethod
     def decode(value: bytes) -> FleetRecord:
         found = orjson.loads(value)
-        for name in ("commit", "lost", "shown", "arriving"):
+        for name in ("commit", "lost", "shown"):
             found[name] = commits.parse(found[name])
+        found["arriving"] = tuple(map(commits.parse, found["arriving"]))
         found["kept"] = {path: commits.parse(commit) for path, commit in found["kept"].items()}
         return FleetRecord(**found)
 

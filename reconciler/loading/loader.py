@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from apiserver.model.commits import NONE, CommitRef
@@ -107,11 +107,13 @@ class Loader:
         if gone.problem is not None:
             self._whole.hold(fleet, (gone.problem,))
             return Loaded(head, (gone.problem,), tuple(steps))
-        for commit in gone.commits:
+        later: set[str] = set()
+        for at, commit in enumerate(gone.commits):
             with self.stepping:
-                fleet, step_or_problems = self._advance(fleet, commit)
+                fleet, step_or_problems = self._advance(fleet, commit, gone.commits[at + 1 :], later)
             if isinstance(step_or_problems, Step):
                 problems = ()
+                later |= step_or_problems.later
                 steps.append(step_or_problems)
             else:
                 problems = step_or_problems
@@ -134,11 +136,24 @@ class Loader:
         written."""
         fleet, here_ships = tree.fleet(self._store), ships()
         self._trees.claims = fleet.claims
-        here = self._trees.at(fleet.commit)
         also = {*paths, *(with_shipped(self._store) if fleet.ships != here_ships else ())}
-        step = self._stepper(fleet, fleet.commit, limits=self._whole.limits(fleet)).difference(here, also)
+        # Of a load that did not come to its end some are beyond what is served: they are judged where they are.
+        places = dict.fromkeys(also, fleet.commit) | dict(self._beyond(fleet, also))
+        for commit in {*places.values()} - {fleet.commit}:
+            there = [path for path in also if places[path] == commit]
+            self._stepper(fleet, commit, limits=self._whole.limits(fleet)).difference(self._trees.at(commit), there)
+        there = [path for path in also if places[path] == fleet.commit]
+        stepper = self._stepper(fleet, fleet.commit, limits=self._whole.limits(fleet))
+        step = stepper.difference(self._trees.at(fleet.commit), there)
         self._whole.note(replace(fleet, url=self._branch.url, ships=here_ships, branch=self._branch.name))
         return step
+
+    def _beyond(self, fleet: FleetRecord, some: Iterable[str]) -> Iterator[tuple[str, CommitRef]]:
+        """Which of some workspaces are beyond the served commit, and where."""
+        for path in some if fleet.arriving else ():
+            record = tree.workspace_at(self._store, path)
+            if record is not None and record.head in fleet.arriving:
+                yield path, record.head
 
     def recover(self, fleet: FleetRecord, recorded: RecordedFleet, paths: Collection[str]) -> Step:
         """Judge workspaces that the store lacks, as a first load from the status branch does: at their recorded
@@ -165,7 +180,7 @@ class Loader:
             with self.stepping:
                 self._whole.arrive(fleet, commit)
                 stepper.release()
-                self._whole.note(replace(fleet, commit=commit, arriving=NONE, claims=here.claims))
+                self._whole.note(replace(fleet, commit=commit, arriving=(), claims=here.claims))
 
         return Proposal(step.held, step.faults, take)
 
@@ -180,7 +195,10 @@ class Loader:
             self._whole.note(replace(fleet, error=""))  # the branch is back where it was
         return found
 
-    def _advance(self, fleet: FleetRecord, commit: CommitRef) -> tuple[FleetRecord, Step | tuple[LayoutError, ...]]:
+    def _advance(
+        self, fleet: FleetRecord, commit: CommitRef, then: Sequence[CommitRef] = (), also: Iterable[str] = ()
+    ) -> tuple[FleetRecord, Step | tuple[LayoutError, ...]]:
+        """`then`: the commits that come after it; `also`: workspaces to judge beside those that it touches."""
         config, problems = self._whole.next_config(fleet, commit)
         if config is None:
             self._whole.hold(fleet, problems)
@@ -188,10 +206,11 @@ class Loader:
         began = time.perf_counter()
         # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
         intents = {i.key: i for i in waiting(self._store)}
-        stepper = self._stepper(fleet, commit, limits=self._whole.limits(fleet), intents=intents)
+        way = frozenset((commit, *then))
+        stepper = self._stepper(fleet, commit, limits=self._whole.limits(fleet), intents=intents, way=way)
         self._whole.arrive(fleet, commit)
         try:
-            step = stepper.difference(self._trees.at(fleet.commit))
+            step = stepper.difference(self._trees.at(fleet.commit), also)
         except BadFile as bad:
             self._whole.hold(fleet, bad.errors)
             return tree.fleet(self._store), tuple(bad.errors)
@@ -204,7 +223,7 @@ class Loader:
         fleet = replace(
             fleet,
             commit=commit,
-            arriving=NONE,
+            arriving=tuple(each for each in fleet.arriving if each in then),
             error="",
             writes=config.writes,
             claims=claims,
@@ -227,6 +246,7 @@ class Loader:
         limits: SafetyLimits | None = None,
         intents: Mapping[Key, Intent] | None = None,
         proposed: bool = False,
+        way: frozenset[CommitRef] = frozenset(),
         progress: Progress = lambda _: None,
     ) -> Stepper:
         here = self._trees.at(commit)
@@ -252,6 +272,8 @@ class Loader:
             fresh,
             limits,
             fleet.kept,
+            way.intersection(fleet.arriving),
+            tuple(each for each in fleet.arriving if each not in way) if way else (),
             intents or {},
             proposed,
         )

@@ -21,8 +21,8 @@ class ServedTrees:
 
     def __init__(self, store: Store, trees: Trees, target: Target) -> None:
         self._store, self._trees, self._served, self._lost = store, trees, target.served, target.lost
-        self._ahead = frozenset({target.moment.commit, target.arriving})
-        """Where workspaces may be already: the step's own commit, and one that was never finished."""
+        self._ahead = frozenset({target.moment.commit, *target.arriving})
+        """Where workspaces may be already: the step's own commit, and those that were never finished."""
 
     def of(self, record: WorkspaceRecord) -> WorkspaceTree | None:
         """None for a workspace that never had a good commit."""

@@ -27,7 +27,8 @@ FindRecorded = Callable[[str, str], Recorded | None]
 class Step:
     """What a step did: workspaces judged, moved (something was written), held with their problems, removed, and mended
     (held before and good now). `faults`: those held for a fault of this program. `refused`: deletions that have to be
-    allowed, by the uppermost workspace that they concern. `kept`: see Target, as it is now."""
+    allowed, by the uppermost workspace that they concern. `kept`: see Target, as it is now. `later`: workspaces beyond
+    the step's commit, which have to be judged anew where they are."""
 
     judged: int = 0
     moved: list[str] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Step:
     faults: set[str] = field(default_factory=set)
     refused: dict[str, Refused] = field(default_factory=dict)
     kept: dict[str, CommitRef] = field(default_factory=dict)
+    later: set[str] = field(default_factory=set)
 
 
 class SafetyLimits(NamedTuple):
@@ -66,7 +68,9 @@ class LostFleet(NamedTuple):
 class Target:
     """Where a step goes: the commit, its tree, and what to do there.
 
-    `served`, `arriving`: see FleetRecord.commit and FleetRecord.arriving, when it begins.
+    `served`, `arriving`: see FleetRecord.commit and FleetRecord.arriving, when it begins. `passed`: of the latter the
+    step's own commit and those that come after it: a workspace that is at one of them when it is met stays there.
+    `left`: those that the head does not contain, so that whoever is at one of them goes from there.
     `recorded` gives, at recovery, what the status branch knows of a workspace. `lost`: the same after a recovery that
     could not bring every workspace back. `fresh`: the store holds nothing yet.
     `limits`: of what may be deleted, None where nothing is served yet. `kept`: workspaces that stay with all below them
@@ -78,12 +82,14 @@ class Target:
     moment: Moment
     tree: WorkspaceTree
     served: CommitRef
-    arriving: CommitRef
+    arriving: tuple[CommitRef, ...]
     secrets: Secrets
     recorded: FindRecorded | None = None
     lost: LostFleet | None = None
     fresh: bool = False
     limits: SafetyLimits | None = None
     kept: Mapping[str, CommitRef] = field(default_factory=dict)
+    passed: frozenset[CommitRef] = frozenset()
+    left: tuple[CommitRef, ...] = ()
     intents: Mapping[Key, Intent] = field(default_factory=dict)
     proposed: bool = False

@@ -12,10 +12,13 @@ from itertools import chain
 from typing import ParamSpec, TypeVar
 from weakref import WeakMethod
 
-from apiserver.model.commits import NONE
+import orjson
+
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.failures import described
+from apiserver.model.origins import origin_of
 from apiserver.registry import tree
-from apiserver.storage.protocol import Op, RowOp
+from apiserver.storage.protocol import Op, Record, RowOp
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.case import Case, Verdict
@@ -109,9 +112,9 @@ class Stepper:
     def _concerned(self, before: WorkspaceTree, also: Iterable[str]) -> tuple[list[str], list[str]]:
         """The paths of workspaces to judge, and of those that go."""
         found = touched(self._target.tree, before, self._cases.known)
-        if self._target.arriving not in (NONE, self._target.moment.commit):
+        for commit in self._target.left:
             # Some workspaces are at a commit that was never finished, and this one does not follow from it.
-            found |= touched(self._target.tree, self._site.trees.at(self._target.arriving), self._cases.known)
+            found |= touched(self._target.tree, self._site.trees.at(commit), self._cases.known)
         self._cases.places = found.places
         going = self._removals(found)
         self._forced.update(also)
@@ -196,12 +199,36 @@ class Stepper:
             else:
                 self._world.moved(record)  # it goes, or stays as it is: nothing of it follows from this commit
             return True
+        if self._is_past(path):
+            return self._pass(path)
         case = self._case(path)
         verdict = self._verdict(case)
         self._pending.pop(path, None)
         self._verdicts[path] = case, verdict
         self._world.moved(verdict.record)
         return not verdict.problems
+
+    def _is_past(self, path: str) -> bool:
+        """Whether a workspace is at the step's commit already, or at one that follows it. Judging it here would take it
+        back, and what the later commit brought with it."""
+        at = NONE if self._world.is_judged(path) else self._passed(path)
+        return bool(at) and (at != self._target.moment.commit or path not in self._forced)
+
+    def _passed(self, path: str) -> CommitRef:
+        """Where a workspace is that is at the step's commit or beyond it; NONE if it is not."""
+        record = self._world.record(path) if self._target.passed else None
+        return record.head if record is not None and record.head in self._target.passed else NONE
+
+    def _pass(self, path: str) -> bool:
+        """Leaves it where it is; whether it is good. Who follows from it may not have heard of it."""
+        self._pending.pop(path, None)
+        record = self._world.record(path)
+        assert record is not None
+        self._world.moved(record)
+        self._recheck_consumers(path)
+        written = self._site.store.scan(TYPES, record.cluster).records
+        self._recheck_types(path, (each for each in written if _commit_of(each) in self._target.passed))
+        return not record.errors
 
     def _stand(self, judged: Iterable[str]) -> None:
         """The verdicts on these workspaces count from now on."""
@@ -237,6 +264,9 @@ class Stepper:
     def _look_again(self, path: str) -> None:
         """Have a workspace judged again, all of it, for what another one provides by now. Those that never come to rest
         (each good only if the other is not) are left as they are."""
+        if self._passed(path) not in (NONE, self._target.moment.commit):
+            self.done.later.add(path)
+            return
         if self._verdicts.pop(path, None) is not None:
             self._world.forget(path)
         self._rounds[path] = self._rounds.get(path, 0) + 1
@@ -285,9 +315,9 @@ class Stepper:
             if self._world.record(path) is not None:
                 self._look_again(path)
 
-    def _recheck_types(self, provider: str, ops: Iterable[Op]) -> None:
+    def _recheck_types(self, provider: str, written: Iterable[Op | Record]) -> None:
         """Workspaces of a type follow it, and one that is held may wait for it. In a step over all it came first."""
-        keys = (op.key for op in ops if not isinstance(op, RowOp))
+        keys = (each.key for each in written if not isinstance(each, RowOp))
         changed = {(provider, key.name) for key in keys if key.resource == TYPES}
         if changed and not self._all:
             for path in self._world.of_types(changed):
@@ -336,3 +366,9 @@ def _levels(path: str) -> int:
 
 def _depth(path: str) -> tuple[int, str]:
     return _levels(path), path
+
+
+def _commit_of(record: Record) -> CommitRef:
+    """The commit that last changed what a file declares."""
+    origin = origin_of(orjson.loads(record.value))
+    return origin.commit if origin is not None else NONE

@@ -96,7 +96,8 @@ class Whole:
     def arrive(self, fleet: FleetRecord, commit: CommitRef) -> None:
         """A commit is about to be written, workspace by workspace: whoever is started after a crash has to know. Nobody
         waits for this: it is on disk before what is written after it."""
-        self._store.write(tree.put_fleet(replace(fleet, arriving=commit)))
+        arriving = dict.fromkeys((*fleet.arriving, commit))
+        self._store.write(tree.put_fleet(replace(fleet, arriving=tuple(arriving))))
 
     def hold(self, fleet: FleetRecord, problems: Iterable[LayoutError]) -> None:
         """Nothing of a commit is taken, and the fleet says why."""

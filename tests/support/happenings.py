@@ -256,7 +256,9 @@ class Happening:
         self.fleet.recheck(self.fleet.paths())
 
     def _die(self, number: int) -> None:
-        self.push({f"{A}/died.yaml": configmap("died", n=str(number)), **PUSHES["use defined"](number)})
+        names = [*PUSHES]
+        files = PUSHES["use defined"] if number % 2 else PUSHES[names[number * 7 % len(names)]]
+        self.push({f"{A}/died.yaml": configmap("died", n=str(number)), **files(number)})
         self.die(number % 7)
 
     def _status(self, number: int) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from support.happenings import Happening
+from support.happenings import PUSHES, Happening
 from support.loadedfleet import LoadedFleet, configmap
+from support.recoveries import Another, assert_same
 
-from apiserver.model.commits import NONE
+from apiserver.model import commits
 
 NEW = "workspaces/root/new"
 
@@ -31,4 +32,37 @@ def test_what_half_a_commit_brought_goes_with_a_branch_that_left_it(empty: Loade
     assert "half" not in new
     # What had arrived of the new workspace stays until somebody allows that it goes, as if it had arrived whole.
     assert ("root:new" in empty.held()) == ("root:new" in empty.paths()) == ("app" in new)
-    assert empty.fleet().arriving == NONE
+    assert empty.fleet().arriving == ()
+
+
+@pytest.mark.parametrize("writes", range(1, 8))
+@pytest.mark.parametrize(
+    "push", ["provide", "provide beside", "type", "type no more", "withdraw", "take each other's", "of the type"]
+)
+def test_a_load_that_is_cut_off_ends_as_one_that_is_not(
+    empty: LoadedFleet, another: Another, push: str, writes: int
+) -> None:
+    cut_off = Happening(empty)
+    cut_off.begin()
+    whole = another(empty, "whole", keys=empty.keys)
+    whole.load()
+    for number in (4, 2):
+        cut_off.push(PUSHES[push](number) | {f"workspaces/root/{w}/n.yaml": configmap(n=str(number)) for w in "ab"})
+        whole.load()
+        cut_off.die(writes)
+        cut_off.load()
+    assert_same(empty, whole)
+    assert empty.fleet().arriving == ()
+
+
+def test_what_arrived_before_a_crash_is_not_judged_again(empty: LoadedFleet) -> None:
+    """Two commits are on their way, and one workspace has the second already."""
+    happening = Happening(empty)
+    happening.begin()
+    files = {f"workspaces/root/{name}/x.yaml": configmap("x") for name in "ab"}
+    happening.push(files | {"workspaces/root/x.yaml": configmap("x")})
+    happening.die(3)  # the fleet's record, and two of three workspaces
+    arrived = [r.path for r in empty.records() if r.head == commits.own(empty.repo.head)]
+    assert len(arrived) == 2
+    [step] = empty.load().steps
+    assert step.judged == 1
