@@ -19,8 +19,9 @@ from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.registry import tree
 from apiserver.stores import open_at
 from reconciler.commands.failure import Failure
-from reconciler.commands.verdicts import deletions, outcome
+from reconciler.commands.verdicts import deletions
 from reconciler.layout.errors import LayoutError
+from reconciler.loading.changeset import together
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loaded, Loader
 from reconciler.plan.deletions import Refused
@@ -124,9 +125,9 @@ def _check(repo: Repository, commit: CommitRef, base: _Base, scratch: Path) -> C
     try:
         loader = Loader(store, Repositories(repo), Identities(scratch / "identities"), lambda _: ())
         loaded = _load(loader, commit, base)
-        held, refused = outcome(loaded)
-        problems = {*loaded.problems, *(p for found in held.values() for p in found)}
-        return Checked(tuple(sorted(problems)), tree.count(store), base.commit, refused)
+        changes = together(loaded.steps)
+        problems = {*loaded.problems, *(p for found in changes.held.values() for p in found)}
+        return Checked(tuple(sorted(problems)), tree.count(store), base.commit, changes.refused)
     finally:
         store.close()
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from apiserver.endpoints.githooks import VERDICTS
-from reconciler.layout.errors import LayoutError
+from reconciler.loading.changeset import Change, together
 from reconciler.loading.loader import Loaded
 from reconciler.plan.deletions import Refused, command
 from reconciler.repository.messages import one_line
@@ -58,15 +58,14 @@ class Verdicts:
 
 def told(loaded: Loaded) -> Iterator[str]:
     """What a load made of a head."""
-    held, refused = outcome(loaded)
+    changes = together(loaded.steps)
+    held, refused = changes.held, changes.refused
     if loaded.problems:
         yield f"commit {loaded.head:.10} is not served:"
         yield from _listed(str(problem) for problem in loaded.problems)
         return
-    moved = len({path for step in loaded.steps for path in step.moved} - held.keys())
-    gone = len({path for step in loaded.steps for path in step.removed})
-    counts = [f"{count} {word}" for count, word in ((moved, "configured"), (gone, "deleted")) if count]
-    yield f"commit {loaded.head:.10} is served" + (f": {', '.join(counts)}" if counts else "")
+    counts = changes.told(Change.CREATED, Change.CONFIGURED, Change.MOVED, Change.DELETED)
+    yield f"commit {loaded.head:.10} is served" + (f": {counts}" if counts else "")
     if held:
         yield f"{len(held)} workspace{'s are' if len(held) > 1 else ' is'} held back, and served as before:"
         listed = [(path, problem) for path, problems in held.items() for problem in problems]
@@ -83,19 +82,6 @@ def deletions(refused: Mapping[str, Refused]) -> Iterator[str]:
     if refused:
         yield "To delete all of this, push:"
         yield f"  {command(sorted({each.digest for each in refused.values()}))}"
-
-
-def outcome(loaded: Loaded) -> tuple[dict[str, list[LayoutError]], dict[str, Refused]]:
-    """Who is held in the end and with which problems, and the deletions that have to be allowed."""
-    held: dict[str, list[LayoutError]] = {}
-    refused: dict[str, Refused] = {}
-    for step in loaded.steps:
-        for path in (*step.moved, *step.mended, *step.removed):
-            held.pop(path, None)
-        held |= step.held
-        refused = {path: each for path, each in refused.items() if path in held and path not in step.held}
-        refused |= step.refused
-    return held, refused
 
 
 def _listed(lines: Iterable[str]) -> Iterator[str]:

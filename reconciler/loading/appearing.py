@@ -20,6 +20,7 @@ from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.templates import Kind
 from reconciler.layout.manifest import Manifest
+from reconciler.loading.changeset import Change, ObjectChange
 from reconciler.loading.clusterobject import cluster_key, facts_of, no_line, put_cluster, workspace_key
 from reconciler.loading.effects import Effects
 from reconciler.loading.forms import Example, Forms, Nobody
@@ -58,7 +59,7 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
     )
     if cluster is None or workspace is None:
         return False
-    effects.ops += (cluster, workspace)
+    effects.changes.objects += (ObjectChange(Change.CREATED, cluster), ObjectChange(Change.CREATED, workspace))
     effects.changed = True
     return True
 

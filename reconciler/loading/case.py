@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple
 
-from apiserver.model.commits import NONE
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
-from apiserver.registry.intents import Intent
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.storage.protocol import Op
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.loading.asked import NOTHING, Asked
+from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.moment import Moment
-from reconciler.plan.deletions import Refused
 from reconciler.plan.summary import Summary
 
 Object = dict[str, Any]
@@ -36,37 +35,52 @@ def was_served(recorded: Recorded | None) -> bool:
     return recorded is not None and recorded.summary.served != NONE
 
 
+class Coming(Enum):
+    """How a workspace comes to a step; `ways` says which phases it passes then."""
+
+    NEW = "new"
+    """Nothing of it is looked for in the store; its writes are refused where something is."""
+    CHANGED = "changed"
+    """What differs from what it is served with counts."""
+    WHOLE = "whole"
+    """All of it counts: a provider changed, or its secrets, or who knows what."""
+    RETURNING = "returning"
+    """It is brought back as the status branch knows it."""
+    RETURNING_AGAIN = "returning again"
+    """The same, where some of it may be there."""
+
+
 class Case(NamedTuple):
     """`directory` None: a workspace that ships with Treeplane and has no directory. `record`: as it is served now, None
-    if it is new. `appears`: nothing of it is looked for in the store; its writes are refused where something is.
-    `forced`: judge all of its content (a provider changed, or its secrets). `problems`: what is wrong already (found by
-    layout). `recorded`: given at recovery. `intents`: writes through the API that wait; `proposed`: the commit was made
-    of them."""
+    if it is new. `problems`: what is wrong already (found by layout). `recorded`: of one that is brought back. `asked`:
+    what is asked for through the API of its objects."""
 
     path: str
+    coming: Coming
     moment: Moment
     tree: WorkspaceTree
     directory: WorkspaceDir | None
     record: WorkspaceRecord | None
-    appears: bool = False
-    forced: bool = False
     problems: tuple[LayoutError, ...] = ()
     recorded: Recorded | None = None
     secrets: tuple[Manifest, ...] = ()
-    intents: Mapping[Key, Intent] = MappingProxyType({})
-    proposed: bool = False
+    asked: Asked = NOTHING
+
+    @property
+    def origin(self) -> CommitRef:
+        """The commit in which the workspace appears, if it is new here."""
+        return self.recorded.summary.origin if self.recorded is not None else self.moment.commit
 
 
 @dataclass(slots=True)
 class Verdict:
-    """`ops` go to the store in one transaction, the workspace's record last. `provides`: exports, schemas or types
-    changed, so that consumers have to be looked at again. `fault`: the problem is this program's, nobody else's.
-    `refused`: the deletion that has to be allowed."""
+    """`record` is what the workspace's will be, `changes` what is written for that. `again`: it is to be judged again
+    once this stands."""
 
     record: WorkspaceRecord
-    ops: list[Op] = field(default_factory=list)
-    problems: list[LayoutError] = field(default_factory=list)
-    provides: bool = False
-    changed: bool = False
-    fault: bool = False
-    refused: Refused | None = None
+    changes: WorkspaceChanges
+    again: bool = False
+
+    @property
+    def problems(self) -> list[LayoutError]:
+        return self.changes.why

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apiserver.model.commits import NONE, CommitRef
+from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.whereabouts import Whereabouts
-from reconciler.loading.case import Case, Recorded, was_served
+from reconciler.loading.case import Case, Coming, Recorded, was_served
 from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.site import Site
 from reconciler.loading.step import Target
@@ -61,17 +62,15 @@ class Cases:
             problems = (*problems, kept.why)
         return Case(
             path=path,
+            coming=_coming(record, recorded, again=again, whole=forced or directory is None),
             moment=moment,
             tree=tree,
             directory=directory,
             record=record,
-            appears=not again and (target.fresh or (record is None and recorded is None)),
-            forced=forced or directory is None,
             problems=problems,
             recorded=recorded,
             secrets=target.secrets(path),
-            intents=target.intents,
-            proposed=target.proposed,
+            asked=target.asked,
         )
 
     def _recorded(
@@ -89,3 +88,11 @@ class Cases:
             if was_served(recorded):
                 return recorded, served, claims
         return None, NONE, None
+
+
+def _coming(record: WorkspaceRecord | None, recorded: Recorded | None, *, again: bool, whole: bool) -> Coming:
+    if recorded is not None:
+        return Coming.RETURNING_AGAIN if again else Coming.RETURNING
+    if record is None and not again:
+        return Coming.NEW
+    return Coming.WHOLE if whole else Coming.CHANGED

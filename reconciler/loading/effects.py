@@ -5,7 +5,7 @@ The same content twice yields no operation. Called by judge once a workspace's c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ from apiserver.registry import codec, strategy
 from apiserver.registry.intents import DONE, KEPT, Intent
 from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record
 from apiserver.storage.templates import Kind, Parameter
+from reconciler.loading.asked import FILE, NOTHING, Asked, named_by_git, object_of, same_declared, unmarked, with_owners
+from reconciler.loading.changeset import Change, ObjectChange, WorkspaceChanges
 from reconciler.loading.forms import Example, Forms, Nobody
 from reconciler.loading.likeness import like_others
 from reconciler.loading.moment import FindMoment, Moment
@@ -36,13 +38,11 @@ _forms = Forms()
 
 @dataclass(slots=True)
 class Effects:
-    """Operations of one workspace, collected; `changed` tells whether its own content changed.
+    """What becomes of the objects of one workspace, collected in `changes`. `changed`: whether its own content did.
 
     An object with an intent becomes what was asked for, field owners included, instead of what git and the stored
-    object merge to; its operation is followed by the answer (see intents). `proposed`: the commit was made of these
-    intents. Otherwise a crash may have come between their commit and its answer, so an intent counts where the commit
-    says the same. `recorded`: what the status branch knows of an object; given at recovery. `former`: what is known of
-    one that went, and is put back.
+    object merge to; the answer stands right behind it (see intents). `former`: what is known of one that went, and is
+    put back.
     """
 
     fleet: str
@@ -50,17 +50,14 @@ class Effects:
     moment: Moment
     moments: FindMoment
     summary: Summary
-    recorded: Callable[[Key], Object | None] | None = None
     former: Callable[[Key], Object | None] = lambda _: None
-    intents: Mapping[Key, Intent] = field(default_factory=dict)
-    proposed: bool = False
-    ops: list[Op] = field(default_factory=list)
+    asked: Asked = NOTHING
+    changes: WorkspaceChanges = field(default_factory=lambda: WorkspaceChanges(""))
     changed: bool = False
 
     def is_new(self, origin: CommitRef) -> bool:
         """Whether what is not stored follows from the commit alone, and `origin` is that."""
-        plain = self.recorded is None and not self.intents
-        return plain and origin == self.moment.commit == self.summary.origin
+        return not self.asked and origin == self.moment.commit == self.summary.origin
 
     def put(self, declared: Declared, old: Object | None, record: Record | None, status: Object | None) -> None:
         """Write what a manifest declares. `old`: the object rendered from the manifest before; `record`: what is
@@ -72,21 +69,22 @@ class Effects:
 
     def delete(self, key: Key, record: Record | None) -> None:
         """Remove what git no longer declares; with finalizers it is marked, and goes when the last one does."""
-        intent = self.intents.get(key)
+        intent = self.asked.ending(key)
         if record is None:
-            self.ops += intent.answered(KEPT) if intent else ()
+            self.changes.also += intent.answered(KEPT) if intent else ()
             return
         self.changed = True
         obj: Object = orjson.loads(record.value)
         if (intent and intent.base == record.revision) or not obj["metadata"].get("finalizers"):
-            self.ops.append(Delete(key, record.revision))
-            self.ops += intent.answered(DONE) if intent else ()
+            answers = tuple(intent.answered(DONE)) if intent else ()
+            self.changes.objects.append(ObjectChange(Change.DELETED, Delete(key, record.revision), answers))
         else:
-            self.ops.append(Put(key, codec.encode(self._ended(obj)), record.revision, record.stamp))
+            put = Put(key, codec.encode(self._ended(obj)), record.revision, record.stamp)
+            self.changes.objects.append(ObjectChange(Change.CONFIGURED, put))
 
     def _ended(self, obj: Object) -> Object:
         """As it waits for its finalizers: no file's any more, so that whoever set them can take them away."""
-        annotations = {k: v for k, v in (obj["metadata"].get("annotations") or {}).items() if k not in _FILE}
+        annotations = {k: v for k, v in (obj["metadata"].get("annotations") or {}).items() if k not in FILE}
         annotations[marks.ORIGIN] = marks.REMOVED
         marked = {"deletionTimestamp": self.moment.rfc3339, "deletionGracePeriodSeconds": 0}
         return {**obj, "metadata": {**marked, **obj["metadata"], "annotations": annotations}}
@@ -97,15 +95,15 @@ class Effects:
             self._make(declared, status)
 
     def _make(self, declared: Declared, status: Object | None) -> None:
-        intent = self._intent(declared, None, declared.obj) if self.intents else None
-        obj = {**(_asked(intent) or declared.obj)}
+        intent = self.asked.of(declared.key, None, declared.obj)
+        obj = {**(object_of(intent) or declared.obj)}
         if status is not None:
             obj["status"] = status
         obj["metadata"] = self._metadata(declared, dict(obj["metadata"]))
         value = codec.encode(obj)
         like = like_others(declared.key, obj, value) if _is_common(declared) else None
-        self.ops.append(Put(declared.key, value, None if self.recorded else NEVER, like=like))
-        self._answer(intent, DONE)
+        put = Put(declared.key, value, self._expected(), like=like)
+        self.changes.objects.append(ObjectChange(Change.CREATED, put, _answers(intent, DONE)))
 
     def _put_from_form(self, declared: Declared, status: Object | None) -> bool:
         """Writes a new object that says the same in every workspace; False where it has to be made in full."""
@@ -121,8 +119,10 @@ class Effects:
         signature = (declared.key.resource, codec.dump(declared.obj), codec.dump(status))
         texts = self.uid_of_new(declared.key), self._time(self.summary.origin)
         made = _forms.put(signature, example, declared.key, texts)
-        self.ops += (made,) if made is not None else ()
-        return made is not None
+        if made is None:
+            return False
+        self.changes.objects.append(ObjectChange(Change.CREATED, made))
+        return True
 
     @staticmethod
     def of_nobody(nobody: Nobody, path: str) -> Effects:
@@ -132,31 +132,20 @@ class Effects:
 
     def example(self, *parameters: Parameter) -> Example:
         """The one object that is written."""
-        [made] = self.ops
-        assert isinstance(made, Put)
-        return Example(made.key, made.value, parameters)
+        [made] = self.changes.objects
+        assert isinstance(made.op, Put)
+        return Example(made.op.key, made.op.value, parameters)
 
-    def _intent(self, declared: Declared, record: Record | None, said: Object) -> Intent | None:
-        """The intent that this commit fulfils, if there is one. `said`: the object that git makes without it."""
-        intent = self.intents.get(declared.key)
-        if intent is None or self.proposed:
-            return intent
-        asked = _asked(intent)
-        if asked is None or intent.base != (record.revision if record is not None else NEVER):
-            return None
-        return intent if same_declared(_named_by_git(asked), _named_by_git(said)) else None
-
-    def _answer(self, intent: Intent | None, answer: Object) -> None:
-        if intent is not None:
-            self.ops += [*intent.answered(answer), *intent.also]
+    def _expected(self) -> int | None:
+        """What stands where an object is created."""
+        return NEVER
 
     def _origin_of_new(self, declared: Declared) -> CommitRef:
-        return self.moment.commit if self.recorded is None and declared.manifest.origin.in_git else self.summary.origin
+        return self.moment.commit if declared.manifest.origin.in_git else self.summary.origin
 
     def _known(self, key: Key) -> Object:
-        """Metadata of an object that is not stored, as the status branch or who needs it still remembers them."""
-        found = self.recorded(key) if self.recorded is not None else self.former(key)
-        return (found or {}).get("metadata") or {}
+        """Metadata of an object that is not stored, as who needs it still remembers them."""
+        return (self.former(key) or {}).get("metadata") or {}
 
     def _metadata(self, declared: Declared, metadata: Object) -> Object:
         key, known, origin = declared.key, self._known(declared.key), self._origin_of_new(declared)
@@ -172,7 +161,7 @@ class Effects:
 
     def uid_of_new(self, key: Key) -> str:
         """What an object that a file declares will have, if it is not there yet."""
-        return self._uid(key, self._known(key), self.summary.origin if self.recorded else self.moment.commit)
+        return self._uid(key, self._known(key), self.moment.commit)
 
     def _uid(self, key: Key, known: Object, origin: CommitRef) -> str:
         resource = key.resource.partition(":")[0]
@@ -197,13 +186,13 @@ class Effects:
     def _update(self, declared: Declared, old: Object | None, record: Record, status: Object | None) -> None:
         stored: Object = orjson.loads(record.value)
         annotations = stored["metadata"].get("annotations") or {}
-        bare = {**stored, "metadata": {**stored["metadata"], "annotations": _unmarked(annotations)}}
+        bare = {**stored, "metadata": {**stored["metadata"], "annotations": unmarked(annotations)}}
         if old is None and annotations.get(marks.ORIGIN) == marks.SYSTEM and declared.manifest.origin.in_git:
             old = bare  # it shipped with Treeplane: what the manifest does not say goes
-        new = merged(_named_by_git(old), _named_by_git(declared.obj), bare)
+        new = merged(named_by_git(old), named_by_git(declared.obj), bare)
         new = strategy.carried(declared.kind, stored, new)
-        intent = self._intent(declared, record, new)
-        asked = _asked(intent)
+        intent = self.asked.of(declared.key, record, new)
+        asked = object_of(intent)
         if asked is not None and intent is not None:
             # Somebody (a controller, with a status) may have been faster; then it is said on top of that.
             new = asked if intent.base == record.revision else with_owners(new, asked, stored)
@@ -211,20 +200,26 @@ class Effects:
             new = {**new, "status": _steady(status, stored.get("status") or {})}
         commit = self._last_commit(declared, annotations)
         generation = int(stored["metadata"].get("generation", 0))
+        what = Change.CONFIGURED
         if not same_declared(new, bare):
             generation += not same_content(new, bare)
             # Not for a write through the API: a client that keeps what it saw, as kopf does in an annotation, would see
             # another object after each write of its own, and never come to rest.
             commit = self.moment.commit if declared.manifest.origin.in_git and intent is None else commit
             self.changed = True
+        elif status is None and origins.path_in(annotations) not in ("", declared.manifest.origin.path):
+            what = Change.MOVED
         metadata = {**new["metadata"]}
         if declared.kind.generation:
             metadata["generation"] = max(generation, 1)
         metadata["annotations"] = self._marks(declared, _ours(metadata, declared), commit)
         new = {**new, "metadata": metadata}
         if new != stored:
-            self.ops.append(Put(declared.key, codec.encode(new), record.revision, record.stamp))
-        self._answer(intent, DONE if new != stored else KEPT)
+            put = Put(declared.key, codec.encode(new), record.revision, record.stamp)
+            self.changes.objects.append(ObjectChange(what, put, _answers(intent, DONE)))
+            return
+        self.changes.unchanged += 1
+        self.changes.also += _answers(intent, KEPT)
 
     def _last_commit(self, declared: Declared, annotations: Object) -> CommitRef:
         """The commit that last changed a stored object: this one, where it stood here before git named it (created
@@ -235,26 +230,30 @@ class Effects:
         return self.moment.commit if stood is None else stood.commit or self.summary.origin
 
 
-def _asked(intent: Intent | None) -> Object | None:
-    """The object that a write through the API shall leave, less the marks that follow from its commit."""
-    if intent is None or intent.value is None:
+@dataclass(slots=True)
+class Restored(Effects):
+    """At recovery: `recorded` tells what the status branch knows of an object. What is left of one is written over."""
+
+    recorded: Callable[[Key], Object | None] = lambda _: None
+
+    def is_new(self, _origin: CommitRef) -> bool:
+        return False
+
+    def uid_of_new(self, key: Key) -> str:
+        return self._uid(key, self._known(key), self.summary.origin)
+
+    def _expected(self) -> int | None:
         return None
-    obj: Object = orjson.loads(intent.value)
-    annotations = _unmarked(obj["metadata"].get("annotations") or {})
-    annotations.pop(marks.ORIGIN, None)
-    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+    def _origin_of_new(self, _declared: Declared) -> CommitRef:
+        return self.summary.origin
+
+    def _known(self, key: Key) -> Object:
+        return (self.recorded(key) or {}).get("metadata") or {}
 
 
-def with_owners(obj: Object, asked: Object, stored: Object) -> Object:
-    """`obj` with the field owners that a write leaves: those of subresources as they are stored by now, the others as
-    the write made them."""
-    theirs = [e for e in stored["metadata"].get("managedFields") or () if e.get("subresource")]
-    ours = [e for e in asked["metadata"].get("managedFields") or () if not e.get("subresource")]
-    return {**obj, "metadata": {**obj["metadata"], "managedFields": [*ours, *theirs]}} if ours or theirs else obj
-
-
-_FILE = (marks.SOURCE_PATH, marks.SOURCE_COMMIT)
-_MARKS = (marks.CLUSTER, *_FILE)
+def _answers(intent: Intent | None, answer: Object) -> tuple[Op, ...]:
+    return (*intent.answered(answer), *intent.also) if intent is not None else ()
 
 
 def _is_everywhere(declared: Declared) -> bool:
@@ -278,31 +277,8 @@ def _steady(status: Object, stored: Object) -> Object:
     return {**status, "conditions": [found[kind] for kind in order]}
 
 
-def _unmarked(annotations: Object) -> Object:
-    return {k: v for k, v in annotations.items() if k not in _MARKS}
-
-
 def _ours(metadata: Object, declared: Declared) -> Object:
-    annotations = _unmarked(metadata.get("annotations") or {})
+    annotations = unmarked(metadata.get("annotations") or {})
     if declared.manifest.origin.path:
         annotations.pop(marks.ORIGIN, None)
     return annotations
-
-
-_SERVER_METADATA = ("uid", "creationTimestamp", "generation", "resourceVersion", "managedFields")
-
-
-def _named_by_git(obj: Object | None) -> Object:
-    """An object as git names it: without what only the server sets."""
-    if obj is None:
-        return {}
-    metadata = {k: v for k, v in obj["metadata"].items() if k not in _SERVER_METADATA}
-    return {**obj, "metadata": metadata}
-
-
-def same_declared(a: Object, b: Object) -> bool:
-    """Whether two objects are the same but for status and an empty annotations map."""
-    if not same_content(a, b):
-        return False
-    left, right = ({k: v for k, v in o["metadata"].items() if v != {}} for o in (a, b))
-    return left == right

@@ -20,10 +20,12 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import behind
 from reconciler.loading.case import Recorded, was_served
+from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.heads import BranchSettings
-from reconciler.loading.step import FindRecorded, Step
+from reconciler.loading.step import FindRecorded
 from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
+from reconciler.loading.ways import FIRST_LOAD, RECHECK, RECOVERY
 from reconciler.loading.whole import Whole, ships
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
@@ -33,7 +35,7 @@ Progress = Callable[[int], None]
 
 
 class Making(NamedTuple):
-    """What loader lends: `whole`, and `stepper` of a fleet and a commit."""
+    """What loader lends: `whole`, and `stepper` of a way of working, a fleet and a commit."""
 
     store: Store
     repo: Repository
@@ -77,20 +79,22 @@ class FirstLoad:
         made.whole.note(record)
         return record
 
-    def fill(self, fleet: FleetRecord, progress: Progress) -> tuple[FleetRecord, list[Step]]:
+    def fill(self, fleet: FleetRecord, progress: Progress) -> tuple[FleetRecord, list[ChangeSet]]:
         """All workspaces of where it starts, as they were served."""
         recorded, made = self._recorded, self._made
         here = made.trees.at(fleet.commit)
-        fresh = tree.count(made.store) == 0
+        way = FIRST_LOAD if tree.count(made.store) == 0 else RECOVERY
         left = recorded is not None and behind.has_objects(made.store)
-        stepper = made.stepper(fleet, fleet.commit, recorded=recorded, fresh=fresh, progress=progress)
+        stepper = made.stepper(way, fleet, fleet.commit, recorded=recorded, progress=progress)
         steps = [stepper.everything()]
         if left:
             behind.sweep(made.store)
         if recorded is not None:
             # What is held was loaded as it is served: what its newest content waits for is known once that is judged.
             held = [record.path for record in _held(made.store) if record.served]
-            steps.append(made.stepper(fleet, fleet.commit, limits=made.whole.limits(fleet)).difference(here, held))
+            steps.append(
+                made.stepper(RECHECK, fleet, fleet.commit, limits=made.whole.limits(fleet)).difference(here, held)
+            )
         lost = recorded.commit if recorded is not None and is_lost(made.store, recorded, made.trees) else NONE
         fleet = replace(fleet, loaded=True, done=steps[0].judged, total=steps[0].judged, lost=lost)
         made.whole.note(fleet)

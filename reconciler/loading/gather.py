@@ -1,4 +1,4 @@
-"""The manifests of a workspace that a judgement needs: those of changed files, or all of them.
+"""The manifests of a workspace that a judgement needs: those of changed files, or all of them. See phases.gathering.
 
 All are needed when something changed that other objects depend on: kinds (CRDs, bindings), a namespace that is gone,
 the workspace itself. Otherwise the cost follows the difference of the two trees.
@@ -62,9 +62,10 @@ class Gatherer:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
 
-    def gather(self, case: Case, base: WorkspaceTree | None) -> Gathered:
+    def gather(self, case: Case, base: WorkspaceTree | None, *, whole: bool) -> Gathered:
+        """`whole`: all of them, whatever changed."""
         before = base.find(case.path, case.record.directory) if base is not None and case.record is not None else None
-        out = Gathered(complete=self._needs_all(case, before))
+        out = Gathered(complete=whole or self._needs_all(case, before))
         if case.directory is not None:
             out.source = self._sources.of(case.tree, case.directory)
             said = self._sources.workspace(case.tree, case.directory)
@@ -87,7 +88,7 @@ class Gatherer:
 
     def _needs_all(self, case: Case, before: WorkspaceDir | None) -> bool:
         record, now = case.record, case.directory
-        if record is None or not record.served or case.forced or case.recorded is not None:
+        if record is None or not record.served:
             return True
         if now is None or before is None:
             return True

@@ -39,7 +39,7 @@ class BranchSettings:
     keep: Callable[[str, str], object] = lambda _, __: None
 
 
-class Way(NamedTuple):
+class Route(NamedTuple):
     """From the served commit to a head: the commits to judge in turn, or why it is not gone. `leaves`: the head does
     not contain the served commit."""
 
@@ -48,18 +48,18 @@ class Way(NamedTuple):
     problem: LayoutError | None = None
 
 
-def way(repo: Repository, settings: BranchSettings, rewrites: str, served: CommitRef, head: CommitRef) -> Way:
+def route(repo: Repository, settings: BranchSettings, rewrites: str, served: CommitRef, head: CommitRef) -> Route:
     """`rewrites`: as the served commit says, "" where it does not."""
     if served == head:
-        return Way([])
+        return Route([])
     if not repo.has(served.id):
-        return Way([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
+        return Route([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
     chain = repo.first_parents(served.id, head.id)
     if chain is not None:
-        return Way([own(commit) for commit in chain])
+        return Route([own(commit) for commit in chain])
     if repo.is_ancestor(served.id, head.id):
-        return Way([head])  # merged the other way round: one difference, in which what stood keeps its identity
-    return Way([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
+        return Route([head])  # merged the other way round: one difference, in which what stood keeps its identity
+    return Route([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
 
 
 _SHORTEST = 7

@@ -23,16 +23,19 @@ from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.asked import NOTHING, Asked, Proposed
 from reconciler.loading.case import was_served
+from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
-from reconciler.loading.heads import BranchSettings, Way, way
+from reconciler.loading.heads import BranchSettings, Route, route
 from reconciler.loading.identities import Identities
 from reconciler.loading.moment import Moments
 from reconciler.loading.site import Site
 from reconciler.loading.sources import Sources
-from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, Step, Target
+from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, Target
 from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
+from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, Way
 from reconciler.loading.whole import Whole, ships, with_shipped
 from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -45,11 +48,12 @@ _MAIN = BranchSettings()
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a call of `load` did. `problems`: why the whole commit is held ([] if it is not); `step`: the last step."""
+    """What a call of `load` did. `problems`: why the whole commit is held ([] if it is not); `steps`: what
+    they came to."""
 
     head: CommitRef
     problems: tuple[LayoutError, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ChangeSet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,10 @@ class Proposal:
     held: Mapping[str, list[LayoutError]]
     faults: Collection[str]
     take: Callable[[], None]
+
+
+Judged = ChangeSet | tuple[LayoutError, ...]
+"""What a commit comes to, or why it is held as a whole."""
 
 
 class Loader:
@@ -94,7 +102,7 @@ class Loader:
         """Bring the store to `head`. `recorded`: the status branch, looked at only while the store is empty."""
         fleet = tree.fleet(self._store)
         self._trees.claims = fleet.claims
-        steps: list[Step] = []
+        steps: list[ChangeSet] = []
         if not fleet.loaded:
             making = Making(self._store, self._repo, self._trees, self._whole, self._branch, self._stepper)
             first = FirstLoad(making, recorded)
@@ -103,7 +111,7 @@ class Loader:
                 return Loaded(head, begun)
             fleet, steps = first.fill(begun, progress)
         problems: tuple[LayoutError, ...] = ()
-        gone = self._way(fleet, head)
+        gone = self._route(fleet, head)
         if gone.problem is not None:
             self._whole.hold(fleet, (gone.problem,))
             return Loaded(head, (gone.problem,), tuple(steps))
@@ -111,7 +119,7 @@ class Loader:
         for at, commit in enumerate(gone.commits):
             with self.stepping:
                 fleet, step_or_problems = self._advance(fleet, commit, gone.commits[at + 1 :], later)
-            if isinstance(step_or_problems, Step):
+            if isinstance(step_or_problems, ChangeSet):
                 problems = ()
                 later |= step_or_problems.later
                 steps.append(step_or_problems)
@@ -128,9 +136,9 @@ class Loader:
         """From what is served to a commit in one difference, whatever lies between."""
         with self.stepping:
             _, done = self._advance(tree.fleet(self._store), commit)
-        return Loaded(commit, (), (done,)) if isinstance(done, Step) else Loaded(commit, done)
+        return Loaded(commit, (), (done,)) if isinstance(done, ChangeSet) else Loaded(commit, done)
 
-    def recheck(self, paths: Iterable[str] = ()) -> Step:
+    def recheck(self, paths: Iterable[str] = ()) -> ChangeSet:
         """Judge what does not follow from a commit: where another version shipped something else, what ships with this
         one; and `paths` (their Secrets changed). Where nothing is new, nothing is judged; in step already, nothing is
         written."""
@@ -139,12 +147,10 @@ class Loader:
         also = {*paths, *(with_shipped(self._store) if fleet.ships != here_ships else ())}
         # Of a load that did not come to its end some are beyond what is served: they are judged where they are.
         places = dict.fromkeys(also, fleet.commit) | dict(self._beyond(fleet, also))
-        for commit in {*places.values()} - {fleet.commit}:
+        limits, step = self._whole.limits(fleet), ChangeSet()
+        for commit in (*({*places.values()} - {fleet.commit}), fleet.commit):
             there = [path for path in also if places[path] == commit]
-            self._stepper(fleet, commit, limits=self._whole.limits(fleet)).difference(self._trees.at(commit), there)
-        there = [path for path in also if places[path] == fleet.commit]
-        stepper = self._stepper(fleet, fleet.commit, limits=self._whole.limits(fleet))
-        step = stepper.difference(self._trees.at(fleet.commit), there)
+            step = self._stepper(RECHECK, fleet, commit, limits=limits).difference(self._trees.at(commit), there)
         self._whole.note(replace(fleet, url=self._branch.url, ships=here_ships, branch=self._branch.name))
         return step
 
@@ -155,7 +161,7 @@ class Loader:
             if record is not None and record.head in fleet.arriving:
                 yield path, record.head
 
-    def recover(self, fleet: FleetRecord, recorded: RecordedFleet, paths: Collection[str]) -> Step:
+    def recover(self, fleet: FleetRecord, recorded: RecordedFleet, paths: Collection[str]) -> ChangeSet:
         """Judge workspaces that the store lacks, as a first load from the status branch does: at their recorded
         commits, with what is recorded of them. Nothing is noted of the fleet."""
         self._trees.claims = fleet.claims
@@ -165,7 +171,7 @@ class Loader:
             place = here.find(path)
             if place is not None and not was_served(find(path, place.directory)):
                 here.find_twins(path)  # it is judged as it stands now
-        return self._stepper(fleet, recorded.source, recorded=recorded).difference(here, paths)
+        return self._stepper(RECOVERY, fleet, recorded.source, recorded=recorded).difference(here, paths)
 
     def propose(self, commit: CommitRef, intents: Mapping[Key, Intent]) -> Proposal:
         """Judge a commit that was made of `intents`, whose parent is the served one."""
@@ -173,7 +179,7 @@ class Loader:
         self._trees.claims = fleet.claims
         here = self._trees.at(commit)
         limits = self._whole.limits(fleet)
-        stepper = self._stepper(fleet, commit, limits=limits, intents=intents, proposed=True)
+        stepper = self._stepper(PROPOSAL, fleet, commit, limits=limits, asked=Proposed(intents))
         step = stepper.difference(self._trees.at(fleet.commit))
 
         def take() -> None:
@@ -186,9 +192,9 @@ class Loader:
 
     # -- commits -----------------------------------------------------------------------------------------------------
 
-    def _way(self, fleet: FleetRecord, head: CommitRef) -> Way:
+    def _route(self, fleet: FleetRecord, head: CommitRef) -> Route:
         """How the head is reached, as the served commit has it. What it leaves behind is kept first."""
-        found = way(self._repo, self._branch, self._whole.rewrites(fleet), fleet.commit, head)
+        found = route(self._repo, self._branch, self._whole.rewrites(fleet), fleet.commit, head)
         if found.leaves:
             self._branch.keep(fleet.commit.id, head.id)
         if not found.commits and fleet.error:
@@ -197,7 +203,7 @@ class Loader:
 
     def _advance(
         self, fleet: FleetRecord, commit: CommitRef, then: Sequence[CommitRef] = (), also: Iterable[str] = ()
-    ) -> tuple[FleetRecord, Step | tuple[LayoutError, ...]]:
+    ) -> tuple[FleetRecord, Judged]:
         """`then`: the commits that come after it; `also`: workspaces to judge beside those that it touches."""
         config, problems = self._whole.next_config(fleet, commit)
         if config is None:
@@ -205,19 +211,15 @@ class Loader:
             return tree.fleet(self._store), problems
         began = time.perf_counter()
         # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
-        intents = {i.key: i for i in waiting(self._store)}
-        way = frozenset((commit, *then))
-        stepper = self._stepper(fleet, commit, limits=self._whole.limits(fleet), intents=intents, way=way)
+        asked, ahead = Asked({i.key: i for i in waiting(self._store)}), frozenset((commit, *then))
+        stepper = self._stepper(COMMIT, fleet, commit, limits=self._whole.limits(fleet), asked=asked, ahead=ahead)
         self._whole.arrive(fleet, commit)
         try:
             step = stepper.difference(self._trees.at(fleet.commit), also)
         except BadFile as bad:
             self._whole.hold(fleet, bad.errors)
             return tree.fleet(self._store), tuple(bad.errors)
-        log.info(
-            "commit %s: %d judged, %d configured, %d deleted, %d held in %.0f ms", f"{commit:.10}", step.judged,
-            len(step.moved), len(step.removed), len(step.held), 1000 * (time.perf_counter() - began),
-        )  # fmt: skip
+        log.info("commit %s in %.0f ms: %s", f"{commit:.10}", 1000 * (time.perf_counter() - began), step)
         lost = fleet.lost if fleet.lost and self._is_lost(fleet.lost) else NONE
         claims = self._whole.claims(self._trees.at(commit), step.kept)
         fleet = replace(
@@ -238,15 +240,14 @@ class Loader:
 
     def _stepper(
         self,
+        way: Way,
         fleet: FleetRecord,
         commit: CommitRef,
         *,
         recorded: RecordedFleet | None = None,
-        fresh: bool = False,
         limits: SafetyLimits | None = None,
-        intents: Mapping[Key, Intent] | None = None,
-        proposed: bool = False,
-        way: frozenset[CommitRef] = frozenset(),
+        asked: Asked = NOTHING,
+        ahead: frozenset[CommitRef] = frozenset(),
         progress: Progress = lambda _: None,
     ) -> Stepper:
         here = self._trees.at(commit)
@@ -269,12 +270,10 @@ class Loader:
             self._secrets,
             reader(recorded, here) if recorded else None,
             LostFleet(reader(lost, here), lost.source, lost.facts().claims) if lost is not None else None,
-            fresh,
             limits,
             fleet.kept,
-            way.intersection(fleet.arriving),
-            tuple(each for each in fleet.arriving if each not in way) if way else (),
-            intents or {},
-            proposed,
+            asked,
+            ahead.intersection(fleet.arriving),
+            tuple(each for each in fleet.arriving if each not in ahead) if ahead else (),
         )
-        return Stepper(site, target, progress)
+        return Stepper(site, target, way, progress)

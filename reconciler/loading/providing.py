@@ -14,7 +14,7 @@ import orjson
 
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import KEPT_SCHEMAS
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.content import Content
 from reconciler.loading.offers import EXPORTS, SCHEMAS
@@ -31,7 +31,7 @@ _SHOWN = 3
 class Providing:
     """Of the workspace with this logical cluster. `content`: all that it is to hold."""
 
-    def __init__(self, store: Store, cluster: str, content: Content) -> None:
+    def __init__(self, store: ReadView, cluster: str, content: Content) -> None:
         self._store, self._cluster, self._content = store, cluster, content
 
     def problems(self) -> list[LayoutError]:

@@ -11,23 +11,30 @@ from apiserver.model.tables import Table, row_key
 from apiserver.registry.catalog import KEPT_SCHEMAS, SCHEMAS
 from apiserver.registry.tree import WorkspaceRecord, forgotten
 from apiserver.storage.paging import rows
-from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, Store
+from apiserver.storage.protocol import Delete, DeleteRow, Put, Store
+from reconciler.loading.changeset import Change, ObjectChange, WorkspaceChanges
 from reconciler.plan.computed import WORKSPACES
 
 
-def remove(store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None, *, bound: bool = False) -> list[Op]:
-    """The operations that delete a workspace with all of its objects, whether anybody serves their kind or not, its
-    record last. `bound`: others bind its APIs and are served with them until they are changed."""
-    ops: list[Op] = []
+def remove(
+    store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None, *, bound: bool = False
+) -> WorkspaceChanges:
+    """What deletes a workspace with all of its objects, whether anybody serves their kind or not, its record last.
+    `bound`: others bind its APIs and are served with them until they are changed."""
+    changes = WorkspaceChanges(record.path, Change.DELETED)
+    gone = [
+        each.key
+        for storage in store.resources(record.cluster)
+        if not storage.startswith("~")
+        for each in store.scan(storage, record.cluster).records
+    ]
+    if parent is not None:
+        gone.append(Key(WORKSPACES, parent.cluster, "", paths.base(record.path)))
+    changes.objects = [ObjectChange(Change.DELETED, Delete(key)) for key in gone]
     if bound:
         schemas = store.scan(SCHEMAS, record.cluster).records
-        ops.extend(Put(r.key._replace(resource=KEPT_SCHEMAS), r.value) for r in schemas)
-    for storage in store.resources(record.cluster):
-        if not storage.startswith("~"):
-            ops.extend(Delete(r.key) for r in store.scan(storage, record.cluster).records)
-    if parent is not None:
-        ops.append(Delete(Key(WORKSPACES, parent.cluster, "", paths.base(record.path))))
-    ops.extend(
-        DeleteRow(Table.NODE_PORTS, row.key) for row in rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
-    )
-    return [*ops, *forgotten(record)]
+        changes.also.extend(Put(r.key._replace(resource=KEPT_SCHEMAS), r.value) for r in schemas)
+    ports = rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
+    changes.also.extend(DeleteRow(Table.NODE_PORTS, row.key) for row in ports)
+    changes.also.extend(forgotten(record))
+    return changes

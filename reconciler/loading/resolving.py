@@ -1,6 +1,6 @@
 """Which kinds a workspace is to serve: collects what plan/apis decides from.
 
-Called by content for a workspace that is judged whole. What it is served with so far is read from the store; at
+Called by phases.kinds for a workspace that is judged whole. What it is served with so far is read from the store; at
 recovery, from what the status branch recorded: there only what is contested or differs is said, the rest follows.
 """
 
@@ -16,7 +16,7 @@ from apiserver.model import conditions, marks, origins
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.kinds import KindTable
-from reconciler.loading.case import Case, was_served
+from reconciler.loading.case import Case, Recorded, was_served
 from reconciler.loading.offers import EXPORTS, SCHEMAS
 from reconciler.loading.render import Declared
 from reconciler.loading.world import World
@@ -33,8 +33,8 @@ BINDINGS = "apibindings.apis.kcp.io"
 DEFINITION, BINDING = "CustomResourceDefinition/", "APIBinding/"
 """Before the names in Summary.waiting."""
 
-Identity = Callable[[Case, str], str]
-"""The identity hash of an export that the judged workspace itself declares."""
+Identity = Callable[[str], str]
+"""The identity hash of an export that the judged workspace itself declares, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,6 @@ class Resolving:
     case: Case
     cluster: str
     declared: Mapping[Key, Declared]
-
-    def past(self) -> Past:
-        """What the workspace is served with so far; nothing, if it never was."""
-        recorded, record = self.case.recorded, self.case.record
-        if recorded is not None:
-            return self._recorded() if was_served(recorded) else Past()
-        return self._stored() if record is not None and record.served else Past()
 
     def resolve(self, builtins: KindTable, past: Past) -> apis.Apis:
         crds = [d.obj for d in self._of(CRDS)]
@@ -79,7 +72,7 @@ class Resolving:
             path=self.case.path,
             name=name,
             cluster=self.cluster,
-            identity=self.identity(self.case, name),
+            identity=self.identity(name),
             schemas=tuple(s.obj for s in found.values() if s is not None),
             missing=tuple(n for n, s in found.items() if s is None),
         )
@@ -92,7 +85,10 @@ class Resolving:
 
     # -- what was before
 
-    def _stored(self) -> Past:
+    def served(self) -> Past:
+        """What the workspace is served with so far; nothing, if it never was."""
+        if self.case.record is None or not self.case.record.served:
+            return Past()
         definitions, others = set(), []
         for record in self.world.store.scan(CRDS, self.cluster).records:
             crd = orjson.loads(record.value)
@@ -108,9 +104,11 @@ class Resolving:
                 bound[record.key.name] = found
         return Past(frozenset(definitions), tuple(others), bound, self._read)
 
-    def _recorded(self) -> Past:
-        assert self.case.recorded is not None
-        summary = self.case.recorded.summary
+    def remembered(self, recorded: Recorded) -> Past:
+        """What it was served with, as the status branch says."""
+        if not was_served(recorded):
+            return Past()
+        summary = recorded.summary
         absent = frozenset(summary.waiting)
         definitions = {d.key.name for d in self._of(CRDS) if DEFINITION + d.key.name not in absent}
         said = {name: Said.from_json(found) for name, found in summary.bindings.items()}

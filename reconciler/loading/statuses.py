@@ -1,10 +1,11 @@
 """The status that an object starts with, that follows from content, or that recovery puts back.
 
-Called by judge for every declared object.
+Called by phases.merging for every declared object.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -12,7 +13,7 @@ import orjson
 from apiserver.registry import strategy
 from apiserver.registry.claims import refused
 from apiserver.storage.protocol import Record
-from reconciler.loading.case import Case
+from reconciler.loading.case import Recorded
 from reconciler.loading.content import Content
 from reconciler.loading.effects import Effects
 from reconciler.loading.identities import Identities
@@ -25,10 +26,21 @@ from reconciler.plan.bindings import export_status
 Object = dict[str, Any]
 
 
+Otherwise = Callable[[Declared, Record | None], Object | None]
+"""The status of an object (as it is stored, None if it is not) that follows from nothing: `beginning`, or `remembered`
+with what is known of the workspace."""
+
+
 def status_of(
-    identities: Identities, case: Case, declared: Declared, stored: Record | None, content: Content, effects: Effects
+    identities: Identities,
+    path: str,
+    declared: Declared,
+    stored: Record | None,
+    content: Content,
+    effects: Effects,
+    otherwise: Otherwise,
 ) -> Object | None:
-    """A status that follows from content, the recorded one at recovery, or None: what is stored stays.
+    """A status that follows from content, or that `otherwise` says; None: what is stored stays.
 
     One that follows from content is in no file: its times are the object's own creation, which recovery knows.
     """
@@ -43,15 +55,25 @@ def status_of(
         return _complete(content.apis.bindings[name], declared, effects.time_of(declared, stored))
     if resource == EXPORTS:
         hashes, at = effects.summary.identities, effects.time_of(declared, stored)
-        hashes[name] = identities.hash_of(case.path, name, hashes.get(name, ""))
+        hashes[name] = identities.hash_of(path, name, hashes.get(name, ""))
         return _complete(export_status({}, hashes[name], at), declared, at)
     if resource == TYPES:
         return _type_status(declared, stored, effects)
-    if case.recorded is not None and stored is None:
-        left = case.recorded.residue(declared.key) or {}
-        found: Object | None = left.get("status") or declared.obj.get("status")
-        return found or _shipped_status(declared)
+    return otherwise(declared, stored)
+
+
+def beginning(declared: Declared, stored: Record | None) -> Object | None:
+    """The status that an object of Treeplane's own making starts with."""
     return _shipped_status(declared) if stored is None else None
+
+
+def remembered(recorded: Recorded, declared: Declared, stored: Record | None) -> Object | None:
+    """The recorded one."""
+    if stored is not None:
+        return None
+    left = recorded.residue(declared.key) or {}
+    found: Object | None = left.get("status") or declared.obj.get("status")
+    return found or _shipped_status(declared)
 
 
 def _complete(status: Object, declared: Declared, at: str) -> Object:
@@ -68,7 +90,7 @@ def _type_status(declared: Declared, stored: Record | None, effects: Effects) ->
 
 
 def _shipped_status(declared: Declared) -> Object | None:
-    """The status that an object of Treeplane's own making starts with. Manifests in files never have one."""
+    """Manifests in files never have one."""
     found: Object | None = None if declared.manifest.origin.path else declared.manifest.value.get("status")
     return found
 

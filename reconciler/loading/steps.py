@@ -16,15 +16,16 @@ import orjson
 
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.failures import described
+from apiserver.model.keys import Key
 from apiserver.model.origins import origin_of
 from apiserver.registry import tree
-from apiserver.storage.protocol import Op, Record, RowOp
+from apiserver.storage.protocol import Op, Record
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.case import Case, Verdict
 from reconciler.loading.cases import Cases
+from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
 from reconciler.loading.guard import Guard
-from reconciler.loading.handover import Handover
 from reconciler.loading.judge import Judge
 from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.offers import TYPES, Offers
@@ -32,8 +33,9 @@ from reconciler.loading.removal import remove
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
-from reconciler.loading.step import Step, Target
+from reconciler.loading.step import Target
 from reconciler.loading.turns import Steps, Turns
+from reconciler.loading.ways import Way
 from reconciler.loading.world import Waits, World
 from reconciler.plan import system
 from reconciler.repository.errors import RepositoryError
@@ -53,9 +55,10 @@ _REMOVED_TOGETHER = 1000
 class Stepper:
     """Runs one step; made anew for each."""
 
-    def __init__(self, site: Site, target: Target, progress: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, site: Site, target: Target, way: Way, progress: Callable[[int], None] = lambda _: None) -> None:
         self._site = site
         self._target = target
+        self._way = way
         self._progress = progress
         self._pending: dict[str, None] = {}
         self._forced: set[str] = set()
@@ -74,15 +77,14 @@ class Stepper:
         self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
         self._cases = Cases(site, target, self._world, self._kept)
         self._guard = self._new_guard()
-        self._judge = Judge(site, self._world, self._served, self._guard)
-        self._writes = Handover(site.store, self._world.written, fresh=target.fresh)
+        self._judge = Judge(site, way, self._world, self._served, self._guard)
+        self._writes = way.handover(site.store, self._world.written)
         self._verdicts: dict[str, tuple[Case, Verdict]] = {}
         self._attempts: dict[str, int] = {}
         self._rounds: dict[str, int] = {}
-        self._kept_back: list[tuple[str, Verdict]] | None = [] if target.proposed else None
-        self.done = Step()
+        self.done = ChangeSet()
 
-    def everything(self) -> Step:
+    def everything(self) -> ChangeSet:
         """All workspaces of the commit: a first load, or a check of all."""
         self._all = True
         for _ in self._target.tree.workspaces():
@@ -97,7 +99,7 @@ class Stepper:
             self._turns.take(path)
         return self._finish()
 
-    def difference(self, before: WorkspaceTree, also: Iterable[str] = ()) -> Step:
+    def difference(self, before: WorkspaceTree, also: Iterable[str] = ()) -> ChangeSet:
         """The workspaces whose content differs from that in `before`, and those in `also` (judged whole)."""
         if self._target.recorded is not None:
             self._kept.look()
@@ -124,11 +126,10 @@ class Stepper:
         waiting.sort(key=_levels)
         return waiting, going
 
-    def release(self) -> Step:
+    def release(self) -> ChangeSet:
         """Write what a proposed commit comes to."""
-        kept, self._kept_back = self._kept_back or [], None
-        for path, verdict in kept:
-            self._write(path, verdict)
+        for changes in self._writes.released():
+            self._write(changes)
         return self._finish()
 
     # -- what goes
@@ -153,16 +154,13 @@ class Stepper:
 
     def _allowed(self) -> Iterator[str]:
         """The workspaces that are held for a deletion which the commit allows."""
-        # What a commit of ours allows are its own deletions.
-        said = self._guard.said() if self._guard is not None and not self._target.proposed else ()
+        said = self._guard.said() if self._guard is not None and self._way.hears else ()
         for path, errors in tree.held(self._site.store).items() if said else ():
             if any(each in error for each in said for error in errors) and self._cases.find(path) is not None:
                 yield path
 
     def _remove(self, going: list[str]) -> None:
         """`going`: children before their parents. Many go in one transaction, each wholly."""
-        if self._kept_back is not None:
-            raise RuntimeError(f"a proposed commit removes workspace {going[0]}")
         self._settle()
         ops: list[Op] = []
         bereft: dict[str, None] = {}
@@ -172,14 +170,17 @@ class Stepper:
                 continue
             parent = self._world.record(record.parent) if record.parent else None
             consumers = [consumer for consumer in self._world.consumers(path) if consumer != path]
-            ops += remove(self._site.store, record, parent, bound=bool(consumers))
+            changes = remove(self._site.store, record, parent, bound=bool(consumers))
+            if self._writes.keeps(changes):
+                raise RuntimeError(f"a proposed commit removes workspace {path}")
+            ops += changes.ops()
             bereft.update(dict.fromkeys(consumers))
-            self.done.removed.append(path)
+            self.done.add(changes)
             if len(ops) >= _REMOVED_TOGETHER:
                 self._site.store.write(*ops).result()
                 ops = []
         self._site.store.write(*ops).result()
-        for path in self.done.removed:
+        for path in self.done.deleted:
             self._world.gone(path)
             self._world.provides_anew(path)
         self._recheck(bereft)
@@ -227,36 +228,24 @@ class Stepper:
         self._world.moved(record)
         self._recheck_consumers(path)
         written = self._site.store.scan(TYPES, record.cluster).records
-        self._recheck_types(path, (each for each in written if _commit_of(each) in self._target.passed))
+        self._recheck_types(path, (each.key for each in written if _commit_of(each) in self._target.passed))
         return not record.errors
 
     def _stand(self, judged: Iterable[str]) -> None:
         """The verdicts on these workspaces count from now on."""
         for path in judged:
-            case, verdict = self._verdicts.pop(path, (None, None))
-            if case is None or verdict is None:
+            _, verdict = self._verdicts.pop(path, (None, None))
+            if verdict is None:
                 continue
-            self._count(case, verdict)
+            self.done.add(verdict.changes)
             self._cases.forget(path)
-            if verdict.ops:
-                self._write(path, verdict)
+            if verdict.changes:
+                self._publish(verdict)
             else:
                 self._world.written(path)
-            if case.recorded is not None and self._target.recorded is None and not verdict.problems:
-                self._look_again(path)  # it is back where it was, and follows from there
+            if verdict.again:
+                self._look_again(path)
             self._progress(self.done.judged)
-
-    def _count(self, case: Case, verdict: Verdict) -> None:
-        done = self.done
-        done.judged += 1
-        if verdict.problems:
-            done.held[case.path] = verdict.problems
-        elif case.record is not None and case.record.errors:
-            done.mended.append(case.path)
-        if verdict.refused is not None:
-            done.refused[case.path] = verdict.refused
-        if verdict.fault:
-            done.faults.add(case.path)
 
     def _offers(self, path: str) -> Offers:
         return self._judge.offers(self._case(path))
@@ -295,17 +284,18 @@ class Stepper:
 
     # -- writing, and what follows from it
 
-    def _write(self, path: str, verdict: Verdict) -> None:
-        if self._kept_back is not None:
-            self._kept_back.append((path, verdict))
-            return
-        self.done.moved.append(path)
-        self._again(self._writes.add(path, verdict.ops))
-        if verdict.provides:
+    def _publish(self, verdict: Verdict) -> None:
+        if not self._writes.keeps(verdict.changes):
+            self._write(verdict.changes)
+
+    def _write(self, changes: WorkspaceChanges) -> None:
+        path = changes.path
+        self._again(self._writes.add(changes))
+        if changes.provides:
             self._settle()
             self._world.provides_anew(path)
             self._recheck_consumers(path)
-            self._recheck_types(path, verdict.ops)
+            self._recheck_types(path, changes.written())
 
     def _recheck_consumers(self, provider: str) -> None:
         self._recheck(path for path in self._world.consumers(provider) if path != provider)
@@ -315,10 +305,9 @@ class Stepper:
             if self._world.record(path) is not None:
                 self._look_again(path)
 
-    def _recheck_types(self, provider: str, written: Iterable[Op | Record]) -> None:
+    def _recheck_types(self, provider: str, written: Iterable[Key]) -> None:
         """Workspaces of a type follow it, and one that is held may wait for it. In a step over all it came first."""
-        keys = (each.key for each in written if not isinstance(each, RowOp))
-        changed = {(provider, key.name) for key in keys if key.resource == TYPES}
+        changed = {(provider, key.name) for key in written if key.resource == TYPES}
         if changed and not self._all:
             for path in self._world.of_types(changed):
                 self._look_again(path)
@@ -327,16 +316,18 @@ class Stepper:
         """Wait until everything is on disk."""
         self._again(self._writes.settle())
 
-    def _again(self, paths: Iterable[str]) -> None:
+    def _again(self, conflicting: Iterable[WorkspaceChanges]) -> None:
         """Workspaces that somebody else wrote to meanwhile are judged again."""
-        for path in paths:
+        for changes in conflicting:
+            path = changes.path
+            self.done.withdraw(changes)
             self._attempts[path] = self._attempts.get(path, 0) + 1
             if self._attempts[path] > _RETRIES:
                 raise RuntimeError(f"workspace {path} is written to so often that a commit cannot be applied")
             self._world.forget(path)
             self._pending.setdefault(path)
 
-    def _finish(self) -> Step:
+    def _finish(self) -> ChangeSet:
         self._settle()
         while self._pending or self._writes:
             for path in sorted(self._pending, key=_depth):

@@ -29,31 +29,29 @@ from reconciler.plan import computed
 
 Object = dict[str, Any]
 
+Look = Callable[[list[Key]], dict[Key, Record]]
+
 
 class TreeObjects:
-    """`record` finds a workspace's record as the current step makes it, `stored` what the store holds of some keys."""
+    """`record` finds a workspace's record as the current step makes it."""
 
-    def __init__(
-        self,
-        moments: Moments,
-        record: Callable[[str], WorkspaceRecord | None],
-        stored: Callable[[list[Key]], dict[Key, Record]],
-    ) -> None:
+    def __init__(self, moments: Moments, record: Callable[[str], WorkspaceRecord | None]) -> None:
         self._moments = moments
         self._record = record
-        self._stored = stored
         self._workspaces = WorkspaceObjects()
 
-    def put(self, case: Case, record: WorkspaceRecord, gathered: Gathered, effects: Effects) -> None:
+    def put(self, case: Case, record: WorkspaceRecord, gathered: Gathered, effects: Effects, look: Look | None) -> None:
         """The Workspace object in the parent, and the LogicalCluster: that of a workspace without a good commit comes
-        with the first one, since lists over many workspaces leave it out until then."""
+        with the first one, since lists over many workspaces leave it out until then. `look` finds what is stored, None
+        where nothing is."""
         parent = self._record(record.parent) if record.parent else None
         bare = _bare_workspace(case.path)
-        if parent is not None and case.appears and put_new(record, parent.cluster, gathered.workspace or bare, effects):
+        new = parent.cluster if parent is not None and look is None else ""
+        if new and put_new(record, new, gathered.workspace or bare, effects):
             return
         since = self._moments.at(effects.summary.held or case.moment.commit, case.moment.time)
         facts = facts_of(record, parent.cluster if parent else "", since)
-        stored = {} if case.appears else self._stored(_keys(record, parent))
+        stored = look(_keys(record, parent)) if look is not None else {}
         if record.served:
             put_cluster(facts, effects, stored)
         if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):

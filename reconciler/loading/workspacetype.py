@@ -1,21 +1,22 @@
 """The type of a workspace that is judged, and what it brings.
 
-Called by judge. A type decides when the workspace appears; from then on the workspace has it, whatever becomes of its
-parent's default or of a nearer type of that name. What a type says (bindings, writes) follows its object while that is
-there; when it goes, its workspaces keep what they had. So no change of a type holds a workspace that is served.
+Called by phases.typed. A type decides when the workspace appears; from then on the workspace has it, whatever becomes
+of its parent's default or of a nearer type of that name. What a type says (bindings, writes) follows its object while
+that is there; when it goes, its workspaces keep what they had. So no change of a type holds a workspace that is served.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
 from apiserver.model import marks, origins, paths
-from apiserver.storage.protocol import Store
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
-from reconciler.loading.case import Case, was_served
+from reconciler.loading.case import Case, Recorded, was_served
 from reconciler.loading.gather import Gathered
 from reconciler.loading.resolving import BINDINGS
 from reconciler.loading.world import World
@@ -41,15 +42,29 @@ class Typed(NamedTuple):
         known.type, known.brought = self.name, self.brought or {}
 
 
-def type_of(world: World, case: Case, gathered: Gathered) -> Typed:
+class HasType(Protocol):
+    """What a workspace has of its type already."""
+
+    def former(self, manifest: Object | None, before: Object | None, /) -> TypeRef | None:
+        """The type that it has and keeps; None if it never was served, or workspace.yaml says less than before, so that
+        it asks for another one. `manifest`: what workspace.yaml says now, and `before`."""
+
+    def builtins(self, found: ResolvedType) -> str:
+        """What a workspace starts with never changes, whatever its type says by now."""
+
+    def as_it_was(self, found: ResolvedType) -> ResolvedType:
+        """What a type brought that is no more."""
+
+
+def type_of(world: World, case: Case, gathered: Gathered, has: HasType) -> Typed:
     """Asks `world` for the type, which may have to be judged first."""
     manifest = gathered.workspace.value if gathered.workspace else None
-    former = _former(case, manifest, gathered.old_workspace.value if gathered.old_workspace else None)
+    former = has.former(manifest, gathered.old_workspace.value if gathered.old_workspace else None)
     found = world.type_of(manifest, case.path, former)
     problems = _problems(case, gathered, found) if former is None or found.ref != former else []
     if former is None or found.ref != former or case.path == paths.ROOT:
         return Typed(found, problems, _name(found.ref, manifest))
-    kind = _as_it_was(world.store, case, found) if found.error else replace(found, builtins=_builtins(case, found))
+    kind = has.as_it_was(found) if found.error else replace(found, builtins=has.builtins(found))
     brought: Object = {}
     if found.error:
         brought = {"writes": kind.writes, "builtins": kind.builtins, "bindings": [f"{p}:{n}" for p, n in kind.bindings]}
@@ -58,44 +73,53 @@ def type_of(world: World, case: Case, gathered: Gathered) -> Typed:
     return Typed(kind, [], _name(found.ref, manifest), brought)
 
 
-def _former(case: Case, manifest: Object | None, before: Object | None) -> TypeRef | None:
-    """The type that the workspace has and keeps; None if it never was served, or workspace.yaml says less than before,
-    so that it asks for another one."""
-    if case.recorded is not None:
-        if not was_served(case.recorded):
+class Served(NamedTuple):
+    """By its record and what the store holds."""
+
+    store: ReadView
+    record: WorkspaceRecord | None
+
+    def former(self, manifest: Object | None, before: Object | None) -> TypeRef | None:
+        if self.record is None or not self.record.served:
+            return None
+        said, was = types.wanted(manifest), types.wanted(before)
+        return TypeRef.parse(self.record.type) if said == was or all(said) else None
+
+    def builtins(self, found: ResolvedType) -> str:
+        return self.record.builtins if self.record is not None else found.builtins
+
+    def as_it_was(self, found: ResolvedType) -> ResolvedType:
+        assert self.record is not None
+        stored = (orjson.loads(r.value) for r in self.store.scan(BINDINGS, self.record.cluster).records)
+        exports = [b["spec"]["reference"]["export"] for b in stored if _is_default(b)]
+        bindings = tuple((str(e["path"]), str(e["name"])) for e in exports)
+        return ResolvedType(found.ref, bindings, "", self.record.writes, self.record.builtins)
+
+
+class Remembered(NamedTuple):
+    """By what the status branch says."""
+
+    recorded: Recorded
+
+    def former(self, manifest: Object | None, _before: Object | None) -> TypeRef | None:
+        if not was_served(self.recorded):
             return None
         name, path = types.wanted(manifest)
-        return TypeRef(name, path) if name and path else TypeRef.parse(case.recorded.summary.type or _UNIVERSAL)
-    if case.record is None or not case.record.served:
-        return None
-    said, was = types.wanted(manifest), types.wanted(before)
-    return TypeRef.parse(case.record.type) if said == was or all(said) else None
+        return TypeRef(name, path) if name and path else TypeRef.parse(self.recorded.summary.type or _UNIVERSAL)
+
+    def builtins(self, found: ResolvedType) -> str:
+        return str(self.recorded.summary.brought.get("builtins", found.builtins))
+
+    def as_it_was(self, found: ResolvedType) -> ResolvedType:
+        brought = self.recorded.summary.brought
+        split = (text.rpartition(":") for text in brought.get("bindings") or ())
+        bindings = tuple((path, name) for path, _, name in split)
+        return ResolvedType(found.ref, bindings, "", brought.get("writes", ""), brought.get("builtins", ""))
 
 
 def _name(ref: TypeRef, manifest: Object | None) -> str:
     said = all(types.wanted(manifest))
     return "" if said or str(ref) == _UNIVERSAL or ref == TypeRef("root", paths.ROOT) else str(ref)
-
-
-def _builtins(case: Case, found: ResolvedType) -> str:
-    """What a workspace starts with never changes, whatever its type says by now."""
-    if case.recorded is not None:
-        return str(case.recorded.summary.brought.get("builtins", found.builtins))
-    return case.record.builtins if case.record is not None else found.builtins
-
-
-def _as_it_was(store: Store, case: Case, found: ResolvedType) -> ResolvedType:
-    """What a type brought that is no more."""
-    if case.recorded is not None:
-        brought = case.recorded.summary.brought
-        split = (text.rpartition(":") for text in brought.get("bindings") or ())
-        bindings = tuple((path, name) for path, _, name in split)
-        return ResolvedType(found.ref, bindings, "", brought.get("writes", ""), brought.get("builtins", ""))
-    assert case.record is not None
-    stored = (orjson.loads(r.value) for r in store.scan(BINDINGS, case.record.cluster).records)
-    exports = [b["spec"]["reference"]["export"] for b in stored if _is_default(b)]
-    bindings = tuple((str(e["path"]), str(e["name"])) for e in exports)
-    return ResolvedType(found.ref, bindings, "", case.record.writes, case.record.builtins)
 
 
 def _is_default(binding: Object) -> bool:

@@ -24,6 +24,7 @@ from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Change, Op, Put, RowOp, Store
 from apiserver.stores import DECLARED
+from reconciler.loading.changeset import together
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loaded, Loader
@@ -137,10 +138,8 @@ class LoadedFleet:
         found = {r.path: r.errors for r in self.records() if r.errors}
         if loaded is not None:
             said: dict[str, list[str]] = {}
-            for step in loaded.steps:
-                for path in step.moved:
-                    said.pop(path, None)
-                said.update({path: [str(p) for p in problems] for path, problems in step.held.items()})
+            for path, problems in together(loaded.steps).held.items():
+                said[path] = [str(p) for p in problems]
             assert said == {path: errors for path, errors in found.items() if path in said}
         return found
 

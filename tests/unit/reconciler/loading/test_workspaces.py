@@ -49,7 +49,7 @@ def test_a_workspace_goes_with_all_it_holds(fleet: LoadedFleet) -> None:
     clusters = {fleet.record(path).cluster for path in ("root:a", "root:a:child")}
     loaded = fleet.delete({A: None})
     assert fleet.paths() == {"root", "root:b"}
-    assert loaded.steps[0].removed == ["root:a:child", "root:a"]
+    assert loaded.steps[0].deleted == ["root:a:child", "root:a"]
     assert not any(key.cluster in clusters for key in fleet.everything())
     assert fleet.find("root", "workspaces.tenancy.kcp.io", "a", "") is None
     for cluster in clusters:
@@ -86,7 +86,7 @@ def test_many_workspaces_go_in_one_transaction(fleet: LoadedFleet, monkeypatch: 
         return write(*ops)
 
     monkeypatch.setattr(fleet.store, "write", watched)
-    assert len(fleet.delete(dict.fromkeys(directories)).steps[0].removed) == 30
+    assert len(fleet.delete(dict.fromkeys(directories)).steps[0].deleted) == 30
     assert len(deletions) == 1
 
 

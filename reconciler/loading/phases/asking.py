@@ -1,0 +1,53 @@
+"""What has to be asked about first: promises to those who rely on a workspace, and what a commit takes away from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from apiserver.model.keys import Key
+from reconciler.layout.errors import LayoutError
+from reconciler.loading.copies import PLACES
+from reconciler.loading.guard import Taken
+from reconciler.loading.phases.judgement import Judgement
+from reconciler.loading.providing import Providing
+from reconciler.plan.deletions import SHARE_FROM, Refused
+from reconciler.plan.merge import merged
+
+Object = dict[str, Any]
+
+
+def keep_promises(at: Judgement) -> None:
+    """A provider's schemas may not take less than they did."""
+    if at.content.apis is not None and at.record.served:
+        at.content.problems += Providing(at.grounds.store, at.record.cluster, at.content).problems()
+
+
+def ask_for_losses(at: Judgement) -> None:
+    """What of what the commit takes away has to be allowed first is a problem like any other, found last."""
+    at.refused = _losses(at) if not at.content.problems and at.record.served else None
+    if at.refused is not None:
+        at.content.problems.append(LayoutError(at.record.directory or at.case.path, 0, 0, str(at.refused)))
+
+
+def _losses(at: Judgement) -> Refused | None:
+    guard, content = at.grounds.guard, at.content
+    edited = _edited(at)
+    if guard is None or not (content.removed or edited):
+        return None
+    # Of how many is known only once all files are read, and matters only for many.
+    total = len(content.old) + len(content.removed) if at.gathered.complete else 0
+    if not at.gathered.complete and len(content.removed) < SHARE_FROM:
+        total = SHARE_FROM * len(content.removed)
+    return guard.problem(at.record, Taken(content.removed, edited, total, content.kinds), at.known)
+
+
+def _edited(at: Judgement) -> dict[Key, Object]:
+    """What decides where copies are, as it will be where it is edited."""
+    content = at.content
+    changed = [k for k, d in content.declared.items() if k.resource in PLACES and content.old.get(k) is not d.obj]
+    out = {}
+    for key, record in at.grounds.stored(changed).items():
+        out[key] = merged(content.old.get(key), content.declared[key].obj, orjson.loads(record.value))
+    return out

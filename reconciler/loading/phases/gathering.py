@@ -1,0 +1,36 @@
+"""Gather: the manifests that count, and whether anything is looked for in the store."""
+
+from __future__ import annotations
+
+from apiserver.registry.tree import summary
+from reconciler.loading.gather import Gatherer
+from reconciler.loading.phases.judgement import Judgement
+
+
+def look(at: Judgement) -> None:
+    """Comes first, where something may stand in the store of what a workspace comes to; without it there is nothing."""
+    at.look = at.grounds.stored
+
+
+def gather_changed(at: Judgement) -> None:
+    """Those in files that changed, and all where that decides about others."""
+    _gather(at, whole=_is_exceptional(at))
+
+
+def gather_all(at: Judgement) -> None:
+    _gather(at, whole=True)
+
+
+def _gather(at: Judgement, *, whole: bool) -> None:
+    record, grounds = at.case.record, at.grounds
+    base = grounds.served.of(record) if record is not None else None
+    at.gathered = Gatherer(grounds.site.sources).gather(at.case, base, whole=whole)
+
+
+def _is_exceptional(at: Judgement) -> bool:
+    """Whether what is served follows from more than the commit it is served at, so that files which do not change
+    may have something to say: a workspace that is held, and one that keeps what its providers offered once."""
+    record = at.case.record
+    if record is None:
+        return False
+    return bool(record.errors) or bool(summary(at.grounds.store, record.cluster).get("bindings"))

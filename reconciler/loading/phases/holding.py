@@ -1,0 +1,83 @@
+"""Hold: a workspace whose content is no good stays as it is, and says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from apiserver.model.commits import NONE
+from apiserver.registry.tree import WorkspaceRecord
+from reconciler.layout.errors import LayoutError
+from reconciler.loading.case import Verdict, was_served
+from reconciler.loading.changeset import Change, WorkspaceChanges
+from reconciler.loading.phases.judgement import Go, Judgement
+from reconciler.loading.phases.merging import effects_of, restored_of
+from reconciler.loading.phases.publishing import remember_providers, seal
+from reconciler.loading.resolving import BINDINGS
+from reconciler.plan.bindings import Said
+
+Object = dict[str, Any]
+
+
+def hold(at: Judgement) -> Go | None:
+    """Where there are problems. All of them with their lines, the same ones whenever somebody looks."""
+    if not at.content.problems:
+        return None
+    if not at.gathered.complete:
+        return Go.WHOLE
+    changes = WorkspaceChanges(at.case.path, why=sorted(set(at.content.problems)), refused=at.refused)
+    at.verdict = Verdict(held(at, changes), changes)
+    _tell(at)
+    return Go.DONE
+
+
+def hold_away(at: Judgement) -> Go | None:
+    """The same of one that was served before a recovery and cannot be brought back: it is not served for now, and what
+    the status branch knows of it stays as it is."""
+    if not was_served(at.case.recorded) or not at.content.problems:
+        return hold(at)
+    changes = WorkspaceChanges(at.case.path, why=sorted(set(at.content.problems)))
+    at.verdict = Verdict(away(at.record, changes), changes)
+    _tell(at)
+    return Go.DONE
+
+
+def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
+    """The record of one that stays as it is; `known` is completed."""
+    record, known, grounds = at.record, at.known, at.grounds
+    changes.became = Change.HELD
+    out = replace(record, errors=[str(p) for p in changes.why])
+    known.served, known.errors = record.head if record.served else NONE, out.errors
+    if not known.held:
+        known.held = at.case.moment.commit
+        known.before = grounds.guard.before_held(known.held) if grounds.guard is not None else NONE
+        known.claims = grounds.served.claims(record) if record.served else {}
+    # What it is served with follows from the past alone, whatever its providers do meanwhile.
+    statuses = _binding_statuses(at) if record.served else {}
+    known.bindings = {name: Said.of(status).as_json() for name, status in statuses.items()}
+    return out
+
+
+def away(record: WorkspaceRecord, changes: WorkspaceChanges) -> WorkspaceRecord:
+    """The record of one that cannot be brought back."""
+    text = "was served, and cannot be brought back"
+    changes.became = Change.HELD
+    changes.why = [LayoutError(p.path, p.line, p.column, f"{text}: {p.message}", p.hint) for p in changes.why]
+    return replace(record, served=False, errors=[str(p) for p in changes.why])
+
+
+def _tell(at: Judgement) -> None:
+    """What stands for the workspace says so, too."""
+    verdict = at.verdict
+    effects = restored_of(at) if at.case.recorded is not None else effects_of(at)
+    effects.changes = verdict.changes
+    at.grounds.tree_objects.put(at.case, verdict.record, at.gathered, effects, at.look)
+    remember_providers(at)
+    seal(at)
+
+
+def _binding_statuses(at: Judgement) -> dict[str, Object]:
+    found = at.grounds.store.scan(BINDINGS, at.record.cluster).records
+    return {r.key.name: orjson.loads(r.value).get("status") or {} for r in found}

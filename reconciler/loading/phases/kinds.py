@@ -1,0 +1,77 @@
+"""Kinds: which ones the workspace is to serve, by its definitions and bindings against what others provide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from apiserver.model import clock
+from apiserver.model.origins import BOOTSTRAP, TYPED
+from apiserver.registry.kinds import KUBERNETES, KindTable, builtins_of
+from apiserver.registry.tree import WorkspaceRecord
+from reconciler.layout.manifest import Manifest
+from reconciler.loading.content import Content
+from reconciler.loading.phases.judgement import Judgement
+from reconciler.loading.ratcheting import accepted, accepted_once
+from reconciler.loading.resolving import Resolving
+from reconciler.loading.sources import generated
+from reconciler.plan import bootstrap, computed
+from reconciler.plan.apis import Past
+from reconciler.plan.types import ResolvedType
+
+_KINDS_FIRST = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema"})
+
+
+def find_kinds(at: Judgement) -> None:
+    """Of one that is served: it keeps the names that it has."""
+    mode = at.record.writes if at.record.served else at.typed.kind.writes
+    at.gathered.accepted = accepted(at.gathered, mode or at.grounds.site.writes)
+    _find(at, Resolving.served)
+
+
+def bring_kinds_back(at: Judgement) -> None:
+    """As the status branch knows them."""
+    recorded = at.case.recorded
+    assert recorded is not None
+    at.gathered.accepted = accepted_once(recorded)
+    _find(at, lambda resolving: resolving.remembered(recorded))
+
+
+def _find(at: Judgement, past_of: Callable[[Resolving], Past]) -> None:
+    record, gathered, builtins = at.record, at.gathered, builtins_of(at.record.builtins)
+    served = at.case.record is not None and at.case.record.served
+    was = at.grounds.site.catalog.kinds(record.cluster) if served else builtins
+    content = at.content = Content(was, was)
+    content.problems.extend(gathered.problems)
+    if not gathered.complete:
+        content.rest = gathered.new
+        return
+    manifests = [*_brought(record, at.typed.kind), *gathered.new]
+    content.rest = [m for m in manifests if m.gvk.kind not in _KINDS_FIRST]
+    first = [m for m in manifests if m.gvk.kind in _KINDS_FIRST]
+    content.declare(first, builtins, record.cluster, gathered)
+    _resolve(at, builtins, past_of)
+
+
+def _resolve(at: Judgement, builtins: KindTable, past_of: Callable[[Resolving], Past]) -> None:
+    identities, path = at.grounds.site.identities, at.case.path
+
+    def identity(name: str) -> str:
+        return identities.hash_of(path, name, at.known.identities.get(name, ""))
+
+    resolving = Resolving(at.grounds.world, identity, at.case, at.record.cluster, at.content.declared)
+    past = past_of(resolving)
+    if at.keep:
+        past = replace(past, keep=past.keep | at.keep)
+    at.content.apis = resolving.resolve(builtins, past)
+    at.content.kinds = at.content.apis.kinds
+
+
+def _brought(record: WorkspaceRecord, kind: ResolvedType) -> list[Manifest]:
+    """What the workspace has for being of its type: default bindings, and what a cluster of Kubernetes starts with."""
+    bindings = (computed.default_binding(record.cluster, path, name) for path, name in kind.bindings)
+    found = generated(bindings, TYPED)
+    if record.builtins == KUBERNETES:
+        started = bootstrap.objects(builtins_of(record.builtins).groups(), clock.rfc3339(record.origin_time))
+        found += generated(started, BOOTSTRAP)
+    return found

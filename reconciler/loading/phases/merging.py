@@ -1,0 +1,152 @@
+"""Merge: what good content makes of what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import orjson
+
+from apiserver.model.commits import NONE
+from apiserver.model.keys import Key, storage_name
+from apiserver.model.kinds import kind_of
+from apiserver.registry import codec
+from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.storage.protocol import Put, ReadView, Record
+from reconciler.loading.case import Recorded, Verdict
+from reconciler.loading.changeset import Change, ObjectChange, WorkspaceChanges
+from reconciler.loading.effects import Effects, Restored
+from reconciler.loading.offers import SCHEMAS
+from reconciler.loading.phases.judgement import Judgement
+from reconciler.loading.resolving import BINDINGS, CRDS, said_otherwise, waiting
+from reconciler.loading.statuses import beginning, remembered, status_of
+from reconciler.plan.residue import restore as restore_residue
+from reconciler.plan.residue import restored_ending
+
+Object = dict[str, Any]
+
+
+def merge(at: Judgement) -> None:
+    """Into what is stored, by what git said before."""
+    known, content = at.known, at.content
+    known.served, known.held, known.before, known.claims, known.errors = None, NONE, NONE, {}, []
+    if content.apis is not None:
+        known.bindings = said_otherwise(content.apis.bindings, content.apis)
+        known.waiting = waiting(content.apis)
+    effects, records = effects_of(at), at.stored([*content.declared, *content.removed])
+    _remove(at, effects, records)
+    identities = at.grounds.site.identities
+    for key, declared in content.declared.items():
+        stored = records.get(key)
+        status = status_of(identities, at.case.path, declared, stored, content, effects, beginning)
+        effects.put(declared, content.old.get(key), stored, status)
+    if effects.changed or not at.record.served:
+        known.commit = at.case.moment.commit
+    _accept(at, effects)
+
+
+def restore(at: Judgement) -> None:
+    """What the status branch knows of the workspace and its objects is put back with what git says of them."""
+    content, recorded = at.content, at.case.recorded
+    assert recorded is not None
+    effects, records = restored_of(at), at.stored([*content.declared, *content.removed])
+    _remove(at, effects, records)
+    _restore_endings(at, recorded, effects)
+    identities, otherwise = at.grounds.site.identities, partial(remembered, recorded)
+    for key, declared in content.declared.items():
+        stored = records.get(key)
+        status = status_of(identities, at.case.path, declared, stored, content, effects, otherwise)
+        if stored is None:
+            restore_residue(declared.obj, recorded.residue(key) or {})
+        effects.put(declared, content.old.get(key), stored, status)
+    _accept(at, effects)
+
+
+def effects_of(at: Judgement) -> Effects:
+    case, site = at.case, at.grounds.site
+    former = partial(_former, at.grounds.store)
+    changes = WorkspaceChanges(case.path)
+    return Effects(site.fleet, case.path, case.moment, site.moments, at.known, former, case.asked, changes)
+
+
+def restored_of(at: Judgement) -> Effects:
+    case, site = at.case, at.grounds.site
+    assert case.recorded is not None
+    out = Restored(site.fleet, case.path, case.moment, site.moments, at.known, asked=case.asked)
+    out.changes, out.recorded = WorkspaceChanges(case.path), case.recorded.residue
+    return out
+
+
+def _accept(at: Judgement, effects: Effects) -> None:
+    case, record = at.case, at.record
+    served = replace(
+        record,
+        served=True,
+        errors=at.known.errors,
+        commit=at.known.commit,
+        head=case.moment.commit if effects.changes else record.head,
+        directory=case.directory.directory if case.directory else "",
+        writes=at.typed.kind.writes,
+    )
+    at.grounds.tree_objects.put(case, served, at.gathered, effects, at.look)
+    at.verdict = Verdict(served, effects.changes)
+
+
+def _remove(at: Judgement, effects: Effects, records: Mapping[Key, Record]) -> None:
+    for key in at.content.removed:
+        record = records.get(key)
+        effects.delete(key, record)
+        if record is not None:
+            _delete_all_of(at, record, effects)
+            _keep_for_consumers(at, record, effects)
+
+
+def _restore_endings(at: Judgement, recorded: Recorded, effects: Effects) -> None:
+    """What no file declares any more and still waits for its finalizers."""
+    cluster, content = at.record.cluster, at.content
+    for left in recorded.endings():
+        kind = content.kinds.by_kind(*kind_of(left))
+        if kind is None:
+            continue  # nobody could see it
+        key = Key(kind.storage, cluster, left["metadata"].get("namespace", ""), left["metadata"]["name"])
+        if key not in content.declared:
+            put = Put(key, codec.encode(restored_ending(left, cluster)))
+            effects.changes.objects.append(ObjectChange(Change.CREATED, put))
+
+
+def _delete_all_of(at: Judgement, record: Record, effects: Effects) -> None:
+    """With a CRD or a binding go the objects of its kinds that git does not know of."""
+    key, content = record.key, at.content
+    if key.resource not in (CRDS, BINDINGS):
+        return
+    known = {*content.removed, *content.declared}
+    for resource in _storages(record) - {kind.storage for kind in content.kinds.all()}:
+        for left in at.grounds.store.scan(resource, key.cluster).records:
+            if left.key not in known:
+                effects.delete(left.key, left)
+
+
+def _keep_for_consumers(at: Judgement, record: Record, effects: Effects) -> None:
+    """A provider that takes a schema away breaks nobody who is bound to it."""
+    if record.key.resource == SCHEMAS and at.grounds.world.consumers(at.case.path):
+        effects.changes.also.append(Put(record.key._replace(resource=KEPT_SCHEMAS), record.value))
+
+
+def _former(store: ReadView, key: Key) -> Object | None:
+    """A schema that is put back while others are served with it is the one that went."""
+    record = store.get(key._replace(resource=KEPT_SCHEMAS)) if key.resource == SCHEMAS else None
+    if record is None:
+        return None
+    metadata = orjson.loads(record.value)["metadata"]
+    return {"metadata": {name: metadata[name] for name in ("uid", "creationTimestamp")}}
+
+
+def _storages(record: Record) -> set[str]:
+    """The store's names of the resources that a CRD or an APIBinding serves."""
+    if record.key.resource == CRDS:
+        return {record.key.name}
+    status = orjson.loads(record.value).get("status") or {}
+    bound: Iterable[Object] = status.get("boundResources") or ()
+    return {storage_name(b["group"], b["resource"], b["schema"]["identityHash"]) for b in bound}

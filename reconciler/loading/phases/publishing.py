@@ -1,0 +1,80 @@
+"""Publish: what others see of the verdict. The workspace's record and summary, whom it relies on, which Secrets are
+served; then it is known what became of the workspace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+
+from apiserver.model.tables import Table, row_key
+from apiserver.registry.tree import placed, put_summary, put_workspace
+from apiserver.storage.protocol import Op, PutRow, RowOp
+from reconciler.loading.changeset import Change
+from reconciler.loading.phases.judgement import Judgement
+from reconciler.loading.secrets import kept
+from reconciler.loading.world import PROVIDED
+from reconciler.plan.computed import WORKSPACES
+
+
+def publish(at: Judgement) -> None:
+    """Of a good workspace."""
+    case, verdict, changes = at.case, at.verdict, at.verdict.changes
+    if at.gathered.complete:
+        changes.also += _kept_secrets(at)
+    changes.provides = any(key.resource in PROVIDED for key in changes.written())
+    served = verdict.record
+    if served.head != case.moment.commit and (changes or served != case.record):
+        verdict.record = replace(served, head=case.moment.commit)
+    remember_providers(at)
+    seal(at)
+    before = case.record
+    changes.mended = before is not None and bool(before.errors)
+    if before is None or not before.served:
+        changes.became = Change.CREATED
+    elif before.directory != verdict.record.directory:
+        changes.became = Change.MOVED
+    elif changes:
+        changes.became = Change.CONFIGURED
+
+
+def follow_on(at: Judgement) -> None:
+    """It is back where it was, and follows from there."""
+    at.verdict.again = True
+
+
+def remember_providers(at: Judgement) -> None:
+    """Whoever provides to the workspace is to find it."""
+    found = at.content.apis
+    for path, export in found.providers if found is not None else ():
+        row = row_key(path, export, at.case.path)
+        if at.grounds.store.get_row(Table.CONSUMERS, row) is None:
+            at.verdict.changes.also.append(PutRow(Table.CONSUMERS, row, b""))
+
+
+def seal(at: Judgement) -> None:
+    """The summary and, last, the record: what marks the transaction as this workspace's."""
+    record, before, changes = at.verdict.record, at.case.record, at.verdict.changes
+    text = bytes(memoryview(orjson.dumps(at.known.as_json())))
+    said = put_summary(record.cluster, text)
+    if record == before and at.grounds.store.get_row(said.table, said.row) == text:
+        return
+    # What a commit changes is followed by its objects. Where a workspace is and whether it is served at all is news
+    # by itself, and so is what nothing but its summary says.
+    told = before is not None and any(_tells(record.cluster, op) for op in changes.ops())
+    if before is None or not told or (before.served, before.directory) != (record.served, record.directory):
+        changes.also.append(placed(record))
+    changes.also += [said, put_workspace(record)]
+
+
+def _tells(cluster: str, op: Op) -> bool:
+    """Whether it is an object's by which whoever follows the workspace hears of it."""
+    return not isinstance(op, RowOp) and (op.key.cluster == cluster or op.key.resource == WORKSPACES)
+
+
+def _kept_secrets(at: Judgement) -> list[Op]:
+    """Which Secrets of keys/ are served from now on."""
+    if not at.case.secrets:
+        return []
+    said = kept(at.record.cluster, at.case.secrets)
+    return [said] if at.grounds.store.get_row(said.table, said.row) != said.value else []

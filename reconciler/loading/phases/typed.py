@@ -1,0 +1,56 @@
+"""The workspace's type, which decides what it starts with, and with it the record that it will have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from apiserver.model import paths
+from apiserver.model.identity import logical_cluster_name
+from apiserver.registry.tree import WorkspaceRecord
+from reconciler.loading.case import Case
+from reconciler.loading.phases.judgement import Grounds, Judgement, summary_of
+from reconciler.loading.workspacetype import HasType, Remembered, Served, type_of
+from reconciler.plan import types
+
+
+def find_type(at: Judgement) -> None:
+    """Of one that is served by what its record says."""
+    _type(at, Served(at.grounds.store, at.case.record))
+    if not at.typed.problems:
+        at.typed.tell(at.known)
+
+
+def bring_type_back(at: Judgement) -> None:
+    """As the status branch knows it."""
+    assert at.case.recorded is not None
+    _type(at, Remembered(at.case.recorded))
+
+
+def identity(grounds: Grounds, case: Case, kind: types.ResolvedType) -> WorkspaceRecord:
+    """The record as it is, or that of a workspace which appears now (or, at recovery, appeared then). Until a
+    workspace is served, it has the type that it would have."""
+    if case.record is not None:
+        if case.record.served:
+            return case.record
+        return replace(case.record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes)
+    origin, site = case.origin, grounds.site
+    moment = site.moments.at(origin, case.moment.time)
+    return WorkspaceRecord(
+        path=case.path,
+        cluster=logical_cluster_name(site.fleet, case.path, origin),
+        parent=paths.parent(case.path) or "",
+        type=str(kind.ref),
+        builtins=kind.builtins,
+        writes=kind.writes,
+        served=False,
+        origin=origin,
+        origin_time=moment.time,
+        directory=case.directory.directory if case.directory else "",
+    )
+
+
+def _type(at: Judgement, has: HasType) -> None:
+    at.typed = type_of(at.grounds.world, at.case, at.gathered, has)
+    at.gathered.problems.extend((*at.case.problems, *at.typed.problems))
+    at.record = identity(at.grounds, at.case, at.typed.kind)
+    at.known = summary_of(at.grounds, at.case, at.record)

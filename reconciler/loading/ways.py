@@ -1,0 +1,93 @@
+"""The ways of working: which phases a workspace passes, and how what comes of it reaches the store.
+
+Chosen by loader and firstload for a step; read by judge and steps. A way is the lists that stand here, and nothing that
+a phase asks about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from apiserver.storage.protocol import Store
+from reconciler.loading.case import Coming
+from reconciler.loading.handover import Filling, Handover, KeepingBack
+from reconciler.loading.phases.asking import ask_for_losses, keep_promises
+from reconciler.loading.phases.declaring import declare, declare_again
+from reconciler.loading.phases.gathering import gather_all, gather_changed, look
+from reconciler.loading.phases.holding import hold, hold_away
+from reconciler.loading.phases.judgement import Phase
+from reconciler.loading.phases.kinds import bring_kinds_back, find_kinds
+from reconciler.loading.phases.merging import merge, restore
+from reconciler.loading.phases.publishing import follow_on, publish
+from reconciler.loading.phases.typed import bring_type_back, find_type
+
+Phases = tuple[Phase, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """`name`: in words. `lists`: what a workspace passes, by how it comes to the step. `handover`: takes what comes of
+    it. `hears`: whether what the commit allows lets workspaces go on that are held for it."""
+
+    name: str
+    lists: Mapping[Coming, Phases]
+    handover: Callable[[Store, Callable[[str], None]], Handover] = Handover
+    hears: bool = True
+
+    def phases(self, coming: Coming) -> Phases:
+        return self.lists[coming]
+
+
+_NEW: Phases = (gather_all, find_type, find_kinds, declare, hold, merge, publish)
+"""Nothing stands where it comes."""
+_JUDGED: Phases = (find_type, find_kinds, declare, keep_promises, ask_for_losses, hold, merge, publish)
+_CHANGED: Phases = (look, gather_changed, *_JUDGED)
+_WHOLE: Phases = (look, gather_all, *_JUDGED)
+_INTO_NOTHING: Phases = (gather_all, bring_type_back, bring_kinds_back, declare_again, hold_away, restore, publish)
+_RETURNING: Phases = (look, *_INTO_NOTHING)
+_FOLLOWING: Phases = (*_RETURNING, follow_on)
+"""It comes back while others follow the branch already."""
+
+FIRST_LOAD = Way(
+    "first load",
+    {
+        Coming.NEW: _NEW,
+        Coming.CHANGED: _CHANGED,
+        Coming.WHOLE: _WHOLE,
+        Coming.RETURNING: _INTO_NOTHING,
+        Coming.RETURNING_AGAIN: _RETURNING,
+    },
+    Filling,
+)
+"""Into a store that holds nothing, from the status branch where it knows a workspace."""
+
+RECOVERY = Way(
+    "recovery",
+    {
+        Coming.NEW: _NEW,
+        Coming.CHANGED: _CHANGED,
+        Coming.WHOLE: _WHOLE,
+        Coming.RETURNING: _RETURNING,
+        Coming.RETURNING_AGAIN: _RETURNING,
+    },
+)
+"""The same beside what the store holds already."""
+
+COMMIT = Way(
+    "commit",
+    {
+        Coming.NEW: _NEW,
+        Coming.CHANGED: _CHANGED,
+        Coming.WHOLE: _WHOLE,
+        Coming.RETURNING: _FOLLOWING,
+        Coming.RETURNING_AGAIN: _FOLLOWING,
+    },
+)
+"""From what is served to what a commit says. One that a recovery could not bring back comes back first."""
+
+RECHECK = Way("recheck", COMMIT.lists)
+"""A commit that is served already, for what does not follow from it."""
+
+PROPOSAL = Way("proposal", COMMIT.lists, KeepingBack, hears=False)
+"""A commit of ours, which says what it deletes of its own; nothing is written before it is the branch's."""
