@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from reconciler.commands import upoptions
+from reconciler.commands.children import MODULE, SETTINGS
 from reconciler.commands.initialize import initialize
+from reconciler.commands.roles import parse
 from reconciler.commands.up import up as up_command
 from reconciler.commands.validate import Checked, validate_path, validate_revision
 
@@ -24,6 +28,19 @@ def main() -> None:
 def up(**given: Any) -> None:
     """Serve and reconcile REPOSITORY: a git repository, a URL, or a directory of manifests."""
     up_command(upoptions.settings(given))
+
+
+@main.command(hidden=True)
+@click.option("--roles", default="all", help="Of this process: all, loading, or controllers,status,syncing.")
+def reconcile(roles: str) -> None:
+    """One reconciler's process, as `up` starts them: with what it has to know in TREEPLANE_RECONCILE."""
+    try:
+        parse(roles)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if SETTINGS not in os.environ:
+        raise click.UsageError(f"{SETTINGS} says nothing of what to reconcile: `treeplane up` starts this, see --roles")
+    os.execv(sys.executable, [sys.executable, "-m", MODULE, roles])  # noqa: S606
 
 
 @main.command()

@@ -45,6 +45,10 @@ class Table(StrEnum):
     """<role> → the token of who has it (storage/roles.py): another one for each who took it, never for one who goes
     on. What clears a store leaves it."""
 
+    TENURE = "tenure"
+    """What a server's processes tell each other while one loads and another does the rest: as whom it holds the fleet
+    (commands/tenure.py), whether a commit is on its way (statusbranch/between.py)."""
+
     APPOINTMENTS = "appointments"
     """<controller>, <minute>, <key> → when the controller looks at the key again."""
 

@@ -20,7 +20,7 @@ from apiserver.model.keys import Internal, Key
 from apiserver.model.paths import ROOT
 from apiserver.model.tables import Table
 from apiserver.storage.paging import rows
-from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, PutRow, View
+from apiserver.storage.protocol import Absent, Delete, DeleteRow, Op, Put, PutRow, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +228,21 @@ def fleet(store: View) -> FleetRecord:
 
 def troubles(store: View) -> dict[str, str]:
     """What is wrong with the fleet as a whole: by kind, a sentence with what goes on. Reads go on meanwhile."""
-    found = store.get_row(Table.FLEET, _TROUBLES)
-    return _troubles(found) if found is not None else {}
+    return told(troubles_row(store))
 
 
-def put_troubles(found: dict[str, str]) -> PutRow:
-    return PutRow(Table.FLEET, _TROUBLES, orjson.dumps(found, option=orjson.OPT_SORT_KEYS))
+def troubles_row(store: View) -> bytes | None:
+    return store.get_row(Table.FLEET, _TROUBLES)
+
+
+def told(row: bytes | None) -> dict[str, str]:
+    """What a row of troubles says."""
+    return _troubles(row) if row is not None else {}
+
+
+def put_troubles(found: dict[str, str], before: bytes | Absent | None = None) -> PutRow:
+    """`before`: the row that they follow from, None: whatever stands there."""
+    return PutRow(Table.FLEET, _TROUBLES, orjson.dumps(found, option=orjson.OPT_SORT_KEYS), before)
 
 
 @lru_cache(4)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +39,7 @@ class RoleLock:
                 fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
                 if _stands(self._file, fd):
                     os.truncate(fd, 0)
-                    os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+                    os.pwrite(fd, f"{os.getpid()} {secrets.token_hex(8)}\n".encode(), 0)
                     self._fd = fd
                     return True
             except BlockingIOError:
@@ -49,9 +50,17 @@ class RoleLock:
         return True
 
     def whose(self) -> str:
-        """The number of the process that took it last, as a message may name it; "" where nobody did."""
+        """Who has it: the number of the process and a word that no other has; "" where nobody has it."""
         try:
-            return self._file.read_text("ascii", "replace").strip()[:20]
+            with self._file.open("rb") as file:
+                if self._fd < 0:
+                    try:
+                        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        pass
+                    else:
+                        return ""
+                return file.read(64).decode("ascii", "replace").strip()
         except OSError:
             return ""
 

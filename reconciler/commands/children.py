@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+MODULE, SETTINGS = "reconciler.commands.reconcile", "TREEPLANE_RECONCILE"
+"""What runs as a reconciler's process, and the variable that holds its settings, as JSON."""
 _SOONEST = 1.0
 _LATEST = 30.0
 _LOOK = 1.0
@@ -119,14 +121,14 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             process.kill()
 
 
-def spawn_reconciler(settings: str, log: int) -> subprocess.Popen[bytes]:
-    """The reconciler's process; its standard output carries reports (see report.py), `log` takes its messages."""
+def spawn_reconciler(settings: str, log: int, roles: str = "all") -> subprocess.Popen[bytes]:
+    """A reconciler's process; its standard output carries reports (see report.py), `log` takes its messages."""
     return subprocess.Popen(
-        [sys.executable, "-m", "reconciler.commands.reconcile"],
+        [sys.executable, "-m", MODULE, roles],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,
-        env={**os.environ, "TREEPLANE_RECONCILE": settings},
+        env={**os.environ, SETTINGS: settings},
         # A group of its own: Ctrl-C on the terminal is for the parent, and not for a git that runs for the reconciler.
         process_group=0,
     )

@@ -19,13 +19,15 @@ from apiserver.push import listen_push
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from reconciler.commands.again import again
+from reconciler.commands.apart import Apart
+from reconciler.commands.beside import Beside
 from reconciler.commands.installation import Installation
-from reconciler.commands.leftovers import Leftovers
-from reconciler.commands.loops import Loops
 from reconciler.commands.roles import Work
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
+from reconciler.commands.tenure import Tenure
+from reconciler.commands.tidying import tidying
 from reconciler.commands.verdicts import Verdicts
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.committer import Branch, Committer
@@ -38,11 +40,11 @@ from reconciler.repository.desired import Desired
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.watch import HeadWatcher
-from reconciler.statusbranch.claim import Claim, claim_of
-from reconciler.statusbranch.publisher import Publisher
-from reconciler.statusbranch.writer import StatusWriter
-from reconciler.syncing.lease import Contender
+from reconciler.statusbranch.between import Between, forget
+from reconciler.statusbranch.claim import claim_of
 
+LARGE = 10_000
+"""Workspaces from which on a second process is worth its memory, where nothing else was said."""
 _LOOK = 5.0
 """Seconds after which heads and Secrets are looked at without having been told to."""
 
@@ -57,6 +59,7 @@ class Holder:
         self._store, self._mirror = station.store, station.mirror
         self._installation = installation
         self._anew = anew
+        self._between = Between()
         settings, store, mirror = station.settings, station.store, station.mirror
         self._secrets = SecretFiles(settings.keys_dir)
         self._seen = ""
@@ -66,23 +69,15 @@ class Holder:
 
     def run(self, beginning: Beginning) -> None:
         own(self._store, beginning)
-        self._epoch = beginning.epoch
-
-        def sign() -> Claim:
-            self._station.roles.check(Work.STATUS, self._store)
-            self._installation.claim(tree.fleet(self._store).fleet)
-            return Claim(self._installation.writer, beginning.epoch)
-
-        status = self._station.handles.status
-        self._writer = StatusWriter(status, self._mirror, stepping=self._loader.stepping, sign=sign)
-        self._publisher = Publisher(self._mirror, self._writer, self._installation.is_own)
-        self._publisher.on_lost = self._lookout.wake.set
+        forget(self._store)
+        if self._lends():
+            self._teller.lends()  # it takes a moment to be there
         self._teller.attach(self._store)
         self._teller.over(Trouble.OBSERVING)
-        self._publisher.told = self._teller.status_branch
         if not self._first_load(beginning):
             return
         self._committer = self._new_committer()
+        self._beside = self._new_beside(beginning.epoch)
         try:
             with self._watched():
                 # Of two that start at a time one finds here that the other was faster, before it has done anything.
@@ -91,26 +86,41 @@ class Holder:
                 elif not self._lookout.stop.is_set():
                     self._serve()
         finally:
-            self._writer.stop()
-            self._publisher.stop()
+            self._beside.end()
+
+    def _new_beside(self, epoch: int) -> Beside | Apart:
+        """What is done beside loading: in a process of its own, where the fleet is large."""
+        installation = self._installation
+        tenure = Tenure(
+            writer=installation.writer,
+            epoch=epoch,
+            ended=installation.ended,
+            anew=self._anew,
+            away=self._lookout.away,
+            status_branch=self._mirror.status_branch,
+            loading=self._station.roles.whose(Work.LOADING),
+        )
+        if self._lends():
+            apart = Apart(self._station, tenure)
+            self._loader.stepping = apart.stepping
+            return apart
+        self._between = Between(self._loader.stepping)
+        return Beside(self._station, tenure, self._between, installation)
+
+    def _lends(self) -> bool:
+        roles = self._settings.roles
+        return roles == "apart" or (roles == "auto" and tree.count(self._store) >= LARGE)
 
     def _is_ours(self) -> bool:
         """Makes the first status commit, and has it seen by others; False: another server was faster. What a load left
         takes a while to be recorded. Only the branch is followed meanwhile: nothing is written to a cluster yet, and to
         the branch neither."""
         with ThreadPoolExecutor(1, "first-status") as beside:
-            recording = beside.submit(self._begin_recording)
+            recording = beside.submit(self._beside.begin)
             recording.add_done_callback(lambda _: self._lookout.wake.set())
             while not recording.done() and not self._lookout.stop.is_set():
                 self._look()
             return recording.result()
-
-    def _begin_recording(self) -> bool:
-        self._writer.start()
-        if not self._lookout.away:
-            with contextlib.suppress(RepositoryError):
-                self._publisher.publish()
-        return not self._publisher.lost.is_set()
 
     @contextlib.contextmanager
     def _watched(self) -> Iterator[None]:
@@ -128,23 +138,19 @@ class Holder:
             watcher.stop()
 
     def _serve(self) -> None:
-        self._publisher.start()
-        contender = Contender(self._installation.writer, self._epoch, self._installation.ended)
-        loops = Loops(self._station, self._writer, self._barred, contender)
-        loops.start()
-        left = Leftovers(loops.syncers, self._mirror.repository, self._teller.trouble)
-        if self._anew:
-            left.start()
+        self._beside.start()
+        packing = tidying(self._station)
+        packing.start()
         stop_hearing = self._store.subscribe(self._written)
         self._lookout.wake.set()  # writes that waited before
         try:
             self._follow()
         finally:
-            left.stop()
             stop_hearing()
-            if self._publisher.lost.is_set():
+            if self._beside.lost.is_set():
                 self._give_way()
-            loops.stop()
+            packing.stop()
+            self._beside.stop()
 
     def _give_way(self) -> None:
         """Another server holds the fleet: no write is taken any more, and those that wait are answered."""
@@ -154,10 +160,6 @@ class Holder:
         holder = holder or "another server"
         self._store.write(tree.put_fleet(replace(tree.fleet(self._store), holder=holder))).result()
         self._committer.turn_away(f"{holder} holds the fleet, and this server only shows what it records: write there")
-
-    def _barred(self) -> str:
-        """Why no cluster may be written to."""
-        return "another server holds the fleet" if self._publisher.lost.is_set() else ""
 
     def _first_load(self, beginning: Beginning) -> bool:
         began, heads = time.monotonic(), beginning.heads
@@ -175,7 +177,7 @@ class Holder:
         return False
 
     def _follow(self) -> None:
-        while not self._lookout.stop.is_set() and not self._publisher.lost.is_set():
+        while not self._lookout.stop.is_set() and not self._beside.lost.is_set():
             self._look()
             if self._committer.waiting():
                 self._commit()
@@ -184,7 +186,7 @@ class Holder:
         """Waits until there may be something new in git or in keys/, and loads it."""
         self._lookout.wake.wait(_LOOK)
         self._lookout.wake.clear()
-        self._publisher.ring()
+        self._beside.ring()
         heads = self._lookout.heads()
         if heads is not None:
             self._take(heads)
@@ -197,25 +199,29 @@ class Holder:
         head = heads.desired
         if head is None or head == self._seen:
             return
-        self._writer.loading.set()
         try:
-            loaded = self._loader.load(commits.own(head))
+            with self._loading():
+                loaded = self._loader.load(commits.own(head))
         except RepositoryError as error:
             self._teller.trouble(str(error))
             return
-        finally:
-            self._writer.loading.clear()
         self._seen = head
         self._mirror.keep_served(tree.fleet(self._store).commit.id)
         self._teller.held(loaded)
         self._verdicts.say(loaded)
 
     def _commit(self) -> None:
-        self._writer.loading.set()
-        try:
+        with self._loading():
             self._committer.serve()
+
+    @contextlib.contextmanager
+    def _loading(self) -> Iterator[None]:
+        """Whoever can wait does so. Another process sees it of each commit by itself."""
+        self._between.loading.set()
+        try:
+            yield
         finally:
-            self._writer.loading.clear()
+            self._between.loading.clear()
 
     def _new_committer(self) -> Committer:
         def catch_up() -> None:

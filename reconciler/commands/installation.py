@@ -34,18 +34,24 @@ class _Found(NamedTuple):
 class Installation:
     """One start of one server. `writer` is what it is called; `claim` has to be called before that is said anywhere."""
 
-    def __init__(self, data_dir: Path, now: float | None = None) -> None:
-        """Made by the one process that holds the data directory's lock. `now`: seconds since 1970."""
+    def __init__(self, data_dir: Path, now: float | None = None, writer: str = "") -> None:
+        """Made by the one process that has the role of loading, and by the one that it lends others to, as the same
+        start, which is called `writer`; only who signs status commits claims. `now`: seconds since 1970."""
         self.file = data_dir / FILE
         found = self._read()
-        self.id, self._starts, self._fleets = found.id, found.starts, found.fleets
+        called, _, number = writer.partition("/")
+        start = int(number or 0)
+        # Who is asked first has nothing on disk yet.
+        self.id, self._fleets = called or found.id, found.fleets
+        self._starts = [number for number in found.starts if number != start]
         self._place = _place(data_dir)
         last = self._starts[-1] if self._starts else None
         self.ended = f"{self.id}/{last}" if last is not None and self._place and found.place == self._place else ""
         """What the start before this one is called, if it is certain to have ended: it ran in this very directory, on
         this machine since that was started, and whoever runs there has the lock. "" where a copy of the directory, or
         another machine, may still be at work under that name."""
-        self.start = max([int((time.time() if now is None else now) * 1_000_000), *(n + 1 for n in self._starts)])
+        begun = int((time.time() if now is None else now) * 1_000_000)
+        self.start = start or max([begun, *(n + 1 for n in self._starts)])
         self._claimed = False
 
     @property

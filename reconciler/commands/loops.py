@@ -1,6 +1,7 @@
-"""Everything that works on a store which is served, beside the thread that loads commits: started and ended together.
+"""Controllers and syncing, which work on a store that is served, beside the loading of commits: started and ended
+together.
 
-Made by holder once the first load is complete and the status branch is written.
+Made by beside once the first load is complete and the status branch is written.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.station import Station
 from reconciler.commands.targets import Kubeconfigs
-from reconciler.commands.tidying import tidying
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.housekeeping import housekeeping
@@ -27,7 +27,6 @@ from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
 from reconciler.controllers.tokensecrets import TokenSecrets
 from reconciler.loading.declared import Declarations
 from reconciler.loading.placed import Placed
-from reconciler.statusbranch.writer import StatusWriter
 from reconciler.syncing.lease import Contender
 from reconciler.syncing.service import Syncing
 from reconciler.syncing.settings import SyncSettings
@@ -40,14 +39,21 @@ _NAMESPACES_LINGER = 2.0
 class Loops:
     """`start` once the store may be written to, `stop` before it is closed."""
 
-    def __init__(self, station: Station, writer: StatusWriter, barred: Callable[[], str], contender: Contender) -> None:
-        """`barred`: why no cluster may be written to just now, "" if it may. `contender`: as whom real ones are."""
+    def __init__(
+        self,
+        station: Station,
+        durable: Callable[[int], None],
+        busy: Callable[[], bool],
+        barred: Callable[[], str],
+        contender: Contender,
+    ) -> None:
+        """`durable`: see Syncing. `busy`: whether commits are being loaded. `barred`: why no cluster may be written to
+        just now, "" if it may. `contender`: as whom real ones are."""
         settings, store, roles = station.settings, station.handles.controllers, station.roles
         keys = Keys(settings.keys_dir)
         bundle = keys.ca.read_text()
         bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
         self._feed = feed = Feed(store)
-        busy = writer.loading.is_set
         secrets = TokenSecrets(store, Signer(keys), bundle, lambda name: name)
         self._standins = StandIns(
             store,
@@ -67,24 +73,21 @@ class Loops:
             feed,
             SyncSettings(targets=targets),
             credentials,
-            writer.durable,
+            durable,
             past,
             lambda: barred() or roles.why(Work.SYNCING, store),
             contender,
             store=station.handles.syncing,
         )
         self.syncers = self._syncing.syncers
-        self._tidying = tidying(station)
 
     def start(self) -> None:
         for manager in self._managers:
             manager.start()
         self._syncing.start()
         self._feed.start()
-        self._tidying.start()
 
     def stop(self) -> None:
-        self._tidying.stop()
         self._feed.stop()
         self._syncing.stop()
         for manager in reversed(self._managers):

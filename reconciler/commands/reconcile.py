@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from apiserver import heap
@@ -19,7 +20,8 @@ from reconciler.commands.mainstore import open_for
 from reconciler.commands.observer import Observer
 from reconciler.commands.pulse import Pulse, end_without
 from reconciler.commands.report import Report
-from reconciler.commands.roles import Handles, Roles, Work
+from reconciler.commands.rest import Rest
+from reconciler.commands.roles import ALL, REST, Handles, Roles, parse
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.source import guard
 from reconciler.commands.start import Beginning, Refused, Start, refuse_incomplete
@@ -47,7 +49,6 @@ class Reconciler:
         self._settings, self._roles = settings, roles
         self._teller = Teller(report)
         self._store: Store | None = None
-        self._handles: Handles | None = None
         self._mirror = Mirror(settings.data_dir, settings.source, settings.branch, STATUS_BRANCH)
         self._lookout = Lookout(self._mirror, self._teller)
 
@@ -57,11 +58,9 @@ class Reconciler:
         self._lookout.wake.set()
 
     def look(self) -> None:
-        """Has a process end that has lost a role: called now and then, from another thread."""
-        handles = self._handles
-        if handles is not None:
-            for work in Work:
-                self._roles.check(work, handles.loading)
+        """See Roles.look."""
+        if self._store is not None:
+            self._roles.look(self._store)
 
     def run(self) -> None:
         set_fsync(self._settings.sync_writes)
@@ -76,7 +75,7 @@ class Reconciler:
                 beginning = self._begin(start)
                 if beginning is None:
                     return
-                handles = self._handles = self._handles or self._open(beginning)
+                handles = self._open(beginning)
                 anew = not tree.fleet(handles.loading).loaded and self._begins_anew(start, beginning)
                 self._run(handles, start, beginning, installation, anew=anew)
                 first = False  # it has lost the fleet, which it does not take back by itself
@@ -84,9 +83,9 @@ class Reconciler:
             self._teller.refused(str(error))
             self._lookout.stop.wait()  # an end of this process would be taken for a crash
         finally:
-            self._handles = None
-            if self._store is not None:
-                self._store.close()
+            store, self._store = self._store, None
+            if store is not None:
+                store.close()
 
     def _run(
         self, handles: Handles, start: Start, beginning: Beginning, installation: Installation, *, anew: bool
@@ -98,6 +97,8 @@ class Reconciler:
             Holder(station, installation, anew=anew).run(beginning)
 
     def _open(self, beginning: Beginning) -> Handles:
+        if self._store is not None:
+            return self._roles.handles(self._store)
         directory, sync = self._settings.data_dir / "store", self._settings.sync_writes
         self._store, said = open_for(directory, beginning, sync=sync, loading=lambda s: self._roles.handles(s).loading)
         if said:
@@ -127,8 +128,10 @@ class Reconciler:
         return None
 
 
-def main() -> None:
-    """Settings come as JSON in the environment variable TREEPLANE_RECONCILE."""
+def main(given: str = ",".join(ALL)) -> None:
+    """Settings come as JSON in the environment variable TREEPLANE_RECONCILE. `given`: the roles of this process: all of
+    them, loading alone, which lends the others, or those others. Raises ValueError for any other."""
+    works = parse(given)
     heap.share()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s", filename=None)
     # Many threads that wait, one that works: it lets go of the interpreter at every read of git and of the store, and
@@ -140,11 +143,19 @@ def main() -> None:
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     end_with_parent(sys.stdin.fileno(), _GRACE)
     report = Report()
-    pulse, roles = Pulse(report), Roles(settings.data_dir, end_without(report))
+    pulse = Pulse(report)
     pulse.start()
-    # What is left of a server that crashed ends first.
-    roles.lock(lambda text: report.say("trouble", text=text))
-    reconciler = Reconciler(settings, report, roles)
+    reconciler: Reconciler | Rest
+    if works == REST:
+        roles = Roles(settings.data_dir, end_without(report), REST)
+        reconciler = Rest(settings, report, roles)
+    else:
+        if works != ALL:
+            settings = replace(settings, roles="apart")
+        roles = Roles(settings.data_dir, end_without(report))
+        # What is left of a server that crashed ends first.
+        roles.lock(lambda text: report.say("trouble", text=text))
+        reconciler = Reconciler(settings, report, roles)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: reconciler.stop())
     pulse.look = reconciler.look
@@ -152,4 +163,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

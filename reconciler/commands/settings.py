@@ -65,6 +65,9 @@ class ReconcileSettings:
     new_identities: str = ""
     """The commit from which the fleet begins with new identities although it was recorded before; "": none."""
 
+    roles: str = "auto"
+    """`together`: one process has all roles; `apart`: who loads lends the others; `auto`: as large as the fleet is."""
+
     restarted: bool = False
     """Whether this process takes the place of one that ended, in the same server."""
 

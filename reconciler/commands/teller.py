@@ -33,6 +33,10 @@ class Teller:
         held, count = tree.held(store), tree.count(store)
         self._report.say("loaded", commit=str(commit), workspaces=count, seconds=round(seconds, 2), held=held)
 
+    def lends(self) -> None:
+        """Another process is to do what is beside loading."""
+        self._report.say("lends")
+
     def held(self, loaded: Loaded) -> None:
         """Who is held back by what was loaded, and who no more."""
         self.held_as_a_whole(loaded)

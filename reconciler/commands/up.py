@@ -36,6 +36,7 @@ from reconciler.commands.children import Children, spawn_reconciler
 from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.ports import holder
 from reconciler.commands.progress import Progress
+from reconciler.commands.roles import REST
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.source import Source, resolve
 from reconciler.repository.errors import redact
@@ -85,6 +86,7 @@ class UpSettings:
     take_head: str = ""
     take_over: str = ""
     new_identities: str = ""
+    roles: str = "auto"
     bounds: Bounds = Bounds()
 
 
@@ -159,8 +161,9 @@ class _Run:
         self._say("stopped; the next start continues where this one was")
 
     def _start(self) -> None:
-        log = os.open(self._settings.data_dir / "reconciler.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        told = ReconcileSettings(
+        file = self._settings.data_dir / "reconciler.log"
+        log = self._log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        told = self._told = ReconcileSettings(
             data_dir=self._settings.data_dir,
             keys_dir=self._settings.keys_dir,
             source=self._source.location,
@@ -179,6 +182,7 @@ class _Run:
             hosted=self._source.hosted is not None,
             take_over=self._settings.take_over,
             new_identities=self._settings.new_identities,
+            roles=self._settings.roles,
             command=typed(sys.argv),
         )
         for number in range(self._settings.workers):
@@ -190,6 +194,12 @@ class _Run:
             return spawn_reconciler(replace(told, restarted=next(starts) > 0).to_json(), log)
 
         self._children.add("the reconciler", reconciler, self._heard)
+
+    def _start_rest(self) -> None:
+        """The process to which the reconciler lends roles; it is started once, and again when it ends."""
+        name, told = f"the reconciler of {', '.join(REST)}", self._told.to_json()
+        if all(child.name != name for child in self._children.children):
+            self._children.add(name, lambda: spawn_reconciler(told, self._log, ",".join(REST)), self._heard)
 
     def _watch(self, kubeconfig: Path) -> None:
         with Progress(self._console) as progress:
@@ -222,6 +232,8 @@ class _Run:
                 self._say(f"{event['workspace']} is held back no more")
             case "trouble" | "note":
                 self._say(event["text"])
+            case "lends":
+                self._start_rest()
             case "refused":
                 self._refused, self._stopping = event["text"], True
 

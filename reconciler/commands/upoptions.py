@@ -114,6 +114,13 @@ _OPTIONS = (
     click.option(
         "--workers", type=click.IntRange(1), default=default_workers, help="API processes  [default: cores - 1]"
     ),
+    click.option(
+        "--roles",
+        type=click.Choice(["auto", "together", "apart"]),
+        default="auto",
+        show_default=True,
+        help="Whether one process loads commits and does all the rest, or two; auto: two for a large fleet.",
+    ),
     click.option("--branch", default="main", show_default=True, help="The branch that is served."),
     click.option(
         "--take-over",

@@ -15,7 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.model.paths import ROOT
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import ABSENT, RowConflict, Store
 from reconciler.plan.computed import FLEET_FOLLOWED, LOGICAL_CLUSTERS
 
 Object = dict[str, Any]
@@ -44,26 +44,32 @@ _ORDER = {kind.value: number for number, kind in enumerate(Trouble)}
 
 def tell(store: Store, kind: Trouble, text: str = "") -> None:
     """What is wrong, with the whole command that goes on where there is one; "" once it is not any more. From every
-    thread."""
+    thread of every process."""
     with _lock:
-        before = tree.troubles(store)
-        after = {name: told for name, told in before.items() if name != kind} | ({kind.value: text} if text else {})
-        if after != before:
-            store.write(tree.put_troubles(after)).result()
-        _state(store, after)
+        while True:
+            row = tree.troubles_row(store)
+            before = tree.told(row)
+            after = {name: told for name, told in before.items() if name != kind} | ({kind.value: text} if text else {})
+            try:
+                if after != before:
+                    store.write(tree.put_troubles(after, ABSENT if row is None else row)).result()
+                break
+            except RowConflict:  # another process told something else
+                continue
+        _state(store)
 
 
 def show(store: Store) -> None:
     """Bring the condition up to what is kept: once root is loaded, which may be later than the first trouble."""
     with _lock:
-        _state(store, tree.troubles(store))
+        _state(store)
 
 
-def _state(store: Store, troubles: dict[str, str]) -> None:
+def _state(store: Store) -> None:
     root = tree.workspace_at(store, ROOT)
     if root is not None:
         key = Key(LOGICAL_CLUSTERS, root.cluster, "", "cluster")
-        Objects(store).update(key, lambda obj: _with_condition(obj, troubles))
+        Objects(store).update(key, lambda obj: _with_condition(obj, tree.troubles(store)))
 
 
 def _with_condition(obj: Object, troubles: dict[str, str]) -> Object:

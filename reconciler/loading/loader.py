@@ -12,7 +12,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
@@ -84,7 +86,7 @@ class Loader:
         secrets: Secrets,
         branch: BranchSettings = _MAIN,
     ) -> None:
-        self.stepping = threading.Lock()
+        self.stepping: AbstractContextManager[Any] = threading.Lock()
         self._store = store
         self._repo = repositories.own
         self._identities = identities

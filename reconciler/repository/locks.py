@@ -28,6 +28,15 @@ def clear(git_dir: Path) -> None:
         _remove(lock)
 
 
+def clear_refs(git_dir: Path, refs: Iterable[str]) -> None:
+    """Removes those of these refs (full names; with a slash at the end: all below) in a repository where nobody else
+    moves them."""
+    for ref in refs:
+        found = (git_dir / ref).rglob("*.lock") if ref.endswith("/") else [git_dir / f"{ref}.lock"]
+        for lock in filter(Path.exists, found):
+            _remove(lock)
+
+
 def clear_own(repo: Repository, refs: Iterable[str]) -> None:
     """Removes the locks of these refs (full names) that a former self left."""
     for ref in refs:

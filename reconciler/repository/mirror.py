@@ -72,7 +72,8 @@ class Mirror:
         alternates = self.path / "objects" / "info" / "alternates"
         if borrowed:
             alternates.parent.mkdir(parents=True, exist_ok=True)
-            alternates.write_text(borrowed)
+            if not alternates.exists() or alternates.read_text() != borrowed:  # another process may be reading
+                alternates.write_text(borrowed)
         else:
             alternates.unlink(missing_ok=True)
         self.repository = Repository(self.path)
@@ -91,11 +92,17 @@ class Mirror:
             self._remote.close(seconds)
 
     def clear_locks(self) -> None:
-        """What a former self that was killed left locked. Only for the one process that writes."""
+        """What a former self that was killed left locked. Only for a process beside which none writes."""
         locks.clear(self.repository.git_dir)
         if not self.is_remote:
             names = [f"refs/heads/{self.branch}", f"refs/heads/{self.status_branch}"]
             locks.clear_own(self._local.open(), names)
+
+    def clear_status_locks(self) -> None:
+        """The same of refs that only who records moves, while another process loads."""
+        locks.clear_refs(self.repository.git_dir, [STATUS_REF, HISTORY])
+        if not self.is_remote:
+            locks.clear_own(self._local.open(), [f"refs/heads/{self.status_branch}"])
 
     # --- where the source stands
 

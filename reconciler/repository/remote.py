@@ -1,16 +1,15 @@
 """The source where it is a URL: fetched and pushed by the git command line, so that credentials, proxies and host keys
 are the user's.
 
-Called by mirror, from several threads: a look at the source, a push of statuses and a push of writes may be under way
-at a time, and none waits for another. What a look found before one of our own pushes is not news but the past: it looks
-again.
+Called by mirror, from several threads and processes: a look at the source, a push of statuses and a push of writes may
+be under way at a time, and none waits for another. What a look found before one of our own pushes is not news but the
+past: it looks again.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from reconciler.repository.credentials import apart
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable, redact
 from reconciler.repository.incoming import incoming
 from reconciler.repository.objects import Repository
+from reconciler.repository.shared import SharedLock
 from reconciler.repository.write import move_ref
 
 _TRACKED = "refs/remotes/origin/"
@@ -51,15 +51,15 @@ DEFAULT = RemoteSettings()
 
 
 class Remote:
-    """One URL, whose branches are tracked in `repository`. Methods are safe from every thread."""
+    """One URL, whose branches are tracked in `repository`. Methods are safe from every thread, of several processes."""
 
     def __init__(self, repository: Repository, url: str, settings: RemoteSettings = DEFAULT) -> None:
         self._repository = repository
         self._url = url
         self._settings = settings
-        self._looking = threading.Lock()
-        self._tracking = threading.Lock()  # of the tracked branches, and of how often we have pushed
-        self._pushes = 0
+        self._looking = SharedLock(repository.git_dir / "treeplane-looking")
+        # Of the tracked branches, and of how often we have pushed.
+        self._tracking = SharedLock(repository.git_dir / "treeplane-tracking")
         self._until = math.inf
 
     def close(self, seconds: float) -> None:
@@ -78,10 +78,10 @@ class Remote:
         tracked. One look at a time. Raises RepositoryUnreadable."""
         with self._looking:
             for _ in range(_LOOKS):
-                before = self._pushes
+                before = self._tracking.number
                 found = self._fetched(branches)
                 with self._tracking:
-                    if self._pushes == before:
+                    if self._tracking.number == before:
                         for branch, commit in zip(branches, found, strict=True):
                             self._track(branch, commit)
                         return found
@@ -108,7 +108,7 @@ class Remote:
         answer = self._run(*arguments, patience=self._settings.push)
         if answer.code == 0:
             with self._tracking:
-                self._pushes += 1
+                self._tracking.count()
                 self._track(branch, commit)
             return
         refused = [line for line in answer.output.splitlines() if line.startswith("!")]

@@ -10,11 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
@@ -28,6 +26,7 @@ from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch import format, history, urgency
+from reconciler.statusbranch.between import Between
 from reconciler.statusbranch.claim import Claim
 from reconciler.statusbranch.message import describe
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
@@ -62,17 +61,14 @@ class StatusWriter:
         mirror: Mirror,
         settings: WriterSettings = WriterSettings(),
         *,
-        stepping: AbstractContextManager[Any] | None = None,
+        between: Between | None = None,
         sign: Callable[[], Claim] = Claim,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`stepping`: Loader.stepping; no view of the store is taken while it is held, since what some workspaces are
-        at by then is not the commit that would be named. `sign`: who writes, asked before each commit. `now`: seconds
-        since 1970, for the age of the history."""
+        """`between`: where views of the store are of one commit; None: nobody loads. `sign`: who writes, asked before
+        each commit. `now`: seconds since 1970, for the age of the history."""
         self.committed: Callable[[], None] = lambda: None
         """Called after each commit."""
-        self.loading = threading.Event()
-        """Set by the loader's thread while it steps through commits."""
         self._store = store
         self._mirror = mirror
         self._repo: Repository = mirror.repository
@@ -82,7 +78,7 @@ class StatusWriter:
         self._now = now
         self._schedule = Schedule(settings.quiet, settings.longest)
         self._lock = threading.Lock()
-        self._between = stepping or nullcontext()
+        self._between = between or Between()
         self._covered = 0
         self._looked = 0
         self._whole = False  # the branch holds what our log does not explain: compare all
@@ -116,7 +112,7 @@ class StatusWriter:
         """Commit what the store says beyond what is covered; the new commit, or None if nothing differs."""
         with self._lock:
             head = self._repo.ref(STATUS_REF)
-            with self._view() as view:
+            with self._between.view(self._store) as view:
                 until, fleet, rendering = view.revision(), tree.fleet(view), Rendering(view)
                 files = self._files(rendering, view, head)
             commit = self._commit(head, files, fleet, until, rendering) if fleet.commit else None
@@ -149,20 +145,6 @@ class StatusWriter:
             self._endless = True
 
     # -- commits
-
-    @contextmanager
-    def _view(self) -> Iterator[View]:
-        """The store between two commits of the desired branch: all workspaces are at the one that would be named.
-
-        Only taking it waits for the loader, and the loader never for what is done with it. LMDB keeps all pages that it
-        shows, so the store's file grows by what is written until it is let go of: that is one rendering's time (seconds
-        for what a load of a hundred thousand workspaces leaves), of one view at a time, and the next writes take those
-        pages again.
-        """
-        with ExitStack() as stack:
-            with self._between:
-                view = stack.enter_context(self._store.view())
-            yield view
 
     def _files(self, rendering: Rendering, view: View, head: str | None) -> Files:
         until = view.revision()
@@ -274,7 +256,7 @@ class StatusWriter:
 
     def _await_load(self) -> None:
         until = time.monotonic() + self._settings.loading
-        while self.loading.is_set() and time.monotonic() < until and not self._stop.wait(self._settings.together):
+        while self._between.is_loading() and time.monotonic() < until and not self._stop.wait(self._settings.together):
             pass
 
     def _write(self) -> None:

@@ -34,7 +34,7 @@ from apiserver.storage.roles import Role, RoleLock
 folder = Path(sys.argv[1])
 lock = RoleLock(folder / "roles", "loading")
 if not lock.take(wait=False):
-    print("waits for", lock.whose(), flush=True)
+    print("waits for", lock.whose().split()[0], flush=True)
     lock.take()
 child = subprocess.Popen(["sleep", "60"])
 store = opener(folder / "store", sync=False)

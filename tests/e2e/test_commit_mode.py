@@ -183,9 +183,10 @@ def test_a_manifest_of_kcps_first_years_is_applied(served: Plane, kubectl: Calla
         served.kubectl("label", "--filename", str(file), "a=b", workspace="root:media:streaming")
 
 
-def test_what_was_acknowledged_survives_kills_and_a_lost_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize("roles", ["together", "apart"])
+def test_what_was_acknowledged_survives_kills_and_a_lost_store(tmp_path: Path, roles: str) -> None:
     data = tmp_path / "server" / "data"
-    with Plane(fleet_in(tmp_path), data) as server:
+    with Plane(fleet_in(tmp_path), data, "--roles", roles) as server:
         answered = _write_under_kills(server)
         names = {item["metadata"]["name"]: item for item in server.get(CONFIGMAPS)["items"]}
         clone = server.clone(tmp_path / "clone")
@@ -248,7 +249,7 @@ def _write_under_kills(server: Plane, threads: int = 4, kills: int = 2) -> dict[
 def _reconciler(server: Plane) -> int:
     for pid in server.pids():
         try:
-            if b"reconciler.commands.reconcile" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if b"reconciler.commands.reconcile\0all" in Path(f"/proc/{pid}/cmdline").read_bytes():  # it commits
                 return pid
         except OSError:
             continue

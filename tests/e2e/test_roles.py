@@ -1,14 +1,15 @@
-"""A server's reconciler that stands still: nobody takes its roles, until it is killed; and where somebody could after
-all, it writes nothing more."""
+"""The roles of a server's reconciler, in one process and in two: who stands still, and who is killed."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +23,39 @@ EVENT = {
     "involvedObject": {"namespace": "default"},
     "reason": "Still",
 }
+REST = "controllers,status,syncing"
 PATH = "/clusters/root:shop:web/api/v1/namespaces/default/configmaps/"
 
 
 @pytest.fixture
 def served(plane: Callable[..., Plane], example_fleet: Path) -> Plane:
-    return plane(example_fleet, "--workers", "1")
+    return plane(example_fleet, "--workers", "1", "--roles", "together")
 
 
-def reconciler(server: Plane) -> psutil.Process:
-    there = [p for p in map(psutil.Process, server.pids()) if p.status() != psutil.STATUS_ZOMBIE]
-    [found] = [p for p in there if "reconciler.commands.reconcile" in p.cmdline()]
+@pytest.fixture
+def apart(plane: Callable[..., Plane], example_fleet: Path) -> Plane:
+    return plane(example_fleet, "--workers", "1", "--roles", "apart")
+
+
+def reconcilers(server: Plane) -> dict[str, psutil.Process]:
+    """By their roles."""
+    found = {}
+    for process in psutil.Process(server.pids()[0]).children():  # and not what one of them is about to run
+        with suppress(psutil.NoSuchProcess):
+            words = process.cmdline()
+            if "reconciler.commands.reconcile" in words:
+                found[words[-1]] = process
     return found
 
 
-def standing_still(server: Plane, eventually: Any) -> psutil.Process:
-    """Its reconciler, stopped, and not in the middle of a transaction: the API still writes."""
-    process = reconciler(server)
+def reconciler(server: Plane) -> psutil.Process:
+    [found] = reconcilers(server).values()
+    return found
+
+
+def standing_still(server: Plane, eventually: Any, roles: str = "all") -> psutil.Process:
+    """One that is stopped, and not in the middle of a transaction: the API still writes."""
+    process = reconcilers(server)[roles]
 
     def stopped() -> bool:
         process.suspend()
@@ -123,3 +140,77 @@ def test_nobody_takes_the_roles_of_one_that_stands_still(served: Plane, tmp_path
         says(second, "loaded")
         push(clone, "second")
         eventually(lambda: is_served(served, "second"), 30, "the second loads")
+
+
+def runs(server: Plane) -> bool:
+    """What is beside loading is done: it is placed, runs, and says so."""
+    found = server.get("/clusters/root:shop:web/apis/apps/v1/namespaces/default/deployments/web")
+    return bool((found.get("status") or {}).get("readyReplicas") == found["spec"]["replicas"])
+
+
+def recorded(server: Plane, name: str) -> bool:
+    """Whether the status branch is at a commit that has it."""
+    git = ["git", "--git-dir", str(server.data / "repo" / "fleet.git")]
+    said = subprocess.run(
+        [*git, "log", "-1", "--format=%(trailers:key=Source-Commit,valueonly)", "treeplane/status"],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    place = f"{said}:workspaces/root/shop/web/{name}.yaml"
+    return subprocess.run([*git, "cat-file", "-e", place], capture_output=True, check=False).returncode == 0
+
+
+def facts(server: Plane) -> dict[str, Any]:
+    """What a recovery has to bring back of everything but Events and the like."""
+    return {
+        key: (item["metadata"]["uid"], item["metadata"]["creationTimestamp"], item.get("spec"), item.get("data"))
+        for key, item in server.everything().items()
+        if not {"events", "leases"} & set(key.split("/"))
+    }
+
+
+def test_two_processes_do_what_one_does(apart: Plane, tmp_path: Path, eventually: Any) -> None:
+    assert set(reconcilers(apart)) == {"all", REST}
+    eventually(lambda: runs(apart), 60, "it runs")
+    clone = apart.clone(tmp_path / "work")
+    push(clone, "pushed")
+    eventually(lambda: is_served(apart, "pushed"), 30, "it is served")
+    eventually(lambda: recorded(apart, "pushed"), 30, "it is recorded")
+    for file in (apart.data / "roles").iterdir():
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_who_stands_still_beside_loading_holds_up_no_commit(apart: Plane, tmp_path: Path, eventually: Any) -> None:
+    clone = apart.clone(tmp_path / "work")
+    eventually(lambda: REST in reconcilers(apart) and runs(apart), 60, "both are there")
+    rest = standing_still(apart, eventually, REST)
+    push(clone, "meanwhile")
+    eventually(lambda: is_served(apart, "meanwhile"), 30, "it is served")
+    assert not recorded(apart, "meanwhile")
+    rest.resume()
+    eventually(lambda: recorded(apart, "meanwhile"), 30, "it is recorded")
+
+
+def test_either_process_may_be_killed_at_any_time(apart: Plane, tmp_path: Path, eventually: Any) -> None:
+    """And what stands in the end is what a recovery gives."""
+    clone = apart.clone(tmp_path / "work")
+    chance = random.Random(7)
+    eventually(lambda: runs(apart), 60, "it runs")
+    for number in range(6):
+        push(clone, f"c{number}")
+        there = reconcilers(apart)
+        victim = there[chance.choice(sorted(there))]
+        if chance.random() < 0.5:
+            eventually(lambda number=number: is_served(apart, f"c{number}"), 60, "it is served")
+        victim.kill()
+        eventually(lambda number=number: is_served(apart, f"c{number}"), 60, "it is served, whoever was killed")
+        eventually(lambda victim=victim: victim.pid not in {p.pid for p in reconcilers(apart).values()}, 30, "it ended")
+    eventually(lambda: set(reconcilers(apart)) == {"all", REST}, 60, "both are there")
+    eventually(lambda: recorded(apart, "c5"), 60, "all is recorded")
+    eventually(lambda: runs(apart), 60, "it runs")
+    before = facts(apart)
+    apart.stop()
+    shutil.rmtree(apart.data / "store")
+    shutil.rmtree(apart.data / "mirror")
+    apart.start()
+    eventually(lambda: runs(apart), 60, "it runs")
+    assert facts(apart) == before

@@ -39,14 +39,15 @@ def bare(work: Clone) -> Clone:
     return Clone(work.folder.parent / "fleet.git")
 
 
+@pytest.mark.parametrize("roles", ["together", "apart"])
 def test_a_second_server_observes_until_it_is_told_to_take_over(
-    plane: Callable[..., Plane], work: Clone, bare: Clone, tmp_path: Path, eventually: Any
+    plane: Callable[..., Plane], work: Clone, bare: Clone, tmp_path: Path, eventually: Any, roles: str
 ) -> None:
     """By a URL: nobody takes over by himself."""
     url = f"file://{bare.folder}"
-    first = plane(url, "--poll", "1", data=tmp_path / "first" / "data")
+    first = plane(url, "--poll", "1", "--roles", roles, data=tmp_path / "first" / "data")
     eventually(lambda: replicas(first) == 2, 20, "it runs")
-    second = plane(url, "--poll", "1", data=tmp_path / "second" / "data")
+    second = plane(url, "--poll", "1", "--roles", roles, data=tmp_path / "second" / "data")
     [command] = re.findall(r"--take-over (\S+)$", second.output(), re.MULTILINE)
     assert "holds this fleet" in second.output()
     assert command == holder(bare)

@@ -20,6 +20,7 @@ from apiserver.registry.rest_options import Collection, DeleteOptions, Outcome, 
 from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.repository.desired import Desired
+from reconciler.statusbranch.between import Between
 from reconciler.statusbranch.writer import StatusWriter
 
 Object = dict[str, Any]
@@ -71,7 +72,7 @@ class CommitFleet(LoadedFleet):
         super().close()
 
     def writer(self) -> StatusWriter:
-        return StatusWriter(self.store, self.mirror, stepping=self.loader.stepping)
+        return StatusWriter(self.store, self.mirror, between=Between(self.loader.stepping))
 
     # -- the API's side
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -25,9 +26,15 @@ def test_the_files_are_the_servers_alone(tmp_path: Path) -> None:
     lock = RoleLock(tmp_path / "roles", "loading")
     assert lock.whose() == ""
     assert lock.take()
-    assert lock.whose().isdigit()
+    number, word = lock.whose().split()
+    assert (number, len(word)) == (str(os.getpid()), 16)
+    assert RoleLock(tmp_path / "roles", "loading").whose() == lock.whose()
     assert (tmp_path / "roles").stat().st_mode & 0o777 == 0o700
     assert (tmp_path / "roles" / "loading.lock").stat().st_mode & 0o777 == 0o600
+    lock.end()
+    assert lock.whose() == "", "it is free"
+    assert lock.take()
+    assert lock.whose().split()[1] != word
     lock.end()
 
 

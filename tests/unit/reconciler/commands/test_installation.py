@@ -101,3 +101,28 @@ def test_one_that_cannot_be_read_is_a_new_server(tmp_path: Path, text: str, capl
     (tmp_path / FILE).write_text(text)
     assert started(tmp_path).id
     assert "counts as a new one" in caplog.text
+
+
+def test_two_processes_of_one_start_are_one_writer(tmp_path: Path) -> None:
+    """Whichever of them claims: a start that was claimed by neither is forgotten with the next."""
+    before = started(tmp_path, 1.0)
+    loads = Installation(tmp_path, 2.0)
+    records = Installation(tmp_path, 2.5, loads.writer)
+    assert (records.writer, records.ended) == (loads.writer, loads.ended)
+    assert records.is_own(before.writer)
+    records.claim("fleet")
+    again = Installation(tmp_path, 2.7, loads.writer)
+    assert again.writer == loads.writer
+    again.claim("fleet")
+    after = Installation(tmp_path, 3.0)
+    assert after.is_own(loads.writer)
+    assert after.ended == loads.writer
+    assert after.is_own(before.writer)
+
+
+def test_two_processes_of_the_first_start_are_one_installation(tmp_path: Path) -> None:
+    loads = Installation(tmp_path, 1.0)
+    records = Installation(tmp_path, 1.5, loads.writer)
+    assert records.writer == loads.writer
+    records.claim("fleet")
+    assert Installation(tmp_path, 2.0).is_own(loads.writer)

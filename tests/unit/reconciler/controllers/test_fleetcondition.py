@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,20 @@ def test_before_root_is_loaded_it_is_kept(store: Store) -> None:
     begin(store)
     fleetcondition.show(store)
     assert condition(store)["reason"] == "StatusBranchRefused"
+
+
+def test_what_another_process_tells_at_the_same_time_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin(store)
+    read, others = tree.troubles_row, [lambda: tell(store, Trouble.REMOTE_AWAY, "no answer")]
+
+    def late(found: Any) -> bytes | None:
+        row = read(found)
+        if others:
+            monkeypatch.setattr(fleetcondition, "_lock", threading.Lock())  # that one's
+            others.pop()()
+        return row
+
+    monkeypatch.setattr(tree, "troubles_row", late)
+    tell(store, Trouble.STATUS_BRANCH_REFUSED, "not taken")
+    assert tree.troubles(store) == {"RemoteAway": "no answer", "StatusBranchRefused": "not taken"}
+    assert condition(store)["message"] == "no answer; not taken"

@@ -66,3 +66,15 @@ def test_one_that_says_nothing_is_abandoned_after_a_while(repo: FleetRepo) -> No
     lock(repo, "", age=1000)
     locks.clear_own(repo.repo, [MAIN])
     assert not left.exists()
+
+
+def test_who_records_clears_its_own_refs_while_another_loads(repo: FleetRepo, tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "data", str(repo.path), "main", "treeplane/status")
+    refs = mirror.path / "refs"
+    (refs / "treeplane" / "status").mkdir(parents=True)
+    ours = [refs / "treeplane" / "recorded.lock", refs / "treeplane" / "status" / "2026-01-01.lock"]
+    theirs = [refs / "treeplane" / "served.lock", mirror.path / "packed-refs.lock", repo.path / f"{MAIN}.lock"]
+    for each in (*ours, *theirs):
+        each.touch()
+    mirror.clear_status_locks()
+    assert [each.exists() for each in (*ours, *theirs)] == [False, False, True, True, True]

@@ -15,6 +15,7 @@ from apiserver.storage.protocol import Delete, Store
 from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import STATUS_REF, Mirror
+from reconciler.statusbranch.between import Between
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
 from reconciler.statusbranch.writer import StatusWriter, WriterSettings
@@ -119,7 +120,7 @@ def test_durable_means_committed_in_the_mirror(writer: StatusWriter, store: Stor
 def test_nothing_is_committed_while_a_commit_is_on_its_way(store: Store, mirror: Mirror, served: Any) -> None:
     """What some workspaces are at by then is not the commit that would be named."""
     stepping = threading.Lock()
-    writer = StatusWriter(store, mirror, QUICK, stepping=stepping)
+    writer = StatusWriter(store, mirror, QUICK, between=Between(stepping))
     status(served, replicas=1)
     with stepping:
         waiting = threading.Thread(target=writer.durable, args=(store.revision(),))
@@ -137,7 +138,7 @@ def test_a_commit_goes_into_the_store_while_what_was_before_is_rendered(
 ) -> None:
     """Rendering a load of a hundred thousand takes long, and nobody waits for it: it is of one moment of the store."""
     stepping, renders, go_on = threading.Lock(), threading.Event(), threading.Event()
-    writer = StatusWriter(store, mirror, QUICK, stepping=stepping)
+    writer = StatusWriter(store, mirror, QUICK, between=Between(stepping))
     if rendering == "changed":
         writer.flush()
     status(served, replicas=1)
