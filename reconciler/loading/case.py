@@ -72,6 +72,12 @@ class Case(NamedTuple):
         return self.recorded.summary.origin if self.recorded is not None else self.moment.commit
 
 
+class Needs(NamedTuple):
+    """Instead of a verdict: the workspace whose word has to be known first."""
+
+    path: str
+
+
 @dataclass(slots=True)
 class Verdict:
     """`record` is what the workspace's will be, `changes` what is written for that. `again`: it is to be judged again

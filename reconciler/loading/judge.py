@@ -2,7 +2,8 @@
 
 Called by steps for each workspace that a commit touches. A judgement passes the phases that its way of working lists
 for it (`ways`). A bad workspace keeps what it serves; the verdict then only says so (its record, the conditions of its
-Workspace object). Nothing here writes to the store.
+Workspace object). Judging is pure: it follows from the case, from what the store and the trees say, and from what other
+workspaces provide; it changes nothing, and asked again it says the same.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from apiserver.model.origins import SHIPPED
 from apiserver.registry.kinds import workspace_builtins
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.source import manifests
-from reconciler.loading.case import Case, Coming, Verdict, was_served
+from reconciler.loading.case import Case, Coming, Needs, Verdict, was_served
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.guard import Guard
 from reconciler.loading.offers import Offers
@@ -29,7 +30,7 @@ from reconciler.loading.site import Site
 from reconciler.loading.sources import generated
 from reconciler.loading.treeobjects import TreeObjects
 from reconciler.loading.ways import Way
-from reconciler.loading.world import World
+from reconciler.loading.world import Waits, World
 from reconciler.plan import system, types
 
 _FAULT = "could not be judged: an error inside Treeplane, see its log"
@@ -43,8 +44,15 @@ class Judge:
         self._way = way
         self._grounds = Grounds(site, site.store, world, served, guard, TreeObjects(site.moments, world.record))
 
-    def judge(self, case: Case) -> Verdict:
-        """The verdict on one workspace. The step's world already shows its parent as it will be."""
+    def judge(self, case: Case) -> Verdict | Needs:
+        """The verdict on one workspace, or whose word it needs: then it is asked again with that. The step's world
+        already shows its parent as it will be."""
+        try:
+            return self._judged(case)
+        except Waits as waits:
+            return Needs(waits.path)
+
+    def _judged(self, case: Case) -> Verdict:
         phases, at, next_ = self._way.phases(case.coming), Judgement(case, self._grounds), 0
         while next_ < len(phases):
             go = phases[next_](at)

@@ -22,7 +22,7 @@ from apiserver.registry import tree
 from apiserver.storage.protocol import Op, Record
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
-from reconciler.loading.case import Case, Verdict
+from reconciler.loading.case import Case, Needs, Verdict
 from reconciler.loading.cases import Cases
 from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
 from reconciler.loading.guard import Guard
@@ -36,7 +36,7 @@ from reconciler.loading.site import Site
 from reconciler.loading.step import Target
 from reconciler.loading.turns import Steps, Turns
 from reconciler.loading.ways import Way
-from reconciler.loading.world import Waits, World
+from reconciler.loading.world import World
 from reconciler.plan import system
 from reconciler.repository.errors import RepositoryError
 
@@ -190,8 +190,8 @@ class Stepper:
     def _waits(self, path: str) -> bool:
         return path in self._pending or (self._all and not self._world.is_judged(path))
 
-    def _judge_now(self, path: str) -> bool:
-        """Judges a workspace; whether it is good. Raises Waits, after which it waits still."""
+    def _judge_now(self, path: str) -> bool | Needs:
+        """Judges a workspace; whether it is good, or whom it needs, when it waits still."""
         if self._cases.find(path) is None and path not in system.shipped_workspaces():
             self._pending.pop(path, None)
             record = self._world.record(path)
@@ -204,6 +204,8 @@ class Stepper:
             return self._pass(path)
         case = self._case(path)
         verdict = self._verdict(case)
+        if isinstance(verdict, Needs):
+            return verdict
         self._pending.pop(path, None)
         self._verdicts[path] = case, verdict
         self._world.moved(verdict.record)
@@ -272,10 +274,10 @@ class Stepper:
         again = self._world.is_judged(path) or path in self._attempts
         return self._cases.make(path, again=again, forced=path in self._forced)
 
-    def _verdict(self, case: Case) -> Verdict:
+    def _verdict(self, case: Case) -> Verdict | Needs:
         try:
             return self._judge.judge(case)
-        except (RepositoryError, MemoryError, Waits):
+        except (RepositoryError, MemoryError):
             raise
         except Exception as error:
             # A fault of this program in one workspace's content stays that workspace's.

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from apiserver.model import paths
+from reconciler.loading.case import Needs
 from reconciler.loading.offers import Offers
 from reconciler.loading.world import Waits
 
@@ -25,11 +26,11 @@ once the others' verdicts stand, it is judged by itself."""
 
 class Steps(NamedTuple):
     """What a step does for its turns. `waits`: whether a workspace has yet to be judged. `judge`: judges one and keeps
-    the verdict; whether it is good. Raises Waits for another. `stand`: these verdicts count. `again`: forgets one, and
+    the verdict; whether it is good, or whom it needs. `stand`: these verdicts count. `again`: forgets one, and
     has the workspace judged once more. `offers`: what a workspace provides as its manifests say."""
 
     waits: Callable[[str], bool]
-    judge: Callable[[str], bool]
+    judge: Callable[[str], bool | Needs]
     stand: Callable[[Iterable[str]], None]
     again: Callable[[str], None]
     offers: Callable[[str], Offers]
@@ -44,6 +45,8 @@ class Turns:
         self._circle: dict[str, bool] = {}
         """Whether each is taken for good."""
         self._offers: dict[str, Offers] = {}
+        self._asked = False
+        """Whether the judgement that is being made asked for one of the circle."""
 
     def take(self, path: str) -> None:
         """Judges a workspace if it waits, after whatever it asks for."""
@@ -54,13 +57,10 @@ class Turns:
     def settled(self, path: str) -> bool:
         """See world.Turns."""
         if path in self._circle:
-            self._join(next(reversed(self._under_way)))
+            self._asked = True
             return not self._circle[path]
         if not self._steps.waits(path):
             return True
-        if self._is_under_way(path):
-            self._join(path, next(reversed(self._under_way)))
-            return False
         raise Waits(path)
 
     def offers(self, path: str) -> Offers:
@@ -75,21 +75,36 @@ class Turns:
         good = True
         while self._under_way:
             at = next(reversed(self._under_way))
-            first = None
             if self._steps.waits(at) or (at == path and at in self._circle):
-                first = self._above(at)
-                if first is None:
-                    try:
-                        good = self._steps.judge(at)
-                    except Waits as waits:
-                        first = waits.path
-            if first is not None:
-                self._under_way[first] = None
-                continue
+                above = self._above(at)
+                if above is not None:
+                    self._under_way[above] = None
+                    continue
+                found = self._judged(at)
+                if isinstance(found, Needs):
+                    self._hear(at, found.path)
+                    continue
+                good = found
             del self._under_way[at]
             if at not in self._circle:
                 self._steps.stand((at,))
         return good
+
+    def _judged(self, at: str) -> bool | Needs:
+        """Whether one is good whose turn it is, or whom it needs. Who asks for one of the circle is of it."""
+        self._asked = False
+        found = self._steps.judge(at)
+        if self._asked:
+            self._join(at)
+        return found
+
+    def _hear(self, at: str, path: str) -> None:
+        """Somebody's word is needed. One who waits for that of the other closes a circle: of both counts from then on
+        what they offer."""
+        if self._is_under_way(path):
+            self._join(path, at)
+        else:
+            self._under_way[path] = None
 
     def _close(self) -> None:
         """Judges a circle until it comes to rest."""
