@@ -3,27 +3,35 @@
 The same loader as the server's, into a store that is thrown away: what validates here loads there. A commit is compared
 with the one that is served, where the repository has the status branch, or with any other: then what it would delete is
 told as the server would tell it.
+
+One workspace is judged as the whole fleet would judge it, at the cost of that workspace and whoever it relies on
+(loading/inpart).
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
+from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
-from apiserver.registry import tree
+from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
 from reconciler.commands.failure import Failure
 from reconciler.commands.verdicts import deletions
 from reconciler.layout.errors import LayoutError
-from reconciler.loading.changeset import together
+from reconciler.loading.changeset import Change, ChangeSet, together
 from reconciler.loading.identities import Identities
+from reconciler.loading.inpart import Everybody, below, judged
 from reconciler.loading.loader import Loaded, Loader
+from reconciler.loading.trees import Trees
 from reconciler.plan.deletions import Refused
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.local import Local
@@ -63,8 +71,8 @@ def _deletion(path: str, refused: Refused) -> dict[str, Any]:
     return {"workspace": path, "reason": refused.why, "hash": refused.digest, "lines": refused.lines()}
 
 
-def validate_path(path: Path) -> Checked:
-    """The files below `path`, whether committed or not."""
+def validate_path(path: Path, workspace: str = "") -> Checked:
+    """The files below `path`, whether committed or not. `workspace`: see validate_revision."""
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         git_dir = Path(scratch) / "fleet.git"
         try:
@@ -72,12 +80,12 @@ def validate_path(path: Path) -> Checked:
         except RepositoryError as error:
             raise Failure(str(error)) from error
         repo = Repository(git_dir)
-        return _check(repo, _commit(repo, "refs/heads/main"), _Base(), Path(scratch))
+        return _check(repo, _commit(repo, "refs/heads/main"), _Base(), Path(scratch), workspace)
 
 
-def validate_revision(path: Path, revision: str, base: str = "") -> Checked:
+def validate_revision(path: Path, revision: str, base: str = "", workspace: str = "") -> Checked:
     """A commit, branch or tag of the repository at `path`; `base`: another to compare it with, "" for what is served,
-    if the repository knows."""
+    if the repository knows. `workspace`: the path of one that is judged alone, with those below it; "" for all."""
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
             repo = Repository(path.resolve())
@@ -85,7 +93,7 @@ def validate_revision(path: Path, revision: str, base: str = "") -> Checked:
             raise Failure(str(error), "--rev needs a git repository", 2) from error
         commit = _commit(repo, revision)
         start = _Base(_commit(repo, base)) if base else _served(repo, commit)
-        return _check(repo, commit, start, Path(scratch))
+        return _check(repo, commit, start, Path(scratch), workspace)
 
 
 class _Base(NamedTuple):
@@ -120,16 +128,34 @@ def _served(repo: Repository, commit: CommitRef) -> _Base:
     return _Base(own(repo.merge_base(recorded.source.id, commit.id) or ""))
 
 
-def _check(repo: Repository, commit: CommitRef, base: _Base, scratch: Path) -> Checked:
-    store = open_at(scratch / "store", sync=False)
+def _check(repo: Repository, commit: CommitRef, base: _Base, scratch: Path, workspace: str) -> Checked:
+    repositories, numbers = Repositories(repo), count()
+
+    def load(trees: Trees, shown: Callable[[Store], Store] = lambda store: store) -> Loaded:
+        store = open_at(scratch / f"store{next(numbers)}", sync=False)
+        try:
+            identities = Identities(scratch / "identities")
+            return _load(Loader(shown(store), repositories, identities, lambda _: (), trees=trees), commit, base)
+        finally:
+            store.close()
+
+    if not workspace:
+        loaded = load(Trees(repositories))
+        return _checked(loaded, together(loaded.steps), base)
+    if not paths.is_path(workspace):
+        raise Failure(f"{workspace} is no path of a workspace", "give one like root:shop:web", 2)
     try:
-        loader = Loader(store, Repositories(repo), Identities(scratch / "identities"), lambda _: ())
-        loaded = _load(loader, commit, base)
-        changes = together(loaded.steps)
-        problems = {*loaded.problems, *(p for found in changes.held.values() for p in found)}
-        return Checked(tuple(sorted(problems)), tree.count(store), base.commit, changes.refused)
-    finally:
-        store.close()
+        loaded = judged(repositories, base.recorded, workspace, load)
+    except Everybody:
+        loaded = load(Trees(repositories))
+    return _checked(loaded, below(workspace, loaded), base)
+
+
+def _checked(loaded: Loaded, found: ChangeSet, base: _Base) -> Checked:
+    """`found`: what is told of it."""
+    problems = {*loaded.problems, *(p for each in found.held.values() for p in each)}
+    there = sum(change is not Change.DELETED for change in found.became.values())
+    return Checked(tuple(sorted(problems)), there, base.commit, found.refused)
 
 
 def _load(loader: Loader, commit: CommitRef, base: _Base) -> Loaded:

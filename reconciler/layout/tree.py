@@ -247,7 +247,7 @@ class WorkspaceTree:
         if directory == ROOT:
             return paths.ROOT
         if level.markers:
-            return paths.join(owner, _named(directory.rpartition("/")[2]))
+            return paths.join(owner, named(directory.rpartition("/")[2]))
         return self.claims.get(directory)
 
     def stack(self, directory: str) -> ignore.Stack:
@@ -352,11 +352,11 @@ class WorkspaceTree:
                 yield claimed
 
     def _children(self, level: Level, parent: WorkspaceDir, directory: str, name: str) -> Iterator[WorkspaceDir]:
-        first = [d for d in level.directories if _named(d.name) == name]
+        first = [d for d in level.directories if named(d.name) == name]
         yield from self._children_in(first, level, parent, directory, name)
         if len(first) < len(level.directories):
             groups = self._subdirectories(level, directory).groups
-            others = [d for d in level.directories if d.name in groups and _named(d.name) != name]
+            others = [d for d in level.directories if d.name in groups and named(d.name) != name]
             yield from self._children_in(others, level, parent, directory, name)
 
     def _children_in(
@@ -372,7 +372,7 @@ class WorkspaceTree:
                 yield workspace_dir(path, below, sub.id, inner)
 
 
-def _named(directory: str) -> str:
+def named(directory: str) -> str:
     """The name of the workspace that a directory is. A colon in it must not look like a path's."""
     return directory.replace(":", "%3A")
 

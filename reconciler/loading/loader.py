@@ -85,6 +85,7 @@ class Loader:
         identities: Identities,
         secrets: Secrets,
         branch: BranchSettings = _MAIN,
+        trees: Trees | None = None,
     ) -> None:
         self.stepping: AbstractContextManager[Any] = threading.Lock()
         self._store = store
@@ -92,7 +93,7 @@ class Loader:
         self._identities = identities
         self._secrets = secrets
         self._branch = branch
-        self._trees = Trees(repositories)
+        self._trees = trees or Trees(repositories)
         self._moments = Moments(repositories)
         self.sources = Sources()
         self._catalog = Catalog(store)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from apiserver.model.commits import CommitRef
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
 
 Claims = frozenset[tuple[str, str]]
@@ -47,7 +48,10 @@ class Trees:
             if grouping is None:
                 grouping = self._grouping[commit.repository] = Grouping(repo)
             there = self.claims if claims is None else claims
-            found = self._open[key] = WorkspaceTree(repo, repo.commit(commit.id).tree, there, grouping)
+            found = self._open[key] = self._tree(repo, repo.commit(commit.id).tree, there, grouping)
             if len(self._open) > _KEPT:
                 self._open.popitem(last=False)
         return found
+
+    def _tree(self, repo: Repository, tree_id: str, claims: Mapping[str, str], grouping: Grouping) -> WorkspaceTree:
+        return WorkspaceTree(repo, tree_id, claims, grouping)
