@@ -56,18 +56,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("workspaces", type=int, nargs="?", default=10_000)
     parser.add_argument("--timeout", type=float, default=0, help="seconds; default: 60 and 10 per 1,000 workspaces")
+    parser.add_argument("--roles", default="auto", help="as of `treeplane up`")
     options = parser.parse_args()
     count: int = options.workspaces
     with tempfile.TemporaryDirectory(prefix="treeplane-bench-") as name:
-        run(count, Path(name), options.timeout or 60 + count / 100)
+        run(count, Path(name), options.timeout or 60 + count / 100, options.roles)
 
 
-def run(count: int, folder: Path, timeout: float) -> None:
+def run(count: int, folder: Path, timeout: float, roles: str) -> None:
     seed = folder / "seed"
     (seed / "workspaces" / "root").mkdir(parents=True)
     (seed / "treeplane.yaml").write_text(FLEET)
     (seed / "workspaces" / "root" / "about.yaml").write_text(ROOT)
-    with Plane(seed, folder / "data") as plane:
+    with Plane(seed, folder / "data", "--roles", roles) as plane:
         clone = plane.clone(folder / "clone")
         add(clone, count)
         before = Footprint.of(plane)

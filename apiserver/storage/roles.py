@@ -15,7 +15,8 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from apiserver.model.tables import Table
@@ -75,16 +76,8 @@ class Role:
     """The store's half: a role that this process took. `lost`: called, from any thread, when it is seen that another
     has taken it since."""
 
-    def __init__(self, name: str, store: Store, lost: Callable[[], None] = lambda: None) -> None:
-        """Takes the role from whoever had it. Whoever calls has the lock."""
-        self.name, self._lost = name, lost
-        self.token = 0
-        while not self.token:
-            before = _token(store, name)
-            # Greater than any, also where the store was lost meanwhile and knows of none.
-            token = max(before + 1, time.time_ns() // 1000)
-            if _swapped(store, name, before, token):
-                self.token = token
+    def __init__(self, name: str, token: int, lost: Callable[[], None] = lambda: None) -> None:
+        self.name, self.token, self._lost = name, token, lost
 
     def on(self, store: Store) -> Store:
         """The store that the role was taken on, or one that belongs to it and was opened since, as this role writes to
@@ -93,8 +86,8 @@ class Role:
             if before > self.token:
                 self._lost()
                 raise RoleLost(self.name)
-            if _swapped(store, self.name, before, self.token):
-                break
+            with suppress(RowConflict):
+                store.write(_swap(self.name, before, self.token)).result()
         return store.under(CheckRow(Table.ROLES, self.name, _text(self.token)), self._lost)
 
     def check(self, view: View) -> None:
@@ -102,6 +95,21 @@ class Role:
         if _token(view, self.name) != self.token:
             self._lost()
             raise RoleLost(self.name)
+
+
+def take(store: Store, names: Sequence[str]) -> int:
+    """Takes roles from whoever had them, all or none; their token. Whoever calls has the locks."""
+    while True:
+        rows = store.get_rows(Table.ROLES, names)
+        before = [int(row or b"0") for row in rows]
+        # Greater than any, also where the store was lost meanwhile and knows of none.
+        token = max(time.time_ns() // 1000, *(each + 1 for each in before))
+        puts = [_swap(name, was, token) for name, was in zip(names, before, strict=True)]
+        try:
+            store.write(*puts).result()
+        except RowConflict:
+            continue
+        return token
 
 
 def _token(view: View, role: str) -> int:
@@ -113,13 +121,9 @@ def _text(token: int) -> bytes:
     return b"%d" % token
 
 
-def _swapped(store: Store, role: str, before: int, token: int) -> bool:
-    """Whether the token is what it was thought to be, and is another one now."""
-    try:
-        store.write(PutRow(Table.ROLES, role, _text(token), _text(before) if before else ABSENT)).result()
-    except RowConflict:
-        return False
-    return True
+def _swap(role: str, before: int, token: int) -> PutRow:
+    """Puts a token in the place of another one; 0: of none."""
+    return PutRow(Table.ROLES, role, _text(token), _text(before) if before else ABSENT)
 
 
 def _stands(file: Path, fd: int) -> bool:

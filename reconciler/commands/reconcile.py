@@ -12,7 +12,7 @@ from pathlib import Path
 from apiserver import heap
 from apiserver.parent import end_with_parent
 from apiserver.registry import tree
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import NoSpace, Store
 from reconciler.commands.holder import Holder
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
@@ -97,13 +97,22 @@ class Reconciler:
             Holder(station, installation, anew=anew).run(beginning)
 
     def _open(self, beginning: Beginning) -> Handles:
-        if self._store is not None:
-            return self._roles.handles(self._store)
+        if self._store is None:
+            self._store = self._opened(beginning)
+        while True:
+            try:
+                return self._roles.handles(self._store)
+            except NoSpace as error:  # reads are served meanwhile
+                self._teller.trouble(f"{error}: the branch is followed again once there is room")
+                if self._lookout.stop.wait(_AGAIN):
+                    raise
+
+    def _opened(self, beginning: Beginning) -> Store:
         directory, sync = self._settings.data_dir / "store", self._settings.sync_writes
-        self._store, said = open_for(directory, beginning, sync=sync, loading=lambda s: self._roles.handles(s).loading)
+        store, said = open_for(directory, beginning, sync=sync, loading=lambda s: self._roles.handles(s).loading)
         if said:
             self._teller.note(said)
-        return self._roles.handles(self._store)
+        return store
 
     def _begins_anew(self, start: Start, beginning: Beginning) -> bool:
         """See Start; waits for a source that does not answer."""

@@ -17,7 +17,7 @@ from typing import Final
 
 from apiserver.model.tables import Table
 from apiserver.storage.protocol import CheckRow, RoleLost, Store, View
-from apiserver.storage.roles import Role, RoleLock
+from apiserver.storage.roles import Role, RoleLock, take
 
 DIRECTORY = "roles"
 """Of the locks, below the data directory."""
@@ -94,9 +94,9 @@ class Roles:
     def handles(self, store: Store) -> Handles:
         """On the fleet's store. Roles that this process has locked and not taken yet are taken from whoever had
         them."""
-        for work in self._works:
-            if work not in self._taken:
-                self._taken[work] = Role(work, store, partial(self._lose, work))
+        new = [work for work in self._works if work not in self._taken]
+        token = take(store, new) if new else 0
+        self._taken |= {work: Role(work, token, partial(self._lose, work)) for work in new}
         return Handles(**{work: self.on(work, store) for work in Work})
 
     def on(self, work: Work, store: Store) -> Store:

@@ -112,4 +112,6 @@ class Beyond(Between):
 
 def forget(store: Store) -> None:
     """What a loader that was killed left: called by the next one, while nobody else is at work."""
-    store.write(DeleteRow(Table.TENURE, _STEPPING), DeleteRow(Table.TENURE, _ASKED)).result()
+    left = [row for row in (_STEPPING, _ASKED) if store.get_row(Table.TENURE, row) is not None]
+    if left:
+        store.write(*(DeleteRow(Table.TENURE, row) for row in left)).result()

@@ -30,7 +30,7 @@ from pathlib import Path
 from {module} import {function} as opener
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Put, RoleLost
-from apiserver.storage.roles import Role, RoleLock
+from apiserver.storage.roles import Role, RoleLock, take
 folder = Path(sys.argv[1])
 lock = RoleLock(folder / "roles", "loading")
 if not lock.take(wait=False):
@@ -38,7 +38,7 @@ if not lock.take(wait=False):
     lock.take()
 child = subprocess.Popen(["sleep", "60"])
 store = opener(folder / "store", sync=False)
-role = Role("loading", store)
+role = Role("loading", take(store, ["loading"]))
 mine = role.on(store)
 print("has", role.token, child.pid, flush=True)
 for line in sys.stdin:

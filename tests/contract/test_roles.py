@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage.protocol import ABSENT, NEVER, Check, CheckRow, Conflict, Delete, Put, PutRow, RoleLost, Store
-from apiserver.storage.roles import Role
+from apiserver.storage.roles import Role, take
 
 AT, OTHER = Key("configmaps", "c", "", "a"), Key("configmaps", "c", "", "b")
 
 
+def role(name: str, store: Store, lost: Callable[[], None] = lambda: None) -> Role:
+    return Role(name, take(store, [name]), lost)
+
+
 def test_what_is_written_under_a_role_is_written(store: Store) -> None:
-    role = Role("loading", store)
-    mine = role.on(store)
+    mine = role("loading", store).on(store)
     [revision, nothing] = mine.write(Put(AT, b"1", NEVER), PutRow(Table.SUMMARIES, "x", b"1")).result()
     assert (revision, nothing) == (store.revision(), 0)
     assert (mine.get(AT), mine.get_row(Table.SUMMARIES, "x")) == (store.get(AT), b"1")
@@ -36,10 +39,10 @@ def test_what_is_written_under_a_role_is_written(store: Store) -> None:
 
 def test_who_lost_a_role_writes_nothing_and_is_told_so(store: Store) -> None:
     lost = threading.Event()
-    before = Role("loading", store, lost.set)
+    before = role("loading", store, lost.set)
     mine = before.on(store)
     mine.write(Put(AT, b"1")).result()
-    after = Role("loading", store)
+    after = role("loading", store)
     assert after.token > before.token
     there = store.revision()
     writes: list[Callable[[], object]] = [
@@ -73,24 +76,23 @@ def test_who_lost_a_role_writes_nothing_and_is_told_so(store: Store) -> None:
 
 def test_a_lost_role_comes_before_every_other_reason(store: Store) -> None:
     """Else who tries again after a conflict would do so for ever."""
-    mine = Role("loading", store).on(store)
-    Role("loading", store)
+    mine = role("loading", store).on(store)
+    role("loading", store)
     with pytest.raises(RoleLost):
         mine.write(Check(AT, 7), Put(Key("", "c", "", "no resource"), b"")).result()
 
 
 def test_roles_are_lost_one_by_one(store: Store) -> None:
-    loading, status = Role("loading", store), Role("status", store)
-    Role("status", store)
+    loading, status = role("loading", store), role("status", store)
+    role("status", store)
     loading.on(store).write(Put(AT, b"1")).result()
     with pytest.raises(RoleLost):
         status.on(store).write(Put(AT, b"2")).result()
 
 
 def test_who_has_a_role_keeps_it_when_the_store_is_cleared(store: Store) -> None:
-    role, lost = Role("loading", store), Role("status", store).on(store)
-    Role("status", store)
-    mine = role.on(store)
+    mine, lost = role("loading", store).on(store), role("status", store).on(store)
+    role("status", store)
     mine.write(Put(AT, b"1"), PutRow(Table.SUMMARIES, "x", b"1")).result()
     mine.clear()
     assert (store.get(AT), store.get_row(Table.SUMMARIES, "x")) == (None, None)
@@ -99,13 +101,23 @@ def test_who_has_a_role_keeps_it_when_the_store_is_cleared(store: Store) -> None
         lost.write(Put(AT, b"3")).result()
 
 
+def test_several_are_taken_at_once(store: Store) -> None:
+    before = role("status", store).on(store)
+    token = take(store, ["loading", "status"])
+    with pytest.raises(RoleLost):
+        before.write(Put(AT, b"1")).result()
+    for name in ("loading", "status"):
+        Role(name, token).on(store).write(Put(AT, b"2")).result()
+    assert {row.value for row in store.scan_rows(Table.ROLES)} == {b"%d" % token}
+
+
 def test_a_store_that_belongs_to_another_takes_its_token(opened: Callable[..., Store]) -> None:
     main, target = opened(), opened("target")
-    before = Role("controllers", main)
+    before = role("controllers", main)
     theirs = before.on(target)
     theirs.write(Put(AT, b"1")).result()
     assert before.on(target) is not theirs, "opened again"
-    after = Role("controllers", main)
+    after = role("controllers", main)
     theirs.write(Put(AT, b"2")).result()
     after.on(target).write(Put(AT, b"3")).result()
     with pytest.raises(RoleLost):
@@ -115,8 +127,8 @@ def test_a_store_that_belongs_to_another_takes_its_token(opened: Callable[..., S
 
 
 def test_a_token_is_greater_than_any_before_although_its_store_was_lost(opened: Callable[..., Store]) -> None:
-    first = Role("loading", opened("one"))
-    second = Role("loading", opened("another"))
+    first = role("loading", opened("one"))
+    second = role("loading", opened("another"))
     assert second.token > first.token
 
 
@@ -136,9 +148,9 @@ def test_only_who_took_a_role_last_writes(opened: Callable[..., Store], steps: l
         for number, (step, who) in enumerate(steps):
             value = b"%d" % number
             if step == "take":
-                role = Role("loading", store)
-                held[who], last = role.on(store), who
-                tokens.append(role.token)
+                taken = role("loading", store)
+                held[who], last = taken.on(store), who
+                tokens.append(taken.token)
             elif who in held and who != last:
                 with pytest.raises(RoleLost):
                     held[who].write(Put(AT, value)).result() if step == "write" else held[who].clear()

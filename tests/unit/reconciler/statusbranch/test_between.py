@@ -13,7 +13,7 @@ from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Put, Store
-from apiserver.storage.roles import Role
+from apiserver.storage.roles import Role, take
 from reconciler.statusbranch.between import Beyond, Stepping, forget
 
 Eventually = Callable[..., object]
@@ -31,8 +31,8 @@ class Both:
     """The two processes' halves: each writes under a role of its own."""
 
     def __init__(self, store: Store) -> None:
-        self.loading = Role("loading", store).on(store)
-        self.status = Role("status", store).on(store)
+        self.loading = Role("loading", take(store, ["loading"])).on(store)
+        self.status = Role("status", take(store, ["status"])).on(store)
         self.stepping, self.over = Stepping(self.loading), threading.Event()
         self.beyond = Beyond(self.status, self.over.is_set)
 
