@@ -44,7 +44,8 @@ from reconciler.statusbranch.between import Between, forget
 from reconciler.statusbranch.claim import claim_of
 
 LARGE = 10_000
-"""Workspaces from which on a second process is worth its memory, where nothing else was said."""
+"""Workspaces from which on a second process is worth its memory, where nothing else was said. A fleet that has come to
+that many gets it in a quiet moment."""
 _LOOK = 5.0
 """Seconds after which heads and Secrets are looked at without having been told to."""
 
@@ -80,13 +81,21 @@ class Holder:
         self._beside = self._new_beside(beginning.epoch)
         try:
             with self._watched():
-                # Of two that start at a time one finds here that the other was faster, before it has done anything.
-                if not self._is_ours():
-                    self._give_way()
-                elif not self._lookout.stop.is_set():
-                    self._serve()
+                self._hold()
+                while self._outgrown():
+                    self._beside.end()
+                    self._anew = False  # what was left was named
+                    self._beside = self._new_beside(beginning.epoch)
+                    self._hold()
         finally:
             self._beside.end()
+
+    def _hold(self) -> None:
+        # Of two that start at a time one finds here that the other was faster, before it has done anything.
+        if not self._is_ours():
+            self._give_way()
+        elif not self._lookout.stop.is_set():
+            self._serve()
 
     def _new_beside(self, epoch: int) -> Beside | Apart:
         """What is done beside loading: in a process of its own, where the fleet is large."""
@@ -110,6 +119,11 @@ class Holder:
     def _lends(self) -> bool:
         roles = self._settings.roles
         return roles == "apart" or (roles == "auto" and tree.count(self._store) >= LARGE)
+
+    def _outgrown(self) -> bool:
+        """Whether another process is to do from now on what this one does beside loading."""
+        ends = self._lookout.stop.is_set() or self._beside.lost.is_set()
+        return not ends and isinstance(self._beside, Beside) and self._lends()
 
     def _is_ours(self) -> bool:
         """Makes the first status commit, and has it seen by others; False: another server was faster. What a load left
@@ -178,13 +192,15 @@ class Holder:
 
     def _follow(self) -> None:
         while not self._lookout.stop.is_set() and not self._beside.lost.is_set():
-            self._look()
+            quiet = not self._look()
             if self._committer.waiting():
                 self._commit()
+            elif quiet and self._outgrown():
+                return
 
-    def _look(self) -> None:
-        """Waits until there may be something new in git or in keys/, and loads it."""
-        self._lookout.wake.wait(_LOOK)
+    def _look(self) -> bool:
+        """Waits until there may be something new in git or in keys/, and loads it. False: nothing woke it."""
+        woken = self._lookout.wake.wait(_LOOK)
         self._lookout.wake.clear()
         self._beside.ring()
         heads = self._lookout.heads()
@@ -193,6 +209,7 @@ class Holder:
         changed = self._secrets.changed()
         if changed:
             self._loader.recheck(changed)
+        return woken
 
     def _take(self, heads: Heads) -> None:
         """The desired branch, where it moved; a head that cannot be read is tried again at the next look."""

@@ -10,15 +10,20 @@ import pytest
 from support.loadedfleet import A, LoadedFleet, configmap
 
 from apiserver.model.commits import own
-from reconciler.commands.holder import Holder
+from apiserver.registry import tree
+from reconciler.commands import holder
+from reconciler.commands.beside import Beside
 from reconciler.commands.installation import Installation
 from reconciler.commands.lookout import Lookout
 from reconciler.commands.report import Report
-from reconciler.commands.roles import Roles
+from reconciler.commands.roles import ALL, REST, Roles
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
 from reconciler.commands.teller import Teller
+from reconciler.commands.tenure import BEGUN, LOST, say, tenure_of
+from reconciler.statusbranch.between import Beyond
+from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
 
@@ -36,7 +41,7 @@ def fleet(tmp_path: Path) -> Iterator[LoadedFleet]:
 class Run:
     """A holder on a fleet's store and mirror, whose first status commit is not rendered before `go_on` is set."""
 
-    def __init__(self, fleet: LoadedFleet, patch: pytest.MonkeyPatch) -> None:
+    def __init__(self, fleet: LoadedFleet, patch: pytest.MonkeyPatch, *, renders: bool = True) -> None:
         self.renders, self.go_on = threading.Event(), threading.Event()
         render = Rendering.everything
 
@@ -49,13 +54,14 @@ class Run:
         teller = Teller(Report())
         settings = ReconcileSettings(fleet.directory, fleet.keys, str(fleet.repo.path), "main", "u", "u")
         self.lookout = Lookout(fleet.mirror, teller)
-        roles = Roles(fleet.directory)
+        self.roles = roles = Roles(fleet.directory)
+        assert roles.lock()
         station = Station(settings, roles.handles(fleet.store), fleet.mirror, self.lookout, teller, roles)
-        holder = Holder(station, Installation(fleet.directory))
+        made = holder.Holder(station, Installation(fleet.directory))
         beginning = Beginning(fleet.mirror.refresh(), None)
-        self.thread = threading.Thread(target=holder.run, args=(beginning,), daemon=True)
+        self.thread = threading.Thread(target=made.run, args=(beginning,), daemon=True)
         self.thread.start()
-        assert self.renders.wait(10)
+        assert not renders or self.renders.wait(10)
 
     def end(self) -> None:
         self.lookout.stop.set()
@@ -63,6 +69,7 @@ class Run:
         self.go_on.set()
         self.thread.join(10)
         assert not self.thread.is_alive()
+        self.roles.lend(ALL)
 
 
 def test_the_branch_is_followed_while_the_first_status_commit_is_made(
@@ -81,3 +88,60 @@ def test_the_branch_is_followed_while_the_first_status_commit_is_made(
     assert RecordedFleet(repo, last).source == own(fleet.repo.head)
     begun = RecordedFleet(repo, repo.commit(last).parents[0])
     assert begun.source == own(first), "the first one is of the moment in which it was begun"
+
+
+def test_a_fleet_that_grew_has_the_rest_done_by_another_process(
+    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once nothing comes for a while."""
+    monkeypatch.setattr(holder, "LARGE", tree.count(fleet.store) + 1)
+    monkeypatch.setattr(holder, "_LOOK", 0.2)
+    for step in ("start", "stop"):  # of loops, which need a server
+        monkeypatch.setattr(Beside, step, lambda self: None)
+    run = Run(fleet, monkeypatch)
+    run.go_on.set()
+    rest = Roles(fleet.directory, works=REST)
+    try:
+        eventually(lambda: fleet.mirror.status() is not None)
+        assert not rest.lock(stopped=lambda: True)
+        assert tenure_of(fleet.store) is None
+        fleet.repo.commit({"workspaces/root/more/workspace.yaml": ""})
+        assert rest.lock(stopped=lambda: not run.thread.is_alive()), "it is lent"
+        tenure = tenure_of(fleet.store)
+        assert tenure is not None
+        assert tenure.writer == claim_of(fleet.mirror.repository, fleet.mirror.status() or "").writer
+        assert '"lends"' in capsys.readouterr().out
+        status = rest.handles(fleet.store).status
+        recorded = fleet.mirror.status()
+        status.write(say(BEGUN)).result()
+        fleet.repo.commit({f"{A}/app.yaml": configmap(a="meanwhile"), f"{A}/other.yaml": configmap("other")})
+        eventually(lambda: fleet.data("root:a", "other") is not None)
+        assert fleet.mirror.status() == recorded, "that is the other's to record"
+        with Beyond(status).view(status) as view:
+            assert tree.fleet(view).commit == own(fleet.repo.head)
+    finally:
+        run.end()
+        rest.lend(REST)
+    assert tenure_of(fleet.store) is None, "the other ends with it"
+
+
+def test_who_hears_that_the_fleet_is_anothers_takes_the_roles_back(
+    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    monkeypatch.setattr(holder, "LARGE", 1)
+    told: list[str] = []
+    monkeypatch.setattr(holder.Holder, "_give_way", lambda self: told.append("gives way"))
+    rest = Roles(fleet.directory, works=REST)
+    run = Run(fleet, monkeypatch, renders=False)
+    try:
+        assert rest.lock(stopped=lambda: not run.thread.is_alive())
+        rest.handles(fleet.store).status.write(say(LOST)).result()
+        eventually(lambda: tenure_of(fleet.store) is None)
+        assert told == ["gives way"]
+        assert run.thread.is_alive(), "it waits until the other has ended"
+        rest.lend(REST)
+        run.thread.join(10)
+        assert not run.thread.is_alive()
+        assert not rest.lock(stopped=lambda: True)
+    finally:
+        run.end()
