@@ -41,7 +41,7 @@ def open_store(
     `sync` False: an answered write may be lost if the machine (not only the process) fails. `start`: the revision is at
     least this. What another version of Treeplane stored there goes. Files that are no store, or not a whole one, are
     set aside with a warning, and so is what was written without `sync` before the machine started last. Raises OSError,
-    lmdb.Error if this process has the directory open already, and Damaged if others use what is to be set aside.
+    LibraryError if this process has the directory open already, and Damaged if others use what is to be set aside.
     """
     return LmdbStore(directory, declared, sync, start, settings or StoreSettings())
 

@@ -14,10 +14,9 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-import lmdb
-
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage.lmdb_environment import LmdbEnvironment
+from apiserver.storage.lmdb_library import Transaction
 
 _EACH: Final = struct.Struct(">4sI")
 
@@ -39,7 +38,7 @@ class Counted:
         self._clusters.setdefault(cluster, {})
         self._marked[cluster] = revision
 
-    def write(self, env: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
+    def write(self, env: LmdbEnvironment, txn: Transaction) -> None:
         totals: dict[bytes, int] = {}
         for cluster, changed in self._clusters.items():
             marked, numbers = _read(env, txn, cluster)
@@ -56,22 +55,22 @@ class Counted:
             txn.put(_resource(resource), layout.U64.pack(of_resource(env, txn, resource) + more), db=env.counts)
 
 
-def of_resource(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], resource: bytes) -> int:
+def of_resource(env: LmdbEnvironment, txn: Transaction, resource: bytes) -> int:
     """How many objects of the resource with this id there are."""
     return int.from_bytes(txn.get(_resource(resource), db=env.counts) or b"", "big")
 
 
-def of_cluster(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], cluster: str) -> dict[bytes, int]:
+def of_cluster(env: LmdbEnvironment, txn: Transaction, cluster: str) -> dict[bytes, int]:
     """How many objects of each resource (by id) there are in a workspace; none of what it has none of."""
     return _read(env, txn, cluster.encode())[1]
 
 
-def marked_of(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], cluster: str) -> int:
+def marked_of(env: LmdbEnvironment, txn: Transaction, cluster: str) -> int:
     """The revision of the last change to a marked object of a workspace that has objects; else 0."""
     return int.from_bytes((txn.get(_cluster(cluster.encode()), db=env.counts) or b"")[:8], "big")
 
 
-def _read(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], cluster: bytes) -> tuple[int, dict[bytes, int]]:
+def _read(env: LmdbEnvironment, txn: Transaction, cluster: bytes) -> tuple[int, dict[bytes, int]]:
     row = txn.get(_cluster(cluster), db=env.counts)
     return (int.from_bytes(row[:8], "big"), dict(_EACH.iter_unpack(row[8:]))) if row else (0, {})
 

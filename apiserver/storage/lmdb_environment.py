@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import lmdb
-
 from apiserver.model.remembered import Remembered
 from apiserver.storage import limits
 from apiserver.storage import lmdb_soundness as soundness
 from apiserver.storage.declared import Declared, Indexes
+from apiserver.storage.lmdb_library import Part, Resized, Transaction, open_files
 
 log = logging.getLogger(__name__)
 
@@ -90,17 +89,7 @@ class LmdbEnvironment:
         self.indexes = Indexes(declared.indexes)
         self._resizing = threading.Lock()
         self._looked = (-1, 0)
-        # The mode is the directory's; LMDB takes the execute bits off for its files.
-        self.lmdb = lmdb.open(
-            str(directory),
-            map_size=settings.map_size,
-            max_readers=settings.readers,
-            max_dbs=8,
-            max_spare_txns=32,
-            sync=sync,
-            readahead=False,
-            mode=0o700,
-        )
+        self.lmdb = open_files(str(directory), map_size=settings.map_size, readers=settings.readers, sync=sync)
         self.hold: soundness.Hold | None = None
         """Says that the directory is in use."""
         self.templates: Remembered[bytes, bytes] = Remembered(_TEMPLATES)
@@ -120,7 +109,7 @@ class LmdbEnvironment:
             self.lmdb.close()
             raise
 
-    def _open_tables(self, txn: lmdb.Transaction[bytes]) -> None:
+    def _open_tables(self, txn: Transaction) -> None:
         self.state_table = self.lmdb.open_db(b"state", txn=txn)
         self.objects = self.lmdb.open_db(b"objects", txn=txn)
         self.log = self.lmdb.open_db(b"log", txn=txn)
@@ -130,7 +119,7 @@ class LmdbEnvironment:
         self.rows = self.lmdb.open_db(b"rows", txn=txn)
         self.templates_table = self.lmdb.open_db(b"templates", txn=txn)
 
-    def _check_boot(self, txn: lmdb.Transaction[bytes], sync: bool) -> None:
+    def _check_boot(self, txn: Transaction, sync: bool) -> None:
         """What was written without syncing is whole as long as the machine runs on. Raises Damaged."""
         before, now = txn.get(_BOOT_KEY, db=self.state_table), soundness.boot()
         if before is not None and before != now:
@@ -140,7 +129,7 @@ class LmdbEnvironment:
         elif sync and before is not None:
             txn.delete(_BOOT_KEY, db=self.state_table)  # this transaction is synced, and all before it with it
 
-    def _prepare(self, txn: lmdb.Transaction[bytes], marked: frozenset[str], start: int | None) -> frozenset[str]:
+    def _prepare(self, txn: Transaction, marked: frozenset[str], start: int | None) -> frozenset[str]:
         """Set or advance the revision; returns the marked resources of all who ever opened the store."""
         found = txn.get(_FORMAT_KEY, db=self.state_table)
         if found != FORMAT:
@@ -158,43 +147,43 @@ class LmdbEnvironment:
             txn.put(_MARKED_KEY, "\n".join(sorted(before | marked)).encode(), db=self.state_table)
         return before | marked
 
-    def _drop(self, txn: lmdb.Transaction[bytes], found: bytes | None) -> None:
+    def _drop(self, txn: Transaction, found: bytes | None) -> None:
         """What another version left goes: it can be rebuilt, as what a lost directory had."""
         log.warning("%s holds a store of format %s, this is %s: it is built anew", self.directory, found, FORMAT)
         for table in (*self.contents(), self.state_table, self._resources):
             txn.drop(table, delete=False)
 
-    def contents(self) -> tuple[lmdb._Database, ...]:
+    def contents(self) -> tuple[Part, ...]:
         """The tables that hold what was written."""
         return (self.objects, self.log, self.next, self.counts, self.rows, self.templates_table)
 
-    def next_template(self, txn: lmdb.Transaction[bytes]) -> bytes:
+    def next_template(self, txn: Transaction) -> bytes:
         """A number that no template had, whatever was cleared since."""
         last = int.from_bytes(txn.get(_TEMPLATES_KEY, db=self.state_table) or b"", "big")
         number = (last + 1).to_bytes(4, "big")
         txn.put(_TEMPLATES_KEY, number, db=self.state_table)
         return number
 
-    def built(self, txn: lmdb.Transaction[bytes]) -> dict[str, int]:
+    def built(self, txn: Transaction) -> dict[str, int]:
         """The indexes that are whole, with their versions."""
         rows = (txn.get(_INDEXES_KEY, db=self.state_table) or b"").decode().splitlines()
         return {name: int(version) for name, _, version in (row.rpartition(" ") for row in rows)}
 
-    def put_built(self, txn: lmdb.Transaction[bytes], built: dict[str, int]) -> None:
+    def put_built(self, txn: Transaction, built: dict[str, int]) -> None:
         text = "\n".join(f"{name} {version}" for name, version in sorted(built.items()))
         txn.put(_INDEXES_KEY, text.encode(), db=self.state_table)
 
-    def read(self) -> lmdb.Transaction[bytes]:
+    def read(self) -> Transaction:
         try:
             return self.lmdb.begin(db=self.objects)
-        except lmdb.MapResizedError:
+        except Resized:
             self.resize()
             return self.lmdb.begin(db=self.objects)
 
-    def write(self) -> lmdb.Transaction[bytes]:
+    def write(self) -> Transaction:
         try:
             return self.lmdb.begin(db=self.objects, write=True)
-        except lmdb.MapResizedError:
+        except Resized:
             self.resize()
             return self.lmdb.begin(db=self.objects, write=True)
 
@@ -203,16 +192,16 @@ class LmdbEnvironment:
         with self._resizing:
             self.lmdb.set_mapsize(0)
 
-    def state(self, txn: lmdb.Transaction[bytes]) -> State:
+    def state(self, txn: Transaction) -> State:
         row = txn.get(_STATE_KEY, db=self.state_table)
         if row is None or len(row) != _STATE.size:
             raise soundness.Damaged("its state cannot be read")
         return State(*_STATE.unpack(row))
 
-    def put_state(self, txn: lmdb.Transaction[bytes], state: State) -> None:
+    def put_state(self, txn: Transaction, state: State) -> None:
         txn.put(_STATE_KEY, state.encode(), db=self.state_table)
 
-    def resource_id(self, txn: lmdb.Transaction[bytes], name: str) -> bytes | None:
+    def resource_id(self, txn: Transaction, name: str) -> bytes | None:
         """The 4-byte id of a resource that was ever written to, in a read transaction."""
         found = self._ids.get(name)
         if found is None:
@@ -221,7 +210,7 @@ class LmdbEnvironment:
                 self.remember({name: found})
         return found
 
-    def resource_name(self, txn: lmdb.Transaction[bytes], number: bytes) -> str:
+    def resource_name(self, txn: Transaction, number: bytes) -> str:
         name = self._names.get(number)
         if name is None:
             row = txn.get(b"#" + number, db=self._resources)
@@ -230,13 +219,13 @@ class LmdbEnvironment:
             self.remember({name: number})
         return name
 
-    def resource_names(self, txn: lmdb.Transaction[bytes]) -> list[str]:
+    def resource_names(self, txn: Transaction) -> list[str]:
         """Of all resources that were ever written to, sorted."""
         with txn.cursor(db=self._resources) as cursor:
             rows = cursor.iternext(values=False) if cursor.set_range(b"=") else iter(())
             return [row[1:].decode() for row in rows if row.startswith(b"=")]
 
-    def intern(self, txn: lmdb.Transaction[bytes], name: str, pending: dict[str, bytes]) -> bytes:
+    def intern(self, txn: Transaction, name: str, pending: dict[str, bytes]) -> bytes:
         """The id, allocated in this write transaction if it is new; then also put into `pending`: the caller hands that
         to `remember` once the transaction is committed."""
         found = self._ids.get(name) or pending.get(name) or txn.get(_name_key(name), db=self._resources)

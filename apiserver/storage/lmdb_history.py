@@ -17,11 +17,10 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from operator import itemgetter
 
-import lmdb
-
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.lmdb_environment import LmdbEnvironment
+from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.protocol import Change, Compacted
 
 _tuple = tuple.__new__
@@ -33,7 +32,7 @@ Row = tuple[bytes, bytes]
 """A key as LMDB holds it, and an object's record."""
 
 
-def changes(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], after: int, limit: int) -> list[Change]:
+def changes(env: LmdbEnvironment, txn: Transaction, after: int, limit: int) -> list[Change]:
     """See Store.changes."""
     state = env.state(txn)
     if after < state.oldest:
@@ -64,7 +63,7 @@ def changes(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], after: int, limi
     return [_change(env, txn, *entry, record) for entry, record in zip(entries, written, strict=True)]
 
 
-def _written(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], number: bytes, full: bytes) -> bytes:
+def _written(env: LmdbEnvironment, txn: Transaction, number: bytes, full: bytes) -> bytes:
     """The record that the log entry `number`, which is no deletion, wrote."""
     raw = txn.get(full)
     if raw is not None and raw[:8] == number:
@@ -78,7 +77,7 @@ def _written(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], number: bytes, 
 
 def _change(
     env: LmdbEnvironment,
-    txn: lmdb.Transaction[bytes],
+    txn: Transaction,
     number: bytes,
     deleted: bool,
     full: bytes,
@@ -97,7 +96,7 @@ Before = dict[bytes, bytes | None]
 """Keys (as LMDB holds them) that changed since some revision, with their record then; None: it did not exist."""
 
 
-def before(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], first: bytes, end: bytes, at: int) -> Before:
+def before(env: LmdbEnvironment, txn: Transaction, first: bytes, end: bytes, at: int) -> Before:
     """What in the range [first, end) changed after revision `at`. Costs a walk over the log since then."""
     found: Before = {}
     cursor = txn.cursor(db=env.log)
@@ -112,7 +111,7 @@ def before(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], first: bytes, end
     return found
 
 
-def rows(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: Before) -> Iterator[Row]:
+def rows(txn: Transaction, first: bytes, end: bytes, changed: Before) -> Iterator[Row]:
     """The objects whose key is in [first, end), in order: as they are now but for `changed`, which are as they were."""
     cursor = txn.cursor()
     found = cursor.iternext() if cursor.set_range(first) else iter(())
@@ -133,7 +132,7 @@ def rows(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: Before
     yield from reversed(old)
 
 
-def page(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, limit: int) -> tuple[list[Row], bool]:
+def page(txn: Transaction, first: bytes, end: bytes, limit: int) -> tuple[list[Row], bool]:
     """The first `limit` of `rows` as they are now, and whether there are more. Reads a little behind `end`, never more
     than three times what it gives: asking LMDB for many at once is what makes it quick."""
     cursor = txn.cursor()
@@ -154,7 +153,7 @@ def page(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, limit: int) -> 
     return found[:limit] if more else found, more
 
 
-def count(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: Before) -> int:
+def count(txn: Transaction, first: bytes, end: bytes, changed: Before) -> int:
     """How many `rows` of these there are; the loop runs in C."""
     cursor = txn.cursor()
     keys = takewhile(end.__gt__, cursor.iternext(keys=True, values=False) if cursor.set_range(first) else ())
@@ -162,6 +161,6 @@ def count(txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: Befor
     return (last[0][0] if last else 0) + fewer(txn, changed, first)
 
 
-def fewer(txn: lmdb.Transaction[bytes], changed: Before, first: bytes = b"") -> int:
+def fewer(txn: Transaction, changed: Before, first: bytes = b"") -> int:
     """By how many more there were before `changed`, from `first` on, than there are now."""
     return sum((raw is not None) - (txn.get(stored) is not None) for stored, raw in changed.items() if stored >= first)

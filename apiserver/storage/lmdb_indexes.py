@@ -10,14 +10,13 @@ import logging
 import time
 from typing import NamedTuple
 
-import lmdb
-
 from apiserver.model.keys import Key
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
 from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.declared import Index, entries, table
 from apiserver.storage.lmdb_environment import LmdbEnvironment
+from apiserver.storage.lmdb_library import Transaction
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +29,7 @@ class Changed(NamedTuple):
     after: bytes | None
 
 
-def change(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], index: Index, changed: Changed) -> None:
+def change(env: LmdbEnvironment, txn: Transaction, index: Index, changed: Changed) -> None:
     """Brings an index up to an object of which at least one record has the index's hint."""
     was, now = (_entries(index, changed.key, record) for record in (changed.before, changed.after))
     for row in was - now:
@@ -39,7 +38,7 @@ def change(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], index: Index, cha
         rows.put(env, txn, rows.encoded(table(index.name), row), b"")
 
 
-def complete(env: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
+def complete(env: LmdbEnvironment, txn: Transaction) -> None:
     """Make the indexes the ones that are declared, of their versions."""
     built, declared = env.built(txn), {index.name: index.version for index in env.indexes.declared.values()}
     if built == declared:
@@ -56,7 +55,7 @@ def complete(env: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
         log.info("indexed %d objects (%s) in %.1f s", count, names, time.monotonic() - began)
 
 
-def _build(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], new: set[str]) -> int:
+def _build(env: LmdbEnvironment, txn: Transaction, new: set[str]) -> int:
     """Read every object that an index may have; how many were read."""
     count = 0
     for resource in env.resource_names(txn):

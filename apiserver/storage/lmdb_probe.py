@@ -9,14 +9,14 @@ import sys
 from collections import deque
 from typing import Final
 
-import lmdb
+from apiserver.storage.lmdb_library import LibraryError, read_only
 
 BROKEN: Final = 3
 """How it ends where LMDB itself says so. Any other failure of its own (no memory, no such module) says nothing."""
 
 
 def main(directory: str) -> None:
-    with lmdb.open(directory, readonly=True, lock=False, max_dbs=16, create=False) as env, env.begin() as txn:
+    with read_only(directory) as env, env.begin() as txn:
         names = list(txn.cursor().iternext(values=False))
         for table in [env.open_db(name, txn=txn, create=False) for name in names]:
             for key, value in txn.cursor(db=table):
@@ -26,5 +26,5 @@ def main(directory: str) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1])
-    except lmdb.Error:
+    except LibraryError:
         sys.exit(BROKEN)

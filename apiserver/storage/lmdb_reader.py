@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 
-import lmdb
-
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage import limits
@@ -24,12 +22,13 @@ from apiserver.storage import lmdb_rows as rows
 from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.declared import Entry, Index, begin_of, entry, row_of
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State
+from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.protocol import Change, Compacted, Page, Record, Row
 
 _tuple = tuple.__new__
 _number = int.from_bytes
 
-Reading = Callable[[], AbstractContextManager["lmdb.Transaction[bytes]"]]
+Reading = Callable[[], AbstractContextManager[Transaction]]
 
 
 class Reader:
@@ -60,7 +59,7 @@ class Reader:
         with self._read() as txn:
             return [self._get(txn, key) for key in keys]
 
-    def _get(self, txn: lmdb.Transaction[bytes], key: Key) -> Record | None:
+    def _get(self, txn: Transaction, key: Key) -> Record | None:
         resource = self._env.resource_id(txn, key.resource)
         if resource is None:
             return None
@@ -114,7 +113,7 @@ class Reader:
         with self._read() as txn:
             return [self._row(txn, table, each) for each in rows]
 
-    def _row(self, txn: lmdb.Transaction[bytes], table: Table, row: str) -> bytes | None:
+    def _row(self, txn: Transaction, table: Table, row: str) -> bytes | None:
         try:
             return rows.get(self._env, txn, rows.encoded(table, row))
         except ValueError:
@@ -142,7 +141,7 @@ class Reader:
         return [entry(row.key) for row in found]
 
     def _reader(
-        self, txn: lmdb.Transaction[bytes], resource: str, number: bytes, cluster: str | None, namespace: str | None
+        self, txn: Transaction, resource: str, number: bytes, cluster: str | None, namespace: str | None
     ) -> Callable[[bytes, bytes], Record]:
         """From a row to a Record, with what the rows of one scan have in common taken out of the loop."""
         env, skip = self._env, len(layout.prefix(number, cluster, namespace)[0])
@@ -183,7 +182,7 @@ class Reader:
                 return self._counted(txn, number, cluster)
             return history.count(txn, *layout.prefix(number, cluster, namespace), {})
 
-    def _counted(self, txn: lmdb.Transaction[bytes], resource: bytes, cluster: str | None) -> int:
+    def _counted(self, txn: Transaction, resource: bytes, cluster: str | None) -> int:
         """How many objects of a resource there are, in one workspace or in all."""
         if cluster is None:
             return counts.of_resource(self._env, txn, resource)
@@ -206,7 +205,7 @@ def _snapshot(state: State, at: int | None) -> int:
 
 
 def _page(
-    txn: lmdb.Transaction[bytes], first: bytes, end: bytes, changed: history.Before, limit: int
+    txn: Transaction, first: bytes, end: bytes, changed: history.Before, limit: int
 ) -> tuple[list[history.Row], bool]:
     """At most `limit`, and whether there are more."""
     if not changed:

@@ -12,12 +12,11 @@ from __future__ import annotations
 import time
 from typing import Final
 
-import lmdb
-
 from apiserver.model.tables import Table
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
+from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.protocol import checkpoint_of
 
 _AT_ONCE: Final = 2_000
@@ -38,7 +37,7 @@ class Retention:
         self._look = self._tick = 0.0
         """When to look again, and when to note the time."""
 
-    def cut(self, txn: lmdb.Transaction[bytes], before: State, state: State) -> State:
+    def cut(self, txn: Transaction, before: State, state: State) -> State:
         """Forget a bounded number of entries if there are some to forget. `before`: as the transaction found it."""
         now = time.monotonic()
         if now >= self._look:
@@ -54,19 +53,19 @@ class Retention:
             self._done = until
         return state
 
-    def keep(self, txn: lmdb.Transaction[bytes], state: State, entries: int) -> tuple[State, bool]:
+    def keep(self, txn: Transaction, state: State, entries: int) -> tuple[State, bool]:
         """Forget the oldest entries so that so many stay; whether there is nothing left to forget."""
         excess = min(state.entries - max(0, entries), _AT_ONCE)
         if excess <= 0:
             return state, True
         return self._forget(txn, state, state.revision, most=excess)[0], False
 
-    def _horizon(self, txn: lmdb.Transaction[bytes], before: State, now: float) -> int:
+    def _horizon(self, txn: Transaction, before: State, now: float) -> int:
         """The revision up to which neither a checkpoint nor the time needs the log."""
         found = rows.scan(self._env, txn, Table.CHECKPOINTS, "", None, None)
         return min([self._passed(txn, before, now), *(checkpoint_of(row.value) for row in found)])
 
-    def _passed(self, txn: lmdb.Transaction[bytes], before: State, now: float) -> int:
+    def _passed(self, txn: Transaction, before: State, now: float) -> int:
         """The revision that `log_seconds` ago was the last one."""
         seconds = self._settings.log_seconds
         if seconds <= 0:
@@ -84,7 +83,7 @@ class Retention:
         return max(until, self._until)
 
     def _forget(
-        self, txn: lmdb.Transaction[bytes], state: State, until: int, *, most: int = _AT_ONCE, size: int | None = None
+        self, txn: Transaction, state: State, until: int, *, most: int = _AT_ONCE, size: int | None = None
     ) -> tuple[State, bool]:
         """Remove the oldest entries up to a revision, at most so many, or fewer if that makes `size` bytes; whether
         those up to the revision are gone."""

@@ -15,11 +15,10 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-import lmdb
-
 from apiserver.storage.limits import check_row
 from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.lmdb_layout import LONGEST
+from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.protocol import Row
 
 _PREFIX: Final = LONGEST - 64
@@ -32,23 +31,23 @@ def encoded(table: str, row: str) -> bytes:
     return b"%s\0%s" % (table.encode(), check_row(row))
 
 
-def get(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], full: bytes) -> bytes | None:
+def get(env: LmdbEnvironment, txn: Transaction, full: bytes) -> bytes | None:
     """The value of a row, by its whole key."""
     raw = txn.get(_stored(full), db=env.rows)
     return raw if raw is None or len(full) < LONGEST else raw[2 + len(full) :]
 
 
-def put(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], full: bytes, value: bytes) -> None:
+def put(env: LmdbEnvironment, txn: Transaction, full: bytes, value: bytes) -> None:
     head = b"" if len(full) < LONGEST else _LENGTH.pack(len(full)) + full
     txn.put(_stored(full), head + value, db=env.rows)
 
 
-def delete(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], full: bytes) -> None:
+def delete(env: LmdbEnvironment, txn: Transaction, full: bytes) -> None:
     txn.delete(_stored(full), db=env.rows)
 
 
 def scan(
-    env: LmdbEnvironment, txn: lmdb.Transaction[bytes], table: str, prefix: str, after: str | None, limit: int | None
+    env: LmdbEnvironment, txn: Transaction, table: str, prefix: str, after: str | None, limit: int | None
 ) -> list[Row]:
     """See protocol.View."""
     try:
@@ -65,7 +64,7 @@ def scan(
     return found
 
 
-def drop(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], table: str) -> None:
+def drop(env: LmdbEnvironment, txn: Transaction, table: str) -> None:
     """Remove all rows of a table."""
     begin = encoded(table, "")
     cursor = txn.cursor(db=env.rows)
@@ -73,7 +72,7 @@ def drop(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], table: str) -> None
         cursor.delete()
 
 
-def _from(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], first: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _from(env: LmdbEnvironment, txn: Transaction, first: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Whole keys and values of all rows from `first` on, in order."""
     cursor = txn.cursor(db=env.rows)
     if not cursor.set_range(first[:_PREFIX]):

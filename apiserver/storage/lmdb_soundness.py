@@ -18,8 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-import lmdb
-
+from apiserver.storage.lmdb_library import NO_STORE, Files
 from apiserver.storage.lmdb_probe import BROKEN
 
 log = logging.getLogger(__name__)
@@ -39,15 +38,7 @@ class Damaged(Exception):
     """The text says what was found."""
 
 
-UNREADABLE: Final = (
-    Damaged,
-    lmdb.CorruptedError,
-    lmdb.InvalidError,
-    lmdb.PageNotFoundError,
-    lmdb.PanicError,
-    lmdb.VersionMismatchError,
-    lmdb.IncompatibleError,
-)
+UNREADABLE: Final = (Damaged, *NO_STORE)
 """What opening a store raises where its files are no store, or not a whole one."""
 
 
@@ -115,7 +106,7 @@ def boot() -> bytes:
         return b""
 
 
-def check_pages(directory: Path, env: lmdb.Environment) -> None:
+def check_pages(directory: Path, env: Files) -> None:
     """Raises Damaged for a file that ends before its last page, where that matters: reading behind the end of a file
     that is mapped would end this process, so another one tries. Pages that nothing refers to may be missing."""
     last, size = env.info()["last_pgno"], env.stat()["psize"]

@@ -16,11 +16,10 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-import lmdb
-
 from apiserver.model.keys import Key
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage.lmdb_environment import LmdbEnvironment
+from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.protocol import Record
 from apiserver.storage.templates import Filled, fill
 
@@ -29,21 +28,21 @@ _AT: Final = layout.OBJECT_HEAD + 4
 _tuple = tuple.__new__
 
 
-def record(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], key: Key, raw: bytes) -> Record:
+def record(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> Record:
     """What is stored of an object, as its record."""
     if raw[layout.STAMPED] != layout.REFERENCE:
         return layout.record(key, raw)
     return _tuple(Record, (key, layout.revision_of(raw), _value(env, txn, key, raw), b""))
 
 
-def plain(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], key: Key, raw: bytes) -> bytes:
+def plain(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> bytes:
     """What is stored of an object, as it would be stored without a template."""
     if raw[layout.STAMPED] != layout.REFERENCE:
         return raw
     return layout.encode_object(layout.revision_of(raw), b"", _value(env, txn, key, raw))
 
 
-def _value(env: LmdbEnvironment, txn: lmdb.Transaction[bytes], key: Key, raw: bytes) -> bytes:
+def _value(env: LmdbEnvironment, txn: Transaction, key: Key, raw: bytes) -> bytes:
     number = raw[layout.OBJECT_HEAD : _AT]
     template = env.templates.get(number)
     if template is None:
@@ -58,7 +57,7 @@ class References:
     """What one transaction refers to and lets go of. Tell it of each object that it reads and writes, then `write`
     once."""
 
-    def __init__(self, env: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
+    def __init__(self, env: LmdbEnvironment, txn: Transaction) -> None:
         self._env, self._txn = env, txn
         self._numbers: dict[bytes, bytes] = {}
         self._more: dict[bytes, int] = {}

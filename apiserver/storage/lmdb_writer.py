@@ -23,8 +23,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 
-import lmdb
-
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage import limits
@@ -34,6 +32,7 @@ from apiserver.storage import lmdb_rows as rows
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_counts import Counted
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
+from apiserver.storage.lmdb_library import Full, LibraryError, Transaction
 from apiserver.storage.lmdb_retention import Retention
 from apiserver.storage.lmdb_templates import References
 from apiserver.storage.protocol import (
@@ -72,7 +71,7 @@ class Under(NamedTuple):
         expected = None if role.expect is ABSENT else role.expect
         return Under(role.row, rows.encoded(role.table, role.row), expected, lost)
 
-    def check(self, env: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
+    def check(self, env: LmdbEnvironment, txn: Transaction) -> None:
         """Raises RoleLost."""
         if rows.get(env, txn, self.full) != self.expected:
             raise RoleLost(self.role)
@@ -245,14 +244,14 @@ class Writer:
         now = time.monotonic()
         if now - self._checked_readers > _READER_CHECK_SECONDS:
             self._checked_readers = now
-            with contextlib.suppress(lmdb.Error):
+            with contextlib.suppress(LibraryError):
                 self._env.lmdb.reader_check()
 
 
 class _Group:
     """One LMDB write transaction: applies calls one by one, each wholly or not at all."""
 
-    def __init__(self, environment: LmdbEnvironment, txn: lmdb.Transaction[bytes]) -> None:
+    def __init__(self, environment: LmdbEnvironment, txn: Transaction) -> None:
         self._env, self._txn = environment, txn
         self._before = self._state = environment.state(txn)
         self._counted = Counted()
@@ -373,7 +372,7 @@ def _fail(item: _Call | _Compact | _Clear, error: Exception) -> None:
 
 def _refusal(error: Exception, env: LmdbEnvironment) -> Exception:
     """What the callers of a transaction that failed are told."""
-    if isinstance(error, lmdb.MapFullError) or getattr(error, "code", None) in _FULL:
+    if isinstance(error, Full) or getattr(error, "code", None) in _FULL:
         log.error("%s: nothing can be written, there is no room: %s", env.directory, error)
         return NoSpace(f"{env.directory} is full")
     log.exception("the store could not be written", exc_info=error)

@@ -1,0 +1,56 @@
+"""The door to LMDB: the one module that imports its binding, which the others of the store ask by these names.
+
+`open_files` is for whoever serves from a store, `read_only` for whoever only looks whether it can be read.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import lmdb
+
+Files: TypeAlias = lmdb.Environment
+"""An open directory. A process opens one once."""
+Transaction: TypeAlias = "lmdb.Transaction[bytes]"
+Part: TypeAlias = "lmdb._Database"
+"""One of the sorted maps of which a file consists."""
+
+LibraryError: Final = lmdb.Error
+"""What every refusal of LMDB's is."""
+Full: Final = lmdb.MapFullError
+"""The file is as large as it may become."""
+Resized: Final = lmdb.MapResizedError
+"""Another process made the file larger than this one has mapped."""
+NO_STORE: Final = (
+    lmdb.CorruptedError,
+    lmdb.InvalidError,
+    lmdb.PageNotFoundError,
+    lmdb.PanicError,
+    lmdb.VersionMismatchError,
+    lmdb.IncompatibleError,
+)
+"""What opening raises where the files are no store, or not a whole one."""
+
+_PARTS: Final = 8
+_SPARE: Final = 32
+"""Read transactions that are kept for the next reader."""
+
+
+def open_files(directory: str, *, map_size: int, readers: int, sync: bool) -> Files:
+    """Opened for reading and writing, made where they are missing. `map_size`: bytes that they may grow to; `readers`:
+    read transactions at one moment, of all processes."""
+    return lmdb.open(
+        directory,
+        map_size=map_size,
+        max_readers=readers,
+        max_dbs=_PARTS,
+        max_spare_txns=_SPARE,
+        sync=sync,
+        readahead=False,
+        mode=0o700,  # the directory's; LMDB takes the execute bits off for its files
+    )
+
+
+def read_only(directory: str) -> Files:
+    """Opened to look through, without a lock: nobody else has them. Of parts there may be more than today's."""
+    return lmdb.open(directory, readonly=True, lock=False, max_dbs=2 * _PARTS, create=False)
