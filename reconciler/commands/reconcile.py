@@ -29,8 +29,8 @@ from reconciler.commands.station import Station
 from reconciler.commands.teller import Teller
 from reconciler.layout.fleet import STATUS_BRANCH
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.library import bound_cache, set_fsync
 from reconciler.repository.mirror import Mirror
-from reconciler.repository.objects import bound_cache, set_fsync
 
 log = logging.getLogger(__name__)
 

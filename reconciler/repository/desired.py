@@ -11,8 +11,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 
-import pygit2
-
+from reconciler.repository import library
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RefMoved, RepositoryUnreadable
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
@@ -54,9 +53,9 @@ class Desired:
         now = int(time.time())
         name, mail = signature(author)
         try:
-            who, ours = pygit2.Signature(name, mail, now, 0), pygit2.Signature(AUTHOR, MAIL, now, 0)
-            return str(target.git.create_commit(None, who, ours, message, tree, [base]))
-        except (KeyError, ValueError, pygit2.GitError) as error:
+            who, ours = library.Author(name, mail, now), library.Author(AUTHOR, MAIL, now)
+            return library.create_commit(target.git, tree, [base], message, who, ours)
+        except library.FAILURES as error:
             raise RepositoryUnreadable(f"{target.path} cannot be written to ({error})") from error
 
     def publish(self, commit: str, expected: str) -> None:

@@ -12,9 +12,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import pygit2
-
-from reconciler.repository import locks, remote
+from reconciler.repository import library, locks, remote
 from reconciler.repository.chain import endings, goes_on
 from reconciler.repository.errors import PushRejected, RepositoryError, RepositoryUnreadable, redact
 from reconciler.repository.keep import keep
@@ -68,7 +66,7 @@ class Mirror:
         if not (is_git_dir(self.path) and (self.path / "config").is_file()):
             # Also where a start was killed in the middle of this.
             self.path.mkdir(parents=True, mode=0o700, exist_ok=True)
-            pygit2.init_repository(str(self.path), bare=True)
+            library.create(self.path)
         alternates = self.path / "objects" / "info" / "alternates"
         if borrowed:
             alternates.parent.mkdir(parents=True, exist_ok=True)

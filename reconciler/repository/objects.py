@@ -1,4 +1,4 @@
-"""Reading git's objects: the one place that opens a repository through pygit2.
+"""Reading git's objects: what other rooms see of a repository.
 
 Called by every module of this room and, as `Repository`, by layout, plan and the loader. Trees are parsed from their
 raw bytes: for the many small trees of a fleet that is faster than an object per entry, and ids stay plain text.
@@ -14,10 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import pygit2
-from pygit2.enums import Option, RepositoryOpenFlag, SortMode
-from pygit2.references import References
-
+from reconciler.repository import library
 from reconciler.repository.errors import RepositoryUnreadable
 
 Kind = Literal["tree", "blob", "commit", "link"]
@@ -37,9 +34,6 @@ _WIDE, _TOO_WIDE, _KEPT = 4096, 4 * 1024 * 1024, 8
 
 _NARROW, _KEPT_NARROW = 16 * 1024, 128
 """Bytes of a tree up to which its entries are remembered; of how many."""
-
-_CACHE = 8 * 1024 * 1024
-"""Bytes: tens of thousands of commits; of trees, what this module remembers is asked first."""
 
 
 class Entry(NamedTuple):
@@ -72,7 +66,7 @@ class Repository:
         self._narrow: dict[str, Sequence[Entry]] = {}
         self._asked: tuple[str, ...] = ()
         self._packs: frozenset[str] | None = None
-        self._git = _open(self.path)
+        self._git = library.open_directory(self.path)
 
     def let_go(self) -> bool:
         """Opens the repository anew if packs are gone that were there when this was called last (somebody repacked).
@@ -81,7 +75,7 @@ class Repository:
         before, self._packs = self._packs, self._packs_there()
         if before is None or before <= self._packs:
             return False
-        self._git = _open(self.path)
+        self._git = library.open_directory(self.path)
         return True
 
     def _packs_there(self) -> frozenset[str]:
@@ -96,17 +90,17 @@ class Repository:
         return frozenset(found)
 
     @property
-    def git(self) -> pygit2.Repository:
+    def git(self) -> library.Handle:
         """The handle itself, for this room's modules only."""
         return self._git
 
     @property
-    def references(self) -> References:
+    def references(self) -> library.References:
         """All refs: to list, make and delete, for this room's modules only. To look at one, see `reference`."""
-        return References(self._git)
+        return library.References(self._git)
 
-    def reference(self, name: str) -> pygit2.Reference:
-        """For this room's modules only. Raises what pygit2 raises: KeyError, ValueError, GitError."""
+    def reference(self, name: str) -> library.Reference:
+        """For this room's modules only. Raises library.FAILURES."""
         # pygit2 (1.21) never lets go of a name that it is given here: let it be the same one each time.
         return self._git.lookup_reference(sys.intern(name))
 
@@ -122,15 +116,15 @@ class Repository:
     def resolve(self, ref: str) -> str | None:
         """The commit that a ref, branch, tag or (shortened) id names; None if nothing does."""
         try:
-            return str(self._git.revparse_single(ref).peel(pygit2.Commit).id)
-        except (KeyError, ValueError, pygit2.GitError):
+            return str(self._git.revparse_single(ref).peel(library.Commit).id)
+        except library.FAILURES:
             return None
 
     def ref(self, name: str) -> str | None:
         """The commit that the full ref `name` points to, by the ref alone (its object may be absent)."""
         try:
             target = self.reference(name).resolve().target
-        except (KeyError, ValueError, pygit2.GitError):
+        except library.FAILURES:
             return None
         return str(target)
 
@@ -139,7 +133,7 @@ class Repository:
 
     def commit(self, commit_id: str) -> CommitInfo:
         found = self._load(commit_id)
-        if not isinstance(found, pygit2.Commit):
+        if not isinstance(found, library.Commit):
             raise RepositoryUnreadable(f"{commit_id} is not a commit")
         name, mail = found.author.raw_name, found.author.raw_email
         return CommitInfo(
@@ -154,12 +148,12 @@ class Repository:
     def committer(self, commit_id: str) -> str:
         """The name of who put the commit there, which need not be its author."""
         found = self._load(commit_id)
-        return str(found.committer.name) if isinstance(found, pygit2.Commit) else ""
+        return str(found.committer.name) if isinstance(found, library.Commit) else ""
 
     def trailers(self, commit_id: str) -> dict[str, str]:
         """The trailers of a commit's message, as git reads them; of one that is said twice the last counts."""
         found = self._load(commit_id)
-        return dict(found.message_trailers) if isinstance(found, pygit2.Commit) else {}
+        return dict(found.message_trailers) if isinstance(found, library.Commit) else {}
 
     def first_parents(self, after: str | None, until: str) -> list[str] | None:
         """Ids from the one that follows `after` up to `until`, oldest first.
@@ -184,14 +178,14 @@ class Repository:
             return True
         try:
             return self._git.descendant_of(newer, older)
-        except (KeyError, ValueError, pygit2.GitError):
+        except library.FAILURES:
             return False
 
     def merge_base(self, one: str, other: str) -> str | None:
         """The best commit that both contain, None where there is none (or it is not here)."""
         try:
             found = self._git.merge_base(one, other)
-        except (KeyError, ValueError, pygit2.GitError):
+        except library.FAILURES:
             return None
         return str(found) if found is not None else None
 
@@ -277,14 +271,14 @@ class Repository:
         """In bytes, from the object's header alone."""
         try:
             return int(self._git.odb.read_header(blob_id)[1])
-        except (KeyError, ValueError, pygit2.GitError, AttributeError):
+        except (*library.FAILURES, AttributeError):
             return len(self.blob(blob_id))
 
     def raw(self, object_id: str, expected: int) -> bytes:
         """The bytes of a tree (2) or blob (3)."""
         try:
             kind, data = self._git.read(object_id)
-        except (KeyError, ValueError, pygit2.GitError) as error:
+        except library.FAILURES as error:
             raise _missing(object_id, self.path) from error
         if kind != expected:
             raise RepositoryUnreadable(f"{object_id} in {self.path} is an object of another kind")
@@ -292,7 +286,7 @@ class Repository:
 
     def new_commits(self, head: str, without: str) -> Iterator[CommitInfo]:
         """The commits that `head` contains and `without` does not, merged ones too, the newest first."""
-        walker = self._git.walk(head, SortMode.TOPOLOGICAL)
+        walker = self._git.walk(head, library.SortMode.TOPOLOGICAL)
         if self.has(without):
             walker.hide(without)
         for found in walker:
@@ -303,30 +297,30 @@ class Repository:
         first."""
         found: dict[str, None] = {}
         try:
-            for commit in self._git.walk(head, SortMode.TIME):
+            for commit in self._git.walk(head, library.SortMode.TIME):
                 tree = commit.tree
                 if file in tree:
                     found[str(tree[file].id)] = None
-        except (KeyError, ValueError, pygit2.GitError) as error:
+        except library.FAILURES as error:
             raise _missing(head, self.path) from error
-        return [blob for blob in found if isinstance(self._git.get(blob), pygit2.Blob)]
+        return [blob for blob in found if isinstance(self._git.get(blob), library.Blob)]
 
     def _chain(self, commit_id: str) -> Iterator[str]:
         current = commit_id
         while True:
             yield current
             found = self._load(current)
-            if not isinstance(found, pygit2.Commit):
+            if not isinstance(found, library.Commit):
                 raise RepositoryUnreadable(f"{current} is not a commit")
             parents = found.parent_ids
             if not parents:
                 return
             current = str(parents[0])
 
-    def _load(self, object_id: str) -> pygit2.Object:
+    def _load(self, object_id: str) -> library.Object:
         try:
             return self._git[object_id]
-        except (KeyError, ValueError, pygit2.GitError) as error:
+        except library.FAILURES as error:
             raise _missing(object_id, self.path) from error
 
 
@@ -339,41 +333,6 @@ def raw_entries(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
         stop = nul + 21
         yield data[at:space], data[space + 1 : nul], data[nul + 1 : stop]
         at = stop
-
-
-def set_fsync(enabled: bool) -> None:
-    """Whether this process's writes to git are flushed to disk before they count. For the whole process."""
-    pygit2.option(Option.ENABLE_FSYNC_GITDIR, enabled)
-
-
-def bound_cache(most: int = _CACHE) -> None:
-    """Has git's library keep at most `most` bytes of commits and trees, of all repositories together. For the whole
-    process. Left to itself it keeps 256 MiB, and every commit of a server adds to it."""
-    pygit2.option(Option.SET_CACHE_MAX_SIZE, most)
-
-
-def _open(path: Path) -> pygit2.Repository:
-    if not path.exists():
-        raise RepositoryUnreadable(f"there is no repository at {path}", "check the path")
-    try:
-        found = pygit2.Repository(str(path), RepositoryOpenFlag.NO_SEARCH)
-    except (KeyError, ValueError, pygit2.GitError) as error:
-        raise RepositoryUnreadable(f"{path} cannot be read as a git repository ({error})", _hint(str(error))) from error
-    # They hold it as it holds them. Of such a circle only the garbage collector would let go, late: it counts a few
-    # objects of Python, and sees neither the memory nor the open files behind them.
-    for circular in ("branches", "references", "remotes", "submodules"):
-        vars(found).pop(circular, None)
-    return found
-
-
-def _hint(message: str) -> str:
-    if "owner" in message or "owned" in message:
-        return "it belongs to another user; allow it with: git config --global --add safe.directory <path>"
-    if "sha256" in message or "object format" in message:
-        return "repositories with SHA-256 ids are not supported; use one with SHA-1"
-    if "extension" in message:
-        return "it uses an extension of git's format that is not supported"
-    return "check that it is a git repository and that you may read it"
 
 
 def _missing(object_id: str, path: Path) -> RepositoryUnreadable:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pygit2
-
+from reconciler.repository import library
 from reconciler.repository.command import git
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.local import Local
@@ -37,7 +36,7 @@ def rehost(clone: Path, git_dir: Path, branch: str) -> str:
     unfinished = git_dir.with_name(git_dir.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True, mode=0o700)
-    pygit2.init_repository(str(unfinished), bare=True, initial_head=branch)
+    library.create(unfinished, branch)
     _fetch(unfinished, clone, heads)
     made = Repository(unfinished)
     for name, commit in heads.items():

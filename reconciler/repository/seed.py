@@ -10,8 +10,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import pygit2
-
+from reconciler.repository import library
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import Batch, Blob, commit_tree, plan_tree
@@ -33,7 +32,7 @@ def seed(directory: Path, git_dir: Path, branch: str, leave_out: Sequence[Path] 
     unfinished = git_dir.with_name(git_dir.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True, mode=0o700)
-    pygit2.init_repository(str(unfinished), bare=True, initial_head=branch)
+    library.create(unfinished, branch)
     repo = Repository(unfinished)
     batch.write(repo)
     ref = f"refs/heads/{branch}"

@@ -13,8 +13,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import pygit2
-
+from reconciler.repository import library
 from reconciler.repository.command import git
 from reconciler.repository.errors import RefMoved, RepositoryUnreadable
 from reconciler.repository.objects import Repository, raw_entries
@@ -102,10 +101,10 @@ def commit_tree(
     `expected` None means that the ref must not exist yet. Raises RefMoved when it is elsewhere; the commit then stands
     unreferenced.
     """
-    who = pygit2.Signature(AUTHOR, MAIL, int(time.time()) if when is None else when, 0)
+    who = library.Author(AUTHOR, MAIL, int(time.time()) if when is None else when)
     try:
-        commit = str(repo.git.create_commit(None, who, who, message, tree, list(parents)))
-    except (KeyError, ValueError, pygit2.GitError) as error:
+        commit = library.create_commit(repo.git, tree, parents, message, who, who)
+    except library.FAILURES as error:
         raise RepositoryUnreadable(f"{repo.path} cannot be written to ({error})") from error
     if ref is not None:
         move_ref(repo, ref, commit, expected)
@@ -127,7 +126,7 @@ def move_ref(repo: Repository, ref: str, commit: str | None, expected: str | Non
             found.delete()
         else:
             found.set_target(commit)
-    except (KeyError, ValueError, pygit2.GitError, OSError) as error:
+    except (*library.FAILURES, OSError) as error:
         if repo.ref(ref) == expected:
             raise RepositoryUnreadable(f"{ref} in {repo.path} cannot be moved ({error})") from error
         raise RefMoved(f"{ref} is not at {expected} ({error})", "read it again") from error

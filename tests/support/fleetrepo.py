@@ -9,7 +9,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from reconciler.repository.objects import Repository, set_fsync
+from reconciler.repository.library import set_fsync
+from reconciler.repository.objects import Repository
 from reconciler.repository.write import Blob, commit_tree, edit_tree, move_ref
 
 BEGIN = 1_767_225_600

@@ -10,7 +10,8 @@ import pygit2
 import pytest
 
 from reconciler.repository.errors import RepositoryUnreadable
-from reconciler.repository.objects import Repository, bound_cache
+from reconciler.repository.library import bound_cache
+from reconciler.repository.objects import Repository
 from reconciler.repository.write import Blob, commit_tree, edit_tree
 
 Git = Callable[..., str]
