@@ -24,6 +24,7 @@ from apiserver.model.keys import Key
 from apiserver.model.tables import Table, row_key
 from apiserver.registry import codec
 from apiserver.registry import servicenetwork as net
+from apiserver.registry.allocated import EXTERNAL, ONE_FAMILY
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.objects import complete
 from apiserver.schema import messages
@@ -37,8 +38,6 @@ _PORTS = "~nodeports"
 """Key(_PORTS, <logical cluster>, "", <port>) is a node port where addresses and ports are named alike; it stands in a
 row."""
 _TRIES = 64
-_EXTERNAL = ("NodePort", "LoadBalancer")
-_ONE_FAMILY = "SingleStack"
 
 Object = dict[str, Any]
 
@@ -60,47 +59,6 @@ def settle(store: Store, key: Key, old: Object | None, new: Object) -> list[Op]:
     return wanted.ops
 
 
-def allocated(service: Object) -> Object:
-    """What a Service was given, in a form that `restore` takes; {} for one that was given nothing."""
-    spec = service.get("spec") or {}
-    out: Object = {}
-    if spec.get("clusterIP") not in (None, "", "None"):
-        out["clusterIPs"] = list(spec.get("clusterIPs") or [spec["clusterIP"]])
-    if spec.get("clusterIP") and spec.get("ipFamilies"):
-        out["ipFamilies"] = spec["ipFamilies"]
-        policy = spec.get("ipFamilyPolicy")
-        out |= {"ipFamilyPolicy": policy} if policy not in (None, _ONE_FAMILY) else {}
-    ports = {_port_name(p): p["nodePort"] for p in spec.get("ports") or () if p.get("nodePort")}
-    if ports:
-        out["nodePorts"] = ports
-    if spec.get("healthCheckNodePort"):
-        out["healthCheckNodePort"] = spec["healthCheckNodePort"]
-    return out
-
-
-def restore(service: Object, given: Object) -> None:
-    """Gives a Service, in place, what it had before, where its manifest does not say otherwise."""
-    spec = service["spec"]
-    addresses = given.get("clusterIPs")
-    if addresses and not spec.get("clusterIP") and spec.get("type") != "ExternalName":
-        spec["clusterIP"], spec["clusterIPs"] = addresses[0], list(addresses)
-    if spec.get("clusterIP") and given.get("ipFamilies"):
-        spec.setdefault("ipFamilies", given["ipFamilies"])
-        spec.setdefault("ipFamilyPolicy", given.get("ipFamilyPolicy", _ONE_FAMILY))
-    if spec.get("type") not in _EXTERNAL:
-        return
-    for port in spec.get("ports") or ():
-        number = (given.get("nodePorts") or {}).get(_port_name(port))
-        if number and not port.get("nodePort"):
-            port["nodePort"] = number
-    if given.get("healthCheckNodePort") and spec.get("externalTrafficPolicy") == "Local":
-        spec.setdefault("healthCheckNodePort", given["healthCheckNodePort"])
-
-
-def _port_name(port: Object) -> str:
-    return f"{port.get('protocol') or 'TCP'}/{port.get('port')}"
-
-
 def lacks(spec: Object) -> bool:
     """Whether `settle` would give something to a Service with this spec."""
     if not spec or spec.get("type") == "ExternalName":
@@ -113,7 +71,7 @@ def lacks(spec: Object) -> bool:
 
 
 def _has_node_ports(spec: Object) -> bool:
-    return spec.get("type") in _EXTERNAL and spec.get("allocateLoadBalancerNodePorts") is not False
+    return spec.get("type") in EXTERNAL and spec.get("allocateLoadBalancerNodePorts") is not False
 
 
 def _checks_health(spec: Object) -> bool:
@@ -230,7 +188,7 @@ class _Allocation:
         if spec.get("clusterIP") == "None" and not spec.get("selector"):
             policy = spec.setdefault("ipFamilyPolicy", "RequireDualStack")
             families = spec.setdefault("ipFamilies", ["IPv4"])
-            if len(families) == 1 and policy != _ONE_FAMILY:
+            if len(families) == 1 and policy != ONE_FAMILY:
                 spec["ipFamilies"] = [*families, "IPv6" if families == ["IPv4"] else "IPv4"]
             return True
         for index, family in enumerate(spec.get("ipFamilies") or ()):
@@ -241,7 +199,7 @@ class _Allocation:
             text = "this cluster is not configured for dual-stack services"
             self.causes.append(messages.invalid("spec.ipFamilyPolicy", "RequireDualStack", text))
         spec.setdefault("ipFamilies", ["IPv4"])
-        spec.setdefault("ipFamilyPolicy", _ONE_FAMILY)
+        spec.setdefault("ipFamilyPolicy", ONE_FAMILY)
         return not self.causes
 
     def _given(self, address: str) -> str:

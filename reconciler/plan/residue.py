@@ -28,7 +28,7 @@ from apiserver.model.commits import CommitRef
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import Origin
-from apiserver.registry import allocation
+from apiserver.registry import allocated
 
 Object = dict[str, Any]
 
@@ -90,7 +90,7 @@ def of(key: Key, obj: Object, home: Home) -> Object | None:
         owners = _owners(obj["metadata"].get("managedFields") or [])
         out |= {"fieldOwners": orjson.dumps(owners).decode()} if owners else {}
     if (obj["apiVersion"], obj["kind"]) == ("v1", "Service"):
-        out |= {"allocated": given} if (given := allocation.allocated(obj)) else {}
+        out |= {"allocated": given} if (given := allocated.of(obj)) else {}
     status = None if resource in COMPUTED or resource == _SECRETS else _lasting(obj.get("status"))
     if status and not (resource == _NAMESPACES and status == _ACTIVE):
         out["status"] = status
@@ -105,7 +105,7 @@ def restore(obj: Object, residue: Object) -> None:
     `identity_of` and the caller know."""
     metadata, known = obj["metadata"], residue.get("metadata") or {}
     if residue.get("allocated"):
-        allocation.restore(obj, residue["allocated"])
+        allocated.restore(obj, residue["allocated"])
     annotations = {k: v for k, v in (known.get("annotations") or {}).items() if k not in _MARKS}
     if annotations:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
