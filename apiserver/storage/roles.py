@@ -50,6 +50,10 @@ class RoleLock:
                     os.close(fd)
         return True
 
+    def stands(self) -> bool:
+        """Whether this process has it, and its file is there still: else another process may have it as well."""
+        return self._fd >= 0 and _stands(self._file, self._fd)
+
     def whose(self) -> str:
         """Who has it: the number of the process and a word that no other has; "" where nobody has it."""
         try:

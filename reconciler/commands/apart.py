@@ -58,7 +58,7 @@ class Apart:
         self._stop.set()
         self._store.write(tenures.ended()).result()
         if not self._station.lookout.stop.is_set():
-            self._station.roles.lock(self._station.teller.note)
+            self._station.roles.lock(self._station.teller.note, self._station.lookout.stop.is_set)
 
     def _listen(self) -> None:
         while not self._stop.wait(_SELDOM):

@@ -113,9 +113,11 @@ class Roles:
         role.check(view)
 
     def look(self, view: View) -> None:
-        """At all that this process has: `lost` is told what another has by now."""
-        for role in list(self._taken.values()):
+        """At all that this process has: `lost` is told what another has by now, or could have."""
+        for work, role in list(self._taken.items()):
             role.check(view)
+            if not self._locks[work].stands():
+                self._lose(work)
 
     def why(self, work: Work, view: View) -> str:
         """Why nothing may be written for a role, "" if it may."""

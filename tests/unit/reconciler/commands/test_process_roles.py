@@ -64,6 +64,22 @@ def test_what_is_lent_is_anothers_until_it_is_taken_back(tmp_path: Path, store: 
             write(each)
 
 
+def test_a_lock_whose_file_was_taken_away_is_lost(tmp_path: Path, store: Store) -> None:
+    """The next process would not find it taken."""
+    lost: list[Work] = []
+    roles = Roles(tmp_path, lost.append)
+    assert roles.lock()
+    roles.handles(store)
+    roles.look(store)
+    assert lost == []
+    (tmp_path / "roles" / "status.lock").unlink()
+    roles.look(store)
+    assert lost == [Work.STATUS]
+    roles.lend(ALL)
+    roles.look(store)
+    assert lost == [Work.STATUS], "what it has no more it cannot lose"
+
+
 def test_who_waits_says_for_whom(tmp_path: Path, eventually: Eventually, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.commands.roles._LONG", 0.05)
     first, second, told = Roles(tmp_path), Roles(tmp_path), list[str]()

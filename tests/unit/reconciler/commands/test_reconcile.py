@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.loadedfleet import LoadedFleet
 
 from apiserver.storage.protocol import NoSpace, Store
+from reconciler.__main__ import main
+from reconciler.commands.children import MODULE, SETTINGS
 from reconciler.commands.reconcile import Reconciler
 from reconciler.commands.report import Report
 from reconciler.commands.roles import Handles, Roles
@@ -45,3 +49,20 @@ def test_a_start_on_a_full_disk_waits_for_room(
     with pytest.raises(NoSpace):
         reconciler._open(Beginning(Heads(fleet.repo.head, None), None))
     fleet.close()
+
+
+def test_a_process_is_told_its_roles_and_what_to_reconcile(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda _, words: ran.append(words))
+    monkeypatch.delenv(SETTINGS, raising=False)
+
+    def said(*words: str) -> str:
+        found = CliRunner().invoke(main, ["reconcile", *words])
+        assert found.exit_code == 2
+        return found.output
+
+    assert "'status' is not all, loading or controllers,status,syncing" in said("--roles", "status")
+    assert f"{SETTINGS} says nothing" in said("--roles", "loading")
+    monkeypatch.setenv(SETTINGS, "{}")
+    assert CliRunner().invoke(main, ["reconcile", "--roles", "loading"]).exit_code == 0
+    assert ran == [[sys.executable, "-m", MODULE, "loading"]]
