@@ -78,7 +78,9 @@ class KeptWorkspaces:
                 going += [record.path for record in removal.members]
                 continue
             innermost = max((top for top in before if _is_within(removal.path, top)), key=len, default="")
-            self.tops[removal.path] = before.get(innermost) or removals.since
+            uppermost = next((record for record in removal.members if record.path == removal.path), None)
+            since = self._served.commit(uppermost) if uppermost is not None else removals.since
+            self.tops[removal.path] = before.get(innermost) or since
             # What stayed below it already is not in that commit.
             self.tops |= {top: since for top, since in before.items() if _is_within(top, removal.path)}
             self.refused[removal.path] = removal.refused

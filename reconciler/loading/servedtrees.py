@@ -8,6 +8,7 @@ is held, together with what was recorded of such directories by then.
 
 from __future__ import annotations
 
+from apiserver.model.commits import CommitRef
 from apiserver.registry.tree import WorkspaceRecord, summary, workspace_at
 from apiserver.storage.protocol import Store
 from reconciler.layout.tree import WorkspaceTree
@@ -34,6 +35,10 @@ class ServedTrees:
         if record.head in self._ahead:
             return self._trees.at(record.head)
         return self._brought_back(record) or self._trees.at(self._served)
+
+    def commit(self, record: WorkspaceRecord) -> CommitRef:
+        """The commit that has a workspace which is not held: the served one, or one that was never finished."""
+        return record.head if record.head in self._ahead else self._served
 
     def last(self, record: WorkspaceRecord) -> WorkspaceTree | None:
         """The same; also where one was served before a recovery that could not bring it back."""
