@@ -14,7 +14,7 @@ from reconciler.commands import tenure as tenures
 from reconciler.commands.roles import REST
 from reconciler.commands.station import Station
 from reconciler.commands.tenure import Tenure
-from reconciler.statusbranch.between import Stepping
+from reconciler.statusbranch.underway import UnderWayThere
 
 _LOOK = 0.02
 _SELDOM = 0.5
@@ -26,8 +26,7 @@ class Apart:
     def __init__(self, station: Station, tenure: Tenure) -> None:
         self._station, self._tenure = station, tenure
         self._store: Store = station.store
-        self.stepping = Stepping(self._store)
-        """Held by the loader while a commit is on its way."""
+        self.under_way = UnderWayThere(self._store)
         self.lost = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._listen, name="apart", daemon=True)
@@ -48,7 +47,7 @@ class Apart:
 
     def ring(self) -> None:
         """The other process looks at the source by itself."""
-        self.stepping.settle()
+        self.under_way.settle()
 
     def stop(self) -> None:
         """Nothing that it writes counts for this process any more."""

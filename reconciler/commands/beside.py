@@ -17,9 +17,9 @@ from reconciler.commands.roles import Work
 from reconciler.commands.station import Station
 from reconciler.commands.tenure import Tenure
 from reconciler.repository.errors import RepositoryError
-from reconciler.statusbranch.between import Between
 from reconciler.statusbranch.claim import Claim
 from reconciler.statusbranch.publisher import Publisher
+from reconciler.statusbranch.underway import UnderWay
 from reconciler.statusbranch.writer import StatusWriter
 from reconciler.syncing.lease import Contender
 
@@ -27,8 +27,8 @@ from reconciler.syncing.lease import Contender
 class Beside:
     """`begin`, then `start`, `stop`; and `end` in any case. `lost`: set when another server holds the fleet."""
 
-    def __init__(self, station: Station, tenure: Tenure, between: Between, installation: Installation) -> None:
-        self._station, self._tenure, self._between = station, tenure, between
+    def __init__(self, station: Station, tenure: Tenure, under_way: UnderWay, installation: Installation) -> None:
+        self._station, self._tenure, self._under_way = station, tenure, under_way
         store = station.handles.status
 
         def sign() -> Claim:
@@ -36,7 +36,7 @@ class Beside:
             installation.claim(tree.fleet(store).fleet)
             return Claim(installation.writer, tenure.epoch)
 
-        self._writer = StatusWriter(store, station.mirror, between=between, sign=sign)
+        self._writer = StatusWriter(store, station.mirror, under_way=under_way, sign=sign)
         self._publisher = Publisher(station.mirror, self._writer, installation.is_own)
         self._publisher.on_lost = station.lookout.wake.set
         self._publisher.told = station.teller.status_branch
@@ -54,7 +54,7 @@ class Beside:
         self._publisher.start()
         tenure = self._tenure
         contender = Contender(tenure.writer, tenure.epoch, tenure.ended)
-        self._loops = Loops(self._station, self._writer.durable, self._between.is_loading, self._barred, contender)
+        self._loops = Loops(self._station, self._writer.durable, self._under_way.is_so, self._barred, contender)
         self._loops.start()
         self._left = Leftovers(self._loops.syncers, self._station.mirror.repository, self._station.teller.trouble)
         if tenure.anew:

@@ -40,8 +40,8 @@ from reconciler.repository.desired import Desired
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.watch import HeadWatcher
-from reconciler.statusbranch.between import Between, forget
 from reconciler.statusbranch.claim import claim_of
+from reconciler.statusbranch.underway import UnderWay, forget
 
 LARGE = 10_000
 """Workspaces from which on a second process is worth its memory, where nothing else was said. A fleet that has come to
@@ -60,7 +60,7 @@ class Holder:
         self._store, self._mirror = station.store, station.mirror
         self._installation = installation
         self._anew = anew
-        self._between = Between()
+        self._under_way = UnderWay()
         settings, store, mirror = station.settings, station.store, station.mirror
         self._secrets = SecretFiles(settings.keys_dir)
         self._seen = ""
@@ -111,10 +111,9 @@ class Holder:
         )
         if self._lends():
             apart = Apart(self._station, tenure)
-            self._loader.stepping = apart.stepping
+            self._under_way = apart.under_way
             return apart
-        self._between = Between(self._loader.stepping)
-        return Beside(self._station, tenure, self._between, installation)
+        return Beside(self._station, tenure, self._under_way, installation)
 
     def _lends(self) -> bool:
         roles = self._settings.roles
@@ -217,7 +216,7 @@ class Holder:
         if head is None or head == self._seen:
             return
         try:
-            with self._loading():
+            with self._under_way:
                 loaded = self._loader.load(commits.own(head))
         except RepositoryError as error:
             self._teller.trouble(str(error))
@@ -228,17 +227,8 @@ class Holder:
         self._verdicts.say(loaded)
 
     def _commit(self) -> None:
-        with self._loading():
+        with self._under_way:
             self._committer.serve()
-
-    @contextlib.contextmanager
-    def _loading(self) -> Iterator[None]:
-        """Whoever can wait does so. Another process sees it of each commit by itself."""
-        self._between.loading.set()
-        try:
-            yield
-        finally:
-            self._between.loading.clear()
 
     def _new_committer(self) -> Committer:
         def catch_up() -> None:

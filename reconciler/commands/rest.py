@@ -25,7 +25,7 @@ from reconciler.commands.teller import Teller
 from reconciler.commands.tenure import Tenure, tenure_of
 from reconciler.commands.tidying import Tidying
 from reconciler.repository.mirror import Mirror
-from reconciler.statusbranch.between import Beyond
+from reconciler.statusbranch.underway import UnderWayThere
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Rest:
         station = Station(settings, handles, mirror, lookout, self._teller, self._roles)
         self._teller.attach(handles.status)
         installation = Installation(settings.data_dir, writer=tenure.writer)
-        beside = Beside(station, tenure, Beyond(handles.status), installation)
+        beside = Beside(station, tenure, UnderWayThere(handles.status), installation)
         # Packs that the other process rolled up are let go of.
         tidying = Tidying([], store.revision, let_go=mirror.repository.let_go)
         try:

@@ -8,7 +8,7 @@ any more. What is refused here names the command that goes on.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reconciler.commands.again import again
 from reconciler.commands.installation import Installation
@@ -21,7 +21,7 @@ from reconciler.loading.realtargets import real_targets
 from reconciler.repository.errors import PushRejected
 from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import Heads, Mirror
-from reconciler.repository.write import commit_tree
+from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch import format
 from reconciler.statusbranch.claim import Claim, Finding, claim_of, find
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -139,7 +139,8 @@ class Start:
         if not self._first or self._mirror.is_remote:
             return False
         recorded = RecordedFleet(self._repo, theirs)
-        return not real_targets(self._mirror.repositories, {recorded.source, *recorded.served()})
+        commits = {recorded.source, *recorded.served(), *recorded.facts().arriving}
+        return not real_targets(self._mirror.repositories, commits)
 
     def _taken_over(self, heads: Heads, claim: Claim, theirs: str) -> Beginning | None:
         """The branch says that it is ours before anything else is done. None where somebody was faster."""
@@ -149,7 +150,11 @@ class Start:
         epoch = claim.epoch + 1
         trailers = {format.TRAILER: str(recorded.source), **Claim(self._installation.writer, epoch).trailers()}
         message = with_trailers(f"Take over from {claim.writer}", [], trailers)
-        made = commit_tree(self._repo, recorded.tree, [theirs, recorded.source.id], message)
+        # How far another's store was recorded tells nothing of ours: what is to be said again is looked for everywhere.
+        facts = replace(recorded.facts(), settled=0)
+        content = {format.FLEET: format.dump(facts.as_file())} if recorded.facts().arriving else {}
+        tree = edit_tree(self._repo, recorded.tree, content)
+        made = commit_tree(self._repo, tree, [theirs, recorded.source.id], message)
         try:
             self._mirror.push_status(made, heads.status)
         except PushRejected as error:

@@ -35,6 +35,8 @@ class Cases:
 
     def find(self, path: str) -> WorkspaceDir | None:
         """A workspace's directory in the commit, or where it was if it stays."""
+        if path in self._target.absent:
+            return None
         if self.at is not None and self.at.path == path:
             return self.at
         here, record = self.places.get(path) or self._kept.find(path), self._world.record(path)

@@ -19,6 +19,7 @@ from apiserver.storage.protocol import Put, Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import behind
+from reconciler.loading.ahead import Ahead
 from reconciler.loading.case import Recorded, was_served
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.heads import BranchSettings
@@ -51,6 +52,7 @@ class FirstLoad:
     def __init__(self, making: Making, recorded: RecordedFleet | None) -> None:
         self._made = making
         self._recorded = recorded
+        self._ahead: Ahead | None = None
 
     def begin(self, head: CommitRef, fleet: FleetRecord) -> FleetRecord | tuple[LayoutError, ...]:
         """Settle where it starts and what the fleet is called, before anything is written."""
@@ -65,6 +67,7 @@ class FirstLoad:
             return problems
         if recorded is not None:
             self._restore_schemas(recorded)
+            self._ahead = Ahead(recorded, made.trees)
         record = FleetRecord(
             fleet=fleet.fleet or facts.id or config.uid or made.repo.root_commit(commit.id),
             commit=commit,
@@ -75,6 +78,7 @@ class FirstLoad:
             kept=fleet.kept or facts.kept,
             holder=fleet.holder,
             ships=ships(),
+            arriving=fleet.arriving or (self._ahead.arriving if self._ahead is not None else ()),
         )
         made.whole.note(record)
         return record
@@ -85,16 +89,18 @@ class FirstLoad:
         here = made.trees.at(fleet.commit)
         way = FIRST_LOAD if tree.count(made.store) == 0 else RECOVERY
         left = recorded is not None and behind.has_objects(made.store)
-        stepper = made.stepper(way, fleet, fleet.commit, recorded=recorded, progress=progress)
+        absent = self._ahead.absent(reader(recorded, here)) if recorded and self._ahead else frozenset[str]()
+        stepper = made.stepper(way, fleet, fleet.commit, recorded=recorded, absent=absent, progress=progress)
         steps = [stepper.everything()]
         if left:
             behind.sweep(made.store)
-        if recorded is not None:
+        if self._ahead is not None:
             # What is held was loaded as it is served: what its newest content waits for is known once that is judged.
-            held = [record.path for record in _held(made.store) if record.served]
+            held = [r.path for r in _held(made.store) if r.served and not self._ahead.are_held(r)]
             steps.append(
                 made.stepper(RECHECK, fleet, fleet.commit, limits=made.whole.limits(fleet)).difference(here, held)
             )
+            self._ahead.take(made.store, fleet, made.stepper)
         lost = recorded.commit if recorded is not None and is_lost(made.store, recorded, made.trees) else NONE
         fleet = replace(fleet, loaded=True, done=steps[0].judged, total=steps[0].judged, lost=lost)
         made.whole.note(fleet)

@@ -9,12 +9,9 @@ broken treeplane.yaml, a missing workspace root) is held for everybody and delet
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any
 
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
@@ -25,6 +22,7 @@ from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.ahead import Ahead
 from reconciler.loading.asked import NOTHING, Asked, Proposed
 from reconciler.loading.case import was_served
 from reconciler.loading.changeset import ChangeSet
@@ -73,10 +71,7 @@ Judged = ChangeSet | tuple[LayoutError, ...]
 
 
 class Loader:
-    """One fleet's loader. Not thread-safe: one thread calls `load`.
-
-    `stepping` is held while a commit is on its way into the store: workspaces are ahead of the fleet's record then.
-    """
+    """One fleet's loader. Not thread-safe: one thread calls `load`."""
 
     def __init__(
         self,
@@ -87,7 +82,6 @@ class Loader:
         branch: BranchSettings = _MAIN,
         trees: Trees | None = None,
     ) -> None:
-        self.stepping: AbstractContextManager[Any] = threading.Lock()
         self._store = store
         self._repo = repositories.own
         self._identities = identities
@@ -120,8 +114,7 @@ class Loader:
             return Loaded(head, (gone.problem,), tuple(steps))
         later: set[str] = set()
         for at, commit in enumerate(gone.commits):
-            with self.stepping:
-                fleet, step_or_problems = self._advance(fleet, commit, gone.commits[at + 1 :], later)
+            fleet, step_or_problems = self._advance(fleet, commit, gone.commits[at + 1 :], later)
             if isinstance(step_or_problems, ChangeSet):
                 problems = ()
                 later |= step_or_problems.later
@@ -137,8 +130,7 @@ class Loader:
 
     def take(self, commit: CommitRef) -> Loaded:
         """From what is served to a commit in one difference, whatever lies between."""
-        with self.stepping:
-            _, done = self._advance(tree.fleet(self._store), commit)
+        _, done = self._advance(tree.fleet(self._store), commit)
         return Loaded(commit, (), (done,)) if isinstance(done, ChangeSet) else Loaded(commit, done)
 
     def recheck(self, paths: Iterable[str] = ()) -> ChangeSet:
@@ -164,9 +156,12 @@ class Loader:
             if record is not None and record.head in fleet.arriving:
                 yield path, record.head
 
-    def recover(self, fleet: FleetRecord, recorded: RecordedFleet, paths: Collection[str]) -> ChangeSet:
+    def recover(
+        self, fleet: FleetRecord, recorded: RecordedFleet, paths: Collection[str], also: Collection[str]
+    ) -> ChangeSet:
         """Judge workspaces that the store lacks, as a first load from the status branch does: at their recorded
-        commits, with what is recorded of them. Nothing is noted of the fleet."""
+        commits, with what is recorded of them. `also`: those that may have been past the commit that is named, and need
+        not stand in it. Nothing is noted of the fleet."""
         self._trees.claims = fleet.claims
         here = self._trees.at(recorded.source)
         find = reader(recorded, here)
@@ -174,7 +169,11 @@ class Loader:
             place = here.find(path)
             if place is not None and not was_served(find(path, place.directory)):
                 here.find_twins(path)  # it is judged as it stands now
-        return self._stepper(RECOVERY, fleet, recorded.source, recorded=recorded).difference(here, paths)
+        ahead = Ahead(recorded, self._trees)
+        stepper = self._stepper(RECOVERY, fleet, recorded.source, recorded=recorded, absent=ahead.absent(find))
+        step = stepper.difference(here, paths)
+        ahead.take(self._store, fleet, self._stepper, also)
+        return step
 
     def propose(self, commit: CommitRef, intents: Mapping[Key, Intent]) -> Proposal:
         """Judge a commit that was made of `intents`, whose parent is the served one."""
@@ -186,10 +185,9 @@ class Loader:
         step = stepper.difference(self._trees.at(fleet.commit))
 
         def take() -> None:
-            with self.stepping:
-                self._whole.arrive(fleet, commit)
-                stepper.release()
-                self._whole.note(replace(fleet, commit=commit, arriving=(), claims=here.claims))
+            self._whole.arrive(fleet, commit)
+            stepper.release()
+            self._whole.note(replace(fleet, commit=commit, arriving=(), claims=here.claims))
 
         return Proposal(step.held, step.faults, take)
 
@@ -251,6 +249,7 @@ class Loader:
         limits: SafetyLimits | None = None,
         asked: Asked = NOTHING,
         ahead: frozenset[CommitRef] = frozenset(),
+        absent: Collection[str] = (),
         progress: Progress = lambda _: None,
     ) -> Stepper:
         here = self._trees.at(commit)
@@ -278,5 +277,6 @@ class Loader:
             asked,
             ahead.intersection(fleet.arriving),
             tuple(each for each in fleet.arriving if each not in ahead) if ahead else (),
+            absent,
         )
         return Stepper(site, target, way, progress)

@@ -36,7 +36,8 @@ class Past:
 
     def since(self, commit: CommitRef, served: CommitRef) -> list[CommitRef]:
         """`commit` and what followed it along first parents, up to `served`; `commit` alone where that is far, where it
-        was merged in, and where the branch went elsewhere from it. Empty where it was never served: it tells nothing.
+        was merged in, and where the branch went elsewhere from it. Empty where it was never served, and where it is
+        ahead of what is served (of a workspace that was recovered at an earlier commit): it tells nothing of what goes.
         """
         if not served or commit.repository != served.repository:
             return []
@@ -45,8 +46,9 @@ class Past:
         if between is not None:
             after = [commit._replace(id=each) for each in between] if len(between) <= _FAR else []
             return [commit, *after]
-        known = repo.has(commit.id)
-        return [commit] if known and (repo.is_ancestor(commit.id, served.id) or left_behind(repo, commit.id)) else []
+        if not repo.has(commit.id) or repo.is_ancestor(served.id, commit.id):
+            return []
+        return [commit] if repo.is_ancestor(commit.id, served.id) or left_behind(repo, commit.id) else []
 
     def workspace(self, path: str, commit: CommitRef) -> tuple[WorkspaceTree, WorkspaceDir] | None:
         """Where a commit has the workspace."""

@@ -102,9 +102,11 @@ class Shown:
     ) -> Iterator[str]:
         """Workspaces whose directories on the status branch differ."""
         found = {_directory(change) for change in difference(self._repo, before.tree, after.tree)}
+        claims, repo = after.facts().claims, self._repo
+        coming = [WorkspaceTree(repo, repo.commit(c.id).tree, claims) for c in after.facts().arriving if repo.has(c.id)]
         for directory in found - {""}:
             place = format.directory_in_git(directory)
-            for each in (now, was):
+            for each in (now, was, *coming):
                 workspace = each.at(place)
                 if workspace is not None:
                     yield workspace.path
@@ -115,7 +117,8 @@ class Shown:
         hidden = _Hidden(self._store, affected)
         aside = Overlay(self._store, hidden)
         here = self._tree(recorded)
-        self._loader(aside).recover(fleet, recorded, [p for p in affected if self._is_there(p, here, recorded)])
+        there = [path for path in affected if self._is_there(path, here, recorded)]
+        self._loader(aside).recover(fleet, recorded, there, affected)
         return aside
 
     def _is_there(self, path: str, here: WorkspaceTree, recorded: RecordedFleet) -> bool:
@@ -190,7 +193,7 @@ class Shown:
         facts, commit = recorded.facts(), recorded.source
         writes = read_fleet(self._repo, self._repo.commit(commit.id).tree).writes
         fleet = replace(fleet, commit=commit, writes=writes, holder=holder, shown=recorded.commit)
-        return replace(fleet, claims=facts.claims, kept=facts.kept)
+        return replace(fleet, claims=facts.claims, kept=facts.kept, arriving=facts.arriving)
 
     def _note(self, fleet: FleetRecord) -> None:
         if fleet != tree.fleet(self._store):

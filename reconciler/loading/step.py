@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -54,7 +54,8 @@ class Target:
     `recorded` gives, at recovery, what the status branch knows of a workspace. `lost`: the same after a recovery that
     could not bring every workspace back. `limits`: of what may be deleted, None where nothing is served yet. `kept`:
     workspaces that stay with all below them although their directories are gone, and the commit that was served before
-    those went. `asked`: writes through the API that wait.
+    those went. `asked`: writes through the API that wait. `absent`: workspaces of the tree that a commit on its way had
+    taken away already, at recovery.
     """
 
     moment: Moment
@@ -69,3 +70,4 @@ class Target:
     asked: Asked = NOTHING
     passed: frozenset[CommitRef] = frozenset()
     left: tuple[CommitRef, ...] = ()
+    absent: Collection[str] = ()

@@ -296,8 +296,9 @@ class Stepper:
         if changes.provides:
             self._settle()
             self._world.provides_anew(path)
-            self._recheck_consumers(path)
-            self._recheck_types(path, changes.written())
+            if self._way.tells:
+                self._recheck_consumers(path)
+                self._recheck_types(path, changes.written())
 
     def _recheck_consumers(self, provider: str) -> None:
         self._recheck(path for path in self._world.consumers(provider) if path != provider)

@@ -18,7 +18,7 @@ from reconciler.loading.phases.gathering import gather_all, gather_changed, look
 from reconciler.loading.phases.holding import hold, hold_away
 from reconciler.loading.phases.judgement import Phase
 from reconciler.loading.phases.kinds import bring_kinds_back, find_kinds
-from reconciler.loading.phases.merging import merge, restore
+from reconciler.loading.phases.merging import drop_likeness, merge, restore
 from reconciler.loading.phases.publishing import follow_on, publish
 from reconciler.loading.phases.typed import bring_type_back, find_type
 
@@ -28,12 +28,14 @@ Phases = tuple[Phase, ...]
 @dataclass(frozen=True, slots=True)
 class Way:
     """`name`: in words. `lists`: what a workspace passes, by how it comes to the step. `handover`: takes what comes of
-    it. `hears`: whether what the commit allows lets workspaces go on that are held for it."""
+    it. `hears`: whether what the commit allows lets workspaces go on that are held for it. `tells`: whether those who
+    follow from what is written are judged again."""
 
     name: str
     lists: Mapping[Coming, Phases]
     handover: Callable[[Store, Callable[[str], None]], Handover] = Handover
     hears: bool = True
+    tells: bool = True
 
     def phases(self, coming: Coming) -> Phases:
         return self.lists[coming]
@@ -73,6 +75,11 @@ RECOVERY = Way(
     },
 )
 """The same beside what the store holds already."""
+
+_ANEW = (*_INTO_NOTHING[:-1], drop_likeness, publish)
+
+ANEW = Way("making anew", {**RECOVERY.lists, Coming.RETURNING: _ANEW, Coming.RETURNING_AGAIN: _ANEW}, tells=False)
+"""In a recovery, of what the store holds a likeness of (see ahead)."""
 
 COMMIT = Way(
     "commit",

@@ -12,6 +12,8 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     claims: {workspaces/root/a/b: root:a:b}   the same: directories below its own that had lost their workspace.yaml
                              in the commit it is served at, and were other workspaces' still
     errors: [...]            only while held back
+    at: 3c9d…                on the status branch alone, and only of one that is past the commit that is named there:
+                             where it is
     bindings:                bindings that are bound to something else than their export offers by now; all of them
                              while held back (plan/bindings.Said)
       widgets: {cluster: 1abc…, identity: 9f86…, schemas: [v1.widgets.example.io], condition: APIExportValid, reason: …}
@@ -42,6 +44,7 @@ class Summary:
     before: CommitRef = NONE
     claims: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    at: CommitRef = NONE
     bindings: dict[str, dict[str, Any]] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
     type: str = ""
@@ -62,6 +65,8 @@ class Summary:
             out["claims"] = dict(sorted(self.claims.items()))
         if self.errors:
             out["errors"] = self.errors
+        if self.at != NONE:
+            out["at"] = str(self.at)
         if self.bindings:
             out["bindings"] = dict(sorted(self.bindings.items()))
         if self.waiting:
@@ -86,6 +91,7 @@ class Summary:
             before=commits.parse(found.get("before", "")),
             claims=dict(found.get("claims") or {}),
             errors=list(found.get("errors") or ()),
+            at=commits.parse(found.get("at", "")),
             bindings=dict(found.get("bindings") or {}),
             waiting=list(found.get("waiting") or ()),
             type=found.get("type", ""),

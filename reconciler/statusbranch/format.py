@@ -3,8 +3,9 @@
 The branch mirrors the layout of the desired one:
 
     fleet.yaml                                          fleet id, the branch that is served, the newest store revision
-                                                        that was covered, when this history began, and the directories
-                                                        that lost their workspace.yaml alone
+                                                        that was covered, when this history began, the directories
+                                                        that lost their workspace.yaml alone, and the commits that are
+                                                        on their way
     schemas/<logical cluster>/<name>.yaml               APIResourceSchemas that their providers no longer have, but
                                                         consumers are served with
     workspaces/root/shop/web/_summary.yaml              the workspace's summary (plan/summary.py)

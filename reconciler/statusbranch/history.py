@@ -22,7 +22,7 @@ from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 
 _SUMMARY = f"/{format.SUMMARY}"
-_NAMING = ("origin", "commit", "served", "held", "before")
+_NAMING = ("origin", "commit", "served", "held", "before", "at")
 
 
 def began(repo: Repository, commit: str, said: str) -> datetime:
@@ -66,6 +66,7 @@ def _named(repo: Repository, blob: str) -> set[str]:
     """Of a summary, or of fleet.yaml: those of the fleet's own repository."""
     found = format.load(repo.blob(blob))
     said = {*(found[key] for key in _NAMING if found.get(key)), *(found.get("kept") or {}).values()}
+    said |= {*(found.get("arriving") or ())}
     return {commit.id for commit in _own(said)}
 
 

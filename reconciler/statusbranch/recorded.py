@@ -19,9 +19,9 @@ from reconciler.statusbranch import format
 
 @dataclass(frozen=True, slots=True)
 class FleetFacts:
-    """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `claims`, `kept`: see
-    FleetRecord; `branch`: the desired branch; `began`: when the branch's history did, RFC 3339 ("" where an older
-    version wrote)."""
+    """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `settled`: that up to which
+    nothing is left to be said again (see Ahead); `claims`, `kept`, `arriving`: see FleetRecord; `branch`: the desired
+    branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote)."""
 
     id: str = ""
     revision: int = 0
@@ -29,12 +29,16 @@ class FleetFacts:
     branch: str = ""
     began: str = ""
     kept: dict[str, CommitRef] = field(default_factory=dict)
+    arriving: tuple[CommitRef, ...] = ()
+    settled: int = 0
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
         found = {"id": self.id, "revision": self.revision, "claims": self.claims, "branch": self.branch}
         found |= {"began": self.began, "kept": {path: str(commit) for path, commit in self.kept.items()}}
-        return {key: value for key, value in found.items() if value or key in ("id", "revision")}
+        found |= {"arriving": [str(commit) for commit in self.arriving]}
+        found |= {"settled": self.settled} if self.settled != self.revision else {}
+        return {key: value for key, value in found.items() if value or key in ("id", "revision", "settled")}
 
 
 class RecordedFleet:
@@ -58,13 +62,16 @@ class RecordedFleet:
     def facts(self) -> FleetFacts:
         found = format.load(self._read(format.FLEET) or b"{}")
         with self._said_in(format.FLEET):
+            revision = int(found.get("revision", 0))
             return FleetFacts(
                 id=str(found.get("id", "")),
-                revision=int(found.get("revision", 0)),
+                revision=revision,
                 claims=found.get("claims") or {},
                 branch=str(found.get("branch", "")),
                 began=str(found.get("began", "")),
                 kept={path: commits.parse(commit) for path, commit in (found.get("kept") or {}).items()},
+                arriving=tuple(commits.parse(str(commit)) for commit in found.get("arriving") or ()),
+                settled=int(found.get("settled", revision)),
             )
 
     def summary(self, directory: str) -> Summary | None:
@@ -85,16 +92,33 @@ class RecordedFleet:
         """The folder of a workspace that is not where its directory is by now: it moved, and that is held. "" if there
         is none."""
         if self._folders is None:
-            tree = self._repo.tree_at(self._info.tree, format.WORKSPACES)
-            self._folders = dict(self._below(tree, format.WORKSPACES, "")) if tree is not None else {}
+            self._folders = {owner: folder for owner, folder, _ in self._workspaces()}
         return self._folders.get(path, "")
 
-    def _below(self, tree: str, folder: str, owner: str) -> Iterator[tuple[str, str]]:
-        """Workspaces and their folders. Reads every folder, and no file."""
+    def ahead(self) -> dict[str, CommitRef]:
+        """The folders of workspaces that were past the commit that is named, and where each was. Where some may have
+        been, every folder is read, and each distinct summary."""
+        found: dict[str, CommitRef] = {}
+        said: dict[str, CommitRef] = {}
+        for _, folder, blob in self._workspaces() if self.facts().arriving else ():
+            if blob not in said:
+                with self._said_in(f"{folder}/{format.SUMMARY}"):
+                    said[blob] = commits.parse(format.load(self._repo.blob(blob)).get("at") or "")
+            if said[blob]:
+                found[folder] = said[blob]
+        return found
+
+    def _workspaces(self) -> Iterator[tuple[str, str, str]]:
+        tree = self._repo.tree_at(self._info.tree, format.WORKSPACES)
+        return self._below(tree, format.WORKSPACES, "") if tree is not None else iter(())
+
+    def _below(self, tree: str, folder: str, owner: str) -> Iterator[tuple[str, str, str]]:
+        """Workspaces, their folders and the ids of their summaries. Reads every folder, and no file."""
         entries = self._repo.entries(tree)
-        if any(entry.name == format.SUMMARY for entry in entries):
+        summary = next((entry.id for entry in entries if entry.name == format.SUMMARY), "")
+        if summary:
             owner = paths.join(owner, folder.rpartition("/")[2]) if owner else paths.ROOT
-            yield owner, folder
+            yield owner, folder, summary
         for entry in entries:
             if entry.kind == "tree" and entry.name not in (format.STATUS, format.ENDING):
                 yield from self._below(entry.id, f"{folder}/{entry.name}", owner)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from apiserver.model import origins, paths
+from apiserver.model import commits, origins, paths
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Internal, Key
 from apiserver.model.tables import Table
 from apiserver.registry import tree
@@ -25,15 +26,24 @@ Object = dict[str, Any]
 Files = dict[str, bytes | None]
 """Path → content, or None: remove."""
 
+_SUMMARY = f"/{format.SUMMARY}"
+_KEPT = 1024
+"""Summaries: those of workspaces that came together say the same."""
+
 
 class Rendering:
     """Files for one batch. Workspaces are looked up once."""
 
     def __init__(self, store: View) -> None:
+        fleet = tree.fleet(store)
         self._store = store
-        self._fleet = tree.fleet(store).fleet
+        self._fleet = fleet.fleet
+        self._arriving = frozenset(fleet.arriving)
+        self.ahead: set[str] = set()
+        """The logical clusters of workspaces that are past the fleet's commit already, of those rendered."""
         self._places: dict[str, _Place | None] = {}
         self._gone: dict[str, str] = {}
+        self._texts: dict[tuple[bytes, CommitRef], bytes] = {}
 
     def changed(self, changes: Iterable[Change]) -> Files:
         """The files that a stretch of the log concerns; the newest change of a key wins."""
@@ -59,7 +69,38 @@ class Rendering:
         """Summaries are rows beside the objects that changed, so no change of the log is theirs."""
         place, text = self._place(cluster), self._store.get_row(Table.SUMMARIES, cluster)
         if place is not None and text is not None:
-            files[f"{place.directory}/{format.SUMMARY}"] = _summary(text)
+            files[f"{place.directory}/{format.SUMMARY}"] = self._summary(cluster, place, text)
+
+    def summaries(self, clusters: Iterable[str]) -> Files:
+        """The summaries of some workspaces, as far as they are there still."""
+        files: Files = {}
+        for cluster in clusters:
+            self._summary_of(cluster, files)
+        return files
+
+    def spare(self, files: Files) -> None:
+        """Takes out of `files` the workspaces that came with a commit which is on its way, where nothing but their
+        summaries is known of them: a recovery makes them of that commit, as they are."""
+        came = {place.directory for place in self._places.values() if place is not None and place.came}
+        told = {format.owner_of(path) for path in files if not path.endswith(_SUMMARY)}
+        for path in [path for path in files if format.owner_of(path) in came - told]:
+            del files[path]
+
+    def _summary(self, cluster: str, place: _Place, text: bytes) -> bytes:
+        at = self._where(place, text) if self._arriving else NONE
+        if at:
+            self.ahead.add(cluster)
+        made = self._texts.get((text, at))
+        if made is None:
+            made = format.dump({**orjson.loads(text), **({"at": str(at)} if at else {})})
+            if len(self._texts) < _KEPT:
+                self._texts[text, at] = made
+        return made
+
+    def _where(self, place: _Place, text: bytes) -> CommitRef:
+        """The commit at which a workspace is that is past the fleet's, or is held; NONE if it is not."""
+        at = commits.parse(orjson.loads(text).get("held") or "") if place.held else place.head
+        return at if at in self._arriving else NONE
 
     def paths(self) -> dict[str, str]:
         """The paths of the workspaces that were looked up, by their directories on the branch."""
@@ -86,14 +127,10 @@ class Rendering:
 
     def _all(self, cluster: str | None, files: Files) -> None:
         """All files of one workspace, or of the fleet (`cluster` None)."""
-        shared: dict[bytes, bytes] = {}
         for row in self._summaries(cluster):
             place = self._place(row.key)
             if place is not None:
-                text = shared.get(row.value)
-                if text is None:
-                    text = shared[row.value] = _summary(row.value)
-                files[f"{place.directory}/{format.SUMMARY}"] = text
+                files[f"{place.directory}/{format.SUMMARY}"] = self._summary(row.key, place, row.value)
                 self._workspace_of(place, files)
         for resource in self._resources(cluster):
             for record in self._store.scan(resource, cluster).records:
@@ -174,17 +211,23 @@ class Rendering:
             Home(self._fleet, record.path, record.origin),
             Home(self._fleet, record.parent, record.origin),
             Key(WORKSPACES, parent.cluster, "", paths.base(record.path)) if parent is not None else None,
+            record.head,
+            bool(record.errors),
+            record.origin in self._arriving,
         )
 
 
 class _Place(NamedTuple):
     """Of a workspace: its directory on the branch, what its objects' identities follow from, and that of its Workspace
-    object, whose key is the last."""
+    object, whose key follows. `came`: with a commit that is on its way."""
 
     directory: str
     home: Home
     above: Home
     key: Key | None
+    head: CommitRef
+    held: bool
+    came: bool
 
 
 class _Where(NamedTuple):
@@ -220,8 +263,4 @@ def _residue(key: Key, value: bytes, home: Home) -> bytes | None:
 
 
 def _whole(value: bytes) -> bytes:
-    return format.dump(orjson.loads(value))
-
-
-def _summary(value: bytes) -> bytes:
     return format.dump(orjson.loads(value))

@@ -26,12 +26,13 @@ from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch import format, history, urgency
-from reconciler.statusbranch.between import Between
 from reconciler.statusbranch.claim import Claim
 from reconciler.statusbranch.message import describe
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
 from reconciler.statusbranch.schedule import Schedule
+from reconciler.statusbranch.underway import UnderWay
+from reconciler.statusbranch.unsettled import Unsettled
 from reconciler.statusbranch.urgency import Urgency
 
 log = logging.getLogger(__name__)
@@ -61,12 +62,12 @@ class StatusWriter:
         mirror: Mirror,
         settings: WriterSettings = WriterSettings(),
         *,
-        between: Between | None = None,
+        under_way: UnderWay | None = None,
         sign: Callable[[], Claim] = Claim,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`between`: where views of the store are of one commit; None: nobody loads. `sign`: who writes, asked before
-        each commit. `now`: seconds since 1970, for the age of the history."""
+        """`under_way`: whether commits are being loaded; None: nobody loads. `sign`: who writes, asked before each
+        commit. `now`: seconds since 1970, for the age of the history."""
         self.committed: Callable[[], None] = lambda: None
         """Called after each commit."""
         self._store = store
@@ -78,8 +79,9 @@ class StatusWriter:
         self._now = now
         self._schedule = Schedule(settings.quiet, settings.longest)
         self._lock = threading.Lock()
-        self._between = between or Between()
+        self._under_way = under_way or UnderWay()
         self._covered = 0
+        self._unsettled = Unsettled()
         self._looked = 0
         self._whole = False  # the branch holds what our log does not explain: compare all
         self._endless = False  # the source does not let its history end
@@ -104,7 +106,7 @@ class StatusWriter:
             self._thread.join(timeout=30)
 
     def durable(self, revision: int) -> None:
-        """Returns once everything up to a store revision stands in a commit of the mirror."""
+        """Returns once everything up to a store revision stands in a commit of the mirror, whatever is being loaded."""
         if self._covered < revision:
             self.flush()
 
@@ -112,10 +114,17 @@ class StatusWriter:
         """Commit what the store says beyond what is covered; the new commit, or None if nothing differs."""
         with self._lock:
             head = self._repo.ref(STATUS_REF)
-            with self._between.view(self._store) as view:
+            spare = self._under_way.is_so()
+            # LMDB keeps all pages that a view shows, so the store's file grows by what is written until it is let go
+            # of: that is one rendering's time, of one view at a time, and the next writes take those pages again.
+            with self._store.view() as view:
                 until, fleet, rendering = view.revision(), tree.fleet(view), Rendering(view)
                 files = self._files(rendering, view, head)
+                files.update(rendering.summaries(self._unsettled.due(fleet)))
+            if spare:
+                rendering.spare(files)
             commit = self._commit(head, files, fleet, until, rendering) if fleet.commit else None
+            self._unsettled.wrote(fleet, rendering.ahead, until)
             self._covered = max(self._covered, until)
             self._whole = False
         if commit is not None:
@@ -148,8 +157,11 @@ class StatusWriter:
 
     def _files(self, rendering: Rendering, view: View, head: str | None) -> Files:
         until = view.revision()
-        after = self._covered or (RecordedFleet(self._repo, head).facts().revision if head else 0)
+        if not self._covered and head is not None:
+            self._unsettled.settled = RecordedFleet(self._repo, head).facts().settled
+        after = self._covered or self._unsettled.settled
         if self._whole or after > until:
+            self._unsettled.settled = 0
             return self._everything(rendering, head)
         files: Files = {}
         try:
@@ -189,7 +201,9 @@ class StatusWriter:
         ends = head is not None and self._ends(head, known, served)
         begins = head is None or ends
         began = self._time() if begins else history.began(self._repo, head or "", known.began)
-        facts = replace(facts, revision=until, began=began.isoformat(timespec="seconds"))
+        settled = self._unsettled.settled_with(fleet, rendering.ahead, until)
+        facts = replace(facts, revision=until, settled=settled, began=began.isoformat(timespec="seconds"))
+        facts = replace(facts, arriving=fleet.arriving)
         new = edit_tree(self._repo, new, {format.FLEET: format.dump(facts.as_file())})
         changes = list(difference(self._repo, base, new))
         subject, lines = describe(changes, rendering.paths())
@@ -256,7 +270,7 @@ class StatusWriter:
 
     def _await_load(self) -> None:
         until = time.monotonic() + self._settings.loading
-        while self._between.is_loading() and time.monotonic() < until and not self._stop.wait(self._settings.together):
+        while self._under_way.is_so() and time.monotonic() < until and not self._stop.wait(self._settings.together):
             pass
 
     def _write(self) -> None:

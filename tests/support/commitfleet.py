@@ -20,8 +20,6 @@ from apiserver.registry.rest_options import Collection, DeleteOptions, Outcome, 
 from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.repository.desired import Desired
-from reconciler.statusbranch.between import Between
-from reconciler.statusbranch.writer import StatusWriter
 
 Object = dict[str, Any]
 
@@ -70,9 +68,6 @@ class CommitFleet(LoadedFleet):
         if self._thread is not None:
             self._thread.join()
         super().close()
-
-    def writer(self) -> StatusWriter:
-        return StatusWriter(self.store, self.mirror, between=Between(self.loader.stepping))
 
     # -- the API's side
 

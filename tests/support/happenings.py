@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +22,9 @@ from support.widgets import binding, crd, export, schema, widget
 from apiserver.registry import tree
 from apiserver.storage.protocol import View
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
+from reconciler.statusbranch.underway import UnderWay
 
-C, D = "workspaces/root/c", "workspaces/root/d"
+C, D, E = "workspaces/root/c", "workspaces/root/d", "workspaces/root/e"
 Files = dict[str, str | None]
 History = list[tuple[str, int, bool]]
 
@@ -147,6 +148,20 @@ def _limits(number: int) -> str:
     return f"spec: {{safety: {{{limits[number % 4]}, rewrites: {(FOLLOW, HOLD)[number // 4 % 2]}}}}}\n"
 
 
+def much(number: int) -> Files:
+    """A commit that concerns many workspaces: one comes, one that it takes something of changes, another goes."""
+    names = [*PUSHES]
+    return {
+        f"{A}/much.yaml": configmap("much", n=str(number)),
+        f"{E}{number % 3}/workspace.yaml": "",
+        f"{E}{number % 3}/app.yaml": configmap(n=str(number)),
+        f"{E}{number % 3}/below/workspace.yaml": "",
+        f"{E}{(number + 1) % 3}": None,
+        f"{B}/much.yaml": configmap("much", n=str(number)),
+        **PUSHES[names[(7 * number) % len(names)]](number),
+    }
+
+
 EVENTS = (
     "allow",
     "allow rewrite",
@@ -158,8 +173,10 @@ EVENTS = (
     "decide",
     "publish",
     "publish beside a load",
+    "record in a load",
     "hold the branch",
     "die",
+    "record and die",
 )
 
 
@@ -202,29 +219,47 @@ class Happening:
         self.fleet.load()
         self.also()
 
-    def die(self, writes: int) -> None:
-        """The server loads, and is killed after so many transactions; another one stands ready."""
-        store, under_way = self.fleet.store, list[Any]()
+    def die(self, writes: int | Callable[[], bool], before: Callable[[], Any] = lambda: None) -> None:
+        """The server loads, and is killed after so many transactions, or when something is so; another one stands
+        ready. `before`: done then."""
 
-        def dying(written: Callable[..., Any]) -> Callable[..., Any]:
+        def killed() -> None:
+            before()
+            raise Killed
+
+        with suppress(Killed), self.after(writes, killed):
+            self.fleet.load()
+        self.fleet.loader = self.fleet.new_loader(BranchSettings(rewrites=self.rewrites))
+
+    @contextmanager
+    def after(self, writes: int | Callable[[], bool], happens: Callable[[], Any]) -> Iterator[None]:
+        """Something happens once, after so many transactions or when something is so. All are in the store then."""
+        store, under_way, happened = self.fleet.store, list[Any](), list[bool]()
+
+        def is_time() -> bool:
+            if isinstance(writes, int):
+                return len(under_way) == writes
+            wait(under_way)
+            return writes()
+
+        def watched(written: Callable[..., Any]) -> Callable[..., Any]:
             def write(*ops: Any) -> Any:
-                if len(under_way) == writes:
-                    raise Killed
+                if not happened and is_time():
+                    happened.append(True)
+                    wait(under_way)
+                    happens()
                 under_way.append(written(*ops))
                 return under_way[-1]
 
             return write
 
         before = store.write, store.fill
-        store.write, store.fill = dying(store.write), dying(store.fill)  # type: ignore[method-assign]
+        store.write, store.fill = watched(store.write), watched(store.fill)  # type: ignore[method-assign]
         try:
-            self.fleet.load()
-        except Killed:
-            pass
+            yield
         finally:
             wait(under_way)  # nothing of a dead process is written later
             store.write, store.fill = before  # type: ignore[method-assign]
-        self.fleet.loader = self.fleet.new_loader(BranchSettings(rewrites=self.rewrites))
 
     # -- events
 
@@ -275,7 +310,8 @@ class Happening:
 
     def _publish(self, number: int) -> None:
         self.fleet.publish()
-        self.touched = self.left = False
+        self.touched = False
+        self.left &= str(self.fleet.fleet().commit) != self.fleet.repo.head  # it may have left one that is not loaded
 
     def _publish_beside_a_load(self, number: int) -> None:
         """What is recorded is of one moment, whatever is loaded while it is rendered."""
@@ -295,6 +331,23 @@ class Happening:
             self.fleet.publish()
         finally:
             store.view = opened  # type: ignore[method-assign]
+        self.touched = False
+
+    def _record_in_a_load(self, number: int) -> None:
+        """What is recorded while commits are on their way, by a server that goes on."""
+        self.push(much(number))
+        with self.after(number % 9, lambda: self.record(number)):
+            self.load()
+
+    def _record_and_die(self, number: int) -> None:
+        self.push(much(number))
+        self.die(number % 9, lambda: self.record(number))
+
+    def record(self, number: int = 0) -> None:
+        """In the middle of a load. `number` odd: by a writer that leaves out what can be made of the commit."""
+        under_way = UnderWay()
+        with under_way if number % 2 else nullcontext():
+            self.fleet.publish(self.fleet.writer(under_way))
         self.touched = False
 
     def _touch(self, change: Callable[[Any], Any]) -> None:

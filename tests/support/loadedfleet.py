@@ -33,6 +33,7 @@ from reconciler.plan import residue
 from reconciler.plan.residue import Home
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.statusbranch.recorded import RecordedFleet
+from reconciler.statusbranch.underway import UnderWay
 from reconciler.statusbranch.writer import StatusWriter
 
 Object = dict[str, Any]
@@ -270,12 +271,12 @@ class LoadedFleet:
 
     # -- the status branch
 
-    def writer(self) -> StatusWriter:
-        return StatusWriter(self.store, self.mirror)
+    def writer(self, under_way: UnderWay | None = None) -> StatusWriter:
+        return StatusWriter(self.store, self.mirror, under_way=under_way)
 
-    def publish(self) -> str:
+    def publish(self, writer: StatusWriter | None = None) -> str:
         """Writes what is to be recorded, and pushes it; the status commit."""
-        self.writer().flush()
+        (writer or self.writer()).flush()
         head = self.mirror.repository.ref(STATUS_REF)
         assert head is not None
         self.mirror.push_status(head, self.mirror.refresh().status)

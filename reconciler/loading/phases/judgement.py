@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
 from apiserver.registry.tree import WorkspaceRecord, summary
 from apiserver.storage.protocol import Record, View
@@ -87,7 +88,9 @@ Phase = Callable[[Judgement], Go | None]
 def known_of(grounds: Grounds, case: Case) -> Summary | None:
     """What is known of the case's workspace, a copy."""
     if case.recorded is not None:
-        return Summary.from_json(case.recorded.summary.as_json())
+        known = Summary.from_json(case.recorded.summary.as_json())
+        known.at = NONE  # the store says by itself where a workspace is
+        return known
     found = summary(grounds.store, case.record.cluster) if case.record is not None else {}
     return Summary.from_json(found) if found else None
 

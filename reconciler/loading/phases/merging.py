@@ -14,7 +14,7 @@ from apiserver.model.keys import Key, storage_name
 from apiserver.model.kinds import kind_of
 from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS
-from apiserver.storage.protocol import Put, ReadView, Record
+from apiserver.storage.protocol import Delete, Put, ReadView, Record
 from reconciler.loading.case import Recorded, Verdict
 from reconciler.loading.changeset import Change, ObjectChange, WorkspaceChanges
 from reconciler.loading.effects import Effects, Restored
@@ -62,6 +62,15 @@ def restore(at: Judgement) -> None:
             restore_residue(declared.obj, recorded.residue(key) or {})
         effects.put(declared, content.old.get(key), stored, status)
     _accept(at, effects)
+
+
+def drop_likeness(at: Judgement) -> None:
+    """What stands there is no more than a likeness of the workspace (loading/ahead): what that alone has goes. No
+    commit takes it away, so nobody is asked."""
+    objects = at.verdict.changes.objects
+    written = {change.op.key for change in objects}
+    left = at.grounds.stored([key for key in at.content.removed if key not in written])
+    objects.extend(ObjectChange(Change.DELETED, Delete(key)) for key in left)
 
 
 def effects_of(at: Judgement) -> Effects:

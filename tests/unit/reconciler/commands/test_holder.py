@@ -22,7 +22,6 @@ from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
 from reconciler.commands.teller import Teller
 from reconciler.commands.tenure import BEGUN, LOST, say, tenure_of
-from reconciler.statusbranch.between import Beyond
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
@@ -117,8 +116,7 @@ def test_a_fleet_that_grew_has_the_rest_done_by_another_process(
         fleet.repo.commit({f"{A}/app.yaml": configmap(a="meanwhile"), f"{A}/other.yaml": configmap("other")})
         eventually(lambda: fleet.data("root:a", "other") is not None)
         assert fleet.mirror.status() == recorded, "that is the other's to record"
-        with Beyond(status).view(status) as view:
-            assert tree.fleet(view).commit == own(fleet.repo.head)
+        eventually(lambda: tree.fleet(status).commit == own(fleet.repo.head))
     finally:
         run.end()
         rest.lend(REST)

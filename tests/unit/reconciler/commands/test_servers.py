@@ -14,8 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.fleetrepo import FleetRepo
+from support.happenings import Killed
 from support.loadedfleet import BEGINNING, A, configmap
-from support.statusfiles import elsewhere
+from support.statusfiles import elsewhere, source_files
 
 from apiserver.model import commits
 from apiserver.model.keys import Key
@@ -176,6 +177,31 @@ class Server:
         else:
             shown.begin(recorded, self.holder)
         self.mirror.keep_status(recorded.commit.id)
+
+    def die_in_a_load(self, token: str) -> None:
+        """A decision is made and recorded while the branch's head is on its way, and the server is killed then."""
+        store, writer, head = self.store, self.writer, commits.own(self.world.repo.head)
+        assert store is not None
+        assert writer is not None
+        write = store.write
+
+        def dying(*ops: Any) -> Any:
+            store.write = write  # type: ignore[method-assign]
+            written = write(*ops)
+            written.result()
+            record = tree.workspace_at(store, "root:a")
+            if record is not None and record.head == head:
+                self.decide(token)
+                writer.durable(store.revision())
+                self.publisher.publish()
+                raise Killed
+            store.write = dying  # type: ignore[method-assign]
+            return written
+
+        store.write = dying  # type: ignore[method-assign]
+        with suppress(Killed):
+            self.loader.load(head)
+        self.kill()
 
     def decide(self, token: str) -> None:
         """A decision of a controller: an annotation that nobody takes away."""
@@ -473,6 +499,29 @@ def test_an_observer_does_not_inherit_a_branch_that_somebody_took_away(world: Wo
     second.start(first.installation.writer)
     assert second.holds
     assert world.published() == {"theirs"}
+
+
+def test_what_was_recorded_in_a_load_is_shown_and_taken_over(world: World) -> None:
+    """A decision that was made while a commit was on its way, of a workspace that was past what is named."""
+    first, second, third = world.servers
+    first.start()
+    second.start()
+    change = {f"{A}/app.yaml": configmap(a="changed"), "workspaces/root/new/workspace.yaml": ""}
+    world.repo.commit({**change, "workspaces/root/new/app.yaml": configmap()})
+    first.die_in_a_load("in between")
+    second.tick()
+    assert second.said() == {"in between"}
+    second.stop()
+    second.start(first.installation.writer)
+    assert second.holds
+    second.tick()
+    assert world.published() == {"in between"}
+    third.start()
+    assert third.objects() == second.objects()
+    files = source_files(second.mirror, second.mirror.status() or "")
+    assert not [path for path, text in files.items() if "\nat: " in text or text.startswith("at: ")]
+    assert "workspaces/root/new/_summary.yaml" in files
+    assert "arriving" not in files["fleet.yaml"]
 
 
 def test_a_branch_that_names_nobody_is_put_right(world: World) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.happenings import EVENTS, PUSHES, Happening, History
 from support.loadedfleet import LoadedFleet
@@ -81,6 +81,7 @@ def agree(new: LoadedFleet, old: LoadedFleet, *, at: bool = True) -> None:
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=HISTORIES)
+@example(history=[("die", 3, False), ("publish", 0, False)])
 def test_the_running_server_a_recovery_and_a_first_load_agree(
     tmp_path_factory: pytest.TempPathFactory, history: History
 ) -> None:
@@ -120,6 +121,29 @@ def test_what_was_recovered_goes_on_as_what_ran_on(
                 happening.happen(name, number, load=load)
         happening.load()
         agree(new, happening.fleet, at=False)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(history=HISTORIES, die=st.booleans(), number=st.integers(0, 44), more=HISTORIES)
+def test_what_is_recorded_in_the_middle_of_a_load_recovers_what_ran_on(
+    tmp_path_factory: pytest.TempPathFactory, history: History, die: bool, number: int, more: History
+) -> None:
+    """Whether the server that recorded it goes on or is killed, and whether its own log or the status commit is what
+    the next one has."""
+    with fleets(tmp_path_factory) as found:
+        happening = happened(found, history)
+        left = happening.left
+        happening.happen("record and die" if die else "record in a load", number, load=False)
+        new = recovered(found, happening)
+        happening.load()
+        if not left and not happening.touched:
+            agree(new, happening.fleet, at=False)
+        for name, more_number, load in more[:3]:
+            if name not in ("status", "finalizer", "decide"):
+                happening.happen(name, more_number, load=load)
+        happening.load()
+        happening.fleet.publish()
+        agree(recovered(found, happening), happening.fleet)
 
 
 # -- first loads

@@ -34,14 +34,24 @@ class Served:
         self.commit = commit
         self.fleet(commit)
 
-    def fleet(self, commit: str, error: str = "") -> None:
+    def fleet(self, commit: str, error: str = "", arriving: tuple[str, ...] = ()) -> None:
         self.commit = commit
-        record = tree.FleetRecord("fleet-id", True, own(commit), error=error)
+        record = tree.FleetRecord("fleet-id", True, own(commit), error=error, arriving=tuple(map(own, arriving)))
         self.store.write(tree.put_fleet(record)).result()
 
-    def workspace(self, path: str, cluster: str, directory: str | None = None, *, log: bool = True) -> None:
+    def workspace(
+        self,
+        path: str,
+        cluster: str,
+        directory: str | None = None,
+        *,
+        log: bool = True,
+        head: str = "",
+        origin: str = "",
+    ) -> None:
         where = "workspaces/" + path.replace(":", "/") if directory is None else directory
-        record = tree.WorkspaceRecord(path, cluster, path.rpartition(":")[0], directory=where)
+        parent = path.rpartition(":")[0]
+        record = tree.WorkspaceRecord(path, cluster, parent, directory=where, head=own(head), origin=own(origin))
         if path != "root":
             annotations = {marks.SOURCE_PATH: f"{where}/workspace.yaml"} if where else {}
             self.put(WORKSPACES, "root", path, namespace="", annotations=annotations, spec={"cluster": cluster})

@@ -15,17 +15,22 @@ from apiserver.storage.protocol import Delete, Store
 from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import STATUS_REF, Mirror
-from reconciler.statusbranch.between import Between
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
+from reconciler.statusbranch.underway import UnderWay
 from reconciler.statusbranch.writer import StatusWriter, WriterSettings
 
 QUICK = WriterSettings(quiet=0.01, longest=0.05, loading=0.05, retry=0.05)
 
 
 @pytest.fixture
-def writer(store: Store, mirror: Mirror, served: Any) -> StatusWriter:
-    return StatusWriter(store, mirror, QUICK)
+def under_way() -> UnderWay:
+    return UnderWay()
+
+
+@pytest.fixture
+def writer(store: Store, mirror: Mirror, served: Any, under_way: UnderWay) -> StatusWriter:
+    return StatusWriter(store, mirror, QUICK, under_way=under_way)
 
 
 def test_the_first_commit_covers_all_and_names_what_was_reconciled(
@@ -117,19 +122,111 @@ def test_durable_means_committed_in_the_mirror(writer: StatusWriter, store: Stor
     assert mirror.repository.ref(STATUS_REF) == head
 
 
-def test_nothing_is_committed_while_a_commit_is_on_its_way(store: Store, mirror: Mirror, served: Any) -> None:
-    """What some workspaces are at by then is not the commit that would be named."""
-    stepping = threading.Lock()
-    writer = StatusWriter(store, mirror, QUICK, between=Between(stepping))
+@pytest.fixture
+def on_its_way(source: FleetRepo, served: Any) -> str:
+    """A commit of which some workspaces are in the store and others are not."""
+    served.fleet(source.head, arriving=(later := source.commit({"workspaces/root/b.yaml": ""}),))
+    return later
+
+
+def test_what_is_past_the_named_commit_says_where_it_is(
+    writer: StatusWriter, mirror: Mirror, source: FleetRepo, served: Any, on_its_way: str
+) -> None:
+    served.workspace("root:web", CLUSTER, head=on_its_way)
     status(served, replicas=1)
-    with stepping:
-        waiting = threading.Thread(target=writer.durable, args=(store.revision(),))
-        waiting.start()
-        waiting.join(0.05)
-        assert waiting.is_alive()
-        assert mirror.repository.ref(STATUS_REF) is None
-    waiting.join(10)
-    assert mirror.repository.ref(STATUS_REF) is not None
+    writer.durable(served.store.revision())
+    head = mirror.repository.ref(STATUS_REF)
+    assert head is not None
+    recorded, files = RecordedFleet(mirror.repository, head), source_files(mirror, head)
+    assert recorded.source == own(source.commits[0])
+    assert recorded.facts().arriving == (own(on_its_way),)
+    assert recorded.ahead() == {WEB: own(on_its_way)}
+    assert f"at: {on_its_way}" in files[f"{WEB}/_summary.yaml"]
+    assert "at:" not in files["workspaces/root/_summary.yaml"]
+    assert "replicas: 1" in files[DEPLOYMENT]
+    assert mirror.repository.is_ancestor(on_its_way, head), "a clone of the branch has the commit"
+
+
+def test_what_came_with_a_commit_on_its_way_waits_for_its_end_where_nothing_else_is_known_of_it(
+    writer: StatusWriter, mirror: Mirror, store: Store, served: Any, on_its_way: str, under_way: UnderWay
+) -> None:
+    new, more = "workspaces/root/new", "workspaces/root/more"
+    writer.flush()
+    under_way.__enter__()
+    served.workspace("root:new", "newcluster000000", head=on_its_way, origin=on_its_way)
+    served.workspace("root:more", "morecluster00000", head=on_its_way, origin=on_its_way)
+    served.put("deployments.apps:9f86", "morecluster00000", "web", status={"replicas": 1})
+    writer.flush()
+    head = mirror.repository.ref(STATUS_REF) or ""
+    files = source_files(mirror, head)
+    assert f"{new}/_summary.yaml" not in files
+    assert f"at: {on_its_way}" in files[f"{more}/_summary.yaml"]
+    facts = RecordedFleet(mirror.repository, head).facts()
+    assert facts.settled < facts.revision == store.revision()
+
+    served.fleet(on_its_way)
+    for again in (writer, StatusWriter(store, mirror, QUICK)):
+        before = mirror.repository.ref(STATUS_REF)
+        again.flush()
+        head = mirror.repository.ref(STATUS_REF) or ""
+        files = source_files(mirror, head)
+        assert "at:" not in files[f"{new}/_summary.yaml"] + files[f"{more}/_summary.yaml"]
+        facts = RecordedFleet(mirror.repository, head).facts()
+        assert (facts.arriving, facts.settled) == ((), facts.revision)
+        assert (head == before) == (again is not writer), "once is enough"
+
+
+def test_a_writer_that_starts_anew_says_again_what_the_one_before_it_left(
+    writer: StatusWriter, mirror: Mirror, store: Store, served: Any, on_its_way: str, under_way: UnderWay
+) -> None:
+    writer.flush()
+    under_way.__enter__()
+    served.workspace("root:new", "newcluster000000", head=on_its_way, origin=on_its_way)
+    served.workspace("root:web", CLUSTER, head=on_its_way)
+    writer.flush()
+    served.fleet(on_its_way)
+    StatusWriter(store, mirror, QUICK).flush()
+    files = source_files(mirror, mirror.repository.ref(STATUS_REF) or "")
+    assert "workspaces/root/new/_summary.yaml" in files
+    assert "at:" not in files[f"{WEB}/_summary.yaml"]
+
+
+def test_what_is_recorded_in_a_load_costs_what_changed_since_and_not_the_load(
+    writer: StatusWriter,
+    mirror: Mirror,
+    store: Store,
+    served: Any,
+    on_its_way: str,
+    under_way: UnderWay,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writer.flush()
+    under_way.__enter__()
+    for n in range(40):
+        served.workspace(f"root:n{n}", f"n{n:015}", head=on_its_way, origin=on_its_way)
+    rendered: list[str] = []
+    summary = Rendering._summary
+
+    def counted(self: Rendering, cluster: str, *args: Any) -> bytes:
+        rendered.append(cluster)
+        return summary(self, cluster, *args)
+
+    monkeypatch.setattr(Rendering, "_summary", counted)
+    writer.flush()
+    assert len({each for each in rendered if each.startswith("n")}) == 40
+    rendered.clear()
+    status(served, replicas=1)
+    writer.flush()
+    assert set(rendered) == {CLUSTER}
+    rendered.clear()
+    served.fleet(on_its_way)
+    status(served, replicas=2)
+    writer.flush()
+    assert len(set(rendered)) == 41
+    rendered.clear()
+    status(served, replicas=3)
+    writer.flush()
+    assert set(rendered) == {CLUSTER}
 
 
 @pytest.mark.parametrize("rendering", ["everything", "changed"])
@@ -137,8 +234,8 @@ def test_a_commit_goes_into_the_store_while_what_was_before_is_rendered(
     store: Store, mirror: Mirror, source: FleetRepo, served: Any, monkeypatch: pytest.MonkeyPatch, rendering: str
 ) -> None:
     """Rendering a load of a hundred thousand takes long, and nobody waits for it: it is of one moment of the store."""
-    stepping, renders, go_on = threading.Lock(), threading.Event(), threading.Event()
-    writer = StatusWriter(store, mirror, QUICK, between=Between(stepping))
+    renders, go_on = threading.Event(), threading.Event()
+    writer = StatusWriter(store, mirror, QUICK)
     if rendering == "changed":
         writer.flush()
     status(served, replicas=1)
@@ -155,12 +252,10 @@ def test_a_commit_goes_into_the_store_while_what_was_before_is_rendered(
     recording = threading.Thread(target=writer.durable, args=(until,))
     recording.start()
     assert renders.wait(10)
-    assert stepping.acquire(timeout=10), "a commit waits until all is rendered"
     status(served, replicas=2)
     served.workspace("root:new", "newcluster000000")
     served.fleet(source.commit({"workspaces/root/b.yaml": ""}))
     served.summary(CLUSTER, Summary(own(source.head)))
-    stepping.release()
     go_on.set()
     recording.join(10)
     first = mirror.repository.ref(STATUS_REF)

@@ -1,0 +1,169 @@
+"""What is recorded while commits are on their way into the store, and what a recovery and an observer make of it."""
+
+from __future__ import annotations
+
+import pytest
+from support.happenings import Happening
+from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.recoveries import Another, assert_same, recover
+from support.widgets import export, schema
+
+from apiserver.model.commits import own
+from apiserver.registry import tree
+from apiserver.storage.protocol import Store
+from reconciler.loading.declared import Declarations
+from reconciler.loading.identities import Identities
+from reconciler.loading.loader import Loader
+from reconciler.loading.shown import Shown
+from reconciler.statusbranch.recorded import RecordedFleet
+
+
+def loader(fleet: LoadedFleet, store: Store) -> Loader:
+    return Loader(store, fleet.mirror.repositories, Identities(fleet.keys / "identities"), fleet.secrets.of)
+
+
+NEW, MORE = "workspaces/root/new", "workspaces/root/more"
+
+
+@pytest.fixture
+def happening(empty: LoadedFleet) -> Happening:
+    made = Happening(empty)
+    made.begin()
+    return made
+
+
+def recorded_in(happening: Happening, path: str) -> RecordedFleet:
+    """What is recorded once a load came to a workspace and a controller wrote to it, before the server is killed."""
+    fleet = happening.fleet
+    served, head = fleet.fleet().commit, own(fleet.repo.head)
+
+    def is_there() -> bool:
+        record = tree.workspace_at(fleet.store, path)
+        return record is not None and record.head == head
+
+    def record() -> None:
+        if fleet.find(path, "configmaps", "app") is not None:
+            fleet.update(fleet.key(path, "configmaps", "app"), lambda obj: obj.update(status={"seen": 1}))
+        happening.record(1)
+
+    happening.die(is_there, record)
+    recorded = fleet.recorded()
+    assert recorded is not None
+    assert (recorded.source, recorded.facts().arriving) == (served, (head,))
+    return recorded
+
+
+def test_a_workspace_that_is_past_what_is_named_comes_back_where_it_was(happening: Happening, another: Another) -> None:
+    """Its objects are of the later commit, and so is what is recorded of them: a generation counts once."""
+    fleet = happening.fleet
+    happening.push({f"{A}/app.yaml": configmap(n="1"), f"{NEW}/workspace.yaml": "", f"{B}/app.yaml": configmap(n="1")})
+    recorded = recorded_in(happening, "root:a")
+    assert recorded.ahead()[A] == own(fleet.repo.head)
+    new = recover(fleet, another)
+    fleet.load()
+    assert_same(new, fleet)
+    fleet.publish()
+    assert_same(recover(fleet, another, "after"), fleet)
+
+
+def test_what_a_controller_said_of_a_workspace_that_came_comes_back_with_it(
+    happening: Happening, another: Another
+) -> None:
+    fleet = happening.fleet
+    happening.push(
+        {
+            f"{NEW}/workspace.yaml": "",
+            f"{NEW}/group/deep/workspace.yaml": "",
+            f"{NEW}/group/deep/app.yaml": configmap(n="1"),
+            f"{MORE}/workspace.yaml": "",
+        }
+    )
+    recorded = recorded_in(happening, "root:new:deep")
+    assert list(recorded.ahead()) == [f"{NEW}/group/deep"], "of the others nothing is known but that they came"
+    new = recover(fleet, another)
+    assert new.get("root:new:deep", "configmaps", "app")["status"] == {"seen": 1}
+    fleet.load()
+    assert_same(new, fleet)
+    fleet.publish()
+    assert_same(recover(fleet, another, "after"), fleet)
+
+
+def test_who_takes_something_of_a_workspace_that_is_past_what_is_named_is_served_as_before(
+    happening: Happening, another: Another
+) -> None:
+    """A consumer comes back with what it was bound to, also where its content would not fit what is offered now."""
+    fleet = happening.fleet
+    offer = {f"{A}/schema.json": schema("v2", "colour", "string"), f"{A}/export.json": export("v2", allow="v1->v2")}
+    happening.push(offer)
+    recorded_in(happening, "root:a")
+    repo, head = fleet.repo, fleet.repo.head
+    repo.reset(fleet.fleet().commit.id)
+    new = recover(fleet, another)
+    assert new.record("root:b").served
+    assert new.record("root:b").errors == []
+    assert new.find("root:b", "widgets.example.io", "w") is not None
+    repo.reset(head)
+    fleet.load()
+    new.load()
+    assert_same(new, fleet, at=False)
+
+
+def test_a_workspace_that_a_commit_on_its_way_took_away_stays_away(happening: Happening, another: Another) -> None:
+    fleet = happening.fleet
+    fleet.commit({f"{NEW}/workspace.yaml": "", f"{NEW}/below/workspace.yaml": ""})
+    fleet.publish()
+    happening.push({NEW: None, f"{A}/app.yaml": configmap(n="1")})
+    happening.die(lambda: "root:new" not in fleet.paths(), happening.record)
+    recorded = fleet.recorded()
+    assert recorded is not None
+    assert recorded.facts().arriving
+    new = recover(fleet, another)
+    fleet.load()
+    assert_same(new, fleet, at=False)
+    assert "root:new" not in new.paths()
+
+
+def test_an_observer_shows_what_was_recorded_in_a_load(happening: Happening, another: Another) -> None:
+    fleet, other = happening.fleet, another(happening.fleet, "observer", keys=happening.fleet.keys)
+    shown = Shown(other.store, other.mirror.repository, lambda store: loader(other, store))
+    first = other.recorded()
+    assert first is not None
+    shown.begin(first, "holder/1")
+    happening.push(
+        {
+            f"{A}/app.yaml": configmap(n="1"),
+            f"{NEW}/workspace.yaml": "",
+            f"{NEW}/group/deep/workspace.yaml": "",
+            f"{NEW}/group/deep/app.yaml": configmap(n="1"),
+            f"{MORE}/workspace.yaml": "",
+        }
+    )
+    for path in ("root:a", "root:new:deep"):
+        recorded_in(happening, path)
+        recorded = other.recorded()
+        assert recorded is not None
+        shown.follow(recorded, "holder/1")
+        aside = another(fleet, f"aside-{len(path)}", keys=fleet.keys)
+        aside.loader.load(recorded.source, recorded)
+        assert_same(other, aside)
+    fleet.load()
+    fleet.publish()
+    recorded = other.recorded()
+    assert recorded is not None
+    shown.follow(recorded, "holder/1")
+    assert_same(other, fleet)
+
+
+def test_an_inventory_that_is_ahead_of_a_workspace_prunes_nothing(happening: Happening, another: Another) -> None:
+    """Applied from a commit on its way, and the workspace was recovered at the one before: git says nothing of what is
+    to go, also where the branch once went elsewhere from that commit and came back."""
+    fleet = happening.fleet
+    before = fleet.repo.head
+    fleet.commit({f"{A}/extra.yaml": configmap("extra")})
+    ahead = fleet.repo.head
+    fleet.repo.reset(before)
+    fleet.mirror.keep(ahead, before)
+    fleet.load()
+    declarations = Declarations(fleet.store, fleet.mirror.repositories)
+    assert fleet.record("root:a").head != own(ahead)
+    assert not declarations.declared("root:a", own(ahead), "", "configmaps", "default", "extra")
