@@ -13,7 +13,7 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from apiserver.connections import Connections, Place
+from apiserver.connections import Connections, Seat
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class Listener:
         listener: socket.socket,
         context: ssl.SSLContext,
         connections: Connections,
-        protocol: Callable[[Place], asyncio.Protocol],
+        protocol: Callable[[Seat], asyncio.Protocol],
     ) -> None:
         listener.setblocking(False)
         self._listener = listener
@@ -80,7 +80,7 @@ class Listener:
             self._shaking.add(task)
             task.add_done_callback(self._shaking.discard)
 
-    async def _shake_hands(self, connection: socket.socket, place: Place) -> None:
+    async def _shake_hands(self, connection: socket.socket, place: Seat) -> None:
         try:
             await self._loop.connect_accepted_socket(
                 lambda: self._protocol(place),

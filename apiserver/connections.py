@@ -56,7 +56,7 @@ class Connection(Protocol):
 
 
 @dataclass(slots=True)
-class Place:
+class Seat:
     """Of one connection, from the moment it is accepted. `refused`: there are too many, and it is only told so."""
 
     address: str
@@ -76,7 +76,7 @@ class Connections:
     _timer: asyncio.TimerHandle | None = None
     _quiet_until: float = 0.0
 
-    def enter(self, host: str) -> Place | None:
+    def enter(self, host: str) -> Seat | None:
         """A place for a connection from `host`; None if it is to be closed at once."""
         address, most = network(host), self.settings.max_connections_per_address
         held = self._by_address[address] if most else 0
@@ -87,7 +87,7 @@ class Connections:
                 return None
         self.count += 1
         self._by_address[address] += 1
-        return Place(address, bool(most) and held >= most)
+        return Seat(address, bool(most) and held >= most)
 
     def _warn(self, address: str, held: int) -> None:
         """Not for each: whoever connects could fill the log."""
@@ -96,20 +96,20 @@ class Connections:
             self._quiet_until = now + _QUIET_SECONDS
             log.warning("%s has %d connections, as many as one address may have", address, held)
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: Seat) -> None:
         self.count -= 1
         self._by_address[place.address] -= 1
         if not self._by_address[place.address]:
             del self._by_address[place.address]
 
-    def join(self, connection: Connection, place: Place) -> None:
+    def join(self, connection: Connection, place: Seat) -> None:
         """TLS stands: from here on the connection is looked at."""
         place.joined = True
         self._waiting[connection] = (connection.waiting(), asyncio.get_running_loop().time())
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self._pause, self._look, [])
 
-    def part(self, connection: Connection, place: Place) -> None:
+    def part(self, connection: Connection, place: Seat) -> None:
         """The connection is over."""
         if self._waiting.pop(connection, None) is not None:
             self.leave(place)

@@ -18,7 +18,7 @@ from websockets.datastructures import Headers
 from websockets.http11 import Response
 from websockets.server import ServerProtocol
 
-from apiserver.connections import Connections, Phase, Place, Waiting
+from apiserver.connections import Connections, Phase, Seat, Waiting
 from apiserver.endpoints.errors import status_body
 from apiserver.endpoints.exchange import JSON
 from apiserver.model.errors import StatusError, bad_request, unavailable
@@ -35,7 +35,7 @@ _REASONS = {400: "BadRequest", 403: "Forbidden", 405: "MethodNotAllowed", 426: "
 class PatientProtocol(DirectProtocol):
     """HTTP/1.1."""
 
-    def __init__(self, connections: Connections, place: Place, **uvicorns: Any) -> None:
+    def __init__(self, connections: Connections, place: Seat, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
         self.place = place
         self.stopping = False
@@ -134,7 +134,7 @@ class StatusCycle(RequestResponseCycle):
 class PatientWebSocket(WebSocketsSansIOProtocol):
     """A WebSocket. Pings, and their answers in time, are uvicorn's."""
 
-    def __init__(self, connections: Connections, place: Place, **uvicorns: Any) -> None:
+    def __init__(self, connections: Connections, place: Seat, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
         self.conn = StatusServer(max_size=self.config.ws_max_size, logger=logging.getLogger("uvicorn.error"))
         self.place = place

@@ -15,7 +15,7 @@ from websockets.http11 import Request
 
 from apiserver.auth.peer import Peer
 from apiserver.auth.pki_clients import ClientCertificates
-from apiserver.connections import Connections, Place
+from apiserver.connections import Connections, Seat
 from apiserver.openssl import Channel
 from apiserver.patience import PatientProtocol, PatientWebSocket
 
@@ -27,7 +27,7 @@ class MutualTLSProtocol(PatientProtocol):
 
     Whether it counts is for the application to ask, at each request."""
 
-    def __init__(self, clients: ClientCertificates, connections: Connections, place: Place, **uvicorns: Any) -> None:
+    def __init__(self, clients: ClientCertificates, connections: Connections, place: Seat, **uvicorns: Any) -> None:
         super().__init__(connections, place, **uvicorns)
         self._clients = clients
         self.ws_protocol_class = partial(MutualTLSWebSocket, clients, connections, place)  # type: ignore[assignment]
@@ -41,7 +41,7 @@ class MutualTLSProtocol(PatientProtocol):
 class MutualTLSWebSocket(PatientWebSocket):
     """A WebSocket whose scope has the same extension."""
 
-    def __init__(self, clients: ClientCertificates, connections: Connections, place: Place, **uvicorns: Any) -> None:
+    def __init__(self, clients: ClientCertificates, connections: Connections, place: Seat, **uvicorns: Any) -> None:
         super().__init__(connections, place, **uvicorns)
         self._clients = clients
 

@@ -19,7 +19,7 @@ from apiserver.accepting import Listener
 from apiserver.app import App
 from apiserver.auth.keys import Keys
 from apiserver.auth.pki_clients import ClientCertificates
-from apiserver.connections import Place
+from apiserver.connections import Seat
 from apiserver.openssl import ServerTLS
 from apiserver.settings import ServerSettings
 from apiserver.tls import MutualTLSProtocol, MutualTLSWebSocket
@@ -51,7 +51,7 @@ class WorkerServer(uvicorn.Server):
             self.servers.append(listener)  # type: ignore[arg-type]
         self.started = True
 
-    def _protocol(self, place: Place) -> asyncio.Protocol:
+    def _protocol(self, place: Seat) -> asyncio.Protocol:
         return MutualTLSProtocol(
             self._clients,
             self._connections,

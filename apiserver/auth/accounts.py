@@ -43,7 +43,7 @@ def _nothing() -> None:
     return
 
 
-class Home(NamedTuple):
+class AccountHome(NamedTuple):
     """Where a workspace's accounts are: `cluster` in keys of `store`, and the kinds that it serves. `absent` is called
     where something is not there: it raises StatusError 503 as long as that means nothing."""
 
@@ -53,13 +53,13 @@ class Home(NamedTuple):
     absent: Callable[[], None] = _nothing
 
 
-Homes = Callable[[str], Home | None]
+Homes = Callable[[str], AccountHome | None]
 """Finds the home of a logical cluster, or of `target:<workspace path>:<name>`; None if there is none. Raises
 StatusError 503 while that cannot be known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundObject:
     """An object whose end is the token's: `kind` Pod, Secret or Node."""
 
     kind: str
@@ -75,7 +75,7 @@ class Account:
     namespace: str
     name: str
     uid: str
-    bound: tuple[Bound, ...] = ()
+    bound: tuple[BoundObject, ...] = ()
 
     def user(self, token_id: str = "") -> User:
         extra: dict[str, tuple[str, ...]] = {CLUSTER_NAME: (self.cluster,)}
@@ -207,7 +207,7 @@ class Accounts:
         return True
 
 
-def bound_object(home: Home, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
+def bound_object(home: AccountHome, kind: str, namespace: str, name: str) -> dict[str, Any] | None:
     """A Pod, Secret or Node that a token may be bound to; None if there is none, or no such kind here."""
     served = home.kinds.by_kind("", "v1", kind)
     if served is None:
@@ -234,7 +234,7 @@ def _account(claims: jwt.Claims) -> Account:
     ours = claims[_OURS]
     account = ours["serviceaccount"]
     kinds = ("Pod", "Secret", "Node")
-    bound = [Bound(k, ours[k.lower()]["name"], ours[k.lower()]["uid"]) for k in kinds if k.lower() in ours]
+    bound = [BoundObject(k, ours[k.lower()]["name"], ours[k.lower()]["uid"]) for k in kinds if k.lower() in ours]
     return Account(ours[CLUSTER_CLAIM], ours["namespace"], account["name"], account["uid"], tuple(bound))
 
 
@@ -243,7 +243,7 @@ def _legacy_account(claims: jwt.Claims) -> Account:
         claims[_LEGACY + claim]
         for claim in ("clusterName", "namespace", "secret.name", "service-account.name", "service-account.uid")
     )
-    return Account(cluster, namespace, name, uid, (Bound("Secret", secret, ""),))
+    return Account(cluster, namespace, name, uid, (BoundObject("Secret", secret, ""),))
 
 
 def _holds(secret: dict[str, Any], digest: bytes) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from apiserver.auth.bootstrap import RBAC_GROUP
 from apiserver.auth.rules import Rule
-from apiserver.auth.user import Attributes, Decision, User
+from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.model.errors import StatusError, forbidden, not_found
 from apiserver.registry.rest_options import Vet, vet_nothing
 from apiserver.registry.served import ServedKind
@@ -29,14 +29,14 @@ _EVERYTHING: list[Object] = [
 class Rights(Protocol):
     """As much of the Authorizer as the guards need."""
 
-    def authorize(self, cluster: str, user: User, attributes: Attributes, *, deep: bool = False) -> Decision: ...
+    def authorize(self, cluster: str, user: User, attributes: Attributes, *, deep: bool = False) -> AccessDecision: ...
 
     def granted_rules(self, cluster: str, user: User, namespace: str) -> tuple[Rule, ...]: ...
 
     def role_rules(self, cluster: str, kind: str, namespace: str, name: str) -> list[Object] | None: ...
 
 
-class Part(NamedTuple):
+class RulePart(NamedTuple):
     """The smallest piece of a rule: one verb on one resource (of one name, or of any: ""), or on one URL."""
 
     verb: str
@@ -93,7 +93,7 @@ class _Writer:
         asked = Attributes(verb, RBAC_GROUP, "*", resource, namespace=namespace, name=name)
         return self._rights.authorize(self._cluster, self._user, asked).allowed
 
-    def _missing(self, namespace: str, rules: Iterable[Object]) -> list[Part]:
+    def _missing(self, namespace: str, rules: Iterable[Object]) -> list[RulePart]:
         return missing(self._rights.granted_rules(self._cluster, self._user, namespace), rules)
 
     def _hold(self, namespace: str, name: str, rules: Iterable[Object]) -> None:
@@ -111,23 +111,23 @@ class _Writer:
         return forbidden(self._kind.resource, self._kind.group, name, why)
 
 
-def missing(held: Iterable[Rule], wanted: Iterable[Object]) -> list[Part]:
+def missing(held: Iterable[Rule], wanted: Iterable[Object]) -> list[RulePart]:
     """The parts of the `wanted` rules that no rule of `held` covers, in their order."""
     held = tuple(held)
     return [part for rule in wanted for part in _parts(rule) if not any(_covers(rule, part) for rule in held)]
 
 
-def _parts(rule: Object) -> Iterator[Part]:
+def _parts(rule: Object) -> Iterator[RulePart]:
     verbs, urls = rule.get("verbs") or (), rule.get("nonResourceURLs") or ()
     for url in urls:
-        yield from (Part(verb, url=url) for verb in verbs)
+        yield from (RulePart(verb, url=url) for verb in verbs)
     for group in rule.get("apiGroups") or ():
         for resource in rule.get("resources") or ():
             for name in rule.get("resourceNames") or ("",):
-                yield from (Part(verb, group, resource, name) for verb in verbs)
+                yield from (RulePart(verb, group, resource, name) for verb in verbs)
 
 
-def _covers(rule: Rule, part: Part) -> bool:
+def _covers(rule: Rule, part: RulePart) -> bool:
     if "*" not in rule.verbs and part.verb not in rule.verbs:
         return False
     if part.url:
@@ -144,9 +144,9 @@ def _url_covers(held: str, url: str) -> bool:
     return held == url or (held.endswith("*") and url.startswith(held.rstrip("*")))
 
 
-def _described(parts: list[Part]) -> Iterator[str]:
+def _described(parts: list[RulePart]) -> Iterator[str]:
     """As Kubernetes prints rules, the verbs on one thing together."""
-    verbs: dict[Part, list[str]] = {}
+    verbs: dict[RulePart, list[str]] = {}
     for part in parts:
         found = verbs.setdefault(part if part.url else part._replace(verb=""), [])
         if part.verb not in found:

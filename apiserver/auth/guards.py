@@ -13,7 +13,7 @@ from apiserver.storage.protocol import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class RequestWriter:
     """Who writes, and where: in the logical cluster `cluster` of `store`, `path` "" where that is no workspace's.
     `user`: as they are seen there; `bearer`: as they came."""
 
@@ -25,7 +25,7 @@ class Writer:
     path: str = ""
 
 
-def guard(writer: Writer, kind: ServedKind, subresource: str) -> Vet:
+def guard(writer: RequestWriter, kind: ServedKind, subresource: str) -> Vet:
     """The Vet for writes of `kind`, or of a subresource of it."""
     if not kind.builtin:
         return vet_nothing

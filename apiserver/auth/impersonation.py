@@ -21,8 +21,8 @@ from apiserver.auth.user import (
     SERVICE_ACCOUNT_PREFIX,
     SERVICE_ACCOUNTS,
     UNAUTHENTICATED,
+    AccessDecision,
     Attributes,
-    Decision,
     User,
 )
 from apiserver.auth.workspaces import is_workspaces
@@ -39,7 +39,7 @@ class _Asked(NamedTuple):
     extra: dict[str, tuple[str, ...]]
 
 
-def impersonated(user: User, headers: Headers, cluster: str, authorize: Callable[[Attributes], Decision]) -> User:
+def impersonated(user: User, headers: Headers, cluster: str, authorize: Callable[[Attributes], AccessDecision]) -> User:
     """The user to go on with: `user` itself where no such header is sent.
 
     `authorize` judges `user` in `cluster`. Raises StatusError 403 (with the first thing that may not be impersonated)

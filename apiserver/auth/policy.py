@@ -46,7 +46,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Objects:
+class RBACObjects:
     """A workspace's RBAC objects."""
 
     cluster_roles: Iterable[Manifest] = ()
@@ -106,7 +106,7 @@ class Policy:
                 self.users.setdefault(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}", []).append(granted)
 
 
-def compile_policy(objects: Objects, shipped_bindings: Iterable[Manifest]) -> Policy:
+def compile_policy(objects: RBACObjects, shipped_bindings: Iterable[Manifest]) -> Policy:
     """Bindings to a role that does not exist grant nothing, and say so."""
     policy, roles = Policy(), _Roles(objects)
     for binding in shipped_bindings:
@@ -139,7 +139,7 @@ def _bind(policy: Policy, roles: _Roles, binding: Manifest, namespace: str, *, s
 class _Roles:
     """Rules of roles by name, each compiled once; None for a role that does not exist."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: RBACObjects) -> None:
         self._roles = {(r["metadata"]["namespace"], r["metadata"]["name"]): r for r in objects.roles}
         self._own = {r["metadata"]["name"]: r for r in objects.cluster_roles}
         self._done: dict[str, tuple[Rule, ...]] = {}
@@ -158,7 +158,7 @@ class _Roles:
         return self._done[name]
 
 
-def role_rules(objects: Objects, kind: str, namespace: str, name: str) -> list[Manifest] | None:
+def role_rules(objects: RBACObjects, kind: str, namespace: str, name: str) -> list[Manifest] | None:
     """The rules of a Role or ClusterRole as objects have them, aggregated ones collected; None if there is none."""
     if kind == "Role":
         roles = [r for r in objects.roles if (r["metadata"]["namespace"], r["metadata"]["name"]) == (namespace, name)]

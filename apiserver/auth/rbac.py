@@ -14,10 +14,10 @@ from typing import Any
 import orjson
 
 from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_BINDINGS
-from apiserver.auth.policy import ACCESS, Grant, Holders, Objects, Policy, compile_policy, role_rules
+from apiserver.auth.policy import ACCESS, Grant, Holders, Policy, RBACObjects, compile_policy, role_rules
 from apiserver.auth.rules import Rule
 from apiserver.auth.scopes import identities, in_scope, is_own_service_account
-from apiserver.auth.user import Attributes, Decision, User
+from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.model.keys import storage_name
 from apiserver.model.paths import WILDCARD
 from apiserver.storage.protocol import Store, View
@@ -26,9 +26,9 @@ TARGET = "target"
 """The cluster of an embedded sync target's store: no workspace, so nobody is given access to it; whoever is granted
 anything there has it."""
 
-_MASTERS = Decision(True, "system:masters")
-_NO_ACCESS = Decision(False, "access denied")
-_NO_RULE = Decision(False)
+_MASTERS = AccessDecision(True, "system:masters")
+_NO_ACCESS = AccessDecision(False, "access denied")
+_NO_RULE = AccessDecision(False)
 
 _RESOURCES = tuple(
     storage_name(RBAC_GROUP, r) for r in ("clusterroles", "roles", "clusterrolebindings", "rolebindings")
@@ -44,7 +44,7 @@ _SHORT = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SubjectRules:
     """The status of a SelfSubjectRulesReview. `errors`: why it is not complete."""
 
     resource_rules: list[dict[str, list[str]]]
@@ -71,7 +71,7 @@ class Authorizer:
         self._decided: dict[tuple[str, str, tuple[str, ...], Attributes], tuple[Policy, Grant | None]] = {}
         self._lock = threading.Lock()
 
-    def authorize(self, cluster: str, user: User, attributes: Attributes, *, deep: bool = False) -> Decision:
+    def authorize(self, cluster: str, user: User, attributes: Attributes, *, deep: bool = False) -> AccessDecision:
         """`cluster` is a logical cluster name, `target`, or `*` (for system:masters only). `deep`: RBAC alone, whether
         or not the user has access."""
         home = self._home or cluster
@@ -86,19 +86,19 @@ class Authorizer:
         for identity in identities(user, home):
             grant = self._granted(cluster, policy, identity, attributes)
             if grant is not None:
-                return Decision(True, grant.origin)
+                return AccessDecision(True, grant.origin)
         missing = self._missing(policy, user, home, attributes.namespace)
-        return Decision(False, f"RBAC: {_aggregate(missing)}") if missing else _NO_RULE
+        return AccessDecision(False, f"RBAC: {_aggregate(missing)}") if missing else _NO_RULE
 
     def holders(self, cluster: str, asked: Attributes) -> Holders:
         """Whom RBAC of a workspace gives the verb of `asked` on cluster-scoped objects, as Policy.holders."""
         return self._policy(cluster).holders(asked)
 
-    def rules(self, cluster: str, user: User, namespace: str) -> Rules:
+    def rules(self, cluster: str, user: User, namespace: str) -> SubjectRules:
         """All that `user` may do in `namespace` and at the cluster scope."""
         rules = self.granted_rules(cluster, user, namespace)
         missing = self._missing(self._policy(cluster), user, self._home or cluster, namespace) if rules else []
-        found = Rules([], [], missing)
+        found = SubjectRules([], [], missing)
         for rule in rules:
             if rule.resources:
                 found.resource_rules.append(rule.as_resource_rule())
@@ -173,11 +173,11 @@ def _compile(view: View, cluster: str) -> Policy:
     return compile_policy(_objects(view, cluster), TARGET_BINDINGS if cluster == TARGET else CLUSTER_ROLE_BINDINGS)
 
 
-def _objects(view: View, cluster: str) -> Objects:
+def _objects(view: View, cluster: str) -> RBACObjects:
     cluster_roles, roles, cluster_role_bindings, role_bindings = (
         [orjson.loads(record.value) for record in view.scan(resource, cluster).records] for resource in _RESOURCES
     )
-    return Objects(cluster_roles, roles, cluster_role_bindings, role_bindings)
+    return RBACObjects(cluster_roles, roles, cluster_role_bindings, role_bindings)
 
 
 def _aggregate(errors: list[str]) -> str:

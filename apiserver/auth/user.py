@@ -80,7 +80,7 @@ class Attributes:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class AccessDecision:
     """The answer. `reason` says which rule allowed it, or why nothing did."""
 
     allowed: bool

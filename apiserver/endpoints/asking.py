@@ -11,9 +11,9 @@ from apiserver.auth.scopes import in_scope
 from apiserver.auth.user import User
 from apiserver.endpoints.exchange import Exchange
 from apiserver.endpoints.lanes import lane_of, lanes
-from apiserver.endpoints.paths import Place
-from apiserver.endpoints.realms import World
-from apiserver.endpoints.views import View
+from apiserver.endpoints.paths import RequestPath
+from apiserver.endpoints.realms import RealmWorld
+from apiserver.endpoints.views import KindView
 from apiserver.model.errors import StatusError, not_found
 from apiserver.model.keys import Key
 from apiserver.registry.kinds import workspace_builtins
@@ -28,8 +28,8 @@ class Asking:
 
     exchange: Exchange
     bearer: User
-    world: World
-    place: Place
+    world: RealmWorld
+    place: RequestPath
     kind: ServedKind
     review_token: Callable[[str, Sequence[str]], tuple[User, list[str]] | None]
     """Whose bearer token a text is and for which audiences, for TokenReview."""
@@ -42,16 +42,16 @@ class Asking:
         return in_scope(self.bearer, self.world.identity) if self.bearer.extra else self.bearer
 
     @property
-    def view(self) -> View:
+    def view(self) -> KindView:
         kind, realm = self.kind, self.world.realm
         if self.world.cluster is not None or not kind.custom or workspace_builtins().of_storage(kind.storage):
-            return View(kind, realm.store)
+            return KindView(kind, realm.store)
 
         def own(cluster: str) -> ServedKind | None:
             found = realm.catalog.kinds(cluster).by_resource(kind.group, kind.version, kind.resource)
             return found if found is not None and found.storage == kind.storage else None
 
-        return View(kind, realm.store, own)
+        return KindView(kind, realm.store, own)
 
     @property
     def namespace(self) -> str | None:

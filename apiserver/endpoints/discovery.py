@@ -16,34 +16,34 @@ import orjson
 from apiserver.endpoints.errors import NoSuchPath
 from apiserver.endpoints.exchange import JSON, Exchange, Headers
 from apiserver.endpoints.negotiation import choices
-from apiserver.endpoints.paths import HEALTH, Place, Route
-from apiserver.endpoints.realms import World
+from apiserver.endpoints.paths import HEALTH, RequestPath, RequestRoute
+from apiserver.endpoints.realms import RealmWorld
 from apiserver.registry import discovery
 from apiserver.registry.kindtable import KindTable
 
 _AGGREGATED = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-class Document(NamedTuple):
+class DiscoveryDocument(NamedTuple):
     body: bytes
     etag: str
 
 
-async def serve(exchange: Exchange, world: World, place: Place) -> None:
+async def serve(exchange: Exchange, world: RealmWorld, place: RequestPath) -> None:
     """/, /api, /apis and below. Raises NoSuchPath for groups and versions that are not served."""
     kinds = world.kinds()
     match place.route:
-        case Route.INDEX:
+        case RequestRoute.INDEX:
             await exchange.answer(200, orjson.dumps({"paths": _paths(kinds)}))
-        case Route.API if _wants_aggregated(exchange):
+        case RequestRoute.API if _wants_aggregated(exchange):
             await _aggregated(exchange, kinds, True)
-        case Route.APIS if _wants_aggregated(exchange):
+        case RequestRoute.APIS if _wants_aggregated(exchange):
             await _aggregated(exchange, kinds, False)
-        case Route.API:
+        case RequestRoute.API:
             await _plain(exchange, discovery.api_versions())
-        case Route.APIS:
+        case RequestRoute.APIS:
             await _plain(exchange, discovery.api_group_list(kinds))
-        case Route.GROUP:
+        case RequestRoute.GROUP:
             await _plain(exchange, discovery.api_group(kinds, place.group))
         case _:
             await _plain(exchange, discovery.api_resource_list(kinds, place.group, place.version))
@@ -67,18 +67,18 @@ def _aggregated_first(accept: str) -> bool:
     return False
 
 
-_documents: dict[tuple[str, bool], Document] = {}
+_documents: dict[tuple[str, bool], DiscoveryDocument] = {}
 _KEPT = 512
 
 
-def _document(kinds: KindTable, core: bool) -> Document:
+def _document(kinds: KindTable, core: bool) -> DiscoveryDocument:
     key = (kinds.digest, core)
     found = _documents.get(key)
     if found is None:
         if len(_documents) >= _KEPT:
             _documents.clear()
         body = bytes(memoryview(orjson.dumps(discovery.aggregated(kinds, core=core))))
-        found = _documents[key] = Document(body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
+        found = _documents[key] = DiscoveryDocument(body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
     return found
 
 

@@ -17,7 +17,7 @@ from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.hub import BOOKMARK_SECONDS, CHUNK
 from apiserver.endpoints.listing import matches
 from apiserver.endpoints.options import WatchOptions
-from apiserver.endpoints.watcher import ADDED, Event, Watcher
+from apiserver.endpoints.watcher import ADDED, OpenWatch, WatchEvent
 from apiserver.model.errors import StatusError, expired
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Change, Compacted, Page
@@ -28,7 +28,7 @@ _PAGE = 200
 class Following:
     """One such watch."""
 
-    def __init__(self, asking: Asking, watcher: Watcher) -> None:
+    def __init__(self, asking: Asking, watcher: OpenWatch) -> None:
         self._asking, self._watcher = asking, watcher
         self._exchange = asking.exchange
         self._store = asking.world.realm.store
@@ -109,7 +109,7 @@ class Following:
         watcher = self._watcher
         watcher.form.view.prepare(c.value or c.previous or b"{}" for c in changes)
         for change in changes:
-            watcher.offer(Event(change))
+            watcher.offer(WatchEvent(change))
 
     async def _send(self) -> None:
         data = self._watcher.flush()

@@ -15,7 +15,7 @@ import yaml
 from apiserver.endpoints.exchange import JSON, Exchange
 from apiserver.endpoints.negotiation import PARTIAL, TABLE, Media, negotiate
 from apiserver.endpoints.tables import TableForm
-from apiserver.endpoints.views import View
+from apiserver.endpoints.views import KindView
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Record
 
@@ -23,11 +23,11 @@ YAML = b"application/yaml"
 INITIAL_END = "k8s.io/initial-events-end"
 
 
-class Form(Protocol):
+class AnswerForm(Protocol):
     """`has_head`: the first event of a watch differs from the others. `field`: where a list has its entries. `page`:
     how many of them are made in one go, which should take about a millisecond."""
 
-    view: View
+    view: KindView
     key: tuple[Any, ...]
     has_head: bool
     field: str
@@ -48,7 +48,7 @@ class Form(Protocol):
     def bookmark(self, revision: int, initial_end: bool) -> bytes: ...
 
 
-def form_of(view: View, media: Media, exchange: Exchange) -> Form:
+def form_of(view: KindView, media: Media, exchange: Exchange) -> AnswerForm:
     """Raises StatusError 400 for an unknown includeObject."""
     if media.form == TABLE:
         return TableForm(view, media.version, exchange.parameter("includeObject"))
@@ -88,7 +88,7 @@ class ObjectForm:
     field = "items"
     page = 500
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: KindView) -> None:
         self.view = view
         self.key: tuple[Any, ...] = view.key
 
@@ -118,7 +118,7 @@ class PartialForm:
     field = "items"
     page = 200
 
-    def __init__(self, view: View, media: Media) -> None:
+    def __init__(self, view: KindView, media: Media) -> None:
         self.view = view
         self._head = {"kind": "PartialObjectMetadata", "apiVersion": f"meta.k8s.io/{media.version}"}
         self._item_head = {} if media.bare else self._head

@@ -20,7 +20,7 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import Attributes, User
 from apiserver.endpoints.exchange import TEXT, ASGIScope, Exchange, Headers, Receive, Send
 from apiserver.endpoints.gitplaces import Places
-from apiserver.endpoints.gitservice import PUSH, SERVICES, Service, advertise, call
+from apiserver.endpoints.gitservice import PUSH, SERVICES, GitService, advertise, call
 from apiserver.model.errors import StatusError
 from apiserver.model.paths import ROOT
 
@@ -81,7 +81,7 @@ class GitEndpoint:
             raise StatusError(404, "NotFound", "this server hosts no repository: push to the one that it follows")
         git_dir = self._hosted.git_dir.resolve()
         environment = _environment(exchange, git_dir, user, self._hosted.most)
-        serving = Service(service, git_dir, environment, self._hosted.most)
+        serving = GitService(service, git_dir, environment, self._hosted.most)
         async with self._places.one(user.name):
             if exchange.method == "GET":
                 await advertise(exchange, serving)

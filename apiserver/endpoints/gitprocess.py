@@ -24,7 +24,7 @@ _BOUNDED = 'ulimit -v "$1" 2>/dev/null; ulimit -t "$2"; shift 2; exec "$@"'
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ProcessBounds:
     """Of each process: `memory` in KiB of addresses, `cpu` in seconds. A system that knows no such bound of memory
     leaves it out."""
 
@@ -34,7 +34,7 @@ class Bounds:
 
 @contextlib.asynccontextmanager
 async def running(
-    command: Sequence[str], environment: Mapping[str, str], bounds: Bounds | None = None
+    command: Sequence[str], environment: Mapping[str, str], bounds: ProcessBounds | None = None
 ) -> AsyncIterator[Process]:
     """The process while it is worth running: afterwards it and its children are ended, if they have not by themselves.
     What has `bounds` writes, and is first left to take back what it has begun."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from apiserver.endpoints.exchange import TEXT, Exchange, Headers
 from apiserver.endpoints.gitbody import Commands, commands, pieces, refusal
-from apiserver.endpoints.gitprocess import PIECE, Bounds, running
+from apiserver.endpoints.gitprocess import PIECE, ProcessBounds, running
 from apiserver.gitvouch import variables
 from apiserver.model.errors import StatusError
 
@@ -43,7 +43,7 @@ _UNCACHED: Headers = [
 ]
 
 
-class Service(NamedTuple):
+class GitService(NamedTuple):
     """`name`: upload-pack or receive-pack. `environment`: all of it. `most`: bytes of a push."""
 
     name: str
@@ -55,12 +55,12 @@ class Service(NamedTuple):
         return ["git", self.name, "--stateless-rpc", *options, str(self.git_dir)]
 
     @property
-    def bounds(self) -> Bounds | None:
+    def bounds(self) -> ProcessBounds | None:
         """Of what a pusher sends, the cost is bounded; what a fetch takes follows from the repository."""
-        return Bounds(_MEMORY, _CPU_SECONDS) if self.name == PUSH else None
+        return ProcessBounds(_MEMORY, _CPU_SECONDS) if self.name == PUSH else None
 
 
-async def advertise(exchange: Exchange, service: Service) -> bool:
+async def advertise(exchange: Exchange, service: GitService) -> bool:
     """GET info/refs. Whether git ended well; an answer is sent in any case."""
     kind = f"application/x-git-{service.name}-advertisement"
     announced = b"" if _speaks_v2(service) else _announcement(service.name)
@@ -68,7 +68,7 @@ async def advertise(exchange: Exchange, service: Service) -> bool:
         return await Relay(exchange, process).run(None, kind, announced)
 
 
-async def call(exchange: Exchange, service: Service) -> bool:
+async def call(exchange: Exchange, service: GitService) -> bool:
     """POST git-upload-pack or git-receive-pack. Whether git ended well; an answer is sent in any case."""
     if exchange.header(b"content-type") != f"application/x-git-{service.name}-request":
         raise StatusError(415, "UnsupportedMediaType", f"expected application/x-git-{service.name}-request")
@@ -212,7 +212,7 @@ def _announcement(service: str) -> bytes:
     return f"{len(line) + 4:04x}{line}0000".encode()
 
 
-def _speaks_v2(service: Service) -> bool:
+def _speaks_v2(service: GitService) -> bool:
     """Whether git's first words are those of protocol version 2, which pushes do not have."""
     asked = service.environment.get("GIT_PROTOCOL", "").split(":")
     return service.name != PUSH and "version=2" in asked

@@ -6,7 +6,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from apiserver.endpoints.errors import NoSuchPath
 from apiserver.endpoints.exchange import TEXT, Exchange, Headers
-from apiserver.endpoints.paths import Place
+from apiserver.endpoints.paths import RequestPath
 from apiserver.endpoints.realms import Realms, fleet
 from apiserver.registry import tree
 
@@ -48,7 +48,9 @@ error of its rate limiter instead of what it waits for."""
 _READY = ("informer-sync", "fleet")
 
 
-async def health(exchange: Exchange, place: Place, realms: Realms, *, whole: bool = False, texts: bool = False) -> None:
+async def health(
+    exchange: Exchange, place: RequestPath, realms: Realms, *, whole: bool = False, texts: bool = False
+) -> None:
     """500 while the fleet is not loaded (readyz only). Raises NoSuchPath for a check that does not exist. `whole`: of a
     cluster with all of Kubernetes' kinds. `texts`: the asker may read what is wrong with the fleet.
 

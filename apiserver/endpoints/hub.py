@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from apiserver.endpoints.watcher import Cohort, Event, Watcher
+from apiserver.endpoints.watcher import Cohort, OpenWatch, WatchEvent
 from apiserver.model.failures import described
 from apiserver.model.keys import Internal
 from apiserver.registry.catalog import MARKED, SCHEMAS
@@ -36,8 +36,8 @@ class Hub:
         """Everything up to this revision has been handed out."""
         self._cohorts: dict[tuple[str, str | None], dict[tuple[Any, ...], Cohort]] = {}
         self._news: list[Cohort] = []
-        self._ready: list[Watcher] = []
-        self._alone: set[Watcher] = set()
+        self._ready: list[OpenWatch] = []
+        self._alone: set[OpenWatch] = set()
         """Watchers that read the log themselves (following.py)."""
         self._count = 0
         self._rung = False
@@ -50,7 +50,7 @@ class Hub:
         """Open watches."""
         return self._count + len(self._alone)
 
-    def join(self, watcher: Watcher, seen: int) -> bool:
+    def join(self, watcher: OpenWatch, seen: int) -> bool:
         """Adds a watcher that has seen everything up to `seen`; False if the log moved on: it reads that first."""
         if self._count == 0:
             self._start()
@@ -66,11 +66,11 @@ class Hub:
         self._count += 1
         return True
 
-    def join_alone(self, watcher: Watcher) -> None:
+    def join_alone(self, watcher: OpenWatch) -> None:
         """Adds a watcher that reads the log itself: it is only told when the store goes away."""
         self._alone.add(watcher)
 
-    def leave(self, watcher: Watcher) -> None:
+    def leave(self, watcher: OpenWatch) -> None:
         """Removes a watcher; one that never joined is no error."""
         self._alone.discard(watcher)
         key = (watcher.interest.resource, watcher.interest.cluster)
@@ -160,7 +160,7 @@ class Hub:
         here, everywhere = self._cohorts.get((resource, cluster)), self._cohorts.get((resource, None))
         if here is None and everywhere is None:
             return
-        event = Event(change)
+        event = WatchEvent(change)
         for cohorts in (here, everywhere):
             for cohort in (cohorts or {}).values():
                 try:
@@ -183,7 +183,7 @@ class Hub:
             watcher.deliver()
         self._ready.clear()
 
-    def _all(self) -> list[Watcher]:
+    def _all(self) -> list[OpenWatch]:
         return [w for cohorts in self._cohorts.values() for cohort in cohorts.values() for w in cohort.members]
 
     def _bookmark(self) -> None:

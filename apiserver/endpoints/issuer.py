@@ -8,16 +8,16 @@ from apiserver.auth.accounts import Accounts
 from apiserver.auth.jwt import ALGORITHM
 from apiserver.endpoints.errors import NoSuchPath
 from apiserver.endpoints.exchange import JSON, Exchange
-from apiserver.endpoints.paths import JWKS, Place, Route
+from apiserver.endpoints.paths import JWKS, RequestPath, RequestRoute
 
 _CACHED = [(b"cache-control", b"public, max-age=3600")]
 
 
-async def issuer(exchange: Exchange, place: Place, accounts: Accounts | None, url: str) -> None:
+async def issuer(exchange: Exchange, place: RequestPath, accounts: Accounts | None, url: str) -> None:
     """`url`: the server's, for clients. Raises NoSuchPath on a server that issues no tokens."""
     if accounts is None:
         raise NoSuchPath
-    if place.route is Route.JWKS:
+    if place.route is RequestRoute.JWKS:
         keys = orjson.dumps({"keys": accounts.signer.public_keys()})
         await exchange.answer(200, keys, b"application/jwk-set+json", _CACHED)
         return

@@ -22,14 +22,14 @@ from apiserver.endpoints.health import health
 from apiserver.endpoints.inflight import InFlight, deadline
 from apiserver.endpoints.issuer import issuer
 from apiserver.endpoints.metrics import metrics
-from apiserver.endpoints.paths import Place, Route, Scope, parse
+from apiserver.endpoints.paths import RequestPath, RequestRoute, Scope, parse
 from apiserver.endpoints.realms import (
-    Judge,
-    Kinds,
+    AccessJudge,
     Realm,
+    RealmKinds,
     Realms,
+    RealmWorld,
     Targets,
-    World,
     fleet,
     loading,
     unserved,
@@ -64,9 +64,9 @@ class KubernetesAPI:
     def __init__(
         self,
         store: Store,
-        catalog: Kinds,
+        catalog: RealmKinds,
         authenticator: Authenticator,
-        authorizer: Judge,
+        authorizer: AccessJudge,
         settings: ServerSettings,
         targets: Targets,
         accounts: Accounts | None = None,
@@ -105,7 +105,7 @@ class KubernetesAPI:
         try:
             user = self._authenticator.authenticate(exchange.scope)  # type: ignore[arg-type]
         except StatusError:
-            if place.route is not Route.HEALTH or exchange.method not in ("GET", "HEAD"):
+            if place.route is not RequestRoute.HEALTH or exchange.method not in ("GET", "HEAD"):
                 raise
             # Probes have no credentials. They learn about the process, not which workspaces there are.
             await health(exchange, place, self._realms)
@@ -118,7 +118,7 @@ class KubernetesAPI:
         with self._inflight.slot(user, deadline(exchange, self.settings.request_seconds)):
             await self._judged(exchange, place, user)
 
-    async def _judged(self, exchange: Exchange, place: Place, user: User) -> None:
+    async def _judged(self, exchange: Exchange, place: RequestPath, user: User) -> None:
         """Which world, may they, and the answer."""
         world = self._world(place, user)
         asked, place = place, _renamed(world, place)
@@ -131,7 +131,7 @@ class KubernetesAPI:
             await self._refuse(exchange, place, denial(user, attributes(asked, verb), decision.reason))
             return
         self._check_served(exchange, world, place)
-        if place.route is Route.RESOURCE:
+        if place.route is RequestRoute.RESOURCE:
             kind = kind_of(world, place)
             if asked.group != place.group:
                 kind = oldgroups.spelled(kind, asked.group)
@@ -140,7 +140,7 @@ class KubernetesAPI:
             return
         await self._other(exchange, world, place)
 
-    def _world(self, place: Place, user: User) -> World:
+    def _world(self, place: RequestPath, user: User) -> RealmWorld:
         """Only administrators are told that there is no such workspace: to others it is one without access, and all
         that follows is done as for such a one."""
         try:
@@ -150,30 +150,30 @@ class KubernetesAPI:
                 raise
             return self._realms.nowhere()
 
-    async def _refuse(self, exchange: Exchange, place: Place, denied: StatusError) -> None:
+    async def _refuse(self, exchange: Exchange, place: RequestPath, denied: StatusError) -> None:
         """What may not be is told alike whether or not there is something: of health, which is everybody's, what probes
         are told; else 403, but 503 as long as nobody's rights are known."""
-        if place.route is Route.HEALTH and exchange.method in ("GET", "HEAD"):
+        if place.route is RequestRoute.HEALTH and exchange.method in ("GET", "HEAD"):
             await health(exchange, place, self._realms)
             return
         at = fleet(self._realms.main)
         raise denied if at.loaded else loading(at)
 
     @staticmethod
-    def _acting(exchange: Exchange, world: World, user: User) -> User:
+    def _acting(exchange: Exchange, world: RealmWorld, user: User) -> User:
         """Whom the caller acts for."""
         judge = world.realm.authorizer
         return impersonated(user, exchange.headers, world.identity, lambda a: judge.authorize(world.name, user, a))
 
     @staticmethod
-    def _check_served(exchange: Exchange, world: World, place: Place) -> None:
+    def _check_served(exchange: Exchange, world: RealmWorld, place: RequestPath) -> None:
         """503 until what would be read is complete, with all errors: whoever comes here may read them. The version is
         the server's, and some clients wait for it."""
-        if place.route is Route.SERVER_VERSION:
+        if place.route is RequestRoute.SERVER_VERSION:
             return
         if world.record is not None:
             error = unserved(world.record)
-            if error is not None and world.record.errors and place.route is not Route.RESOURCE:
+            if error is not None and world.record.errors and place.route is not RequestRoute.RESOURCE:
                 # kubectl would ask ten times for discovery, silently; and of an error there it shows the warning only.
                 error.retry_after = None
                 exchange.warnings.append(error.message[:_WARNING])
@@ -198,22 +198,22 @@ class KubernetesAPI:
             raise method_not_allowed("only reading is possible in the `*` logical cluster")
         await self._writes.serve(asking, verb)
 
-    async def _other(self, exchange: Exchange, world: World, place: Place) -> None:
+    async def _other(self, exchange: Exchange, world: RealmWorld, place: RequestPath) -> None:
         if exchange.method not in ("GET", "HEAD"):
             raise method_not_allowed()
         match place.route:
-            case Route.HEALTH:
+            case RequestRoute.HEALTH:
                 whole = world.record is not None and world.record.builtins == KUBERNETES
                 await health(exchange, place, self._realms, whole=whole, texts=world.path == ROOT)
-            case Route.SERVER_VERSION:
+            case RequestRoute.SERVER_VERSION:
                 await server_version(exchange)
-            case Route.ISSUER | Route.JWKS:
+            case RequestRoute.ISSUER | RequestRoute.JWKS:
                 await issuer(exchange, place, self._accounts, self.settings.url)
-            case Route.OPENAPI_V2 | Route.OPENAPI_V3 | Route.OPENAPI_DOCUMENT:
+            case RequestRoute.OPENAPI_V2 | RequestRoute.OPENAPI_V3 | RequestRoute.OPENAPI_DOCUMENT:
                 await openapi.serve(exchange, world, place)
-            case Route.INDEX | Route.API | Route.APIS | Route.GROUP | Route.VERSION:
+            case RequestRoute.INDEX | RequestRoute.API | RequestRoute.APIS | RequestRoute.GROUP | RequestRoute.VERSION:
                 await discovery.serve(exchange, world, place)
-            case Route.METRICS:
+            case RequestRoute.METRICS:
                 await metrics(exchange, world)
             case _:
                 if exchange.path.startswith(_LATER):
@@ -222,14 +222,14 @@ class KubernetesAPI:
                 raise NoSuchPath
 
 
-def _waits(exchange: Exchange, place: Place) -> bool:
+def _waits(exchange: Exchange, place: RequestPath) -> bool:
     """Whether it is a watch, which may wait for hours."""
-    if place.route is not Route.RESOURCE or exchange.method != "GET":
+    if place.route is not RequestRoute.RESOURCE or exchange.method != "GET":
         return False
     return place.watch or (bool(exchange.scope["query_string"]) and exchange.flag("watch"))
 
 
-def _at_home(path: str, place: Place, home: str) -> Place:
+def _at_home(path: str, place: RequestPath, home: str) -> RequestPath:
     """A ServiceAccount that names no world means its own: programs in a Pod know the server's address alone."""
     if not home or path.startswith(("/clusters/", "/targets/")):
         return place
@@ -238,10 +238,10 @@ def _at_home(path: str, place: Place, home: str) -> Place:
     return place._replace(world=home)
 
 
-def _verb(exchange: Exchange, place: Place) -> str:
+def _verb(exchange: Exchange, place: RequestPath) -> str:
     """Kubernetes' verb, or the method in lower case outside resources."""
     method = exchange.method
-    if place.route is not Route.RESOURCE:
+    if place.route is not RequestRoute.RESOURCE:
         return method.lower()
     if method in ("GET", "HEAD"):
         if place.watch or (exchange.scope["query_string"] and exchange.flag("watch")):
@@ -257,9 +257,9 @@ def _verb(exchange: Exchange, place: Place) -> str:
     return verb
 
 
-def attributes(place: Place, verb: str) -> Attributes:
+def attributes(place: RequestPath, verb: str) -> Attributes:
     """What the authorizer is asked. A namespace counts as being inside itself, as in Kubernetes."""
-    if place.route is not Route.RESOURCE:
+    if place.route is not RequestRoute.RESOURCE:
         return Attributes(verb, path=place.rest)
     namespace = place.namespace
     if place.resource == "namespaces" and not place.group:
@@ -267,16 +267,16 @@ def attributes(place: Place, verb: str) -> Attributes:
     return Attributes(verb, place.group, place.version, place.resource, place.subresource, namespace, place.name)
 
 
-def _renamed(world: World, place: Place) -> Place:
+def _renamed(world: RealmWorld, place: RequestPath) -> RequestPath:
     """Under the name that its group has now: what is asked for is the same, and so are the rights to it."""
-    if place.group not in oldgroups.NEWER or place.route is not Route.RESOURCE:
+    if place.group not in oldgroups.NEWER or place.route is not RequestRoute.RESOURCE:
         return place
     # Nothing is looked for in all workspaces before it is known who asks.
     kinds = world.kinds() if world.cluster is not None else workspace_builtins()
     return place._replace(group=oldgroups.newer(place.group, kinds) or place.group)
 
 
-def kind_of(world: World, place: Place) -> ServedKind:
+def kind_of(world: RealmWorld, place: RequestPath) -> ServedKind:
     """Raises NoSuchPath for an unknown group or version, StatusError 404 for an unknown resource in a known one."""
     if world.cluster is None:
         found = world.realm.everywhere.kind(place.group, place.version, place.resource)

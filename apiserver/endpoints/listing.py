@@ -12,7 +12,7 @@ from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.continuation import LATEST, Continuation
 from apiserver.endpoints.options import ListOptions, too_new
 from apiserver.endpoints.selection import Selection
-from apiserver.endpoints.views import View
+from apiserver.endpoints.views import KindView
 from apiserver.model.errors import expired
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Compacted, Page, Record
@@ -29,7 +29,7 @@ class Listing:
     """`next` until `done`. `revision`, `token` and `remaining` are the list's: the first is known after the first page,
     the others when it is done. `remaining`: objects behind the list, None if unknown or none."""
 
-    def __init__(self, asking: Asking, options: ListOptions, selection: Selection, view: View) -> None:
+    def __init__(self, asking: Asking, options: ListOptions, selection: Selection, view: KindView) -> None:
         """Raises StatusError 400, 504."""
         self._asking = asking
         self._selection = selection
@@ -139,7 +139,7 @@ def _namespace(asking: Asking, selection: Selection) -> str | None:
     return namespace
 
 
-def matches(selection: Selection, view: View, record: Record) -> bool:
+def matches(selection: Selection, view: KindView, record: Record) -> bool:
     """Decodes the object only if neither its key nor its bytes decide."""
     if not selection.key_matches(record.key) or not view.shows(record.key, record.value):
         return False

@@ -6,7 +6,7 @@ Named as kube-apiserver names it. What the process does (requests, watches, CPU)
 from __future__ import annotations
 
 from apiserver.endpoints.exchange import Exchange
-from apiserver.endpoints.realms import World
+from apiserver.endpoints.realms import RealmWorld
 
 _TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 _NAME = "apiserver_resource_objects"
@@ -16,7 +16,7 @@ _HEAD = (
 )
 
 
-async def metrics(exchange: Exchange, world: World) -> None:
+async def metrics(exchange: Exchange, world: RealmWorld) -> None:
     """Authorization is the caller's: `get` on the path /metrics, as in any cluster."""
     store = world.realm.store
     kinds = {kind.storage: kind for kind in world.kinds().all() if "list" in kind.verbs}

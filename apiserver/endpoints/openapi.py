@@ -15,8 +15,8 @@ import orjson
 from apiserver.endpoints.errors import NoSuchPath
 from apiserver.endpoints.exchange import JSON, Exchange, Headers
 from apiserver.endpoints.negotiation import choices
-from apiserver.endpoints.paths import Place, Route
-from apiserver.endpoints.realms import World
+from apiserver.endpoints.paths import RequestPath, RequestRoute
+from apiserver.endpoints.realms import RealmWorld
 from apiserver.registry import oldgroups, openapi, openapi2
 from apiserver.registry.kindtable import KindTable
 
@@ -26,22 +26,22 @@ _PROTOBUF = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _ASK_PROTOBUF = frozenset({_PROTOBUF.decode(), "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"})
 
 
-class Document(NamedTuple):
+class OpenAPIDocument(NamedTuple):
     body: bytes
     digest: str
 
 
-_documents: dict[tuple[str, str], Document] = {}
+_documents: dict[tuple[str, str], OpenAPIDocument] = {}
 
 
-async def serve(exchange: Exchange, world: World, place: Place) -> None:
+async def serve(exchange: Exchange, world: RealmWorld, place: RequestPath) -> None:
     """Raises NoSuchPath for a group or version that is not served."""
     kinds = world.kinds()
-    if place.route is Route.OPENAPI_V2:
+    if place.route is RequestRoute.OPENAPI_V2:
         await _v2(exchange, kinds)
         return
     older = oldgroups.table(kinds)
-    if place.route is Route.OPENAPI_V3:
+    if place.route is RequestRoute.OPENAPI_V3:
         await _root(exchange, kinds, older)
         return
     document = _document(older if place.name in _keys(older) else kinds, place.name)
@@ -98,7 +98,7 @@ def _digest(kinds: KindTable, group: str, version: str) -> str:
     return hashlib.sha512("\n".join((group, version, *parts)).encode()).hexdigest().upper()
 
 
-def _document(kinds: KindTable, key: str) -> Document:
+def _document(kinds: KindTable, key: str) -> OpenAPIDocument:
     gv = _keys(kinds).get(key)
     if gv is None:
         raise NoSuchPath
@@ -108,5 +108,5 @@ def _document(kinds: KindTable, key: str) -> Document:
         if len(_documents) >= _KEPT:
             _documents.clear()
         body = bytes(memoryview(orjson.dumps(openapi.document(kinds, *gv))))
-        found = _documents[key, digest] = Document(body, digest)
+        found = _documents[key, digest] = OpenAPIDocument(body, digest)
     return found

@@ -26,7 +26,7 @@ class Scope(Enum):
     TARGET = "target"
 
 
-class Route(Enum):
+class RequestRoute(Enum):
     """What is asked for inside a world."""
 
     RESOURCE = "resource"
@@ -46,7 +46,7 @@ class Route(Enum):
     NOWHERE = "nowhere"
 
 
-class Place(NamedTuple):
+class RequestPath(NamedTuple):
     """A request's path, read.
 
     `world`: a workspace path or logical cluster name, `*`, or `<workspace path>:<target name>`. `rest`: the path inside
@@ -58,7 +58,7 @@ class Place(NamedTuple):
     scope: Scope
     world: str
     rest: str
-    route: Route
+    route: RequestRoute
     group: str = ""
     version: str = ""
     resource: str = ""
@@ -71,43 +71,43 @@ class Place(NamedTuple):
 HEALTH = frozenset({"healthz", "livez", "readyz"})
 JWKS = "/openid/v1/jwks"
 _FIXED = {
-    "": Route.INDEX,
-    "/api": Route.API,
-    "/apis": Route.APIS,
-    "/version": Route.SERVER_VERSION,
-    "/openapi/v2": Route.OPENAPI_V2,
-    "/openapi/v3": Route.OPENAPI_V3,
-    "/metrics": Route.METRICS,
-    "/.well-known/openid-configuration": Route.ISSUER,
-    JWKS: Route.JWKS,
+    "": RequestRoute.INDEX,
+    "/api": RequestRoute.API,
+    "/apis": RequestRoute.APIS,
+    "/version": RequestRoute.SERVER_VERSION,
+    "/openapi/v2": RequestRoute.OPENAPI_V2,
+    "/openapi/v3": RequestRoute.OPENAPI_V3,
+    "/metrics": RequestRoute.METRICS,
+    "/.well-known/openid-configuration": RequestRoute.ISSUER,
+    JWKS: RequestRoute.JWKS,
 }
 
 
-def parse(path: str) -> Place:
+def parse(path: str) -> RequestPath:
     """Of a decoded request path. Remembered, since clients ask for the same things again and again; but not a long one,
     of which whoever connects could fill the memory with."""
     return _remembered(path) if len(path) <= _SHORT else _parse(path)
 
 
-def _parse(path: str) -> Place:
+def _parse(path: str) -> RequestPath:
     scope, world, rest = _world(path)
     rest = rest.rstrip("/")
     fixed = _FIXED.get(rest)
     if fixed is not None:
-        return Place(scope, world, rest or "/", fixed)
+        return RequestPath(scope, world, rest or "/", fixed)
     parts = rest.split("/")[1:]
     match parts:
         case ["api", version, *below]:
-            return _resource(Place(scope, world, rest, Route.VERSION, "", version), below)
+            return _resource(RequestPath(scope, world, rest, RequestRoute.VERSION, "", version), below)
         case ["apis", group]:
-            return Place(scope, world, rest, Route.GROUP, group)
+            return RequestPath(scope, world, rest, RequestRoute.GROUP, group)
         case ["apis", group, version, *below]:
-            return _resource(Place(scope, world, rest, Route.VERSION, group, version), below)
+            return _resource(RequestPath(scope, world, rest, RequestRoute.VERSION, group, version), below)
         case ["openapi", "v3", *key]:
-            return Place(scope, world, rest, Route.OPENAPI_DOCUMENT, name="/".join(key))
+            return RequestPath(scope, world, rest, RequestRoute.OPENAPI_DOCUMENT, name="/".join(key))
         case [check, *below] if check in HEALTH:
-            return Place(scope, world, rest, Route.HEALTH, resource=check, name="/".join(below))
-    return Place(scope, world, rest, Route.NOWHERE)
+            return RequestPath(scope, world, rest, RequestRoute.HEALTH, resource=check, name="/".join(below))
+    return RequestPath(scope, world, rest, RequestRoute.NOWHERE)
 
 
 _SHORT = 512
@@ -125,13 +125,13 @@ def _world(path: str) -> tuple[Scope, str, str]:
     return Scope.WORKSPACE, ROOT, path
 
 
-def _resource(at: Place, parts: list[str]) -> Place:
+def _resource(at: RequestPath, parts: list[str]) -> RequestPath:
     """What follows `/api/v1` or `/apis/<group>/<version>`."""
     namespace = ""
     if not parts:
         return at
     if "" in parts:
-        return at._replace(route=Route.NOWHERE)
+        return at._replace(route=RequestRoute.NOWHERE)
     if parts[0] == "watch" and len(parts) > 1 and not at.watch:
         return _resource(at._replace(watch=True), parts[1:])
     if parts[0] == "namespaces" and len(parts) > 2 and (len(parts) > 3 or parts[2] not in {"status", "finalize"}):
@@ -139,7 +139,7 @@ def _resource(at: Place, parts: list[str]) -> Place:
     name = parts[1] if len(parts) > 1 else ""
     below = parts[2:3] if parts[2:3] == ["proxy"] else parts[2:]  # what follows a proxy is for whom it leads to
     return at._replace(
-        route=Route.RESOURCE,
+        route=RequestRoute.RESOURCE,
         resource=parts[0],
         namespace=namespace,
         name=name,

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.endpoints.forms import Form, to_yaml
+from apiserver.endpoints.forms import AnswerForm, to_yaml
 from apiserver.storage.protocol import Record
 
 Object = dict[str, Any]
@@ -29,7 +29,7 @@ def list_meta(revision: int, token: str, remaining: int | None) -> Object:
 class JsonPieces:
     """`head`, then `some` as often as there are records, then `tail`. One of head and tail is given the metadata."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: AnswerForm) -> None:
         self._form = form
         self._begun = False
 
@@ -52,7 +52,7 @@ class JsonPieces:
 class YamlPieces:
     """The same as YAML."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: AnswerForm) -> None:
         self._form = form
         self._begun = False
 
@@ -76,6 +76,6 @@ class YamlPieces:
 Pieces = JsonPieces | YamlPieces
 
 
-def _envelope(form: Form, meta: Object | None) -> Object:
+def _envelope(form: AnswerForm, meta: Object | None) -> Object:
     return {name: meta if name == "metadata" else value for name, value in form.envelope().items()
             if meta is not None or name != "metadata"}  # fmt: skip

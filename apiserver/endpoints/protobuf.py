@@ -21,7 +21,7 @@ import orjson
 
 from apiserver.model import nesting
 from apiserver.model.errors import bad_request
-from apiserver.registry.facts.messages import INLINE, MAP, OMITEMPTY, POINTER, REPEATED, Field, messages
+from apiserver.registry.facts.messages import INLINE, MAP, OMITEMPTY, POINTER, REPEATED, MessageField, messages
 
 MAGIC = b"k8s\0"
 _MAX_DEPTH = 200
@@ -156,7 +156,7 @@ def _message(data: memoryview, name: str, depth: int) -> Any:
     return out
 
 
-def _printed(field: Field, value: Any) -> bool:
+def _printed(field: MessageField, value: Any) -> bool:
     """Whether Go's JSON has the field: an absent time never, a zero only if it was set on purpose."""
     if value is None:
         return False

@@ -12,7 +12,7 @@ from typing import Any
 
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.exchange import JSON, Exchange
-from apiserver.endpoints.forms import YAML, Form, as_yaml, form_of
+from apiserver.endpoints.forms import YAML, AnswerForm, as_yaml, form_of
 from apiserver.endpoints.listing import Listing
 from apiserver.endpoints.negotiation import negotiate
 from apiserver.endpoints.options import list_options, revision, too_new
@@ -97,7 +97,7 @@ async def list_(asking: Asking) -> None:
 class _Written:
     """A list on its way out."""
 
-    def __init__(self, listing: Listing, form: Form, yaml: bool) -> None:
+    def __init__(self, listing: Listing, form: AnswerForm, yaml: bool) -> None:
         self.listing = listing
         self.kind = YAML if yaml else JSON
         self.pieces: Pieces = YamlPieces(form) if yaml else JsonPieces(form)

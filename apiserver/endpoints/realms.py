@@ -12,12 +12,12 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from apiserver.auth.accounts import TARGET_PREFIX
-from apiserver.auth.rbac import Rules
+from apiserver.auth.rbac import SubjectRules
 from apiserver.auth.rules import Rule
-from apiserver.auth.user import Attributes, Decision, User
+from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.endpoints.everywhere import Everywhere
 from apiserver.endpoints.hub import Hub
-from apiserver.endpoints.paths import Place, Scope
+from apiserver.endpoints.paths import RequestPath, Scope
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.paths import WILDCARD
 from apiserver.model.remembered import Remembered
@@ -34,18 +34,18 @@ _RECORDS, _EACH = 16 * 1024 * 1024, 1024
 """Bytes of workspaces' records that are kept, and of one beside what it says."""
 
 
-class Kinds(Protocol):
+class RealmKinds(Protocol):
     """What is served where: registry/catalog.py's Catalog, or a fixed table."""
 
     def kinds(self, cluster: str) -> KindTable: ...
 
 
-class Judge(Protocol):
+class AccessJudge(Protocol):
     """Who may do what in a realm: auth/rbac.py's Authorizer."""
 
-    def authorize(self, cluster: str, user: User, attributes: Attributes, *, deep: bool = False) -> Decision: ...
+    def authorize(self, cluster: str, user: User, attributes: Attributes, *, deep: bool = False) -> AccessDecision: ...
 
-    def rules(self, cluster: str, user: User, namespace: str) -> Rules: ...
+    def rules(self, cluster: str, user: User, namespace: str) -> SubjectRules: ...
 
     def granted_rules(self, cluster: str, user: User, namespace: str) -> tuple[Rule, ...]: ...
 
@@ -57,7 +57,7 @@ class Realm:
 
     __slots__ = ("authorizer", "catalog", "everywhere", "hub", "store")
 
-    def __init__(self, store: Store, catalog: Kinds, authorizer: Judge) -> None:
+    def __init__(self, store: Store, catalog: RealmKinds, authorizer: AccessJudge) -> None:
         self.store = store
         self.catalog = catalog
         self.authorizer = authorizer
@@ -73,7 +73,7 @@ class Targets(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class RealmWorld:
     """`cluster`: logical cluster name, None for every workspace. `record`: the workspace's, None in other worlds.
     `target`: `<workspace path>:<name>` of an embedded sync target."""
 
@@ -121,7 +121,7 @@ class Realms:
         self._targets = targets
         self._records: Remembered[str, tuple[bytes, WorkspaceRecord]] = Remembered(_RECORDS)
 
-    def world(self, place: Place) -> World:
+    def world(self, place: RequestPath) -> RealmWorld:
         """Raises StatusError: 404 for what does not exist, 503 for what may still come.
 
         A workspace without a good commit is found (`unserved` says why it cannot answer): who may know that is decided
@@ -129,26 +129,26 @@ class Realms:
         """
         match place.scope:
             case Scope.EVERY:
-                return World(self.main, place.scope, None)
+                return RealmWorld(self.main, place.scope, None)
             case Scope.TARGET:
                 return self._target(place.world)
             case _:
                 return self._workspace(place.world)
 
-    def nowhere(self) -> World:
+    def nowhere(self) -> RealmWorld:
         """A workspace that does not exist, as one to which nobody has access: asking about it takes the same steps."""
-        return World(self.main, Scope.WORKSPACE, _NOWHERE)
+        return RealmWorld(self.main, Scope.WORKSPACE, _NOWHERE)
 
-    def _target(self, world: str) -> World:
+    def _target(self, world: str) -> RealmWorld:
         workspace, _, name = world.rpartition(":")
         realm = self._targets.realm(workspace, name) if workspace else None
         if realm is None:
             if not fleet(self.main).loaded:
                 raise loading(fleet(self.main))
             raise _unknown(f'embedded sync target "{world}" not found')
-        return World(realm, Scope.TARGET, TARGET_CLUSTER, target=world)
+        return RealmWorld(realm, Scope.TARGET, TARGET_CLUSTER, target=world)
 
-    def _workspace(self, name: str) -> World:
+    def _workspace(self, name: str) -> RealmWorld:
         found = workspace_row(self.main.store, name)
         if found is None:
             at = fleet(self.main)
@@ -156,7 +156,7 @@ class Realms:
                 raise loading(at)
             raise _unknown(f'workspace "{name}" not found')
         record = self._record(name, found)
-        return World(self.main, Scope.WORKSPACE, record.cluster, record)
+        return RealmWorld(self.main, Scope.WORKSPACE, record.cluster, record)
 
     def _record(self, name: str, row: bytes) -> WorkspaceRecord:
         """It changes with each commit of its workspace, and lists all errors: only the newest is kept. `name`: as it is

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.endpoints.views import View
+from apiserver.endpoints.views import KindView
 from apiserver.model.errors import bad_request
 from apiserver.model.keys import Key
 from apiserver.registry import tables
@@ -27,7 +27,7 @@ class TableForm:
     field = "rows"
     page = 200
 
-    def __init__(self, view: View, version: str, include: str) -> None:
+    def __init__(self, view: KindView, version: str, include: str) -> None:
         if include not in _INCLUDE:
             raise bad_request(f"unrecognized includeObject value: {include!r}")
         self.view = view

@@ -14,7 +14,7 @@ import orjson
 
 from apiserver.auth.accounts import TARGET_PREFIX
 from apiserver.auth.rbac import Authorizer
-from apiserver.endpoints.realms import Kinds, Realm
+from apiserver.endpoints.realms import Realm, RealmKinds
 from apiserver.model.keys import Key
 from apiserver.registry.tree import workspace_at
 from apiserver.storage.protocol import Store
@@ -26,7 +26,7 @@ class EmbeddedTargets:
     """`open_store` gets a directory; `catalog` makes the kinds of a target's store."""
 
     def __init__(
-        self, store: Store, directory: Path, open_store: Callable[[Path], Store], catalog: Callable[[Store], Kinds]
+        self, store: Store, directory: Path, open_store: Callable[[Path], Store], catalog: Callable[[Store], RealmKinds]
     ) -> None:
         self._store = store
         self._directory = directory

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.auth.accounts import Account, Bound, Home, bound_object
+from apiserver.auth.accounts import Account, AccountHome, BoundObject, bound_object
 from apiserver.endpoints import bodies
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.forms import answer_unstored
@@ -32,7 +32,7 @@ async def request_token(asking: Asking) -> None:
     seconds = _seconds(spec)
     audiences = _audiences(spec) or list(asking.accounts.issuer.audiences)
     uid = _uid_of_account(asking)
-    home = Home(world.realm.store, world.cluster or "", world.kinds())
+    home = AccountHome(world.realm.store, world.cluster or "", world.kinds())
     bound = _bound(home, place.namespace, place.name, spec.get("boundObjectRef"))
     account = Account(world.identity, place.namespace, place.name, uid, bound)
     token, ends = asking.accounts.issue(account, audiences, seconds)
@@ -93,7 +93,7 @@ def _uid_of_account(asking: Asking) -> str:
     return str(orjson.loads(at.value)["metadata"].get("uid", ""))
 
 
-def _bound(home: Home, namespace: str, account: str, ref: Object | None) -> tuple[Bound, ...]:
+def _bound(home: AccountHome, namespace: str, account: str, ref: Object | None) -> tuple[BoundObject, ...]:
     """What the token is bound to. A Pod has to run as the account."""
     if not ref:
         return ()
@@ -111,7 +111,7 @@ def _bound(home: Home, namespace: str, account: str, ref: Object | None) -> tupl
             "The object might have been deleted and then recreated"
         )
         raise conflict(resource, "", name, why)
-    found = [Bound(kind, name, uid)]
+    found = [BoundObject(kind, name, uid)]
     if kind == "Pod":
         pod = obj.get("spec") or {}
         if (pod.get("serviceAccountName") or "default") != account:

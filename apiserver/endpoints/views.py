@@ -34,7 +34,7 @@ Own = Callable[[str], ServedKind | None]
 """The kind as the workspace with that logical cluster name serves it; None if it does not."""
 
 
-class View:
+class KindView:
     """One kind as one request sees it.
 
     Across workspaces (`own`) a custom resource is what its own workspace's definition makes of it. One that is kept in

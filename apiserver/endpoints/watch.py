@@ -26,7 +26,7 @@ from apiserver.endpoints.listing import matches
 from apiserver.endpoints.negotiation import negotiate
 from apiserver.endpoints.options import WatchOptions, too_new, watch_options
 from apiserver.endpoints.selection import Selection
-from apiserver.endpoints.watcher import ADDED, Event, Interest, Watcher
+from apiserver.endpoints.watcher import ADDED, Interest, OpenWatch, WatchEvent
 from apiserver.model.errors import expired
 from apiserver.registry import oldgroups
 from apiserver.registry.tree import cluster_key
@@ -51,7 +51,7 @@ async def watch(asking: Asking) -> None:
     if options.revision and options.revision > current:
         raise too_new(options.revision, current)
     interest = Interest(asking.kind.storage, asking.world.cluster, asking.namespace)
-    watcher = Watcher(interest, selection, form, options.bookmarks, (options.labels, options.fields))
+    watcher = OpenWatch(interest, selection, form, options.bookmarks, (options.labels, options.fields))
     await exchange.start(200, _HEADERS)
     watcher.write = exchange.writer()
     if asking.world.cluster is not None:
@@ -91,7 +91,7 @@ async def _gone(exchange: Exchange) -> None:
         pass
 
 
-async def _serve(asking: Asking, watcher: Watcher, options: WatchOptions) -> None:
+async def _serve(asking: Asking, watcher: OpenWatch, options: WatchOptions) -> None:
     exchange, hub = asking.exchange, asking.world.realm.hub
     loop = asyncio.get_running_loop()
     seconds = min(options.timeout, _LONGEST) if options.timeout else random.randint(1800, 3600)  # noqa: S311 (spreads reconnects; no secret)
@@ -111,13 +111,13 @@ async def _serve(asking: Asking, watcher: Watcher, options: WatchOptions) -> Non
         hub.leave(watcher)
 
 
-def _time_up(watcher: Watcher, hub: Hub) -> None:
+def _time_up(watcher: OpenWatch, hub: Hub) -> None:
     if watcher.bookmarks and watcher.joined:
         watcher.bookmark(hub.position)
     watcher.close()
 
 
-async def _catch_up(exchange: Exchange, watcher: Watcher, options: WatchOptions, hub: Hub) -> bool:
+async def _catch_up(exchange: Exchange, watcher: OpenWatch, options: WatchOptions, hub: Hub) -> bool:
     """Sends what happened before the watch and joins the hub; False if the answer ended with an error."""
     store = hub.store
     seen = watcher.seen
@@ -137,7 +137,7 @@ async def _catch_up(exchange: Exchange, watcher: Watcher, options: WatchOptions,
     return True
 
 
-async def _initial(exchange: Exchange, watcher: Watcher, store: Store) -> int:
+async def _initial(exchange: Exchange, watcher: OpenWatch, store: Store) -> int:
     """Sends a snapshot as ADDED events; returns its revision."""
     interest, selection, form = watcher.interest, watcher.selection, watcher.form
     page = store.scan(*interest, limit=_PAGE, count=False)
@@ -152,13 +152,13 @@ async def _initial(exchange: Exchange, watcher: Watcher, store: Store) -> int:
         page = store.scan(*interest, after=page.more, limit=_PAGE, at=page.revision, count=False)
 
 
-async def _log(exchange: Exchange, watcher: Watcher, store: Store, seen: int) -> int:
+async def _log(exchange: Exchange, watcher: OpenWatch, store: Store, seen: int) -> int:
     """Sends the next part of the log after `seen`; returns how far that reaches."""
     changes = store.changes(seen, CHUNK)
     resource, cluster, _ = watcher.interest
     for change in changes:
         if change.key.resource == resource and cluster in (None, change.key.cluster):
-            watcher.offer(Event(change))
+            watcher.offer(WatchEvent(change))
     data = watcher.flush()
     if data:
         await exchange.chunk(data)

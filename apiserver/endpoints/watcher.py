@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from apiserver.endpoints.forms import Form
+from apiserver.endpoints.forms import AnswerForm
 from apiserver.endpoints.selection import Selection
 from apiserver.storage.protocol import Change
 
@@ -30,7 +30,7 @@ class Interest(NamedTuple):
     namespace: str | None
 
 
-class Event:
+class WatchEvent:
     """A change on its way to watchers, with what they share: decoded objects and encoded forms."""
 
     __slots__ = ("_encoded", "_objects", "change")
@@ -40,7 +40,7 @@ class Event:
         self._objects: dict[tuple[bool, str], Object] = {}
         self._encoded: dict[tuple[Any, ...], bytes] = {}
 
-    def object(self, new: bool, form: Form) -> Object:
+    def object(self, new: bool, form: AnswerForm) -> Object:
         """The new or previous state in the form's version, decoded once."""
         key = (new, form.view.kind.api_version)
         found = self._objects.get(key)
@@ -49,7 +49,7 @@ class Event:
             found = self._objects[key] = form.view.converted(self.change.key, value or b"{}")
         return found
 
-    def encoded(self, kind: str, form: Form, first: bool) -> bytes:
+    def encoded(self, kind: str, form: AnswerForm, first: bool) -> bytes:
         """One line of a watch."""
         key = (kind, first and form.has_head, *form.key)
         found = self._encoded.get(key)
@@ -60,7 +60,7 @@ class Event:
         return found
 
 
-def transition(event: Event, selection: Selection, form: Form) -> str | None:
+def transition(event: WatchEvent, selection: Selection, form: AnswerForm) -> str | None:
     """What the change is to someone who sees only what `selection` matches; None: nothing.
 
     An object that stops matching is DELETED there, in its last matching state.
@@ -78,7 +78,7 @@ def transition(event: Event, selection: Selection, form: Form) -> str | None:
     return DELETED if was else None
 
 
-def _matches(event: Event, new: bool, selection: Selection, form: Form) -> bool:
+def _matches(event: WatchEvent, new: bool, selection: Selection, form: AnswerForm) -> bool:
     value = (event.change.value if new else event.change.previous) or b""
     return selection.may_match(value) and selection.object_matches(event.object(new, form))
 
@@ -87,7 +87,7 @@ def _always() -> bool:
     return True
 
 
-class Watcher:
+class OpenWatch:
     """One open watch. Made by watch.py; fed by the hub or, while it catches up, by watch.py itself."""
 
     __slots__ = (
@@ -110,7 +110,7 @@ class Watcher:
     )
 
     def __init__(
-        self, interest: Interest, selection: Selection, form: Form, bookmarks: bool, same: tuple[Any, ...] = ()
+        self, interest: Interest, selection: Selection, form: AnswerForm, bookmarks: bool, same: tuple[Any, ...] = ()
     ) -> None:
         """`same`: what tells `selection` from others of the interest; () if nothing else is selected."""
         self.interest = interest
@@ -131,11 +131,11 @@ class Watcher:
         """Sends bytes at once if it can (exchange.py, `writer`). Used while nothing else is under way."""
         self._lines: list[bytes] = []
         self._bytes = 0
-        self._ready: list[Watcher] | None = None
+        self._ready: list[OpenWatch] | None = None
         """The hub's list of those that have something to deliver."""
         self._waiter: asyncio.Future[None] | None = None
 
-    def offer(self, event: Event) -> None:
+    def offer(self, event: WatchEvent) -> None:
         """While it catches up: takes the event if it concerns this watch and is news to it."""
         if self.closed or event.change.revision <= self.seen:
             return
@@ -169,7 +169,7 @@ class Watcher:
                 return
         self.put(data)
 
-    def join(self, ready: list[Watcher]) -> None:
+    def join(self, ready: list[OpenWatch]) -> None:
         """From now on the hub feeds it. `ready`: where it puts itself to have `deliver` called."""
         self.joined = True
         self._ready = ready
@@ -227,10 +227,10 @@ class Cohort:
     __slots__ = ("_news", "members")
 
     def __init__(self) -> None:
-        self.members: set[Watcher] = set()
-        self._news: list[tuple[Event, str]] = []
+        self.members: set[OpenWatch] = set()
+        self._news: list[tuple[WatchEvent, str]] = []
 
-    def offer(self, event: Event) -> bool:
+    def offer(self, event: WatchEvent) -> bool:
         """Keeps the event for `deliver` if it concerns them; True if it is the first one kept."""
         some = next(iter(self.members))
         namespace = some.interest.namespace

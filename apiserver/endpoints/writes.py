@@ -18,7 +18,7 @@ from apiserver.admission.committing import KEPT_FROM_GIT, SECRETS, CommitSink
 from apiserver.admission.completion import completing, vetting
 from apiserver.admission.place import Place
 from apiserver.admission.writes import COMMIT, POLICIES, check_status
-from apiserver.auth.guards import Writer, guard
+from apiserver.auth.guards import RequestWriter, guard
 from apiserver.endpoints import bodies, bulk, podactions, reviews, scale, yamlbodies
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
@@ -210,7 +210,7 @@ class Writes:
         cluster = world.cluster or ""
         kinds = world.realm.catalog.kinds(cluster)
         place = Place(store, cluster, asking.place.namespace)
-        writer = Writer(world.realm.authorizer, store, asking.user, asking.bearer, cluster, world.path)
+        writer = RequestWriter(world.realm.authorizer, store, asking.user, asking.bearer, cluster, world.path)
         granted = guard(writer, asking.kind, asking.place.subresource)
         vet = vetting(asking.kind, place, granted, self._disabled)
         complete = requester.stamping(

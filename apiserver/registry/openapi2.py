@@ -34,7 +34,7 @@ _GVK = "x-kubernetes-group-version-kind"
 _KEEP = 256
 
 
-class Part(NamedTuple):
+class OpenAPIPart(NamedTuple):
     """Members of `paths` and of `definitions` as JSON without the braces; and the same as protobuf."""
 
     paths: bytes
@@ -69,7 +69,7 @@ def _info() -> Document:
     return {"title": "Kubernetes", "version": f"v{load.kubernetes()['version']}.0"}
 
 
-def _json(parts: Sequence[Part]) -> bytes:
+def _json(parts: Sequence[OpenAPIPart]) -> bytes:
     return b'{"swagger":"2.0","info":%b,"paths":{%b},"definitions":{%b}}' % (
         orjson.dumps(_info()),
         b",".join([p.paths for p in parts if p.paths]),
@@ -77,22 +77,22 @@ def _json(parts: Sequence[Part]) -> bytes:
     )
 
 
-def _wire(parts: Sequence[Part]) -> bytes:
+def _wire(parts: Sequence[OpenAPIPart]) -> bytes:
     return b"".join([openapi2_wire.head(_info()), *(p.wire for p in parts)])
 
 
-_made: OrderedDict[tuple[str, ...], Part] = OrderedDict()
+_made: OrderedDict[tuple[str, ...], OpenAPIPart] = OrderedDict()
 _lock = Lock()
 
 
-def _parts(kinds: KindTable) -> list[Part]:
+def _parts(kinds: KindTable) -> list[OpenAPIPart]:
     shared = [k for k in kinds.all() if k.source.definition]
     own = [k for k in kinds.all() if not k.source.definition]
     key = tuple(k.digest for k in shared)
     return [_kept(key, lambda: _shared(shared)), *(_kept((k.digest,), partial(_own, k)) for k in own)]
 
 
-def _kept(key: tuple[str, ...], make: Callable[[], Part]) -> Part:
+def _kept(key: tuple[str, ...], make: Callable[[], OpenAPIPart]) -> OpenAPIPart:
     with _lock:
         found = _made.get(key)
         if found is not None:
@@ -106,7 +106,7 @@ def _kept(key: tuple[str, ...], make: Callable[[], Part]) -> Part:
     return found
 
 
-def _shared(kinds: Iterable[ServedKind]) -> Part:
+def _shared(kinds: Iterable[ServedKind]) -> OpenAPIPart:
     paths: Document = {}
     schemas: Document = {}
     for kind in kinds:
@@ -117,15 +117,15 @@ def _shared(kinds: Iterable[ServedKind]) -> Part:
     return _part(paths, schemas)
 
 
-def _own(kind: ServedKind) -> Part:
+def _own(kind: ServedKind) -> OpenAPIPart:
     return _part(*openapi.of_kind(kind))
 
 
-def _part(paths: Document, schemas: Document) -> Part:
+def _part(paths: Document, schemas: Document) -> OpenAPIPart:
     paths = {path: _item(item) for path, item in sorted(paths.items())}
     definitions = {name: definition(schema) for name, schema in sorted(schemas.items())}
     wire = openapi2_wire.paths(paths) + openapi2_wire.definitions(definitions)
-    return Part(_members(paths), _members(definitions), bytes(memoryview(wire)))
+    return OpenAPIPart(_members(paths), _members(definitions), bytes(memoryview(wire)))
 
 
 def _members(found: Document) -> bytes:

@@ -18,7 +18,7 @@ Encoder = Callable[[Any], bytes]
 _VARINT, _DOUBLE, _BYTES = 0, 1, 2
 
 
-class Field(NamedTuple):
+class WireField(NamedTuple):
     """`many`: a JSON list, each item a field of its own."""
 
     number: int
@@ -74,7 +74,7 @@ def _any(value: Any) -> bytes:
     return _embedded(2, orjson.dumps(value) + b"\n")
 
 
-def _message(fields: dict[str, Field], extensions: int, found: Document) -> bytes:
+def _message(fields: dict[str, WireField], extensions: int, found: Document) -> bytes:
     """Fields in the order of the JSON; `extensions`: the number of what begins with `x-`. Anything else is left out."""
     parts = []
     for name, value in found.items():
@@ -90,20 +90,20 @@ def _message(fields: dict[str, Field], extensions: int, found: Document) -> byte
     return b"".join(parts)
 
 
-def _text(number: int, *, many: bool = False) -> Field:
-    return Field(number, _BYTES, _string, many)
+def _text(number: int, *, many: bool = False) -> WireField:
+    return WireField(number, _BYTES, _string, many)
 
 
-def _integer(number: int) -> Field:
-    return Field(number, _VARINT, lambda v: _varint(int(v)))
+def _integer(number: int) -> WireField:
+    return WireField(number, _VARINT, lambda v: _varint(int(v)))
 
 
-def _number(number: int) -> Field:
-    return Field(number, _DOUBLE, _double)
+def _number(number: int) -> WireField:
+    return WireField(number, _DOUBLE, _double)
 
 
-def _body(number: int, encode: Encoder, *, many: bool = False) -> Field:
-    return Field(number, _BYTES, encode, many)
+def _body(number: int, encode: Encoder, *, many: bool = False) -> WireField:
+    return WireField(number, _BYTES, encode, many)
 
 
 # -- schemas ----------------------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def _additional(value: Any) -> bytes:
 
 
 _DOCS = {"description": _text(1), "url": _text(2)}
-_SCHEMA: dict[str, Field] = {
+_SCHEMA: dict[str, WireField] = {
     "$ref": _text(1),
     "format": _text(2),
     "title": _text(3),

@@ -33,7 +33,7 @@ class Failed(Exception):
         self.remote = remote
 
 
-class Target(NamedTuple):
+class PostTarget(NamedTuple):
     """`url`: https, without query. `at`: where to connect, instead of what the URL's host stands for: pairs of an IP
     address and a port. `ca`: PEM certificates to trust; b"": those of the system."""
 
@@ -42,7 +42,7 @@ class Target(NamedTuple):
     at: tuple[tuple[str, int], ...] = ()
 
 
-def post(outbound: Outbound, target: Target, body: bytes, seconds: float = SECONDS) -> bytes:
+def post(outbound: Outbound, target: PostTarget, body: bytes, seconds: float = SECONDS) -> bytes:
     """The answer's body. Raises Failed."""
     try:
         return _post(outbound, target, body, time.monotonic() + seconds)
@@ -54,7 +54,7 @@ def post(outbound: Outbound, target: Target, body: bytes, seconds: float = SECON
         raise Failed(f'Post "{target.url}?{_TIMEOUT}": {_told(error)}') from None
 
 
-def _post(outbound: Outbound, target: Target, body: bytes, until: float) -> bytes:
+def _post(outbound: Outbound, target: PostTarget, body: bytes, until: float) -> bytes:
     parts = urlsplit(target.url)
     host, port, path = parts.hostname or "", parts.port or 443, parts.path or "/"
     with outbound.secured(_context(target.ca), host, port, until, at=target.at) as secured:

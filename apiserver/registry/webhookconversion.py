@@ -22,10 +22,10 @@ from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.outbound import Outbound
-from apiserver.registry.posting import Failed, Target, post
+from apiserver.registry.posting import Failed, PostTarget, post
 from apiserver.registry.reviews import Review, Wrong
 from apiserver.registry.served import ServedKind
-from apiserver.registry.webhookspec import Conversion, Service
+from apiserver.registry.webhookspec import Conversion, WebhookService
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
@@ -128,17 +128,17 @@ class Converter:
                 self._failed = (time.monotonic() + _PAUSE, str(error))
             raise
 
-    def _target(self) -> Target:
+    def _target(self) -> PostTarget:
         conversion = self._conversion
         if conversion.service is None:
-            return Target(conversion.url, conversion.ca)
+            return PostTarget(conversion.url, conversion.ca)
         service = conversion.service
         host = f"{service.name}.{service.namespace}.svc"
         url = f"https://{host}:{service.port}{service.path}"
-        return Target(url, conversion.ca, tuple(_addresses(self._store, self._cluster, service)))
+        return PostTarget(url, conversion.ca, tuple(_addresses(self._store, self._cluster, service)))
 
 
-def _addresses(store: Store, cluster: str, service: Service) -> list[tuple[str, int]]:
+def _addresses(store: Store, cluster: str, service: WebhookService) -> list[tuple[str, int]]:
     """Where the Service's programs listen, as its EndpointSlices or Endpoints say. Raises Failed."""
     found = _read(store, Key("services", cluster, service.namespace, service.name))
     if found is None:
@@ -153,7 +153,7 @@ def _addresses(store: Store, cluster: str, service: Service) -> list[tuple[str, 
     return reached
 
 
-def _of_slices(store: Store, cluster: str, service: Service, port: str) -> Iterator[tuple[str, int]]:
+def _of_slices(store: Store, cluster: str, service: WebhookService, port: str) -> Iterator[tuple[str, int]]:
     for record in store.scan(_SLICES, cluster, service.namespace).records:
         found = orjson.loads(record.value)
         if (found["metadata"].get("labels") or {}).get(_OF_SERVICE) != service.name:
@@ -164,7 +164,7 @@ def _of_slices(store: Store, cluster: str, service: Service, port: str) -> Itera
                 yield from ((str(address), numbers[0]) for address in endpoint.get("addresses") or ())
 
 
-def _of_endpoints(store: Store, cluster: str, service: Service, port: str) -> Iterator[tuple[str, int]]:
+def _of_endpoints(store: Store, cluster: str, service: WebhookService, port: str) -> Iterator[tuple[str, int]]:
     found = _read(store, Key(_ENDPOINTS, cluster, service.namespace, service.name)) or {}
     for subset in found.get("subsets") or ():
         numbers = [p["port"] for p in subset.get("ports") or () if (p.get("name") or "") == port and p.get("port")]

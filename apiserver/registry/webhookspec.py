@@ -13,7 +13,7 @@ WEBHOOK = "Webhook"
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class WebhookService:
     """A Service of the same workspace. `path` begins with a slash."""
 
     namespace: str
@@ -30,7 +30,7 @@ class Conversion:
     definition: str
     reviews: tuple[str, ...]
     url: str = ""
-    service: Service | None = None
+    service: WebhookService | None = None
     ca: bytes = b""
 
 
@@ -51,8 +51,8 @@ def conversion_of(spec: Object) -> Conversion | None:
     )
 
 
-def _service(found: Object) -> Service:
-    return Service(found.get("namespace") or "", found.get("name") or "", found.get("port") or 443,
+def _service(found: Object) -> WebhookService:
+    return WebhookService(found.get("namespace") or "", found.get("name") or "", found.get("port") or 443,
                    found.get("path") or "/")  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from apiserver.model.errors import Cause, StatusError, bad_request
 from apiserver.schema import fieldset, last_applied, managed, typed, typed_walk
 from apiserver.schema.fieldset import Fields
-from apiserver.schema.managed import APPLY, UPDATE, Entry, Managed, Owner
+from apiserver.schema.managed import APPLY, UPDATE, Managed, ManagedFieldsEntry, Owner
 from apiserver.schema.messages import quote
 from apiserver.schema.node import Node
 from apiserver.schema.reset import Reset
@@ -53,7 +53,7 @@ def apply(live: Json | None, applied: Json, node: Node, options: ApplyOptions) -
     me = managed.owner(options.manager, APPLY, options.api_version, options.subresource)
     last = owners.get(me)
     mine = reset.filter(typed_walk.fields_of(applied, root))
-    owners[me] = Entry(mine, options.api_version, last.time if last else "")
+    owners[me] = ManagedFieldsEntry(mine, options.api_version, last.time if last else "")
     merged = reset.restore(typed_walk.merge(before, applied, root), before)
     result = _pruned(merged, root, owners, (me, last), options.others)
     result = _with_identity(result, before)
@@ -80,7 +80,7 @@ def _live_state(live: Json | None, root: Node, options: ApplyOptions) -> tuple[J
         who = managed.owner(BEFORE_FIRST_APPLY, UPDATE, options.api_version, options.subresource)
         fields = Reset.of(options.reset, options.subresource).filter(fields)
         if fields:
-            owners[who] = Entry(fields, options.api_version, options.now)
+            owners[who] = ManagedFieldsEntry(fields, options.api_version, options.now)
     return bare, owners
 
 
@@ -108,7 +108,9 @@ def _with_identity(result: Json, live: Json) -> Json:
 # --- removal ----------------------------------------------------------------------------------------------------------
 
 
-def _pruned(merged: Json, root: Node, owners: Managed, mine: tuple[Owner, Entry | None], others: Others) -> Json:
+def _pruned(
+    merged: Json, root: Node, owners: Managed, mine: tuple[Owner, ManagedFieldsEntry | None], others: Others
+) -> Json:
     """`merged` without what this manager applied last time, applies no more, and nobody else owns. `mine`: it, and what
     it owned then."""
     me, last = mine
@@ -179,13 +181,13 @@ def _settle(owners: Managed, me: Owner, conflicts: dict[Owner, Fields], compared
     return out
 
 
-def _stamp(owners: Managed, me: Owner, last: Entry | None, *, changed: bool, now: str) -> None:
+def _stamp(owners: Managed, me: Owner, last: ManagedFieldsEntry | None, *, changed: bool, now: str) -> None:
     """Gives my entry the time of this request, if the object or my fields changed."""
     entry = owners.get(me)
     if entry is None:
         return
     same = last is not None and not changed and entry.fields == last.fields
-    owners[me] = Entry(entry.fields, entry.api_version, last.time if same and last is not None else now)
+    owners[me] = ManagedFieldsEntry(entry.fields, entry.api_version, last.time if same and last is not None else now)
 
 
 def _conflict(conflicts: dict[Owner, Fields]) -> StatusError:

@@ -40,18 +40,18 @@ class Owner(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManagedFieldsEntry:
     """What an owner owns. `time` is RFC 3339 or empty; `api_version` is that of the last change."""
 
     fields: Fields
     api_version: str
     time: str = ""
 
-    def owning(self, fields: Fields) -> Entry:
+    def owning(self, fields: Fields) -> ManagedFieldsEntry:
         return replace(self, fields=fields)
 
 
-Managed = dict[Owner, Entry]
+Managed = dict[Owner, ManagedFieldsEntry]
 
 
 def owner(manager: str, operation: str, api_version: str, subresource: str = "") -> Owner:
@@ -75,7 +75,7 @@ def decode(entries: Any) -> Managed:
         if not all(isinstance(entry.get(k) or "", str) for k in ("apiVersion", "manager", "subresource", "time")):
             raise ValueError(f"managed fields entry {index} has a field that is no string")
         who = owner(entry.get("manager") or "", entry["operation"], version, entry.get("subresource") or "")
-        out[who] = Entry(fieldset.canonical(fields), version, entry.get("time") or "")
+        out[who] = ManagedFieldsEntry(fieldset.canonical(fields), version, entry.get("time") or "")
     return out
 
 
@@ -91,7 +91,7 @@ def encode(managed: Managed) -> list[Json]:
             if managed[who].fields]  # fmt: skip
 
 
-def _encoded(who: Owner, entry: Entry) -> Json:
+def _encoded(who: Owner, entry: ManagedFieldsEntry) -> Json:
     out: Json = {"manager": who.manager, "operation": who.operation, "apiVersion": entry.api_version}
     if entry.time:
         out["time"] = entry.time
@@ -109,7 +109,7 @@ def _seconds(time: str) -> int:
         return 0
 
 
-def _order(who: Owner, entry: Entry) -> tuple[str, int, str, str, str]:
+def _order(who: Owner, entry: ManagedFieldsEntry) -> tuple[str, int, str, str, str]:
     return (who.operation, _seconds(entry.time), who.manager, entry.api_version, who.subresource)
 
 
@@ -133,7 +133,7 @@ def capped(managed: Managed) -> Managed:
             out[bucket] = out.pop(first[entry.api_version])
         if who != bucket:
             merged = fieldset.union(out[bucket].fields, entry.fields)
-            out[bucket] = Entry(merged, entry.api_version, entry.time)
+            out[bucket] = ManagedFieldsEntry(merged, entry.api_version, entry.time)
             del out[who]
             excess -= 1
     return out

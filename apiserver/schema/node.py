@@ -14,7 +14,7 @@ Check = Callable[[Any, Path, list[Cause]], None]
 """Appends the errors of a value to a list."""
 
 
-class Missing:
+class Absence:
     """The absence of a value, where None is a value."""
 
     __slots__ = ()
@@ -23,7 +23,7 @@ class Missing:
         return "MISSING"
 
 
-MISSING: Final = Missing()
+MISSING: Final = Absence()
 
 
 def accept(value: Any, path: Path, errors: list[Cause]) -> None:

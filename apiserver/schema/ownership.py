@@ -18,7 +18,7 @@ from apiserver.schema import apply as applying
 from apiserver.schema import fieldset, managed, typed
 from apiserver.schema.apply import ApplyOptions
 from apiserver.schema.defaults import copy_json
-from apiserver.schema.managed import UPDATE, Entry, Managed
+from apiserver.schema.managed import UPDATE, Managed, ManagedFieldsEntry
 from apiserver.schema.node import Node
 from apiserver.schema.reset import Reset
 from apiserver.schema.structural import Schema
@@ -73,7 +73,7 @@ def record_update(
     if mine:
         me = managed.owner(manager, UPDATE, api_version, subresource)
         before_me = owners[me].fields if me in owners else {}
-        owners[me] = Entry(fieldset.union(mine, before_me), api_version, now)
+        owners[me] = ManagedFieldsEntry(fieldset.union(mine, before_me), api_version, now)
     entries = managed.encode(managed.capped(owners))
     if entries:
         metadata["managedFields"] = entries

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from apiserver.schema.compile import Compiler
 from apiserver.schema.fieldset import as_json
-from apiserver.schema.node import MISSING, Missing, Node
+from apiserver.schema.node import MISSING, Absence, Node
 from apiserver.schema.objectmeta import OBJECT_META
 
 _META = Compiler(builtin=True).compile(OBJECT_META)
@@ -91,7 +91,7 @@ def entry(node: Node, value: Any) -> str | None:
     return "k:" + as_json(keys) if keys else None
 
 
-def _key_default(node: Node, name: str) -> Any | Missing:
+def _key_default(node: Node, name: str) -> Any | Absence:
     declared = node.items.properties.get(name) if node.items is not None else None
     return declared.default if declared is not None else MISSING
 

@@ -129,7 +129,7 @@ class Memory:
         self.rings: tuple[Callable[[], None], ...] = ()
 
 
-class Reader:
+class MemoryReader:
     """See protocol.View. `state`: what answers, while `memory` is locked."""
 
     def __init__(self, memory: Memory, indexes: Indexes, state: Callable[[], _State]) -> None:
@@ -233,7 +233,7 @@ class Reader:
             return [logged.change() for logged in state.log[first : first + max(0, limit)]]
 
 
-class MemoryStore(Reader):
+class MemoryStore(MemoryReader):
     """See protocol.Store. `memory` None: one of its own."""
 
     def __init__(self, memory: Memory | None = None, declared: Declared = _NOTHING, start: int | None = None) -> None:
@@ -263,7 +263,7 @@ class MemoryStore(Reader):
     def view(self) -> Iterator[View]:
         with self._memory.lock:
             then = self._memory.state.copy()
-        yield Reader(self._memory, self._indexes, lambda: then)
+        yield MemoryReader(self._memory, self._indexes, lambda: then)
 
     def write(self, *ops: Op) -> Future[list[int]]:
         return self.transact(ops, logged=True)
@@ -397,7 +397,7 @@ class MemoryStore(Reader):
             leave()
 
 
-class _Handle(Reader):
+class _Handle(MemoryReader):
     """See Store.under."""
 
     def __init__(self, store: MemoryStore, role: CheckRow, lost: Callable[[], None]) -> None:

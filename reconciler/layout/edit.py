@@ -16,7 +16,7 @@ from reconciler.layout.alike import same
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.filetext import added, first, replaced, without
 from reconciler.layout.manifest import of_document
-from reconciler.layout.yamldoc import Document, is_list, listed, roots
+from reconciler.layout.yamldoc import YamlDocument, is_list, listed, roots
 
 Object = dict[str, Any]
 Place = tuple[int, ...]
@@ -67,7 +67,7 @@ def remove(data: bytes, path: str, index: int) -> bytes | None:
     return _checked(without(data, path, number, expected), path, expected)
 
 
-def _changed(data: bytes, path: str, documents: list[Document], number: int, new: Object) -> bytes:
+def _changed(data: bytes, path: str, documents: list[YamlDocument], number: int, new: Object) -> bytes:
     expected = [document.value for document in documents]
     old, expected[number] = expected[number], new
     return _checked(replaced(data, path, number, old, expected), path, expected)
@@ -87,7 +87,7 @@ def _checked(candidates: Iterator[bytes], path: str, expected: list[Object]) -> 
     raise fault
 
 
-def _objects(documents: list[Document]) -> list[tuple[int, Place, Object]]:
+def _objects(documents: list[YamlDocument]) -> list[tuple[int, Place, Object]]:
     """(number of the document, place in it, the object as the reader gives it) of each object of a file."""
     found = ((number, _expanded(document.value)) for number, document in enumerate(documents))
     return [(number, place, value) for number, objects in found for place, value in objects]
@@ -105,7 +105,7 @@ def _expanded(value: Object) -> Iterator[tuple[Place, Object]]:
 def _as_read(value: Object, path: str) -> Object:
     copy: Object = orjson.loads(orjson.dumps(value))
     try:
-        return of_document(Document(copy, 1), path, 0, []).value
+        return of_document(YamlDocument(copy, 1), path, 0, []).value
     except BadFile:
         return copy
 

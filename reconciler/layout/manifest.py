@@ -14,7 +14,7 @@ from apiserver.model.kinds import GroupVersionKind, split_api_version
 from apiserver.model.origins import Origin
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.faults import type_name
-from reconciler.layout.yamldoc import Document, line_of, parse
+from reconciler.layout.yamldoc import YamlDocument, line_of, parse
 
 SERVERS = (
     "uid",
@@ -98,7 +98,7 @@ def read(data: bytes, path: str) -> Manifests:
     return out
 
 
-def of_document(document: Document, path: str, index: int, notices: list[LayoutError]) -> Manifest:
+def of_document(document: YamlDocument, path: str, index: int, notices: list[LayoutError]) -> Manifest:
     """The manifest that a document is; the document's value becomes the manifest's. Raises BadFile."""
     faults = _placed(document, path)
     if faults:
@@ -106,7 +106,7 @@ def of_document(document: Document, path: str, index: int, notices: list[LayoutE
     return _manifest(document, Origin(path), index, notices)
 
 
-def _manifest(document: Document, origin: Origin, index: int, notices: list[LayoutError]) -> Manifest:
+def _manifest(document: YamlDocument, origin: Origin, index: int, notices: list[LayoutError]) -> Manifest:
     """Of a document without faults."""
     value = document.value
     group, version = split_api_version(value["apiVersion"])
@@ -129,7 +129,7 @@ class _Fault(NamedTuple):
     hint: str = ""
 
 
-def _placed(document: Document, path: str) -> list[LayoutError]:
+def _placed(document: YamlDocument, path: str) -> list[LayoutError]:
     """The faults with their lines, as far as the document knows them."""
     faults = _faults(document.value)
     return [LayoutError(path, line_of(document, f.field), 0, f.message, f.hint) for f in faults]

@@ -13,11 +13,11 @@ from yaml.nodes import MappingNode, SequenceNode
 from apiserver.kubeyaml.nodes import Node
 from reconciler.layout import dump
 from reconciler.layout.alike import pairs, same
-from reconciler.layout.places import Entry, Splice, Unclear, entries, indented, is_flow
+from reconciler.layout.places import Splice, Unclear, YamlEntry, entries, indented, is_flow
 from reconciler.layout.quoting import literal, scalar
 from reconciler.layout.textlines import after_blank_lines, begins_line, column, comment_above, line_break, line_end
 
-Arrangement = tuple[list[Entry], list[int], dict[int, Any]]
+Arrangement = tuple[list[YamlEntry], list[int], dict[int, Any]]
 """The entries there are, the numbers of those that stay, what comes in after which of them (-1: before the first)."""
 _WIDTH = 100
 """Characters up to which a collection that is written on one line stays there."""
@@ -26,7 +26,7 @@ _WIDTH = 100
 def patched(text: str, root: Node, old: dict[str, Any], new: dict[str, Any]) -> list[Splice]:
     """The splices that make `new` of the document at `root`, which reads as `old`. Raises Unclear."""
     patch = _Patch(text, root)
-    patch.change(Entry(text, None, root, *[root.start_mark.index] * 3), old, new, flow=False)
+    patch.change(YamlEntry(text, None, root, *[root.start_mark.index] * 3), old, new, flow=False)
     return patch.splices
 
 
@@ -37,7 +37,7 @@ class _Patch:
         self._indented = indented(text, root) is not False
         self.splices: list[Splice] = []
 
-    def change(self, entry: Entry, old: Any, new: Any, *, flow: bool) -> None:
+    def change(self, entry: YamlEntry, old: Any, new: Any, *, flow: bool) -> None:
         """Makes `new` of the value of an entry."""
         if same(old, new):
             return
@@ -91,7 +91,7 @@ class _Patch:
                 additions.setdefault(at, []).append(item)
         return there, [before for before, _ in matched], additions
 
-    def _arrange_flow(self, there: list[Entry], kept: list[int], additions: dict[int, Any]) -> None:
+    def _arrange_flow(self, there: list[YamlEntry], kept: list[int], additions: dict[int, Any]) -> None:
         first = kept[0]
         if first > 0:
             self._splice(there[0].start, there[first].start, "")
@@ -105,7 +105,7 @@ class _Patch:
             else:
                 self._splice(there[first].start, there[first].start, text + ", ")
 
-    def _arrange(self, there: list[Entry], kept: list[int], additions: dict[int, Any]) -> None:
+    def _arrange(self, there: list[YamlEntry], kept: list[int], additions: dict[int, Any]) -> None:
         first = kept[0]
         if first > 0:
             self._behead(there, first)
@@ -124,7 +124,7 @@ class _Patch:
             else:
                 self._insert_before(there, first, lines)
 
-    def _insert_before(self, there: list[Entry], first: int, lines: list[str]) -> None:
+    def _insert_before(self, there: list[YamlEntry], first: int, lines: list[str]) -> None:
         start = there[first].start
         pad = " " * column(self._text, start)
         if begins_line(self._text, start):
@@ -132,7 +132,7 @@ class _Patch:
         else:  # behind a dash
             self._splice(start, start, self._break.join(lines)[len(pad) :] + self._break + pad)
 
-    def _behead(self, there: list[Entry], first: int) -> None:
+    def _behead(self, there: list[YamlEntry], first: int) -> None:
         """Takes out the entries before the first that is kept; the line may begin with the dash of an item."""
         text, start = self._text, there[0].start
         rest = comment_above(self._text, there[first].start, there[first - 1].end)
@@ -143,7 +143,7 @@ class _Patch:
         else:
             self._splice(len(text[:start].rstrip()), rest, self._break)
 
-    def _rewrite(self, entry: Entry, new: Any, *, flow: bool) -> None:
+    def _rewrite(self, entry: YamlEntry, new: Any, *, flow: bool) -> None:
         """The value of an entry written anew."""
         text, node = self._text, entry.node
         style = getattr(node, "style", None) if isinstance(new, str) else None
@@ -165,7 +165,7 @@ class _Patch:
                 head, lines = scalar(new), []
         self._replace_value(entry, head, lines)
 
-    def _block(self, entry: Entry, new: Any, indent: int, style: str | None) -> tuple[str, list[str]]:
+    def _block(self, entry: YamlEntry, new: Any, indent: int, style: str | None) -> tuple[str, list[str]]:
         if style in ("|", ">"):
             body = self._text[line_end(self._text, entry.begin) : entry.end].lstrip("\r\n")
             block = literal(new, indent, max(len(body) - len(body.lstrip(" ")) - indent, 1))
@@ -176,7 +176,7 @@ class _Patch:
             return first[indent + 2 :], lines
         return dump.below(new, indent, indented=self._indented)
 
-    def _replace_value(self, entry: Entry, head: str, lines: list[str]) -> None:
+    def _replace_value(self, entry: YamlEntry, head: str, lines: list[str]) -> None:
         text, after, end = self._text, entry.after, entry.end
         gap = text[after : entry.begin]
         if "\n" in gap:  # the old value begins in a line of its own: what stands behind the key stays

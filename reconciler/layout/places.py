@@ -32,7 +32,7 @@ class Unclear(Exception):
 
 
 @dataclass(slots=True)
-class Entry:
+class YamlEntry:
     """A key with its value, or an item with its dash.
 
     `name` is the key as the reader has it, None for a merge key and for items. The entry begins at `start`, its value
@@ -54,7 +54,7 @@ class Entry:
         return self.alias if self.alias is not None else end_of(self.text, self.node)
 
 
-def entries(text: str, node: Node) -> list[Entry]:
+def entries(text: str, node: Node) -> list[YamlEntry]:
     """The entries of a collection. Raises Unclear."""
     if isinstance(node, MappingNode):
         colon = _FLOW_COLON if is_flow(node) else _COLON
@@ -104,7 +104,7 @@ def _end_of_block(text: str, node: Any) -> int:
     return int(begin) + len(block.rstrip(" \t\r\n"))
 
 
-def _keyed(text: str, key: Any, value: Node, colon: re.Pattern[str]) -> Entry:
+def _keyed(text: str, key: Any, value: Node, colon: re.Pattern[str]) -> YamlEntry:
     start = key.start_mark.index
     found = colon.match(text, key.end_mark.index)
     if not isinstance(key, ScalarNode) or found is None:
@@ -120,17 +120,17 @@ def _name(key: Any) -> str:
         raise Unclear from error
 
 
-def _entry(text: str, name: str | None, node: Node, start: int, after: int) -> Entry:
+def _entry(text: str, name: str | None, node: Node, start: int, after: int) -> YamlEntry:
     if node.start_mark.index >= after:
-        return Entry(text, name, node, start, after, node.start_mark.index)
+        return YamlEntry(text, name, node, start, after, node.start_mark.index)
     found = _ALIAS.match(text, after)
     if found is None:
         raise Unclear
-    return Entry(text, name, node, start, after, found.start(1), found.end(1))
+    return YamlEntry(text, name, node, start, after, found.start(1), found.end(1))
 
 
-def _items(text: str, node: Any) -> list[Entry]:
-    out: list[Entry] = []
+def _items(text: str, node: Any) -> list[YamlEntry]:
+    out: list[YamlEntry] = []
     at = node.start_mark.index
     for item in node.value:
         found = (_DASH if out else _FIRST_DASH).search(text, at)
@@ -141,13 +141,13 @@ def _items(text: str, node: Any) -> list[Entry]:
     return out
 
 
-def _flow_items(text: str, node: Any) -> list[Entry]:
-    out: list[Entry] = []
+def _flow_items(text: str, node: Any) -> list[YamlEntry]:
+    out: list[YamlEntry] = []
     for item in node.value:
         begin = item.start_mark.index
         if begin < (out[-1].end if out else node.start_mark.index):
             raise Unclear  # an alias
-        out.append(Entry(text, None, item, begin, begin, begin))
+        out.append(YamlEntry(text, None, item, begin, begin, begin))
     return out
 
 

@@ -16,7 +16,7 @@ from jsonschema.exceptions import ValidationError
 
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.faults import type_name
-from reconciler.layout.yamldoc import Document, line_of
+from reconciler.layout.yamldoc import YamlDocument, line_of
 
 _TYPES = {"object": "a mapping", "string": "text", "integer": "an integer", "array": "a list", "boolean": "a boolean"}
 
@@ -27,7 +27,7 @@ def _validator(name: str) -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema)
 
 
-def check(name: str, document: Document, path: str) -> list[LayoutError]:
+def check(name: str, document: YamlDocument, path: str) -> list[LayoutError]:
     """Faults of a document (read with positions) against the schema `name`, in the order of the file."""
     found = [
         LayoutError(path, line_of(document, field), 0, message, hint)

@@ -10,7 +10,7 @@ from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.manifest import LFS_POINTER, Manifest, of_document
 from reconciler.layout.schemas import check
 from reconciler.layout.tree import WorkspaceDir
-from reconciler.layout.yamldoc import Document, parse
+from reconciler.layout.yamldoc import YamlDocument, parse
 from reconciler.repository.objects import Repository
 
 API_VERSION, KIND = "tenancy.kcp.io/v1alpha1", "Workspace"
@@ -77,4 +77,4 @@ def _object(value: dict[str, Any], line: int) -> Manifest:
         "kind": KIND,
         "metadata": {**(value.get("metadata") or {}), "name": _UNNAMED},
     }
-    return of_document(Document(whole, line), "", 0, [])
+    return of_document(YamlDocument(whole, line), "", 0, [])

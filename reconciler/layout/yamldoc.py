@@ -24,7 +24,7 @@ LIMIT = 3 * 1024 * 1024
 
 
 @dataclass(slots=True)
-class Document:
+class YamlDocument:
     """One object. `line` is where it begins, from 1. `node` is kept only when positions were asked for."""
 
     value: dict[str, Any]
@@ -32,7 +32,7 @@ class Document:
     node: Node | None = None
 
 
-def parse(data: bytes, path: str, *, positions: bool = False) -> list[Document]:
+def parse(data: bytes, path: str, *, positions: bool = False) -> list[YamlDocument]:
     """The objects of a file, lists expanded, empty documents left out. `path` decides between JSON and YAML.
 
     Raises BadFile with every fault found. With `positions` a document can tell the lines of its fields (`line_of`).
@@ -43,13 +43,13 @@ def parse(data: bytes, path: str, *, positions: bool = False) -> list[Document]:
     return documents
 
 
-def roots(data: bytes, path: str, *, positions: bool = False) -> list[Document]:
+def roots(data: bytes, path: str, *, positions: bool = False) -> list[YamlDocument]:
     """As `parse`, but a list is one document."""
     text = _checked(data, path)
     if not path.endswith(".json") or positions:
         return _read_yaml(data, path, positions)
     try:
-        return [Document(value, line) for value, line in read_json(text, path)]
+        return [YamlDocument(value, line) for value, line in read_json(text, path)]
     except NotOne as error:
         _read_yaml(data, path, False)  # YAML is a superset of JSON: this raises with the place
         raise BadFile([LayoutError(path, 0, 0, f"JSON: {error}")]) from error
@@ -67,7 +67,7 @@ def locate(data: bytes, index: int, field: str, path: str = "file.yaml") -> int:
     return line_of(documents[index], field) if 0 <= index < len(documents) else 0
 
 
-def line_of(document: Document, field: str) -> int:
+def line_of(document: YamlDocument, field: str) -> int:
     """As `locate`, of a document that was read with positions."""
     node, line, rest = document.node, document.line, field
     while rest and node is not None:
@@ -108,8 +108,8 @@ def _checked(data: bytes, path: str) -> str:
         raise BadFile([LayoutError(path, line, column, message, "save the file as UTF-8")]) from error
 
 
-def _read_yaml(data: bytes, path: str, positions: bool) -> list[Document]:
-    documents: list[Document] = []
+def _read_yaml(data: bytes, path: str, positions: bool) -> list[YamlDocument]:
+    documents: list[YamlDocument] = []
     faults: list[Fault] = []
     simple = is_simple(data)
     try:
@@ -117,7 +117,7 @@ def _read_yaml(data: bytes, path: str, positions: bool) -> list[Document]:
             value = resolved(node, faults) if simple else Construction(faults, LIMIT).value(node)
             if isinstance(value, dict):
                 kept = node if positions or is_list(value) else None
-                documents.append(Document(value, node.start_mark.line + 1, kept))
+                documents.append(YamlDocument(value, node.start_mark.line + 1, kept))
             elif value is not None:
                 raise Fault(node.start_mark, f"an object is a mapping, this is {type_name(value)}")
     except Fault as fault:
@@ -137,20 +137,20 @@ def is_list(value: dict[str, Any]) -> bool:
     return isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)
 
 
-def _expand(document: Document, path: str) -> list[Document]:
+def _expand(document: YamlDocument, path: str) -> list[YamlDocument]:
     """The items of a `kind: List` (or `ConfigMapList`, whose items may leave out what the list's kind says)."""
     value = document.value
     if not is_list(value):
         return [document]
     places = _item_nodes(document.node)
-    out: list[Document] = []
+    out: list[YamlDocument] = []
     for number, item in enumerate(value["items"]):
         node = places[number] if number < len(places) else None
         line = node.start_mark.line + 1 if node is not None else document.line
         if not isinstance(item, dict):
             message = f"items[{number}] must be an object, not {type_name(item)}"
             raise BadFile([LayoutError(path, line, 0, message)])
-        out += _expand(Document(listed(value, item), line, node), path)
+        out += _expand(YamlDocument(listed(value, item), line, node), path)
     return out
 
 

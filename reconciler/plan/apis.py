@@ -16,7 +16,7 @@ from typing import Any
 
 from apiserver.registry.claims import Claim, claimed, claims
 from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay
-from reconciler.plan.bindings import Said, Trouble, binding_status
+from reconciler.plan.bindings import BindingTrouble, Said, binding_status
 from reconciler.plan.exports import Bound, Export, Turn
 
 Object = dict[str, Any]
@@ -116,9 +116,9 @@ class _Wish:
     provider: tuple[str, str]
     offered: Export | None
     former: Export | None
-    trouble: Trouble | None
+    trouble: BindingTrouble | None
     said: Said | None = None
-    conflict: Trouble | None = None
+    conflict: BindingTrouble | None = None
     export: Export | None = None
 
     @property
@@ -138,7 +138,7 @@ class _Wish:
         if clashes:
             what = f"{clashes[0].name}.{clashes[0].group}".rstrip(".")
             why = f"{what} is served already by {names.holder(clashes[0])}: remove one of the two"
-            self.conflict = Trouble("BindingUpToDate", "NamingConflicts", why)
+            self.conflict = BindingTrouble("BindingUpToDate", "NamingConflicts", why)
         else:
             self.export = self.offered
 
@@ -180,7 +180,7 @@ def _wish(binding: Object, find: FindExport, home: str, past: Past) -> _Wish:
     if trouble is None and offered is not None and name in past.keep:
         offers = ", ".join(s["metadata"]["name"] for s in offered.schemas) or "nothing"
         why = f"APIExport {path}:{wanted} offers {offers} by now, which does not fit what is here: change that"
-        trouble = Trouble("BindingUpToDate", "APIResourceSchemaInvalid", why)
+        trouble = BindingTrouble("BindingUpToDate", "APIResourceSchemaInvalid", why)
     return _Wish(binding, (path, wanted), offered, _former(path, wanted, before, offered, past), trouble, said)
 
 
@@ -194,18 +194,18 @@ def _former(path: str, name: str, before: Bound | None, offered: Export | None, 
     return past.read(f"{path}:{name}", before)
 
 
-def _trouble(offered: Export | None, path: str, wanted: str, before: Bound | None) -> Trouble | None:
+def _trouble(offered: Export | None, path: str, wanted: str, before: Bound | None) -> BindingTrouble | None:
     """Why an export cannot be taken as it is."""
     named = f"{path}:{wanted}"
     if offered is None:
         why = f"no APIExport {wanted} in workspace {path}: declare it there, or correct spec.reference.export"
-        return Trouble("APIExportValid", "APIExportNotFound", why)
+        return BindingTrouble("APIExportValid", "APIExportNotFound", why)
     if offered.missing:
         why = f"APIExport {named} names schemas that do not exist: {', '.join(offered.missing)}"
-        return Trouble("APIExportValid", "InternalError", why)
+        return BindingTrouble("APIExportValid", "InternalError", why)
     if before is not None and before.identity not in ("", offered.identity):
         why = f"APIExport {named} is another than the one it was bound to (its identity differs): bind it anew"
-        return Trouble("APIExportValid", "APIExportNotFound", why)
+        return BindingTrouble("APIExportValid", "APIExportNotFound", why)
     return None
 
 

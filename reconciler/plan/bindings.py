@@ -14,7 +14,7 @@ from reconciler.plan.exports import Bound
 Object = dict[str, Any]
 
 
-class Trouble(NamedTuple):
+class BindingTrouble(NamedTuple):
     """Why a binding does not take what its export offers: the condition that is False for it, and what it says."""
 
     condition: str
@@ -32,7 +32,7 @@ _INITIAL = ("InitialBindingCompleted", "Ready")
 
 
 def binding_status(
-    binding: Object, cluster: str, resources: list[Object] | None, trouble: Trouble | None, at: str
+    binding: Object, cluster: str, resources: list[Object] | None, trouble: BindingTrouble | None, at: str
 ) -> Object:
     """`cluster`: the provider's logical cluster, "" if there is none; `resources`: what is bound, None if it is not
     bound. One that is bound stays Bound and Ready, whatever becomes of its export: what is wrong then stands in the
@@ -60,13 +60,13 @@ class Said(NamedTuple):
 
     cluster: str
     bound: Bound | None
-    trouble: Trouble | None
+    trouble: BindingTrouble | None
 
     @staticmethod
     def of(status: Object) -> Said:
         found = ((kind, get(status.get("conditions"), kind)) for kind in _STANDS_ON)
         wrong = next(((kind, c) for kind, c in found if c is not None and c["status"] == "False"), None)
-        trouble = Trouble(wrong[0], wrong[1]["reason"], wrong[1]["message"]) if wrong is not None else None
+        trouble = BindingTrouble(wrong[0], wrong[1]["reason"], wrong[1]["message"]) if wrong is not None else None
         return Said(status.get("apiExportClusterName", ""), Bound.of(status), trouble)
 
     def as_json(self) -> Object:
@@ -79,8 +79,8 @@ class Said(NamedTuple):
     def from_json(found: Object) -> Said:
         cluster = found.get("cluster", "")
         bound = Bound(cluster, found["identity"], tuple(found["schemas"])) if "schemas" in found else None
-        wrong = [found[each] for each in Trouble._fields if each in found]
-        return Said(cluster, bound, Trouble(*wrong) if wrong else None)
+        wrong = [found[each] for each in BindingTrouble._fields if each in found]
+        return Said(cluster, bound, BindingTrouble(*wrong) if wrong else None)
 
 
 def export_status(export: Object, identity: str, at: str) -> Object:

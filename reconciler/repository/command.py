@@ -72,7 +72,7 @@ HERE = Patience(total=3600)
 """For what needs nobody else."""
 
 
-class Answer(NamedTuple):
+class GitAnswer(NamedTuple):
     """What a git command said. `error` has neither credentials nor progress in it."""
 
     code: int
@@ -88,7 +88,7 @@ def git(
     variables: Mapping[str, str] | None = None,
     patience: Patience = HERE,
     hurry: Callable[[], bool] = lambda: False,
-) -> Answer:
+) -> GitAnswer:
     """Runs git on `git_dir`. `given`: what it reads, of a file from where that stands. `settings` reach it as
     configuration through the environment, so no argument list shows them; `variables` are further ones of the
     environment. `hurry`: asked again and again whether to give up at once. Raises RepositoryUnreadable when git is
@@ -110,7 +110,7 @@ def git(
             output, said = _listen(process, given if isinstance(given, bytes) else b"", patience, hurry)
         finally:
             _end(process)
-    return Answer(process.returncode, output.decode("utf-8", "replace"), _words(said))
+    return GitAnswer(process.returncode, output.decode("utf-8", "replace"), _words(said))
 
 
 def _listen(

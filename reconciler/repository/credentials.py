@@ -13,7 +13,7 @@ _USER, _PASSWORD = "TREEPLANE_GIT_USER", "TREEPLANE_GIT_PASSWORD"
 _HELPER = f'!f() {{ test "$1" = get && printf "username=%s\\npassword=%s\\n" "${_USER}" "${_PASSWORD}"; }}; f'
 
 
-class Apart(NamedTuple):
+class BareUrl(NamedTuple):
     """A URL without credentials, the settings and the environment with which git finds them all the same."""
 
     url: str
@@ -21,18 +21,18 @@ class Apart(NamedTuple):
     variables: dict[str, str]
 
 
-def apart(url: str) -> Apart:
+def apart(url: str) -> BareUrl:
     """Of a URL of http or https that names somebody; any other is left as it is. What is behind the last `@` before the
     path is the host, so that a password may hold one."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return Apart(url, {}, {})
+        return BareUrl(url, {}, {})
     named, at, host = parts.netloc.rpartition("@")
     if parts.scheme.lower() not in ("http", "https") or not at:
-        return Apart(url, {}, {})
+        return BareUrl(url, {}, {})
     user, _, password = named.partition(":")
     bare = urlunsplit(parts._replace(netloc=host))
     # What the user has set up for other URLs does not count: these credentials were given for this one.
     settings = {"credential.helper": "", f"credential.{parts.scheme}://{host}.helper": _HELPER}
-    return Apart(bare, settings, {_USER: unquote(user), _PASSWORD: unquote(password)})
+    return BareUrl(bare, settings, {_USER: unquote(user), _PASSWORD: unquote(password)})

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from apiserver import gitvouch
-from reconciler.repository.command import Answer, Patience, git
+from reconciler.repository.command import GitAnswer, Patience, git
 from reconciler.repository.credentials import apart
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryUnreadable, redact
 from reconciler.repository.incoming import incoming
@@ -160,7 +160,7 @@ class Remote:
             there = aside.branches()
         return {branch: there.get(branch) for branch in new}
 
-    def _run(self, *arguments: str, patience: Patience, variables: Mapping[str, str] = _NONE) -> Answer:
+    def _run(self, *arguments: str, patience: Patience, variables: Mapping[str, str] = _NONE) -> GitAnswer:
         asked = apart(self._url)
         settings = {
             "remote.origin.url": asked.url,

@@ -11,7 +11,7 @@ from apiserver.registry.kinds import target_builtins
 from apiserver.storage.protocol import Op
 from reconciler.plan import bootstrap as starts
 from reconciler.plan import computed
-from reconciler.standin.world import World, creation, key_of, with_status
+from reconciler.standin.world import StandInWorld, creation, key_of, with_status
 
 NAMESPACES = "namespaces"
 CLAIMS = "persistentvolumeclaims"
@@ -19,7 +19,7 @@ CLAIMS = "persistentvolumeclaims"
 Object = dict[str, Any]
 
 
-def bootstrap(world: World) -> None:
+def bootstrap(world: StandInWorld) -> None:
     """What every cluster starts with, as far as it is not there; in one write."""
     kinds = target_builtins()
     missing: list[Op] = []
@@ -32,13 +32,13 @@ def bootstrap(world: World) -> None:
     world.write(missing)
 
 
-def reconcile_namespace(world: World, obj: Object) -> None:
+def reconcile_namespace(world: StandInWorld, obj: Object) -> None:
     """One that is there is Active until it is deleted."""
     if not obj["metadata"].get("deletionTimestamp") and not (obj.get("status") or {}).get("phase"):
         world.write(with_status(NAMESPACES, obj, {**(obj.get("status") or {}), "phase": "Active"}))
 
 
-def reconcile_claim(world: World, obj: Object) -> None:
+def reconcile_claim(world: StandInWorld, obj: Object) -> None:
     """There is room for every volume."""
     status = obj.get("status") or {}
     if obj["metadata"].get("deletionTimestamp") or status.get("phase") == "Bound":

@@ -12,7 +12,7 @@ from apiserver.model import clock, conditions
 from apiserver.storage.protocol import Op
 from reconciler.standin.pods import template_hash
 from reconciler.standin.replicasets import REPLICA_SETS
-from reconciler.standin.world import World, counts, creation, owned, removal, replacement, with_status
+from reconciler.standin.world import StandInWorld, counts, creation, owned, removal, replacement, with_status
 
 DEPLOYMENTS = "deployments.apps"
 REVISION = "deployment.kubernetes.io/revision"
@@ -21,7 +21,7 @@ HASH = "pod-template-hash"
 Object = dict[str, Any]
 
 
-def reconcile(world: World, obj: Object) -> None:
+def reconcile(world: StandInWorld, obj: Object) -> None:
     if obj["metadata"].get("deletionTimestamp"):
         return
     sets = world.children(obj, REPLICA_SETS)

@@ -7,7 +7,7 @@ from typing import Any
 from apiserver.model import clock, conditions
 from apiserver.storage.protocol import Op
 from reconciler.standin import pods
-from reconciler.standin.world import World, counts, key_of, removal, with_status
+from reconciler.standin.world import StandInWorld, counts, key_of, removal, with_status
 
 JOBS = "jobs.batch"
 REACHED = "Reached expected number of succeeded pods"
@@ -15,7 +15,7 @@ REACHED = "Reached expected number of succeeded pods"
 Object = dict[str, Any]
 
 
-def reconcile(world: World, obj: Object) -> None:
+def reconcile(world: StandInWorld, obj: Object) -> None:
     if obj["metadata"].get("deletionTimestamp"):
         return
     if conditions.is_true((obj.get("status") or {}).get("conditions"), "Complete"):
@@ -66,7 +66,7 @@ def _status(obj: Object, active: int, succeeded: int, completions: int) -> Objec
     }
 
 
-def _expire(world: World, obj: Object) -> None:
+def _expire(world: StandInWorld, obj: Object) -> None:
     """ttlSecondsAfterFinished."""
     seconds = obj["spec"].get("ttlSecondsAfterFinished")
     ended = obj["status"].get("completionTime")

@@ -23,11 +23,11 @@ from reconciler.controllers.owners import MENTION, Reference, references_of
 from reconciler.controllers.settings import HousekeepingSettings
 from reconciler.standin import cluster, deployments, jobs, pods, replicasets, statefulsets
 from reconciler.standin.disruptions import Disruptions
-from reconciler.standin.world import CLUSTER, World
+from reconciler.standin.world import CLUSTER, StandInWorld
 
 Object = dict[str, Any]
 
-_CONTROLLERS: dict[str, Callable[[World, Object], None]] = {
+_CONTROLLERS: dict[str, Callable[[StandInWorld, Object], None]] = {
     cluster.NAMESPACES: cluster.reconcile_namespace,
     cluster.CLAIMS: cluster.reconcile_claim,
     deployments.DEPLOYMENTS: deployments.reconcile,
@@ -55,7 +55,7 @@ class StandIn:
         catalog = Catalog(store, target_builtins())
         housekeeping = controllers(store, catalog.kinds, settings, disposal.anything)
         workloads = _Workloads()
-        self._world = World(store, Objects(store), workloads.later)
+        self._world = StandInWorld(store, Objects(store), workloads.later)
         workloads.world = self._world
         self._manager = Manager("stand-in", [*housekeeping, workloads, Disruptions(store)], feed, CAREFUL)
 
@@ -77,7 +77,7 @@ class _Workloads(Controller[Key]):
     name = "workloads"
     version = "1"
     resources = EVERYTHING
-    world: World
+    world: StandInWorld
 
     def later(self, key: Key, seconds: float) -> None:
         self.queue.add_after(key, seconds)

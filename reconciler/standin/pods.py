@@ -10,7 +10,7 @@ import orjson
 
 from apiserver.model import clock, conditions
 from apiserver.storage.protocol import Op
-from reconciler.standin.world import World, creation, owned, removal, replacement, with_status
+from reconciler.standin.world import StandInWorld, creation, owned, removal, replacement, with_status
 
 PODS = "pods"
 NODE = "stand-in"
@@ -67,7 +67,7 @@ def _age(pod: Object) -> tuple[int, str]:
     return -int(pod["metadata"]["resourceVersion"]), str(pod["metadata"]["name"])
 
 
-def reconcile(world: World, pod: Object) -> None:
+def reconcile(world: StandInWorld, pod: Object) -> None:
     """A new pod runs at once; one of a Job has then done its work; one that is to go goes."""
     phase = (pod.get("status") or {}).get("phase")
     if pod["metadata"].get("deletionTimestamp"):

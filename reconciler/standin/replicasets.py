@@ -6,14 +6,14 @@ from typing import Any
 
 from apiserver.storage.protocol import Op
 from reconciler.standin import pods
-from reconciler.standin.world import World, counts, with_status
+from reconciler.standin.world import StandInWorld, counts, with_status
 
 REPLICA_SETS = "replicasets.apps"
 
 Object = dict[str, Any]
 
 
-def reconcile(world: World, obj: Object) -> None:
+def reconcile(world: StandInWorld, obj: Object) -> None:
     """Pods and status in one transaction: nobody sees the one without the other."""
     spec, metadata = obj["spec"], obj["metadata"]
     if metadata.get("deletionTimestamp"):

@@ -6,7 +6,7 @@ from typing import Any
 
 from apiserver.storage.protocol import Op
 from reconciler.standin import pods
-from reconciler.standin.world import World, counts, removal, with_status
+from reconciler.standin.world import StandInWorld, counts, removal, with_status
 
 STATEFUL_SETS = "statefulsets.apps"
 DAEMON_SETS = "daemonsets.apps"
@@ -15,7 +15,7 @@ HASH = "controller-revision-hash"
 Object = dict[str, Any]
 
 
-def reconcile_stateful_set(world: World, obj: Object) -> None:
+def reconcile_stateful_set(world: StandInWorld, obj: Object) -> None:
     metadata, spec = obj["metadata"], obj["spec"]
     if metadata.get("deletionTimestamp"):
         return
@@ -40,7 +40,7 @@ def _place(name: str, number: int) -> dict[str, str]:
     return {"statefulset.kubernetes.io/pod-name": name, "apps.kubernetes.io/pod-index": str(number)}
 
 
-def reconcile_daemon_set(world: World, obj: Object) -> None:
+def reconcile_daemon_set(world: StandInWorld, obj: Object) -> None:
     """There is one node, and it takes every pod."""
     metadata = obj["metadata"]
     if metadata.get("deletionTimestamp"):
@@ -62,7 +62,7 @@ def reconcile_daemon_set(world: World, obj: Object) -> None:
     world.write(ops + with_status(DAEMON_SETS, obj, status))
 
 
-def _fill(world: World, obj: Object, places: dict[str, dict[str, str]], revision: str) -> list[Op]:
+def _fill(world: StandInWorld, obj: Object, places: dict[str, dict[str, str]], revision: str) -> list[Op]:
     """One pod of this revision at each place (name → labels), and none elsewhere."""
     ops: list[Op] = []
     standing = set()

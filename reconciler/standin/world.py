@@ -24,7 +24,7 @@ Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class StandInWorld:
     """`later(key, seconds)` looks at a key again after a while."""
 
     store: Store

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from apiserver.model.kinds import GroupResource
-from reconciler.syncing.errors import Excessive, Refused, Unreachable
+from reconciler.syncing.errors import Excessive, TargetRefused, TargetUnreachable
 
 Object = dict[str, Any]
 
@@ -51,7 +51,7 @@ def checked(obj: Any) -> Object:
         or not _is_word(metadata.get("namespace", "-"), 63)
         or not all(isinstance(metadata.get(name) or {}, dict) for name in ("labels", "annotations"))
     ):
-        raise Unreachable("it answered with something that is not an object")
+        raise TargetUnreachable("it answered with something that is not an object")
     found: Object = obj
     return found
 
@@ -71,7 +71,7 @@ def checked_page(data: bytes, where: str) -> Listed:
     except (ValueError, TypeError, KeyError, AttributeError):
         good = False
     if not good:
-        raise Unreachable(f"GET {where} was not answered with a list")
+        raise TargetUnreachable(f"GET {where} was not answered with a list")
     return Listed([checked(item) for item in items], token, revision)
 
 
@@ -88,7 +88,7 @@ def discovered(documents: Iterable[Object]) -> Discovery:
             if len(versions) > _RESOURCES:
                 raise Excessive(f"it says that it serves more than {_RESOURCES} resources")
     except (TypeError, KeyError, AttributeError):
-        raise Unreachable("it does not say what it serves as Kubernetes does (apidiscovery.k8s.io)") from None
+        raise TargetUnreachable("it does not say what it serves as Kubernetes does (apidiscovery.k8s.io)") from None
     return Discovery(versions, kinds)
 
 
@@ -106,10 +106,10 @@ def _resources(document: Object) -> Iterator[tuple[GroupResource, str, str]]:
                     yield GroupResource(name, labels[0]), labels[1], kind
 
 
-def refused(code: int, data: bytes, where: str) -> Refused:
+def refused(code: int, data: bytes, where: str) -> TargetRefused:
     """From an answer that is an error."""
     if code < 400:
-        return Refused(code, f"HTTP {code}", "it redirects, which is not followed: name the address itself")
+        return TargetRefused(code, f"HTTP {code}", "it redirects, which is not followed: name the address itself")
     try:
         status = orjson.loads(data)
         reason, message = str(status.get("reason") or ""), str(status.get("message") or "")
@@ -119,4 +119,4 @@ def refused(code: int, data: bytes, where: str) -> Refused:
         reason = f"HTTP {code}"
     # What an API server says about a Secret may quote it.
     shown = "" if "/secrets" in where else " ".join(message[:_SHOWN].split())
-    return Refused(code, reason, shown)
+    return TargetRefused(code, reason, shown)

@@ -17,12 +17,12 @@ from reconciler.controllers.failures import Expected
 from reconciler.plan.health import healthy
 from reconciler.syncing import client, inventory
 from reconciler.syncing.compare import in_step, same
-from reconciler.syncing.errors import Foreign, NothingNew, Refused
+from reconciler.syncing.errors import Foreign, NothingNew, TargetRefused
 from reconciler.syncing.homes import Home
 from reconciler.syncing.inventory import Inventory
 from reconciler.syncing.live import Cache, Live
 from reconciler.syncing.render import encode, render
-from reconciler.syncing.site import CONFIG_MAPS, NAMESPACES, Site
+from reconciler.syncing.site import CONFIG_MAPS, NAMESPACES, TargetSite
 from reconciler.syncing.status import check, lifted
 from reconciler.syncing.upstream import Item, Outrun, Upstream
 
@@ -30,7 +30,7 @@ Object = dict[str, Any]
 
 
 class Applier:
-    def __init__(self, site: Site, upstream: Upstream) -> None:
+    def __init__(self, site: TargetSite, upstream: Upstream) -> None:
         self._site, self._upstream = site, upstream
 
     def apply(self, item: Item, kind: ServedKind, obj: Object, commit: CommitRef) -> None:
@@ -123,7 +123,7 @@ class Applier:
         body, name = orjson.dumps(manifest), manifest["metadata"]["name"]
         try:
             return self._site.client.create(client.path(NAMESPACES, "v1"), body)
-        except Refused as error:
+        except TargetRefused as error:
             if error.reason != "AlreadyExists":
                 raise
         # Somebody took our label off it, or it is not ours at all.

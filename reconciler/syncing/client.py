@@ -22,8 +22,8 @@ from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Denied, Kubeconfig
 from reconciler.syncing import kubeconfig
 from reconciler.syncing.answers import Discovery, checked, checked_page, discovered, refused
-from reconciler.syncing.errors import Excessive, Refused, Unreachable
-from reconciler.syncing.https import Answer, Https, Limits, Request, endless
+from reconciler.syncing.errors import Excessive, TargetRefused, TargetUnreachable
+from reconciler.syncing.https import HTTPLimits, Https, Request, TargetAnswer, endless
 
 Object = dict[str, Any]
 
@@ -54,7 +54,7 @@ class ClientSettings:
     late: float = 30.0
     page: int = 500
     objects: int = 500_000
-    limits: Limits = field(default_factory=Limits)
+    limits: HTTPLimits = field(default_factory=HTTPLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _How:
     last: bool = False
 
 
-class Page(NamedTuple):
+class TargetPage(NamedTuple):
     """A part of a list: objects (without apiVersion and kind). `size`: bytes of all of them; `revision`: to watch from,
     "" unless it is the last part."""
 
@@ -78,7 +78,7 @@ class Page(NamedTuple):
     revision: str = ""
 
 
-class Event(NamedTuple):
+class TargetEvent(NamedTuple):
     """Of a watch, bookmarks and errors included. `size`: bytes."""
 
     kind: str
@@ -93,13 +93,13 @@ def path(kind: GroupResource, version: str, namespace: str = "", name: str = "")
     return f"{base}{scope}/{kind.resource}" + (f"/{name}" if name else "")
 
 
-class Client:
+class TargetClient:
     """One target. `connect` is the way in. Every call raises Denied, Unreachable and Refused."""
 
     def __init__(self, https: Https, settings: ClientSettings) -> None:
         self.settings = settings
         self._https = https
-        self._watches: set[Answer] = set()
+        self._watches: set[TargetAnswer] = set()
         self._lock = threading.Lock()
         self._closed = False
         self.discovery = Discovery()
@@ -129,12 +129,12 @@ class Client:
     def get(self, where: str) -> Object | None:
         try:
             return checked(self._request("GET", where))
-        except Refused as error:
+        except TargetRefused as error:
             if error.code == 404:
                 return None
             raise
 
-    def list(self, where: str, selector: str = "") -> Iterator[Page]:
+    def list(self, where: str, selector: str = "") -> Iterator[TargetPage]:
         """All objects, in parts. Raises Excessive for more of them than any cluster has."""
         limit, count = self.settings.page, 0
         query = {"labelSelector": selector}
@@ -152,11 +152,11 @@ class Client:
             if count > self.settings.objects:
                 raise Excessive(f"it lists more than {self.settings.objects} objects at {where}")
             if not page.token:
-                yield Page(page.items, len(data), page.revision)
+                yield TargetPage(page.items, len(data), page.revision)
                 return
             if not page.items:
-                raise Unreachable(f"GET {where} was answered with nothing, and more of it")
-            yield Page(page.items, len(data))
+                raise TargetUnreachable(f"GET {where} was answered with nothing, and more of it")
+            yield TargetPage(page.items, len(data))
             query["continue"] = page.token
 
     def apply(self, where: str, body: bytes, *, dry_run: bool = False) -> Object:
@@ -174,7 +174,7 @@ class Client:
         options = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
         try:
             self._request("DELETE", where, None, orjson.dumps(options))
-        except Refused as error:
+        except TargetRefused as error:
             if error.code != 404:
                 raise
 
@@ -183,7 +183,7 @@ class Client:
         how = _How(seconds=self.settings.ping, writes=False, last=True)
         return checked(self._request(method, where, None, body, how))
 
-    def watch(self, where: str, selector: str, revision: str) -> Iterator[Event]:
+    def watch(self, where: str, selector: str, revision: str) -> Iterator[TargetEvent]:
         """Until the target or `close` ends it."""
         query = {
             "watch": "true",
@@ -204,7 +204,7 @@ class Client:
                 for line in answer.lines():
                     if line.strip():
                         yield _event(line, where)
-            except Unreachable:
+            except TargetUnreachable:
                 if not self._closed:
                     raise
             finally:
@@ -237,7 +237,7 @@ class Client:
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise Unreachable(f"{method} {where} was not answered with a JSON object")
+            raise TargetUnreachable(f"{method} {where} was not answered with a JSON object")
         return found
 
     def _asked(self, method: str, where: str, query: Mapping[str, str] | None, body: bytes | None, how: _How) -> bytes:
@@ -255,9 +255,9 @@ class Client:
                 raise refused(answer.status, data, where)
             return data
 
-    def _sent(self, request: Request, *, last: bool = False) -> Answer:
+    def _sent(self, request: Request, *, last: bool = False) -> TargetAnswer:
         if self._closed and not last:
-            raise Unreachable("the connection was closed")
+            raise TargetUnreachable("the connection was closed")
         return self._https.ask(request)
 
 
@@ -266,7 +266,7 @@ def _let_in() -> Iterator[None]:
     """Who is not let in can do nothing about it by trying again."""
     try:
         yield
-    except Refused as error:
+    except TargetRefused as error:
         if error.code == 401:
             raise Denied("Unauthorized", f"it does not accept the kubeconfig's credentials ({error})") from None
         if error.code == 403:
@@ -274,12 +274,12 @@ def _let_in() -> Iterator[None]:
         raise
 
 
-def connect(given: Kubeconfig, settings: ClientSettings | None = None) -> Client:
+def connect(given: Kubeconfig, settings: ClientSettings | None = None) -> TargetClient:
     """Connects at the first request. Raises Unusable."""
     settings = settings or ClientSettings()
     access = kubeconfig.read(given.data)
     outbound = Outbound(EVERYWHERE if given.anywhere else ())
-    client = Client(Https(access, outbound, settings.limits, given.remedy), settings)
+    client = TargetClient(Https(access, outbound, settings.limits, given.remedy), settings)
     client.embedded = given.embedded
     return client
 
@@ -289,14 +289,14 @@ def _url(where: str, query: Mapping[str, str]) -> str:
     return where + ("?" + urlencode(wanted) if wanted else "")
 
 
-def _event(line: bytes, where: str) -> Event:
+def _event(line: bytes, where: str) -> TargetEvent:
     try:
         event = orjson.loads(line)
         kind, obj = event["type"], event["object"]
         if kind == "ERROR":
-            return Event(kind, obj)
+            return TargetEvent(kind, obj)
         if kind == "BOOKMARK":
-            return Event(kind, {"metadata": {"resourceVersion": str(obj["metadata"]["resourceVersion"])[:100]}})
-        return Event(str(kind), checked(obj), len(line))
+            return TargetEvent(kind, {"metadata": {"resourceVersion": str(obj["metadata"]["resourceVersion"])[:100]}})
+        return TargetEvent(str(kind), checked(obj), len(line))
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise Unreachable(f"a watch of {where} was not answered with events") from None
+        raise TargetUnreachable(f"a watch of {where} was not answered with events") from None

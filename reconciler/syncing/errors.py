@@ -6,11 +6,11 @@ from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Denied
 
 
-class Unreachable(Expected):
+class TargetUnreachable(Expected):
     """No answer: refused, timed out, reset, or not what an API server answers. Nothing is known of the request."""
 
 
-class Excessive(Unreachable):
+class Excessive(TargetUnreachable):
     """The answer is larger than any that an API server would give."""
 
 
@@ -21,7 +21,7 @@ class Unusable(Denied):
         super().__init__("KubeconfigRefused", why)
 
 
-class Refused(Expected):
+class TargetRefused(Expected):
     """The target answered with an error. `code`: HTTP's; `reason`: Kubernetes' (`NotFound`, `Invalid`, …)."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:

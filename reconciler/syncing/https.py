@@ -22,7 +22,7 @@ from urllib3.connection import HTTPSConnection
 
 from apiserver.registry.outbound import NotAllowed, Outbound, Timed, trusting
 from reconciler.controllers.targets import Denied
-from reconciler.syncing.errors import Excessive, Unreachable, Unusable
+from reconciler.syncing.errors import Excessive, TargetUnreachable, Unusable
 from reconciler.syncing.kubeconfig import Access
 
 _PIECE = 64 * 1024
@@ -30,7 +30,7 @@ _ALERTS = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HTTPLimits:
     """`connections`: that are kept. `connect`: seconds until a connection is secured. `quiet`: seconds for which an
     answer that goes on may be silent. `answer`, `line`: bytes of an answer, and of one line of an answer that goes on.
     """
@@ -66,7 +66,7 @@ class _Way:
     outbound: Outbound
     context: ssl.SSLContext
     name: str
-    limits: Limits
+    limits: HTTPLimits
 
     def connection(self, host: str, port: int, seconds: float) -> Timed:
         until = time.monotonic() + min(seconds, self.limits.connect)
@@ -127,7 +127,7 @@ class _Pool(urllib3.HTTPSConnectionPool):
 class Https:
     """`remedy`: what an administrator may do where the address is not allowed, for the error's text."""
 
-    def __init__(self, access: Access, outbound: Outbound, limits: Limits, remedy: str = "") -> None:
+    def __init__(self, access: Access, outbound: Outbound, limits: HTTPLimits, remedy: str = "") -> None:
         """Raises Unusable where the kubeconfig's certificates are none."""
         way = _Way(outbound, _context(access), access.name, limits)
         host = f"[{access.host}]" if ":" in access.host else access.host
@@ -136,7 +136,7 @@ class Https:
         token = {"Authorization": f"Bearer {access.token}"} if access.token else {}
         self._headers = {"User-Agent": "treeplane", "Accept-Encoding": "identity", **token}
 
-    def ask(self, request: Request) -> Answer:
+    def ask(self, request: Request) -> TargetAnswer:
         """The answer as soon as its headers are there. Raises Denied and Unreachable."""
         try:
             response = self._pool.urlopen(
@@ -154,21 +154,21 @@ class Https:
             raise Denied("AddressRefused", f"`server` {error}{remedy}") from None
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise failure(error) from None
-        return Answer(response, self._limits)
+        return TargetAnswer(response, self._limits)
 
     def close(self) -> None:
         """Connections that wait end at once, those at work with their request."""
         self._pool.close()
 
 
-class Answer:
+class TargetAnswer:
     """Use it as a context: its connection is kept only if it was read to its end."""
 
-    def __init__(self, response: urllib3.BaseHTTPResponse, limits: Limits) -> None:
+    def __init__(self, response: urllib3.BaseHTTPResponse, limits: HTTPLimits) -> None:
         self.status = response.status
         self._response, self._limits = response, limits
 
-    def __enter__(self) -> Answer:
+    def __enter__(self) -> TargetAnswer:
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
@@ -213,7 +213,7 @@ class Answer:
             raise failure(error) from None
 
 
-def failure(error: Exception) -> Unreachable | Denied:
+def failure(error: Exception) -> TargetUnreachable | Denied:
     """In a short, stable text: addresses of objects and ports of ours would make every failure look new."""
     inner: BaseException = error
     while (deeper := getattr(inner, "reason", None) or inner.__cause__ or _wrapped(inner)) is not None:
@@ -226,10 +226,10 @@ def failure(error: Exception) -> Unreachable | Denied:
         return Denied("CertificateRefused", "it does not accept the kubeconfig's client certificate")
     text = str(inner).lower()
     if "refused" in text:
-        return Unreachable("connection refused")
+        return TargetUnreachable("connection refused")
     if isinstance(inner, urllib3.exceptions.TimeoutError | TimeoutError) or "timed out" in text:
-        return Unreachable("timed out")
-    return Unreachable(f"connection broken ({type(inner).__name__})")
+        return TargetUnreachable("timed out")
+    return TargetUnreachable(f"connection broken ({type(inner).__name__})")
 
 
 def _wrapped(error: BaseException) -> BaseException | None:

@@ -17,7 +17,7 @@ from reconciler.syncing import client
 from reconciler.syncing.apply import Applier
 from reconciler.syncing.live import Live
 from reconciler.syncing.render import OF
-from reconciler.syncing.site import Site
+from reconciler.syncing.site import TargetSite
 from reconciler.syncing.upstream import Item, Upstream
 
 Object = dict[str, Any]
@@ -29,7 +29,7 @@ class Jobs:
 
     def __init__(
         self,
-        site: Site,
+        site: TargetSite,
         upstream: Upstream,
         applier: Applier,
         durable: Callable[[int], None],

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from reconciler.controllers.failures import Expected, log_failure
-from reconciler.syncing.client import Client
-from reconciler.syncing.errors import Refused
+from reconciler.syncing.client import TargetClient
+from reconciler.syncing.errors import TargetRefused
 from reconciler.syncing.lease import NAMESPACE, Contender, Lease, LeaseSettings, ticking
 
 Object = dict[str, Any]
@@ -32,13 +32,13 @@ _SELDOM = 10.0
 class OnTarget:
     """The Lease, over a connection."""
 
-    def __init__(self, client: Client, name: str) -> None:
+    def __init__(self, client: TargetClient, name: str) -> None:
         self._client, self._where = client, f"{_LEASES}/{name}"
 
     def get(self) -> Object | None:
         try:
             return self._client.leased("GET", self._where)
-        except Refused as error:
+        except TargetRefused as error:
             if error.code == 404:
                 return None
             raise
@@ -47,13 +47,13 @@ class OnTarget:
         body = orjson.dumps({**lease, "metadata": {**lease["metadata"], "labels": _MANAGED}})
         try:
             return self._client.leased("POST", _LEASES, body)
-        except Refused as error:
+        except TargetRefused as error:
             if error.code != 404:
                 raise
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": _MANAGED}}
         try:
             self._client.leased("POST", "/api/v1/namespaces", orjson.dumps(space))
-        except Refused as error:
+        except TargetRefused as error:
             if error.code != 409:
                 raise
         return self._client.leased("POST", _LEASES, body)
@@ -80,7 +80,7 @@ class Keeper:
     def start(self) -> None:
         self._thread.start()
 
-    def use(self, client: Client | None) -> Lease | None:
+    def use(self, client: TargetClient | None) -> Lease | None:
         """The connection from now on, None for none; what it may write by. It may be to another cluster: the Lease is
         asked for anew."""
         before, self._lease = self._lease, None
@@ -145,7 +145,7 @@ class Keeper:
             self._trouble, self._refused, self._failures = "", False, 0
             return pause
         except Expected as error:
-            self._refused = isinstance(error, Refused) and error.code in (401, 403)
+            self._refused = isinstance(error, TargetRefused) and error.code in (401, 403)
             trouble = f"{error}: {_RIGHTS}" if self._refused else str(error)
             failure: Exception = Expected(trouble)
         except Exception as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
-from reconciler.syncing.client import Client
+from reconciler.syncing.client import TargetClient
 from reconciler.syncing.keeper import Keeper
 from reconciler.syncing.lease import Contender, LeaseSettings, name_of
 
@@ -36,7 +36,7 @@ class Keepers:
         with self._lock:
             return self._keepers.get(key)
 
-    def connected(self, key: str, client: Client | None) -> None:
+    def connected(self, key: str, client: TargetClient | None) -> None:
         """The connection to a target from now on, None for none: it writes only while the Lease is ours."""
         if client is not None:
             client.barred = self._barred

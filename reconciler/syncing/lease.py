@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from apiserver.model import clock
 from apiserver.model.identity import base36_sha224
-from reconciler.syncing.errors import Refused
+from reconciler.syncing.errors import TargetRefused
 
 Object = dict[str, Any]
 
@@ -117,7 +117,7 @@ class Lease:
                 return self._keep(begun)
             found = self._leases.get()
             return self._begin(begun) if found is None else self._look(found, begun)
-        except Refused as error:
+        except TargetRefused as error:
             if error.code != 409:
                 raise
             self._lose("another server was faster")
@@ -142,7 +142,7 @@ class Lease:
         assert self._held is not None
         try:
             self._held = self._leases.replace(self._said(self._held))
-        except Refused as error:
+        except TargetRefused as error:
             if error.code != 409:
                 raise
             return self._find(begun)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from apiserver.model.commits import CommitRef
 from apiserver.registry.names import dns_label
 from reconciler.syncing import inventory
-from reconciler.syncing.client import Client, path
+from reconciler.syncing.client import TargetClient, path
 from reconciler.syncing.render import CLUSTER_LABEL
 from reconciler.syncing.site import CONFIG_MAPS
 
@@ -26,7 +26,7 @@ class Leftover(NamedTuple):
     commit: CommitRef
 
 
-def leftovers(client: Client, key: str, known: Callable[[CommitRef], bool]) -> list[Leftover]:
+def leftovers(client: TargetClient, key: str, known: Callable[[CommitRef], bool]) -> list[Leftover]:
     """Those on one target. `key`: what the target is called in labels by now; `known`: whether a commit is one of the
     fleet's repository. Raises what the client raises."""
     found = []

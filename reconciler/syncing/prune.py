@@ -18,9 +18,9 @@ from reconciler.syncing.homes import Home
 from reconciler.syncing.inventory import PARENT_NAME, applyset_id
 from reconciler.syncing.live import Live
 from reconciler.syncing.render import CLUSTER_LABEL
-from reconciler.syncing.site import CONFIG_MAPS, NAMESPACES, Site
+from reconciler.syncing.site import CONFIG_MAPS, NAMESPACES, TargetSite
 from reconciler.syncing.upstream import Item, Upstream
-from reconciler.syncing.withdrawals import Verdict, Withdrawals
+from reconciler.syncing.withdrawals import Withdrawals, WithdrawalVerdict
 
 Object = dict[str, Any]
 
@@ -46,7 +46,7 @@ class Pruned(Enum):
 
 
 class Pruner:
-    def __init__(self, site: Site, upstream: Upstream, withdrawals: Withdrawals) -> None:
+    def __init__(self, site: TargetSite, upstream: Upstream, withdrawals: Withdrawals) -> None:
         self._site, self._upstream, self._withdrawals = site, upstream, withdrawals
         self._empty: dict[str, float] = {}
 
@@ -60,14 +60,14 @@ class Pruner:
         if home is None or live.deleting:
             return Pruned.DONE
         role = self._upstream.role(self._site.key, item.cluster, item.namespace)
-        verdict = Verdict.STAYS
+        verdict = WithdrawalVerdict.STAYS
         if live.part_of == applyset_id(home.name):
             verdict = self._withdrawals.of(item.cluster, item.namespace, home)
-            if verdict is Verdict.GOES or self._explained(item, obj, role, home, known=known):
+            if verdict is WithdrawalVerdict.GOES or self._explained(item, obj, role, home, known=known):
                 version = self._site.client.discovery.versions[item.kind][0]
                 self._site.client.delete(client.path(item.kind, version, home.name, item.name), live.uid)
-                return Pruned.WITHDRAWN if verdict is Verdict.GOES else Pruned.DONE
-        if verdict is Verdict.WAITS:
+                return Pruned.WITHDRAWN if verdict is WithdrawalVerdict.GOES else Pruned.DONE
+        if verdict is WithdrawalVerdict.WAITS:
             return Pruned.WAITS
         fine = role is Role.LEAVING or (obj is not None and role is Role.HERE)
         return Pruned.DONE if fine else Pruned.UNEXPLAINED
@@ -97,7 +97,7 @@ class Pruner:
             self._empty.pop(home.name, None)
             return None
         role = self._upstream.role(self._site.key, cluster, namespace)
-        gone = role is Role.LEAVING or self._withdrawals.of(cluster, namespace, home) is Verdict.GOES
+        gone = role is Role.LEAVING or self._withdrawals.of(cluster, namespace, home) is WithdrawalVerdict.GOES
         grace = 0.0 if gone else self._site.settings.grace
         wait = self._empty.setdefault(home.name, time.monotonic()) + grace - time.monotonic()
         if wait > 0:

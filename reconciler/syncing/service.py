@@ -27,7 +27,7 @@ from reconciler.controllers.placements import PLACEMENTS, Placements, World, del
 from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Credentials, Kubeconfig, TargetIndex
 from reconciler.controllers.uses import Uses
-from reconciler.syncing.client import Client, connect
+from reconciler.syncing.client import TargetClient, connect
 from reconciler.syncing.exports import API_EXPORTS, offered
 from reconciler.syncing.homes import Identity
 from reconciler.syncing.keepers import Keepers
@@ -131,7 +131,7 @@ class Syncing:
         if before is not None and target is not None and before.client is cluster:
             before.offer(offered(self._objects, target))
             return
-        client = cluster if target is not None and isinstance(cluster, Client) else None
+        client = cluster if target is not None and isinstance(cluster, TargetClient) else None
         made = self._made(target, client) if target is not None and client is not None else None
         if target is not None:
             self._keepers.connected(key, client)
@@ -157,7 +157,7 @@ class Syncing:
         if can and syncer is not None and syncer.ready.is_set():
             syncer.everything()
 
-    def _made(self, target: Object, client: Client) -> Syncer:
+    def _made(self, target: Object, client: TargetClient) -> Syncer:
         metadata = target["metadata"]
         cluster, name = metadata["annotations"]["kcp.io/cluster"], metadata["name"]
         identity = Identity(sync_target_key(cluster, name), cluster, name, metadata["uid"])

@@ -13,7 +13,7 @@ from reconciler.controllers.failures import Expected, log_failure
 from reconciler.plan.jobs import JOBS, ended
 from reconciler.syncing import client as paths
 from reconciler.syncing import inventory
-from reconciler.syncing.client import Client
+from reconciler.syncing.client import TargetClient
 from reconciler.syncing.errors import Excessive, NotServed
 from reconciler.syncing.homes import Homes, Identity
 from reconciler.syncing.inventory import Inventory
@@ -46,14 +46,14 @@ class Ledger:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-class Site:
+class TargetSite:
     """One sync target. `changed`: told the work items that events on the target concern; `homes_changed`: logical
     cluster and namespace whose downstream namespace came, changed or went."""
 
     def __init__(
         self,
         identity: Identity,
-        client: Client,
+        client: TargetClient,
         offered: Mapping[GroupResource, str],
         settings: SyncSettings,
         changed: Callable[[Item], None],

@@ -17,7 +17,7 @@ _LARGEST, _LEVELS = 512 * 1024, 100
 _TIMES = frozenset({"lastUpdateTime", "lastProbeTime", "lastHeartbeatTime", "lastTransitionTime"})
 
 
-class Schema(Protocol):
+class StatusSchema(Protocol):
     """Of a kind."""
 
     def validate(self, value: Any) -> list[Cause]: ...
@@ -46,7 +46,7 @@ def lifted(upstream: Object, live: Object) -> Object | None:
     return {**upstream, "status": status}
 
 
-def check(status: Any, schema: Schema) -> None:
+def check(status: Any, schema: StatusSchema) -> None:
     """Raises Unfit for a status that goes neither into the store nor into git: no cluster has such a one."""
     if nesting.too_deep(status, _LEVELS) or len(orjson.dumps(status)) > _LARGEST:
         raise Unfit("its status on the target is larger than any, and stays there")

@@ -22,15 +22,15 @@ from reconciler.controllers.manager import Manager, ManagerSettings
 from reconciler.plan.jobs import JOBS
 from reconciler.plan.syncable import stays_upstream
 from reconciler.syncing.apply import Applier
-from reconciler.syncing.client import Client
-from reconciler.syncing.errors import Excessive, Foreign, NothingNew, NotServed, Refused, Unfit
+from reconciler.syncing.client import TargetClient
+from reconciler.syncing.errors import Excessive, Foreign, NothingNew, NotServed, TargetRefused, Unfit
 from reconciler.syncing.homes import Identity
 from reconciler.syncing.inventory import Inventory
 from reconciler.syncing.jobs import Jobs, over
 from reconciler.syncing.prune import Pruned, Pruner
 from reconciler.syncing.render import encode, render
 from reconciler.syncing.settings import SyncSettings
-from reconciler.syncing.site import Site
+from reconciler.syncing.site import TargetSite
 from reconciler.syncing.upstream import Item, Outrun, Upstream
 from reconciler.syncing.withdrawals import Settled, Withdrawals
 
@@ -68,7 +68,7 @@ class Syncer(Controller[Item]):
     def __init__(
         self,
         identity: Identity,
-        client: Client,
+        client: TargetClient,
         offered: Mapping[GroupResource, str],
         upstream: Upstream,
         settings: SyncSettings,
@@ -77,7 +77,7 @@ class Syncer(Controller[Item]):
         self.client, self.upstream, self.settings = client, upstream, settings
         self.name = f"sync {identity.name}"
         self._manager = Manager(self.name, [self], settings=ManagerSettings(threads=settings.threads))
-        self.site = Site(identity, client, offered, settings, self.queue.add, self._home_changed)
+        self.site = TargetSite(identity, client, offered, settings, self.queue.add, self._home_changed)
         self.ready = threading.Event()
         """The target has answered; work has begun."""
         self._around, self._heard = around, around.heard
@@ -241,8 +241,8 @@ class Syncer(Controller[Item]):
             return
         try:
             self._sync(item)
-        except (Refused, NotServed, NothingNew, Foreign, Excessive, Unfit) as error:
-            if not isinstance(error, Refused) or _permanent(error):
+        except (TargetRefused, NotServed, NothingNew, Foreign, Excessive, Unfit) as error:
+            if not isinstance(error, TargetRefused) or _permanent(error):
                 self._failed(item, str(error))
             raise
         except Outrun:
@@ -352,6 +352,6 @@ def _wanted(item: Item, obj: Object) -> bool:
     return "deletionTimestamp" not in obj["metadata"] and not stays_upstream(item.kind, obj)
 
 
-def _permanent(error: Refused) -> bool:
+def _permanent(error: TargetRefused) -> bool:
     """Whether trying again is no remedy, so that a condition has to tell."""
     return error.code in _PERMANENT and "being terminated" not in error.message

@@ -16,20 +16,20 @@ from typing import Any, Protocol
 from apiserver.model.kinds import GroupResource
 from reconciler.controllers.failures import Expected, log_failure
 from reconciler.syncing import client
-from reconciler.syncing.client import Event, Page
-from reconciler.syncing.errors import Refused
+from reconciler.syncing.client import TargetEvent, TargetPage
+from reconciler.syncing.errors import TargetRefused
 from reconciler.syncing.live import Allowance, Cache
 
 Object = dict[str, Any]
 Names = tuple[str, str]
 
 
-class Source(Protocol):
+class WatchSource(Protocol):
     """The part of a Client that is watched."""
 
-    def list(self, where: str, selector: str = "") -> Iterable[Page]: ...
+    def list(self, where: str, selector: str = "") -> Iterable[TargetPage]: ...
 
-    def watch(self, where: str, selector: str, revision: str) -> Iterable[Event]: ...
+    def watch(self, where: str, selector: str, revision: str) -> Iterable[TargetEvent]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Watcher(threading.Thread):
 
     def __init__(
         self,
-        source: Source,
+        source: WatchSource,
         kind: GroupResource,
         version: str,
         selector: str,
@@ -92,7 +92,7 @@ class Watcher(threading.Thread):
                 self.trouble = None
             self._follow()
         except Exception as error:
-            if isinstance(error, Refused):
+            if isinstance(error, TargetRefused):
                 self._revision = ""  # it may be too old, with a status instead of an event
             if isinstance(error, Expected):
                 self.trouble = error

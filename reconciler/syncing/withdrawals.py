@@ -12,14 +12,14 @@ from enum import Enum
 
 from reconciler.controllers.bindings import Role
 from reconciler.syncing.homes import Home
-from reconciler.syncing.site import Site
+from reconciler.syncing.site import TargetSite
 from reconciler.syncing.upstream import Upstream
 
 Settled = Callable[[str, str], bool]
 """settled(logical cluster, namespace): whether all targets that are to run it do so, and are healthy."""
 
 
-class Verdict(Enum):
+class WithdrawalVerdict(Enum):
     STAYS = "stays"
     """Nothing explains it."""
     WAITS = "waits"
@@ -28,15 +28,15 @@ class Verdict(Enum):
 
 
 class Withdrawals:
-    def __init__(self, site: Site, upstream: Upstream, settled: Settled) -> None:
+    def __init__(self, site: TargetSite, upstream: Upstream, settled: Settled) -> None:
         self._site, self._upstream, self._settled = site, upstream, settled
 
-    def of(self, cluster: str, namespace: str, home: Home) -> Verdict:
+    def of(self, cluster: str, namespace: str, home: Home) -> WithdrawalVerdict:
         """Of a namespace that has the role WITHDRAWN on the target, or none."""
         role = self._upstream.role(self._site.key, cluster, namespace)
         if role is not Role.WITHDRAWN and (role is not None or not self._explained(namespace, home)):
-            return Verdict.STAYS
-        return Verdict.GOES if self._settled(cluster, namespace) else Verdict.WAITS
+            return WithdrawalVerdict.STAYS
+        return WithdrawalVerdict.GOES if self._settled(cluster, namespace) else WithdrawalVerdict.WAITS
 
     def _explained(self, namespace: str, home: Home) -> bool:
         held = self._site.inventory(home.name)

@@ -16,7 +16,7 @@ from apiserver.registry.kinds import kubernetes_builtins
 from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Kubeconfig
 from reconciler.plan.syncable import SYNCED
-from reconciler.syncing.client import Client, connect
+from reconciler.syncing.client import TargetClient, connect
 from reconciler.syncing.keepers import Keepers
 from reconciler.syncing.lease import NAMESPACE, Contender, LeaseSettings, name_of
 
@@ -32,7 +32,7 @@ class Server:
         self.keepers = Keepers(
             Contender(writer, epoch, ended), lambda: FLEET, QUICK, lambda: "", lambda _, __: None
         )  # fmt: skip
-        self.client: Client = connect(Kubeconfig(kubeconfig, anywhere=True))
+        self.client: TargetClient = connect(Kubeconfig(kubeconfig, anywhere=True))
         self.keepers.connected("k", self.client)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from reconciler.syncing.errors import Refused, Unreachable
+from reconciler.syncing.errors import TargetRefused, TargetUnreachable
 
 Object = dict[str, Any]
 
@@ -53,7 +53,7 @@ class Link:
     def create(self, lease: Object) -> Object:
         self._way()
         if self._target.lease is not None:
-            raise Refused(409, "AlreadyExists", "it is there")
+            raise TargetRefused(409, "AlreadyExists", "it is there")
         made = self._target.store(lease)
         self._back()
         return made
@@ -62,7 +62,7 @@ class Link:
         self._way()
         now = self._target.lease
         if now is None or now["metadata"]["resourceVersion"] != lease["metadata"]["resourceVersion"]:
-            raise Refused(409, "Conflict", "it was changed")
+            raise TargetRefused(409, "Conflict", "it was changed")
         made = self._target.store(lease)
         self._back()
         return made
@@ -70,9 +70,9 @@ class Link:
     def _way(self) -> None:
         self._clock.now += self.slow / 2
         if self.cut:
-            raise Unreachable("timed out")
+            raise TargetUnreachable("timed out")
 
     def _back(self) -> None:
         self._clock.now += self.slow / 2
         if self.deaf:
-            raise Unreachable("timed out")
+            raise TargetUnreachable("timed out")

@@ -17,8 +17,8 @@ from apiserver.model.marks import FIELD_MANAGER
 from apiserver.registry.kinds import kubernetes_builtins
 from reconciler.plan.syncable import SYNCED
 from reconciler.syncing.answers import Discovery
-from reconciler.syncing.client import Client, ClientSettings, Event, Page
-from reconciler.syncing.errors import Refused, Unreachable
+from reconciler.syncing.client import ClientSettings, TargetClient, TargetEvent, TargetPage
+from reconciler.syncing.errors import TargetRefused, TargetUnreachable
 
 Object = dict[str, Any]
 
@@ -59,7 +59,7 @@ class Cluster:
 
     def answers(self) -> None:
         if self.away:
-            raise Unreachable("connection refused")
+            raise TargetUnreachable("connection refused")
 
     def read(self, where: str) -> Object | None:
         with self._news:
@@ -80,7 +80,7 @@ class Cluster:
         at = place(where)
         with self._news:
             if at.namespace and Place("namespaces", "", at.namespace) not in self._objects:
-                raise Refused(404, "NotFound", f"namespaces {at.namespace} not found")
+                raise TargetRefused(404, "NotFound", f"namespaces {at.namespace} not found")
             before = self._objects.get(at)
             content = {k: v for k, v in body.items() if k not in ("apiVersion", "kind", "metadata")}
             metadata = {**body["metadata"], "managedFields": [_owned(body)]}
@@ -122,13 +122,13 @@ class Cluster:
             metadata = {**body["metadata"], "uid": f"u{self._revision}", "resourceVersion": str(self._revision)}
             self._put(place(where), "ADDED", {**body, "metadata": metadata})
 
-    def after(self, where: str, selector: str, revision: int, seconds: float) -> list[Event]:
+    def after(self, where: str, selector: str, revision: int, seconds: float) -> list[TargetEvent]:
         """What happened since, waiting a little for it."""
         resource = place(where).resource
         with self._news:
             self._news.wait_for(lambda: self.away or self._revision > revision, seconds)
             return [
-                Event(kind, obj, 100)
+                TargetEvent(kind, obj, 100)
                 for number, kind, of, obj in self._log
                 if number > revision and of == resource and _matches(selector, obj)
             ]
@@ -142,7 +142,7 @@ class Cluster:
         self._news.notify_all()
 
 
-class SimulatedClient(Client):
+class SimulatedClient(TargetClient):
     """The connection to a Cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -167,12 +167,12 @@ class SimulatedClient(Client):
         self._cluster.answers()
         return self._cluster.read(where)
 
-    def list(self, where: str, selector: str = "") -> Iterator[Page]:
+    def list(self, where: str, selector: str = "") -> Iterator[TargetPage]:
         self._cluster.answers()
         items, revision = self._cluster.list(where, selector)
-        yield Page(items, 100 * len(items), revision)
+        yield TargetPage(items, 100 * len(items), revision)
 
-    def watch(self, where: str, selector: str, revision: str) -> Iterator[Event]:
+    def watch(self, where: str, selector: str, revision: str) -> Iterator[TargetEvent]:
         at = int(revision)
         while not self._ended:
             self._cluster.answers()
@@ -202,7 +202,7 @@ class SimulatedClient(Client):
     def _may_write(self) -> None:
         self._cluster.answers()
         if self._ended:
-            raise Unreachable("the connection was closed")
+            raise TargetUnreachable("the connection was closed")
 
 
 def _matches(selector: str, obj: Object) -> bool:

@@ -15,7 +15,7 @@ REPEATED, MAP, OMITEMPTY, POINTER, INLINE = 1, 2, 4, 8, 16
 """Flags of a field in the table."""
 
 
-class Field(NamedTuple):
+class MessageField(NamedTuple):
     """`type`: a scalar's name or a message's; of a map, its values'."""
 
     json: str
@@ -24,10 +24,10 @@ class Field(NamedTuple):
 
 
 @cache
-def messages() -> dict[str, dict[int, Field]]:
+def messages() -> dict[str, dict[int, MessageField]]:
     """Every message by name, its fields by number."""
     text = Path(__file__).with_suffix(".json").read_bytes()
-    return {name: {n: Field(json, kind, flags) for n, json, kind, flags in fields}
+    return {name: {n: MessageField(json, kind, flags) for n, json, kind, flags in fields}
             for name, fields in orjson.loads(text).items()}  # fmt: skip
 
 
@@ -48,5 +48,5 @@ def _omitted(name: str) -> list[str]:
     return found
 
 
-def _has_zero(field: Field) -> bool:
+def _has_zero(field: MessageField) -> bool:
     return bool(field.flags & (REPEATED | MAP)) or "." not in field.type

@@ -8,7 +8,7 @@ import pytest
 
 from apiserver.auth import accounts as module
 from apiserver.auth import jwt
-from apiserver.auth.accounts import Account, Accounts, Home, Issuer
+from apiserver.auth.accounts import Account, AccountHome, Accounts, Issuer
 from apiserver.auth.keys import Keys
 from apiserver.auth.pki import KeysError, Signer, ensure_keys
 from apiserver.model.keys import Key
@@ -44,7 +44,7 @@ def made(tmp_path: Path, keys: Keys) -> Any:
     store = open_store(tmp_path / "store", sync=False)
     robot = {"metadata": {"name": "robot", "uid": "u"}}
     store.write(Put(Key("serviceaccounts", "ws", "default", "robot"), orjson.dumps(robot))).result(10)
-    yield Accounts(Signer(keys), ISSUER, lambda c: Home(store, c, workspace_builtins()) if c == "ws" else None)
+    yield Accounts(Signer(keys), ISSUER, lambda c: AccountHome(store, c, workspace_builtins()) if c == "ws" else None)
     store.close()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from apiserver.auth.impersonation import impersonated
 from apiserver.auth.scopes import SCOPES, in_scope
-from apiserver.auth.user import AUTHENTICATED, MASTERS, PRIVILEGED, Attributes, Decision, User
+from apiserver.auth.user import AUTHENTICATED, MASTERS, PRIVILEGED, AccessDecision, Attributes, User
 from apiserver.model.errors import StatusError
 
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
@@ -17,12 +17,12 @@ def headers(*pairs: tuple[str, str]) -> list[tuple[bytes, bytes]]:
     return [(f"impersonate-{k}".encode(), v.encode()) for k, v in pairs]
 
 
-def allow(_: Attributes) -> Decision:
-    return Decision(True)
+def allow(_: Attributes) -> AccessDecision:
+    return AccessDecision(True)
 
 
-def only(*resources: str) -> Callable[[Attributes], Decision]:
-    return lambda asked: Decision(asked.verb == "impersonate" and asked.qualified_resource in resources)
+def only(*resources: str) -> Callable[[Attributes], AccessDecision]:
+    return lambda asked: AccessDecision(asked.verb == "impersonate" and asked.qualified_resource in resources)
 
 
 def test_without_headers_nothing_changes() -> None:

@@ -16,7 +16,7 @@ from apiserver.auth.accounts import Account
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.impersonation import impersonated
 from apiserver.auth.peer import Peer
-from apiserver.auth.user import AUTHENTICATED, MASTERS, PRIVILEGED, Decision, User
+from apiserver.auth.user import AUTHENTICATED, MASTERS, PRIVILEGED, AccessDecision, User
 from apiserver.auth.workspaces import as_user, is_workspaces, passes_for_workspace
 from apiserver.model.errors import StatusError
 from apiserver.registry.kinds import kubernetes_builtins
@@ -69,7 +69,7 @@ def test_nobody_impersonates_it(name: str) -> None:
     for headers in ([(b"impersonate-user", name.encode())],
                     [(b"impersonate-user", b"eve"), (b"impersonate-group", name.encode())]):  # fmt: skip
         with pytest.raises(StatusError, match="is a workspace's name") as raised:
-            impersonated(ADMIN, headers, "ws", lambda _: Decision(True))
+            impersonated(ADMIN, headers, "ws", lambda _: AccessDecision(True))
         assert raised.value.code == 403
 
 
@@ -81,8 +81,8 @@ def test_no_service_account_is_called_so() -> None:
 class _Everything:
     """Rights of somebody who may do all."""
 
-    def authorize(self, *_: Any, **__: Any) -> Decision:
-        return Decision(True)
+    def authorize(self, *_: Any, **__: Any) -> AccessDecision:
+        return AccessDecision(True)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,6 @@
 import pytest
 
-from apiserver.endpoints.paths import Route, Scope, parse
+from apiserver.endpoints.paths import RequestRoute, Scope, parse
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_worlds(path: str, scope: Scope, world: str, rest: str) -> None:
 )
 def test_resources(path: str, expected: tuple[str, ...]) -> None:
     found = parse(path)
-    assert found.route is Route.RESOURCE
+    assert found.route is RequestRoute.RESOURCE
     assert found[4:] == (*expected, False)
 
 
@@ -60,26 +60,26 @@ def test_the_old_form_of_a_watch(path: str, expected: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("path", "route", "name"),
     [
-        ("/", Route.INDEX, ""),
-        ("/api", Route.API, ""),
-        ("/api/", Route.API, ""),
-        ("/apis/", Route.APIS, ""),
-        ("/apis/apps", Route.GROUP, ""),
-        ("/apis/apps/v1/", Route.VERSION, ""),
-        ("/api/v1", Route.VERSION, ""),
-        ("/version/", Route.SERVER_VERSION, ""),
-        ("/openapi/v2", Route.OPENAPI_V2, ""),
-        ("/openapi/v3", Route.OPENAPI_V3, ""),
-        ("/openapi/v3/apis/apps/v1", Route.OPENAPI_DOCUMENT, "apis/apps/v1"),
-        ("/healthz", Route.HEALTH, ""),
-        ("/readyz/ping", Route.HEALTH, "ping"),
-        ("/metrics", Route.METRICS, ""),
-        ("/nope", Route.NOWHERE, ""),
-        ("/readyz/poststarthook/a/b", Route.HEALTH, "poststarthook/a/b"),
-        ("/api/v1/namespaces//pods", Route.NOWHERE, ""),
-        ("/clusters/a/clusters/b/api", Route.NOWHERE, ""),
+        ("/", RequestRoute.INDEX, ""),
+        ("/api", RequestRoute.API, ""),
+        ("/api/", RequestRoute.API, ""),
+        ("/apis/", RequestRoute.APIS, ""),
+        ("/apis/apps", RequestRoute.GROUP, ""),
+        ("/apis/apps/v1/", RequestRoute.VERSION, ""),
+        ("/api/v1", RequestRoute.VERSION, ""),
+        ("/version/", RequestRoute.SERVER_VERSION, ""),
+        ("/openapi/v2", RequestRoute.OPENAPI_V2, ""),
+        ("/openapi/v3", RequestRoute.OPENAPI_V3, ""),
+        ("/openapi/v3/apis/apps/v1", RequestRoute.OPENAPI_DOCUMENT, "apis/apps/v1"),
+        ("/healthz", RequestRoute.HEALTH, ""),
+        ("/readyz/ping", RequestRoute.HEALTH, "ping"),
+        ("/metrics", RequestRoute.METRICS, ""),
+        ("/nope", RequestRoute.NOWHERE, ""),
+        ("/readyz/poststarthook/a/b", RequestRoute.HEALTH, "poststarthook/a/b"),
+        ("/api/v1/namespaces//pods", RequestRoute.NOWHERE, ""),
+        ("/clusters/a/clusters/b/api", RequestRoute.NOWHERE, ""),
     ],
 )
-def test_routes(path: str, route: Route, name: str) -> None:
+def test_routes(path: str, route: RequestRoute, name: str) -> None:
     found = parse(path)
     assert (found.route, found.name) == (route, name)

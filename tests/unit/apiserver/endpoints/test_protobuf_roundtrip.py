@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from apiserver.endpoints import protobuf
 from apiserver.model.errors import StatusError
-from apiserver.registry.facts.messages import INLINE, MAP, OMITEMPTY, POINTER, REPEATED, Field, messages
+from apiserver.registry.facts.messages import INLINE, MAP, OMITEMPTY, POINTER, REPEATED, MessageField, messages
 from apiserver.registry.kinds import kubernetes_builtins
 
 DEPTH = 5
@@ -70,7 +70,7 @@ class Maker:
         self.chance.shuffle(parts)
         return found, b"".join(parts)
 
-    def _field(self, number: int, field: Field, found: dict[str, Any], depth: int) -> bytes:
+    def _field(self, number: int, field: MessageField, found: dict[str, Any], depth: int) -> bytes:
         if "." in field.type and depth >= DEPTH:
             return b""
         if field.flags & MAP:

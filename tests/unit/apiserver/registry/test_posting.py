@@ -13,7 +13,7 @@ from support.liar import Asked, Liar
 
 from apiserver.registry import posting
 from apiserver.registry.outbound import Outbound
-from apiserver.registry.posting import Failed, Target, post
+from apiserver.registry.posting import Failed, PostTarget, post
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from apiserver.registry.posting import Failed, Target, post
 )  # fmt: skip
 def test_what_is_inside_is_not_reached(address: str) -> None:
     with pytest.raises(Failed, match="is not allowed: it is not of the public internet") as raised:
-        post(Outbound(), Target(f"https://{address}/x"), b"{}")
+        post(Outbound(), PostTarget(f"https://{address}/x"), b"{}")
     assert not raised.value.remote
 
 
@@ -35,12 +35,12 @@ def test_a_name_is_checked_by_what_it_stands_for(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     with pytest.raises(Failed, match=r"address harmless\.example\.com is not allowed") as raised:
-        post(Outbound(["10.0.0.0/8"]), Target("https://harmless.example.com/"), b"{}")
+        post(Outbound(["10.0.0.0/8"]), PostTarget("https://harmless.example.com/"), b"{}")
     assert "169.254" not in str(raised.value), "what a name stands for in this network is not the tenant's to learn"
 
 
 def test_given_addresses_are_checked_too() -> None:
-    target = Target("https://a.b.svc:443/", at=(("10.0.0.1", 1),))
+    target = PostTarget("https://a.b.svc:443/", at=(("10.0.0.1", 1),))
     with pytest.raises(Failed, match=r"10\.0\.0\.1 is not allowed"):
         post(Outbound(["192.168.0.0/16"]), target, b"{}")
 
@@ -60,7 +60,7 @@ def silent() -> Iterator[int]:
 def test_one_who_says_nothing_is_left_in_time(silent: int) -> None:
     allowed = Outbound(["127.0.0.0/8"])
     with pytest.raises(Failed, match=r'Post "https://127.0.0.1:\d+/x\?timeout=30s": deadline exceeded') as raised:
-        post(allowed, Target(f"https://127.0.0.1:{silent}/x"), b"{}", seconds=0.2)
+        post(allowed, PostTarget(f"https://127.0.0.1:{silent}/x"), b"{}", seconds=0.2)
     assert raised.value.remote
 
 
@@ -75,7 +75,7 @@ def test_one_who_answers_drop_by_drop_is_left_in_time(tmp_path: Path, drop: byte
     try:
         begun = time.monotonic()
         with pytest.raises(Failed, match="deadline exceeded"):
-            target = Target(f"https://127.0.0.1:{hook.port}/", ca=hook.keys.ca.read_bytes())
+            target = PostTarget(f"https://127.0.0.1:{hook.port}/", ca=hook.keys.ca.read_bytes())
             post(Outbound(["127.0.0.0/8"]), target, b"{}", seconds=0.5)
         assert time.monotonic() - begun < 3
     finally:
@@ -86,12 +86,12 @@ def test_nobody_there() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(Failed, match="connection refused"):
-        post(Outbound(["127.0.0.0/8"]), Target(f"https://127.0.0.1:{port}/"), b"{}")
+        post(Outbound(["127.0.0.0/8"]), PostTarget(f"https://127.0.0.1:{port}/"), b"{}")
 
 
 def test_certificates_that_are_none(silent: int) -> None:
     with pytest.raises(Failed, match="caBundle cannot be used"):
-        post(Outbound(["127.0.0.0/8"]), Target(f"https://127.0.0.1:{silent}/", ca=b"nonsense"), b"{}")
+        post(Outbound(["127.0.0.0/8"]), PostTarget(f"https://127.0.0.1:{silent}/", ca=b"nonsense"), b"{}")
 
 
 def test_plain_text_is_not_spoken() -> None:
@@ -107,7 +107,7 @@ def test_plain_text_is_not_spoken() -> None:
         thread = threading.Thread(target=answer)
         thread.start()
         with pytest.raises(Failed):
-            post(Outbound(["127.0.0.0/8"]), Target(f"https://127.0.0.1:{port}/"), b"{}", seconds=5)
+            post(Outbound(["127.0.0.0/8"]), PostTarget(f"https://127.0.0.1:{port}/"), b"{}", seconds=5)
         thread.join()
 
 

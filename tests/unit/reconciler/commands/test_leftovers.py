@@ -10,7 +10,7 @@ from apiserver.model.commits import parse
 from reconciler.commands.leftovers import Leftovers
 from reconciler.controllers.failures import Expected
 from reconciler.syncing import inventory
-from reconciler.syncing.client import Page
+from reconciler.syncing.client import TargetPage
 from reconciler.syncing.inventory import Inventory
 
 OURS, ANOTHERS = "1" * 40, "2" * 40
@@ -24,11 +24,11 @@ class Target:
         self.asked: list[str] = []
         self.silent = False
 
-    def list(self, where: str, selector: str = "") -> Iterator[Page]:
+    def list(self, where: str, selector: str = "") -> Iterator[TargetPage]:
         self.asked.append(f"{where} {selector}")
         if self.silent:
             raise Expected("no answer")
-        yield Page(self.items, 1, "1")
+        yield TargetPage(self.items, 1, "1")
 
 
 def held(namespace: str, workspace: str, commit: str) -> dict[str, Any]:

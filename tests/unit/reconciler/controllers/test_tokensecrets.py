@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.following import Following
 
-from apiserver.auth.accounts import LEGACY_TYPE, Accounts, Home, Issuer
+from apiserver.auth.accounts import LEGACY_TYPE, AccountHome, Accounts, Issuer
 from apiserver.auth.pki import Signer, ensure_keys
 from apiserver.model import marks
 from apiserver.model.keys import Key
@@ -66,7 +66,7 @@ def test_a_secret_is_filled_and_its_token_is_good_while_it_stands(
     assert found is not None
     assert found["metadata"]["annotations"]["kubernetes.io/service-account.uid"] == "u"
     issuer = Issuer("https://kcp.default.svc", ("https://kcp.default.svc",))
-    accounts = Accounts(signer, issuer, lambda cluster: Home(store, cluster, workspace_builtins()))
+    accounts = Accounts(signer, issuer, lambda cluster: AccountHome(store, cluster, workspace_builtins()))
     token = data["token"].decode()
     user = accounts.authenticate(token)
     assert user is not None

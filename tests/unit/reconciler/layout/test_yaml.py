@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from reconciler.layout.errors import BadFile
-from reconciler.layout.yamldoc import LIMIT, Document, locate, parse
+from reconciler.layout.yamldoc import LIMIT, YamlDocument, locate, parse
 
 VALUES: list[tuple[str, Any]] = [
     # booleans of YAML 1.1, in the spellings that kubectl takes
@@ -351,4 +351,4 @@ def test_lines_of_what_is_not_there() -> None:
 
 
 def test_documents_keep_nodes_only_on_demand() -> None:
-    assert parse(b"a: 1", "f.yaml") == [Document({"a": 1}, 1, None)]
+    assert parse(b"a: 1", "f.yaml") == [YamlDocument({"a": 1}, 1, None)]

@@ -18,13 +18,13 @@ from support.liar import Asked, Handler, Liar, answer, refuse, stream
 from apiserver.registry.outbound import EVERYWHERE, Outbound
 from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Denied, Kubeconfig
-from reconciler.syncing.client import Client, ClientSettings, connect
-from reconciler.syncing.errors import Excessive, Refused, Unreachable, Unusable
-from reconciler.syncing.https import Limits
+from reconciler.syncing.client import ClientSettings, TargetClient, connect
+from reconciler.syncing.errors import Excessive, TargetRefused, TargetUnreachable, Unusable
+from reconciler.syncing.https import HTTPLimits
 
 QUICK = ClientSettings(
     answer=0.5, ping=0.5, watch=1, late=0.0, page=16, objects=1000,
-    limits=Limits(connect=2.0, quiet=0.4, answer=20_000, line=5_000),
+    limits=HTTPLimits(connect=2.0, quiet=0.4, answer=20_000, line=5_000),
 )  # fmt: skip
 MAPS = "/api/v1/configmaps"
 SOON = 4.0
@@ -45,10 +45,10 @@ def liar(tmp_path: Path) -> Iterator[Callable[..., Liar]]:
 
 
 @pytest.fixture
-def client(liar: Callable[..., Liar]) -> Iterator[Callable[[Handler], Client]]:
-    made: list[Client] = []
+def client(liar: Callable[..., Liar]) -> Iterator[Callable[[Handler], TargetClient]]:
+    made: list[TargetClient] = []
 
-    def start(handler: Handler) -> Client:
+    def start(handler: Handler) -> TargetClient:
         made.append(connect(liar(handler).trusted(), QUICK))
         return made[-1]
 
@@ -126,14 +126,14 @@ def test_no_library_reads_kubeconfigs_for_us() -> None:
     assert not [str(p) for p in product if re.search(r"^\s*(from|import) (kubernetes|requests)\b", p.read_text(), re.M)]
 
 
-def test_redirects_are_not_followed(client: Callable[[Handler], Client]) -> None:
+def test_redirects_are_not_followed(client: Callable[[Handler], TargetClient]) -> None:
     def elsewhere(asked: Asked) -> None:
         asked.send(b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n")
 
     made = client(elsewhere)
-    with pytest.raises(Refused, match="it redirects"):
+    with pytest.raises(TargetRefused, match="it redirects"):
         made.get(MAPS)
-    with pytest.raises(Refused, match="it redirects"):
+    with pytest.raises(TargetRefused, match="it redirects"):
         list(made.watch(MAPS, "", "1"))
 
 
@@ -156,7 +156,7 @@ def rights(asked: Asked, *, code: int = 0, allowed: bool = True) -> None:
     ("how", "reason"),
     [({"code": 401}, "Unauthorized"), ({"code": 403}, "Forbidden"), ({"allowed": False}, "Forbidden")],
 )
-def test_a_heartbeat_notices_lost_rights(client: Callable[[Handler], Client], how: Any, reason: str) -> None:
+def test_a_heartbeat_notices_lost_rights(client: Callable[[Handler], TargetClient], how: Any, reason: str) -> None:
     made = client(lambda asked: rights(asked, **how))
     with pytest.raises(Denied) as raised:
         made.ping()
@@ -164,8 +164,8 @@ def test_a_heartbeat_notices_lost_rights(client: Callable[[Handler], Client], ho
     client(rights).ping()
 
 
-def test_a_target_in_trouble_is_not_one_that_refuses(client: Callable[[Handler], Client]) -> None:
-    with pytest.raises(Refused) as raised:
+def test_a_target_in_trouble_is_not_one_that_refuses(client: Callable[[Handler], TargetClient]) -> None:
+    with pytest.raises(TargetRefused) as raised:
         client(lambda asked: rights(asked, code=500)).ping()
     assert not isinstance(raised.value, Denied)
 
@@ -242,17 +242,17 @@ ENDLESS: dict[str, Handler] = {
 
 
 @pytest.mark.parametrize("how", ENDLESS.values(), ids=ENDLESS)
-def test_no_answer_holds_a_thread_for_ever(client: Callable[[Handler], Client], how: Handler) -> None:
+def test_no_answer_holds_a_thread_for_ever(client: Callable[[Handler], TargetClient], how: Handler) -> None:
     made = client(how)
     begun = time.monotonic()
-    with pytest.raises(Unreachable):
+    with pytest.raises(TargetUnreachable):
         made.get(MAPS)
-    with pytest.raises(Unreachable):
+    with pytest.raises(TargetUnreachable):
         list(made.watch(MAPS, "", "1"))
     assert time.monotonic() - begun < SOON
 
 
-def test_a_body_that_is_not_read_holds_no_thread(client: Callable[[Handler], Client]) -> None:
+def test_a_body_that_is_not_read_holds_no_thread(client: Callable[[Handler], TargetClient]) -> None:
     def deaf(asked: Asked) -> None:
         raise OSError
 
@@ -263,12 +263,12 @@ def test_a_body_that_is_not_read_holds_no_thread(client: Callable[[Handler], Cli
     assert time.monotonic() - begun < SOON
 
 
-def test_a_write_is_over_when_the_lease_says_so(client: Callable[[Handler], Client]) -> None:
+def test_a_write_is_over_when_the_lease_says_so(client: Callable[[Handler], TargetClient]) -> None:
     """However long a request may take otherwise."""
     made = client(lambda asked: asked.ended.wait(20) and None)
     made.left = lambda: 0.2
     begun = time.monotonic()
-    with pytest.raises(Unreachable):
+    with pytest.raises(TargetUnreachable):
         made.apply(f"{MAPS}/a", b"{}")
     assert time.monotonic() - begun < QUICK.answer
 
@@ -280,7 +280,7 @@ def test_a_write_is_not_sent_once_its_time_is_up(liar: Callable[..., Liar]) -> N
     for spent in (0, 1):
         looks = iter([5.0] * spent)
         made.left = lambda looks=looks: next(looks, 0.0)  # type: ignore[misc]
-        with pytest.raises(Unreachable):
+        with pytest.raises(TargetUnreachable):
             made.apply(f"{MAPS}/a", b"{}")
     assert target.asked == []
     made.left = lambda: 5.0
@@ -291,25 +291,25 @@ def test_a_write_is_not_sent_once_its_time_is_up(liar: Callable[..., Liar]) -> N
     made.close()
 
 
-def test_the_lease_is_asked_for_after_everything_else_has_ended(client: Callable[[Handler], Client]) -> None:
+def test_the_lease_is_asked_for_after_everything_else_has_ended(client: Callable[[Handler], TargetClient]) -> None:
     made = client(lambda asked: answer(asked, item()))
     made.barred = lambda: "it is not ours"
     with pytest.raises(Expected, match="it is not ours"):
         made.apply(f"{MAPS}/a", b"{}")
     made.finish()
     assert made.leased("PUT", f"{MAPS}/a", b"{}")["metadata"]["name"] == "a"
-    with pytest.raises(Unreachable, match="closed"):
+    with pytest.raises(TargetUnreachable, match="closed"):
         made.get(f"{MAPS}/a")
 
 
-def test_compressed_answers_are_not_unpacked(client: Callable[[Handler], Client]) -> None:
+def test_compressed_answers_are_not_unpacked(client: Callable[[Handler], TargetClient]) -> None:
     """A few bytes could stand for gigabytes."""
 
     def packed(asked: Asked) -> None:
         assert asked.headers["accept-encoding"] == "identity"
         asked.send(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00")
 
-    with pytest.raises(Unreachable, match="not answered with a JSON object"):
+    with pytest.raises(TargetUnreachable, match="not answered with a JSON object"):
         client(packed).get(MAPS)
 
 
@@ -326,20 +326,22 @@ NONE = [
 
 
 @pytest.mark.parametrize("content", NONE)
-def test_what_is_no_object(client: Callable[[Handler], Client], content: bytes) -> None:
+def test_what_is_no_object(client: Callable[[Handler], TargetClient], content: bytes) -> None:
     made = client(lambda asked: answer(asked, content))
     for call in (made.get, lambda where: list(made.list(where)), lambda where: made.apply(where, b"{}")):
-        with pytest.raises(Unreachable):
+        with pytest.raises(TargetUnreachable):
             call(MAPS)
     lists = client(lambda asked: answer(asked, b'{"metadata":{"resourceVersion":"1"},"items":[%b]}' % content))
-    with pytest.raises(Unreachable):
+    with pytest.raises(TargetUnreachable):
         list(lists.list(MAPS))
     events = client(lambda asked: stream(asked, iter([b'{"type":"ADDED","object":%b}\n' % content])))
-    with pytest.raises(Unreachable):
+    with pytest.raises(TargetUnreachable):
         list(events.watch(MAPS, "", "1"))
 
 
-def test_lists_come_in_parts_which_get_smaller_where_objects_are_large(client: Callable[[Handler], Client]) -> None:
+def test_lists_come_in_parts_which_get_smaller_where_objects_are_large(
+    client: Callable[[Handler], TargetClient],
+) -> None:
     asked_for: list[str] = []
 
     def paged(asked: Asked) -> None:
@@ -356,15 +358,15 @@ def test_lists_come_in_parts_which_get_smaller_where_objects_are_large(client: C
     assert asked_for[:2] == ["16", "2"]
 
 
-def test_lists_without_end(client: Callable[[Handler], Client]) -> None:
+def test_lists_without_end(client: Callable[[Handler], TargetClient]) -> None:
     with pytest.raises(Excessive, match="lists more than 1000 objects"):
         for _ in client(lambda asked: answer(asked, page(*[item()] * 100, token="more"))).list(MAPS):
             pass
-    with pytest.raises(Unreachable, match="nothing, and more of it"):
+    with pytest.raises(TargetUnreachable, match="nothing, and more of it"):
         list(client(lambda asked: answer(asked, page(token="more"))).list(MAPS))
 
 
-def test_what_a_target_says_it_serves_is_bounded(client: Callable[[Handler], Client]) -> None:
+def test_what_a_target_says_it_serves_is_bounded(client: Callable[[Handler], TargetClient]) -> None:
     def resource(name: Any, version: Any = "v1") -> dict[str, Any]:
         verbs = ["list", "watch", "patch", "delete"]
         found = {"resource": name, "responseKind": {"kind": "X"}, "scope": "Namespaced", "verbs": verbs}
@@ -375,17 +377,17 @@ def test_what_a_target_says_it_serves_is_bounded(client: Callable[[Handler], Cli
     wide = ClientSettings(answer=10)
     many = {"items": [resource(f"a{n}") for n in range(6000)]}
     made = client(lambda asked: answer(asked, many))
-    made.settings, made._https._limits = wide, Limits()
+    made.settings, made._https._limits = wide, HTTPLimits()
     with pytest.raises(Excessive, match="more than 5000 resources"):
         made.served()
     for wrong in ({"items": [3]}, {"items": [resource(3)]}, {"items": {"a": 1}}):
-        with pytest.raises(Unreachable):
+        with pytest.raises(TargetUnreachable):
             client(lambda asked, wrong=wrong: answer(asked, wrong)).served()
 
 
-def test_what_a_target_says_is_cut(client: Callable[[Handler], Client]) -> None:
+def test_what_a_target_says_is_cut(client: Callable[[Handler], TargetClient]) -> None:
     made = client(lambda asked: refuse(asked, 422, "Invalid\r\nfaked: log line", "x\n" * 4000))
-    with pytest.raises(Refused) as raised:
+    with pytest.raises(TargetRefused) as raised:
         made.get(MAPS)
     assert raised.value.reason == "HTTP 422"
     assert len(str(raised.value)) < 1100

@@ -14,7 +14,7 @@ from support.liar import Asked, Handler, Liar, answer, refuse
 
 from reconciler.controllers.failures import Expected
 from reconciler.controllers.targets import Kubeconfig
-from reconciler.syncing.client import Client, connect
+from reconciler.syncing.client import TargetClient, connect
 from reconciler.syncing.keepers import Keepers
 from reconciler.syncing.lease import Contender, LeaseSettings
 
@@ -89,9 +89,9 @@ class Server:
         self.keepers = Keepers(
             Contender(writer, epoch), lambda: "f", QUICK, lambda: self.barred, lambda _, can: self.told.append(can)
         )
-        self.clients: list[Client] = []
+        self.clients: list[TargetClient] = []
 
-    def connected(self, kubeconfig: Kubeconfig, key: str = "k") -> Client:
+    def connected(self, kubeconfig: Kubeconfig, key: str = "k") -> TargetClient:
         self.clients.append(connect(kubeconfig))
         self.keepers.connected(key, self.clients[-1])
         return self.clients[-1]

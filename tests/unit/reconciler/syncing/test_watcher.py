@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from apiserver.model.kinds import GroupResource
-from reconciler.syncing.client import Event, Page
-from reconciler.syncing.errors import Excessive, Refused, Unreachable
+from reconciler.syncing.client import TargetEvent, TargetPage
+from reconciler.syncing.errors import Excessive, TargetRefused, TargetUnreachable
 from reconciler.syncing.live import Allowance
 from reconciler.syncing.watcher import Pace, Watcher
 
@@ -27,19 +27,19 @@ class Target:
 
     def __init__(self) -> None:
         self.lists: list[list[dict[str, Any]] | Exception] = []
-        self.watches: list[list[Event]] = []
+        self.watches: list[list[TargetEvent]] = []
         self.asked: list[str] = []
         self.closed = threading.Event()
 
-    def list(self, where: str, selector: str = "") -> Iterator[Page]:
+    def list(self, where: str, selector: str = "") -> Iterator[TargetPage]:
         self.asked.append("list")
         answer = self.lists.pop(0)
         if isinstance(answer, Exception):
             raise answer
         for number, item in enumerate(answer):
-            yield Page([item], 10, "" if number + 1 < len(answer) else "1")
+            yield TargetPage([item], 10, "" if number + 1 < len(answer) else "1")
 
-    def watch(self, where: str, selector: str, revision: str) -> Iterator[Event]:
+    def watch(self, where: str, selector: str, revision: str) -> Iterator[TargetEvent]:
         self.asked.append(f"watch {revision}")
         if not self.watches:
             self.closed.wait(5)
@@ -50,10 +50,10 @@ class Target:
 def test_a_watcher_follows_and_starts_over_when_its_revision_is_too_old(eventually: Any) -> None:
     target = Target()
     gone = {"code": 410, "reason": "Expired"}
-    target.lists = [Unreachable("connection refused"), [obj("a", 1), obj("b", 1)], [obj("a", 7)]]
+    target.lists = [TargetUnreachable("connection refused"), [obj("a", 1), obj("b", 1)], [obj("a", 7)]]
     target.watches = [
-        [Event("MODIFIED", obj("a", 3)), Event("BOOKMARK", {"metadata": {"resourceVersion": "5"}})],
-        [Event("DELETED", obj("b", 6)), Event("ADDED", obj("c", 6)), Event("ERROR", gone)],
+        [TargetEvent("MODIFIED", obj("a", 3)), TargetEvent("BOOKMARK", {"metadata": {"resourceVersion": "5"}})],
+        [TargetEvent("DELETED", obj("b", 6)), TargetEvent("ADDED", obj("c", 6)), TargetEvent("ERROR", gone)],
     ]
     changed: list[str] = []
     watcher = Watcher(target, MAPS, "v1", "l=v", lambda _, name: changed.append(name), pace=Pace(first=0.01))
@@ -70,21 +70,23 @@ def test_a_watcher_follows_and_starts_over_when_its_revision_is_too_old(eventual
 class Liar(Target):
     """Says the same to whatever it is asked, at once."""
 
-    def __init__(self, listed: Callable[[], Iterator[Page]], watched: Callable[[], Iterator[Event]]) -> None:
+    def __init__(
+        self, listed: Callable[[], Iterator[TargetPage]], watched: Callable[[], Iterator[TargetEvent]]
+    ) -> None:
         super().__init__()
         self._listed, self._watched = listed, watched
 
-    def list(self, where: str, selector: str = "") -> Iterator[Page]:
+    def list(self, where: str, selector: str = "") -> Iterator[TargetPage]:
         self.asked.append("list")
         return self._listed()
 
-    def watch(self, where: str, selector: str, revision: str) -> Iterator[Event]:
+    def watch(self, where: str, selector: str, revision: str) -> Iterator[TargetEvent]:
         self.asked.append("watch")
         return self._watched()
 
 
-def nothing() -> Iterator[Page]:
-    yield Page([], 2, "1")
+def nothing() -> Iterator[TargetPage]:
+    yield TargetPage([], 2, "1")
 
 
 def failing(error: Exception) -> Callable[[], Iterator[Any]]:
@@ -95,18 +97,18 @@ def failing(error: Exception) -> Callable[[], Iterator[Any]]:
     return raising
 
 
-def events(*found: Event) -> Callable[[], Iterator[Event]]:
+def events(*found: TargetEvent) -> Callable[[], Iterator[TargetEvent]]:
     return lambda: iter(found)
 
 
-MARK = Event("BOOKMARK", {"metadata": {"resourceVersion": "2"}})
-LIES: dict[str, tuple[Callable[[], Iterator[Page]], Callable[[], Iterator[Event]]]] = {
-    "each watch is answered with 410": (nothing, events(Event("ERROR", {"code": 410}))),
-    "each watch is answered with 410, with a status": (nothing, failing(Refused(410, "Expired", ""))),
-    "each watch says something, and then 410": (nothing, events(MARK, Event("ERROR", {"code": 410}))),
+MARK = TargetEvent("BOOKMARK", {"metadata": {"resourceVersion": "2"}})
+LIES: dict[str, tuple[Callable[[], Iterator[TargetPage]], Callable[[], Iterator[TargetEvent]]]] = {
+    "each watch is answered with 410": (nothing, events(TargetEvent("ERROR", {"code": 410}))),
+    "each watch is answered with 410, with a status": (nothing, failing(TargetRefused(410, "Expired", ""))),
+    "each watch says something, and then 410": (nothing, events(MARK, TargetEvent("ERROR", {"code": 410}))),
     "watches end at once": (nothing, events()),
-    "watches end after an event": (nothing, events(Event("MODIFIED", obj()))),
-    "lists fail": (failing(Unreachable("timed out")), events()),
+    "watches end after an event": (nothing, events(TargetEvent("MODIFIED", obj()))),
+    "lists fail": (failing(TargetUnreachable("timed out")), events()),
     "lists fail otherwise": (failing(KeyError("metadata")), events()),
     "lists are too long": (failing(Excessive("more")), events()),
 }
@@ -138,7 +140,7 @@ def test_a_watch_that_lasted_is_followed_by_the_next_at_once(monkeypatch: pytest
     now = [0.0]
     waited: list[float] = []
 
-    def lasting() -> Iterator[Event]:
+    def lasting() -> Iterator[TargetEvent]:
         now[0] += 300
         yield MARK
 
@@ -161,9 +163,9 @@ def test_what_a_target_says_is_read_no_faster_than_events_happen(eventually: Any
     """One that floods us must not take the whole process's time."""
     revision = iter(range(2, 10**9))
 
-    def flood() -> Iterator[Event]:
+    def flood() -> Iterator[TargetEvent]:
         while True:
-            yield Event("MODIFIED", obj(revision=next(revision)), 100)
+            yield TargetEvent("MODIFIED", obj(revision=next(revision)), 100)
 
     told: list[str] = []
     watcher = Watcher(Liar(nothing, flood), MAPS, "v1", "", lambda _, name: told.append(name), pace=Pace(events=50))
@@ -178,8 +180,8 @@ def test_what_a_target_says_is_read_no_faster_than_events_happen(eventually: Any
 
 
 def test_more_objects_than_are_kept_are_trouble_that_is_told(eventually: Any) -> None:
-    def many() -> Iterator[Page]:
-        yield Page([obj(f"a{n}") for n in range(5)], 50, "1")
+    def many() -> Iterator[TargetPage]:
+        yield TargetPage([obj(f"a{n}") for n in range(5)], 50, "1")
 
     watcher = Watcher(Liar(many, events()), MAPS, "v1", "", lambda *_: None, allowance=Allowance(objects=3))
     watcher.start()
