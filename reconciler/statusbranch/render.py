@@ -157,7 +157,9 @@ class Rendering:
         yield from (each for each in sorted(seen - {WORKSPACES}) if residue.may_leave(Key(each, "", "", "")))
 
     def _removed(self, change: Change, files: Files) -> None:
-        if change.value is None and change.previous is not None:
+        if change.value is not None:
+            self._places.pop(change.key.cluster, None)  # one that went may have come again
+        elif change.previous is not None:
             self._places[change.key.cluster] = None
             path = tree.path_of(change.previous)
             directory = format.directory_of(path, tree.directory_of(change.previous))

@@ -112,6 +112,19 @@ def test_a_removed_workspace_goes_from_the_branch(writer: StatusWriter, mirror: 
     assert set(source_files(mirror, commit)) == {"fleet.yaml", "workspaces/root/_summary.yaml"}
 
 
+def test_a_workspace_that_went_and_came_again_is_recorded(writer: StatusWriter, mirror: Mirror, served: Any) -> None:
+    """In one look, and under the same logical cluster: its branch left the commit that it came with, and went back."""
+    writer.flush()
+    served.remove("root:web", CLUSTER)
+    served.workspace("root:web", CLUSTER)
+    served.bind(CLUSTER)
+    status(served, replicas=1)
+    writer.flush()
+    files = source_files(mirror, mirror.repository.ref(STATUS_REF) or "")
+    assert f"{WEB}/_summary.yaml" in files
+    assert "replicas: 1" in files[DEPLOYMENT]
+
+
 def test_durable_means_committed_in_the_mirror(writer: StatusWriter, store: Store, mirror: Mirror, served: Any) -> None:
     status(served, replicas=1)
     writer.durable(store.revision())
