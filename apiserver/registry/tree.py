@@ -32,7 +32,8 @@ class WorkspaceRecord:
     `commit`: the commit that last changed its own content. `head`: the commit at which it was last judged good, so the
     base of the next difference. `origin`, `origin_time`: the commit in which it appeared, and that commit's committer
     time (seconds since 1970). `errors`: why a newer commit is held back (`path:line: what`), [] if none is.
-    `directory`: its directory in the repository, "" for what ships with Treeplane.
+    `directory`: its directory in the repository, "" for what ships with Treeplane. `judged`: of one that is held, the
+    last commit that was judged, NONE of all others.
     """
 
     path: str
@@ -48,6 +49,12 @@ class WorkspaceRecord:
     errors: list[str] = field(default_factory=list)
     writes: str = ""
     builtins: str = ""
+    judged: CommitRef = NONE
+
+    @property
+    def past(self) -> CommitRef:
+        """The last commit that it went through, as far as that changed anything."""
+        return self.judged or self.head
 
     def encode(self) -> bytes:
         """As short as a million of them should be: what follows from the rest, or is usual, is left out."""
@@ -56,6 +63,8 @@ class WorkspaceRecord:
             found["head"] = str(self.head)
         if self.origin != self.commit:
             found["origin"] = str(self.origin)
+        if self.judged:
+            found["judged"] = str(self.judged)
         for name, usual in _USUAL:
             value = getattr(self, name)
             if value != usual:
@@ -70,13 +79,14 @@ class WorkspaceRecord:
         found["commit"] = commits.parse(said)
         found["head"] = commits.parse(found.get("head", said))
         found["origin"] = commits.parse(found.get("origin", said))
+        found["judged"] = commits.parse(found.get("judged", ""))
         return WorkspaceRecord(**found)
 
 
 _USUAL: Final = tuple(
     (each.name, [] if each.name == "errors" else each.default)
     for each in fields(WorkspaceRecord)
-    if each.name not in ("path", "cluster", "parent", "commit", "head", "origin")
+    if each.name not in ("path", "cluster", "parent", "commit", "head", "origin", "judged")
 )
 """What a record says beside its path, cluster and commits, as most of them say it."""
 

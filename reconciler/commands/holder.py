@@ -64,6 +64,7 @@ class Holder:
         settings, store, mirror = station.settings, station.store, station.mirror
         self._secrets = SecretFiles(settings.keys_dir)
         self._seen = ""
+        self._looked = False
         self._verdicts = Verdicts(Path(settings.source) if settings.hosted else None)
         identities = Identities(settings.keys_dir / "identities")
         self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, _branch(settings, mirror))
@@ -156,9 +157,11 @@ class Holder:
         packing.start()
         stop_hearing = self._store.subscribe(self._written)
         self._lookout.wake.set()  # writes that waited before
+        self._loader.meanwhile = self._meanwhile
         try:
             self._follow()
         finally:
+            self._loader.meanwhile = None
             stop_hearing()
             if self._beside.lost.is_set():
                 self._give_way()
@@ -222,9 +225,25 @@ class Holder:
             self._teller.trouble(str(error))
             return
         self._seen = head
+        if self._looked:
+            self._looked = False
+            self._lookout.wake.set()  # what came meanwhile, and was not taken
         self._mirror.keep_served(tree.fleet(self._store).commit.id)
         self._teller.held(loaded)
         self._verdicts.say(loaded)
+
+    def _meanwhile(self) -> None:
+        """Between two workspaces of a commit that is being loaded: what was pushed or written since goes before the
+        rest of it, if it may."""
+        if not self._lookout.wake.is_set():
+            return
+        self._lookout.wake.clear()
+        self._looked = True
+        heads = self._lookout.heads()
+        if heads is not None and heads.desired is not None:
+            self._loader.overtake(commits.own(heads.desired))
+        if self._committer.waiting():
+            self._committer.serve()
 
     def _commit(self) -> None:
         with self._under_way:
@@ -233,7 +252,11 @@ class Holder:
     def _new_committer(self) -> Committer:
         def catch_up() -> None:
             heads = self._lookout.look()
-            if heads is not None:
+            if heads is None or heads.desired is None:
+                return
+            if self._loader.is_under_way:
+                self._loader.overtake(commits.own(heads.desired))
+            else:
                 self._take(heads)
 
         def ours() -> None:

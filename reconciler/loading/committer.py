@@ -1,9 +1,10 @@
 """Serves writes that wait for their commit: many intents, few commits.
 
-Called by the reconciler's process, in the thread that loads commits. What waits when it looks goes into one commit for
-each author. The order makes every crash harmless: the commit is made and judged (a bad write is refused before anybody
-sees it), it becomes the branch's head, then objects and answers are written in one transaction for each workspace. What
-a crash leaves in between is loaded like anybody's commit.
+Called by the reconciler's process, in the thread that loads commits, also between two workspaces of a commit that is
+being loaded: then on top of that one. What waits when it looks goes into one commit for each author. The order makes
+every crash harmless: the commit is made and judged (a bad write is refused before anybody sees it), it becomes the
+branch's head, then objects and answers are written in one transaction for each workspace. What a crash leaves in
+between is loaded like anybody's commit.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class Committer:
         self._branch = branch
         self._secrets = secrets
         self._catalog = Catalog(store)
+        self._later: set[tuple[Key, int]] = set()
 
     def waiting(self) -> bool:
         """Whether there is anything to serve. Cheap."""
@@ -74,9 +76,15 @@ class Committer:
     def serve(self) -> None:
         """Everything that waits now. Raises nothing: what fails is answered so."""
         groups: dict[str, list[Intent]] = {}
+        if not self._loader.is_under_way:
+            self._later.clear()
         for intent in waiting(self._store, _TOGETHER):
             if intent.deadline and intent.deadline < time.time():
                 self._drop(intent)
+            elif (intent.key, intent.revision) in self._later or not self._loader.is_past(
+                self._path(intent.key.cluster)
+            ):
+                continue
             elif intent.key.resource == "secrets":
                 self._alone(intent)
             else:
@@ -114,7 +122,7 @@ class Committer:
 
     def _try(self, author: str, intents: list[Intent]) -> bool:
         """One commit; False where what is left of the group has to be tried again."""
-        fleet = tree.fleet(self._store)
+        fleet = self._loader.tip()
         edits = Edits(self._store, self._catalog, self._loader.sources, self._loader.tree_at(fleet))
         chosen = {i.key: i for i in intents if self._edited(edits, i)}
         if not chosen:
@@ -126,6 +134,8 @@ class Committer:
                 self._aside(intent)
             return True
         proposal = self._loader.propose(own(commit), chosen)
+        if proposal.later:
+            return self._wait(chosen.values())
         if proposal.held:
             return self._divide(author, self._turn_away(proposal, chosen, edits.paths))
         try:
@@ -135,9 +145,11 @@ class Committer:
         except PushRejected as error:
             log.info("the branch moved on before %.10s: %s", commit, error)
             self._branch.catch_up()
-            if tree.fleet(self._store).commit == fleet.commit:
-                raise
-            return False
+            if self._loader.tip().commit != fleet.commit:
+                return False
+            if self._loader.is_under_way:
+                return self._wait(chosen.values())
+            raise
         proposal.take()
         self._branch.moved(commit)
         for intent in filter(self._stands, chosen.values()):
@@ -146,6 +158,16 @@ class Committer:
                 self._answer(intent, AGAIN)  # e.g. a controller's finalizer came first, and it waits for that now
             else:
                 self._refuse([intent], _UNREAD)
+        return True
+
+    def _has_to_wait(self, intent: Intent) -> bool:
+        """Whether a commit that is under way has to be there first."""
+        found = (intent.key, intent.revision) in self._later
+        return found or not self._loader.is_past(self._path(intent.key.cluster))
+
+    def _wait(self, intents: Iterable[Intent]) -> bool:
+        """They are served once the commit that is under way is there."""
+        self._later |= {(intent.key, intent.revision) for intent in intents}
         return True
 
     def _edited(self, edits: Edits, intent: Intent) -> bool:

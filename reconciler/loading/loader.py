@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
@@ -30,10 +33,13 @@ from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
 from reconciler.loading.heads import BranchSettings, Route, route
 from reconciler.loading.identities import Identities
 from reconciler.loading.moment import Moments
+from reconciler.loading.overtaker import Overtaker
+from reconciler.loading.overtaking import Makes, Overtaking
+from reconciler.loading.pauses import Pauses
 from reconciler.loading.site import Site
 from reconciler.loading.sources import Sources
 from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, Target
-from reconciler.loading.steps import Stepper
+from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, Way
 from reconciler.loading.whole import Whole, ships, with_shipped
@@ -59,11 +65,16 @@ class Loaded:
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A commit on top of the served one that is judged and not written: `held` says who would not take it, `faults` who
-    of them for a fault of this program. `take` writes it, once it is the branch's."""
+    of them for a fault of this program. `take` writes it, once it is the branch's. `later`: that cannot be told before
+    a commit that is under way is there."""
 
     held: Mapping[str, list[LayoutError]]
     faults: Collection[str]
     take: Callable[[], None]
+    later: bool = False
+
+
+_LATER = Proposal({}, (), lambda: None, later=True)
 
 
 Judged = ChangeSet | tuple[LayoutError, ...]
@@ -71,7 +82,11 @@ Judged = ChangeSet | tuple[LayoutError, ...]
 
 
 class Loader:
-    """One fleet's loader. Not thread-safe: one thread calls `load`."""
+    """One fleet's loader. Not thread-safe: one thread calls `load`.
+
+    `meanwhile` is called by that thread while a commit is loaded, between two workspaces, for at most half of the time:
+    it may call `overtake` and `propose`.
+    """
 
     def __init__(
         self,
@@ -82,6 +97,10 @@ class Loader:
         branch: BranchSettings = _MAIN,
         trees: Trees | None = None,
     ) -> None:
+        self.meanwhile: Callable[[], None] | None = None
+        self._over: Overtaking | None = None
+        self._overtook: dict[CommitRef, ChangeSet] = {}
+        self.pauses = Pauses()
         self._store = store
         self._repo = repositories.own
         self._identities = identities
@@ -113,8 +132,10 @@ class Loader:
             self._whole.hold(fleet, (gone.problem,))
             return Loaded(head, (gone.problem,), tuple(steps))
         later: set[str] = set()
-        for at, commit in enumerate(gone.commits):
-            fleet, step_or_problems = self._advance(fleet, commit, gone.commits[at + 1 :], later)
+        then = [*gone.commits]
+        while then:
+            commit = then.pop(0)
+            fleet, step_or_problems = self._advance(fleet, commit, then, later)
             if isinstance(step_or_problems, ChangeSet):
                 problems = ()
                 later |= step_or_problems.later
@@ -122,6 +143,24 @@ class Loader:
             else:
                 problems = step_or_problems
         return Loaded(head, problems, tuple(steps))
+
+    def overtake(self, head: CommitRef) -> None:
+        """While a commit is loaded: small ones on top of it go before the rest of it, up to `head`."""
+        if self._over is not None:
+            self._over.follow(head)
+
+    def is_past(self, path: str) -> bool:
+        """Whether a workspace is where `tip` leads it, so that a write to it can be made a commit."""
+        return self._over is None or self._over.is_past(path)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a commit is being loaded, so that others can only overtake it."""
+        return self._over is not None
+
+    def tip(self) -> FleetRecord:
+        """The fleet as it is served, or will be when all is there that is on its way: what comes next comes on top."""
+        return self._over.fleet if self._over is not None else tree.fleet(self._store)
 
     def tree_at(self, fleet: FleetRecord) -> WorkspaceTree:
         """The workspaces of the served commit."""
@@ -153,8 +192,8 @@ class Loader:
         """Which of some workspaces are beyond the served commit, and where."""
         for path in some if fleet.arriving else ():
             record = tree.workspace_at(self._store, path)
-            if record is not None and record.head in fleet.arriving:
-                yield path, record.head
+            if record is not None and record.past in fleet.arriving:
+                yield path, record.past
 
     def recover(
         self, fleet: FleetRecord, recorded: RecordedFleet, paths: Collection[str], also: Collection[str]
@@ -176,7 +215,10 @@ class Loader:
         return step
 
     def propose(self, commit: CommitRef, intents: Mapping[Key, Intent]) -> Proposal:
-        """Judge a commit that was made of `intents`, whose parent is the served one."""
+        """Judge a commit that was made of `intents`, whose parent is `tip`'s."""
+        if self._over is not None:
+            found = self._over.propose(commit, intents)
+            return Proposal(found[0].held, found[0].faults, found[1]) if found is not None else _LATER
         fleet = tree.fleet(self._store)
         self._trees.claims = fleet.claims
         here = self._trees.at(commit)
@@ -203,30 +245,37 @@ class Loader:
         return found
 
     def _advance(
-        self, fleet: FleetRecord, commit: CommitRef, then: Sequence[CommitRef] = (), also: Iterable[str] = ()
+        self, fleet: FleetRecord, commit: CommitRef, then: list[CommitRef] | None = None, also: Iterable[str] = ()
     ) -> tuple[FleetRecord, Judged]:
-        """`then`: the commits that come after it; `also`: workspaces to judge beside those that it touches."""
+        """`then`: the commits that come after it, to which those are added that overtake it; None: none may. `also`:
+        workspaces to judge beside those that it touches."""
         config, problems = self._whole.next_config(fleet, commit)
         if config is None:
             self._whole.hold(fleet, problems)
             return tree.fleet(self._store), problems
         began = time.perf_counter()
         # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
-        asked, ahead = Asked({i.key: i for i in waiting(self._store)}), frozenset((commit, *then))
-        stepper = self._stepper(COMMIT, fleet, commit, limits=self._whole.limits(fleet), asked=asked, ahead=ahead)
-        self._whole.arrive(fleet, commit)
+        asked, ahead = Asked({i.key: i for i in waiting(self._store)}), frozenset((commit, *(then or ())))
+        left = tuple(each for each in fleet.arriving if each not in ahead)
+        stepper = self._stepper(
+            COMMIT, fleet, commit, limits=self._whole.limits(fleet), asked=asked, ahead=ahead, left=left
+        )
+        stored = self._whole.arrive(fleet, commit)
+        coming = replace(stored, commit=commit, writes=config.writes)
         try:
-            step = stepper.difference(self._trees.at(fleet.commit), also)
+            with self._overtaken(stored, coming, stepper, then) as over:
+                step = stepper.difference(self._trees.at(fleet.commit), also)
         except BadFile as bad:
             self._whole.hold(fleet, bad.errors)
             return tree.fleet(self._store), tuple(bad.errors)
         log.info("commit %s in %.0f ms: %s", f"{commit:.10}", 1000 * (time.perf_counter() - began), step)
+        step = self._overtook.pop(commit, ChangeSet()).then(step)
         lost = fleet.lost if fleet.lost and self._is_lost(fleet.lost) else NONE
         claims = self._whole.claims(self._trees.at(commit), step.kept)
         fleet = replace(
             fleet,
             commit=commit,
-            arriving=tuple(each for each in fleet.arriving if each in then),
+            arriving=tuple(each for each in over.stored.arriving if each in over.then),
             error="",
             writes=config.writes,
             claims=claims,
@@ -236,12 +285,56 @@ class Loader:
         self._whole.note(fleet)
         return fleet, step
 
+    @contextmanager
+    def _overtaken(
+        self, stored: FleetRecord, coming: FleetRecord, stepper: Stepper, then: list[CommitRef] | None
+    ) -> Iterator[Overtaking]:
+        makes = Makes(self._repo, self._trees, self._whole, self._ahead_stepper)
+        over = Overtaking(makes, stored, coming, stepper, then if then is not None else [])
+        if then is None or self.meanwhile is None:
+            yield over
+            return
+        stepper.pause = partial(self.pauses.take, self.meanwhile)
+        self._over = over
+        try:
+            yield over
+        finally:
+            self._over = None
+            for commit, found in over.done.items():
+                self._overtook[commit] = self._overtook.get(commit, ChangeSet()).then(found)
+
+    def _ahead_stepper(
+        self,
+        fleet: FleetRecord,
+        commit: CommitRef,
+        intents: Mapping[Key, Intent] | None,
+        earlier: Callable[[str], Earlier],
+    ) -> Overtaker:
+        """See overtaking.Makes."""
+        asked = Asked({i.key: i for i in waiting(self._store)}) if intents is None else Proposed(intents)
+        way, limits = (COMMIT if intents is None else PROPOSAL), self._whole.limits(fleet)
+        taken = [*dict.fromkeys((*fleet.arriving, commit))]
+        beyond = frozenset(taken[taken.index(commit) :])
+        target = self._target(fleet, commit, limits=limits, asked=asked, ahead=beyond)
+        return Overtaker(self._site(fleet), target, way, earlier)
+
     def _is_lost(self, status: CommitRef) -> bool:
         return is_lost(self._store, RecordedFleet(self._repo, status.id), self._trees)
 
     def _stepper(
+        self, way: Way, fleet: FleetRecord, commit: CommitRef, *, progress: Progress = lambda _: None, **further: Any
+    ) -> Stepper:
+        """`further`: see `_target`."""
+        return Stepper(self._site(fleet), self._target(fleet, commit, **further), way, progress)
+
+    def _site(self, fleet: FleetRecord) -> Site:
+        return Site(
+            fleet.fleet, fleet.writes, self._store, self.sources, self._trees, self._moments, self._identities,
+            self._catalog,
+        )  # fmt: skip
+
+    def _target(
         self,
-        way: Way,
         fleet: FleetRecord,
         commit: CommitRef,
         *,
@@ -249,22 +342,13 @@ class Loader:
         limits: SafetyLimits | None = None,
         asked: Asked = NOTHING,
         ahead: frozenset[CommitRef] = frozenset(),
+        left: tuple[CommitRef, ...] = (),
         absent: Collection[str] = (),
-        progress: Progress = lambda _: None,
-    ) -> Stepper:
+    ) -> Target:
+        """`ahead`: the commit and those that come after it."""
         here = self._trees.at(commit)
-        site = Site(
-            fleet.fleet,
-            fleet.writes,
-            self._store,
-            self.sources,
-            self._trees,
-            self._moments,
-            self._identities,
-            self._catalog,
-        )
         lost = RecordedFleet(self._repo, fleet.lost.id) if fleet.lost and not recorded else None
-        target = Target(
+        return Target(
             self._moments.at(commit),
             here,
             fleet.commit,
@@ -276,7 +360,6 @@ class Loader:
             fleet.kept,
             asked,
             ahead.intersection(fleet.arriving),
-            tuple(each for each in fleet.arriving if each not in ahead) if ahead else (),
+            left,
             absent,
         )
-        return Stepper(site, target, way, progress)

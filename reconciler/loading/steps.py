@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
 from itertools import chain
 from typing import ParamSpec, TypeVar
 from weakref import WeakMethod
@@ -36,7 +37,7 @@ from reconciler.loading.site import Site
 from reconciler.loading.step import Target
 from reconciler.loading.turns import Steps, Turns
 from reconciler.loading.ways import Way
-from reconciler.loading.world import World
+from reconciler.loading.world import PutOff, World
 from reconciler.plan import system
 from reconciler.repository.errors import RepositoryError
 
@@ -52,10 +53,24 @@ _REMOVED_TOGETHER = 1000
 """Objects, about, that go in one transaction."""
 
 
+class Earlier(Enum):
+    """Of a workspace and a step that others overtake: it is past the step, was just taken past it, or waits."""
+
+    PAST = "past"
+    BROUGHT = "brought"
+    WAITS = "waits"
+
+
 class Stepper:
-    """Runs one step; made anew for each."""
+    """Runs one step; made anew for each.
+
+    `pause` is called between two workspaces, when nothing of the step is half done.
+    """
 
     def __init__(self, site: Site, target: Target, way: Way, progress: Callable[[int], None] = lambda _: None) -> None:
+        self.pause: Callable[[], None] = lambda: None
+        self._going: frozenset[str] = frozenset()
+        self._passing = set(target.passed)
         self._site = site
         self._target = target
         self._way = way
@@ -70,6 +85,7 @@ class Stepper:
                 _weakly(self._stand),
                 _weakly(self._look_again),
                 _weakly(self._offers),
+                _weakly(self._is_put_off),
             )
         )
         self._world = World(site.store, self._turns)
@@ -105,10 +121,13 @@ class Stepper:
             self._kept.look()
         waiting, going = self._concerned(before, also)
         self._pending.update(dict.fromkeys(waiting))
+        self._going = frozenset(going)
         for path in waiting:
             self._turns.take(path)
+            self.pause()
         if going:
             self._remove(sorted(going, key=_depth, reverse=True))
+            self._going = frozenset()
         return self._finish()
 
     def _concerned(self, before: WorkspaceTree, also: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -131,6 +150,37 @@ class Stepper:
         for changes in self._writes.released():
             self._write(changes)
         return self._finish()
+
+    # -- what others do before the rest of it
+
+    def bring(self, path: str) -> Earlier:
+        """Has a workspace pass this step now, for who overtakes it."""
+        if path in self._going or self._kept.of(path) is not None:
+            return Earlier.WAITS
+        if path not in self._pending:
+            return Earlier.PAST
+        while path in self._pending:
+            self._turns.take(path)
+            self._settle()
+        return Earlier.BROUGHT
+
+    @property
+    def kept(self) -> dict[str, CommitRef]:
+        """See Target, as it is now."""
+        return self._kept.tops
+
+    def settle(self) -> None:
+        """What is judged stands in the store from here on."""
+        self._settle()
+
+    def overtaken(self, commit: CommitRef) -> None:
+        """Some workspaces are at a commit that comes after this one."""
+        self._passing.add(commit)
+        self._world.refresh()
+
+    def _is_put_off(self, _path: str) -> bool:
+        """Whether a workspace is not judged in this step, but later."""
+        return False
 
     # -- what goes
 
@@ -219,8 +269,8 @@ class Stepper:
 
     def _passed(self, path: str) -> CommitRef:
         """Where a workspace is that is at the step's commit or beyond it; NONE if it is not."""
-        record = self._world.record(path) if self._target.passed else None
-        return record.head if record is not None and record.head in self._target.passed else NONE
+        record = self._world.record(path) if self._passing else None
+        return record.past if record is not None and record.past in self._passing else NONE
 
     def _pass(self, path: str) -> bool:
         """Leaves it where it is; whether it is good. Who follows from it may not have heard of it."""
@@ -277,7 +327,7 @@ class Stepper:
     def _verdict(self, case: Case) -> Verdict | Needs:
         try:
             return self._judge.judge(case)
-        except (RepositoryError, MemoryError):
+        except (RepositoryError, MemoryError, PutOff):
             raise
         except Exception as error:
             # A fault of this program in one workspace's content stays that workspace's.
@@ -335,6 +385,7 @@ class Stepper:
         while self._pending or self._writes:
             for path in sorted(self._pending, key=_depth):
                 self._turns.take(path)
+                self.pause()
             self._settle()
         self.done.kept = self._kept.tops
         self.done.refused |= self._kept.refused

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from apiserver.model import paths
 from reconciler.loading.case import Needs
 from reconciler.loading.offers import Offers
-from reconciler.loading.world import Waits
+from reconciler.loading.world import PutOff, Waits
 
 _FREE_ROUNDS = 8
 """Rounds of a circle after which one that was found bad stays bad, so that it comes to an end. If it is good after all
@@ -27,13 +27,15 @@ once the others' verdicts stand, it is judged by itself."""
 class Steps(NamedTuple):
     """What a step does for its turns. `waits`: whether a workspace has yet to be judged. `judge`: judges one and keeps
     the verdict; whether it is good, or whom it needs. `stand`: these verdicts count. `again`: forgets one, and
-    has the workspace judged once more. `offers`: what a workspace provides as its manifests say."""
+    has the workspace judged once more. `offers`: what a workspace provides as its manifests say. `put_off`: whether one
+    is not judged in this step, but later."""
 
     waits: Callable[[str], bool]
     judge: Callable[[str], bool | Needs]
     stand: Callable[[Iterable[str]], None]
     again: Callable[[str], None]
     offers: Callable[[str], Offers]
+    put_off: Callable[[str], bool]
 
 
 class Turns:
@@ -59,7 +61,10 @@ class Turns:
         if path in self._circle:
             self._asked = True
             return not self._circle[path]
-        if not self._steps.waits(path):
+        waits = self._steps.waits(path)
+        if self._steps.put_off(path):
+            raise PutOff(path)
+        if not waits:
             return True
         raise Waits(path)
 

@@ -93,11 +93,12 @@ class Whole:
             found |= {record.directory: record.path for record in records if record is not None and record.directory}
         return found
 
-    def arrive(self, fleet: FleetRecord, commit: CommitRef) -> None:
+    def arrive(self, fleet: FleetRecord, commit: CommitRef) -> FleetRecord:
         """A commit is about to be written, workspace by workspace: whoever is started after a crash has to know. Nobody
         waits for this: it is on disk before what is written after it."""
-        arriving = dict.fromkeys((*fleet.arriving, commit))
-        self._store.write(tree.put_fleet(replace(fleet, arriving=tuple(arriving))))
+        arriving = replace(fleet, arriving=tuple(dict.fromkeys((*fleet.arriving, commit))))
+        self._store.write(tree.put_fleet(arriving))
+        return arriving
 
     def hold(self, fleet: FleetRecord, problems: Iterable[LayoutError]) -> None:
         """Nothing of a commit is taken, and the fleet says why."""

@@ -40,12 +40,20 @@ class Waits(Exception):
         self.path = path
 
 
+class PutOff(Exception):
+    """The workspace at `path` waits for its turn, and who asks for it has to wait with it (overtaking)."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
 class Turns(Protocol):
     """Whose turn it is to be judged."""
 
     def settled(self, path: str) -> bool:
         """Whether what the workspace provides is what the store says. False: it is being judged itself, so its
-        manifests have to tell. Raises Waits where it is to be judged first."""
+        manifests have to tell. Raises Waits where it is to be judged first, PutOff where that is not done now."""
 
     def offers(self, path: str) -> Offers:
         """What it provides as its manifests say."""
@@ -100,6 +108,12 @@ class World:
         self._records.pop(path, None)
         self._read.pop(path, None)
         self._judged.discard(path)
+
+    def refresh(self) -> None:
+        """Read again what the store says: another step wrote to it."""
+        self._objects = Objects(self.store)
+        for known in (self._read, self._exports, self._former, self._types, self._resolved):
+            known.clear()
 
     def gone(self, path: str) -> None:
         self._records[path] = None

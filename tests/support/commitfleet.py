@@ -14,6 +14,7 @@ from support.loadedfleet import A, LoadedFleet
 
 from apiserver.admission.committing import CommitSink
 from apiserver.model import marks
+from apiserver.model.commits import own
 from apiserver.registry import deletion, rest
 from apiserver.registry.commits import Commits
 from apiserver.registry.rest_options import Collection, DeleteOptions, Outcome, WriteOptions
@@ -45,8 +46,14 @@ class CommitFleet(LoadedFleet):
         """As after a restart, together with a new loader."""
         self.loader = self.new_loader()
         desired = Desired(self.mirror)
-        branch = Branch(desired, self.mirror.repository, self.load, self.published.append)
+        branch = Branch(desired, self.mirror.repository, self._catch_up, self.published.append)
         return Committer(self.store, self.loader, branch, KeptSecrets(self.store, self.keys, self.secrets))
+
+    def _catch_up(self) -> None:
+        if self.loader.is_under_way:
+            self.loader.overtake(own(self.repo.head))
+        else:
+            self.load()
 
     def serve(self) -> None:
         """From now on what waits is served."""

@@ -48,7 +48,7 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
     """The record of one that stays as it is; `known` is completed."""
     record, known, grounds = at.record, at.known, at.grounds
     changes.became = Change.HELD
-    out = replace(record, errors=[str(p) for p in changes.why])
+    out = replace(record, errors=[str(p) for p in changes.why], judged=at.case.moment.commit)
     known.served, known.errors = record.head if record.served else NONE, out.errors
     if not known.held:
         known.held = at.case.moment.commit

@@ -93,6 +93,7 @@ def _accept(at: Judgement, effects: Effects) -> None:
     served = replace(
         record,
         served=True,
+        judged=NONE,
         errors=at.known.errors,
         commit=at.known.commit,
         head=case.moment.commit if effects.changes else record.head,

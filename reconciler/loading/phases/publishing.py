@@ -57,7 +57,10 @@ def seal(at: Judgement) -> None:
     record, before, changes = at.verdict.record, at.case.record, at.verdict.changes
     text = bytes(memoryview(orjson.dumps(at.known.as_json())))
     said = put_summary(record.cluster, text)
-    if record == before and at.grounds.store.get_row(said.table, said.row) == text:
+    same = before is not None and record == replace(before, judged=record.judged)
+    if same and at.grounds.store.get_row(said.table, said.row) == text:
+        # That it was held by one more commit is news for nobody.
+        changes.also += [put_workspace(record)] if record != before else []
         return
     # What a commit changes is followed by its objects. Where a workspace is and whether it is served at all is news
     # by itself, and so is what nothing but its summary says.
