@@ -215,3 +215,36 @@ def test_half_of_the_time_is_the_large_commits() -> None:
         pauses.take(work)
         clock[0] += 1
     assert done[:4] == [0, 6, 12, 18]
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(LARGE, LATER, st.integers(0, 12))
+def test_what_is_recorded_while_a_commit_is_overtaken_recovers_what_ran_on(
+    tmp_path_factory: pytest.TempPathFactory,
+    large: list[tuple[str, int]],
+    later: list[tuple[int, str, int]],
+    recorded: int,
+) -> None:
+    with stores(tmp_path_factory) as (one, other):
+        happening = Happening(one)
+        happening.begin()
+        happening.push(merged(large))
+        pushes: dict[int, list[Files]] = {}
+        for pause, name, number in later:
+            pushes.setdefault(pause, []).append(PUSHES[name](number))
+
+        def work(pause: int) -> None:
+            for files in pushes.pop(pause, ()):
+                happening.push(files)
+            one.loader.overtake(own(one.repo.head))
+            if pause == recorded:
+                one.publish()
+
+        at_pauses(one, work)
+        one.load()
+        one.loader.meanwhile = None
+        one.load()
+        found = other.recorded()
+        assert found is not None
+        other.load(found)
+        assert_same(other, one, at=False)
