@@ -196,7 +196,7 @@ class _Comparison:
         old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}
         new_subs = {e.name: e.id for e in new_level.directories} if new_level else {}
         if old_level is not None or directory == ROOT:
-            self._weigh(directory, [new_subs[name] for name in new_subs.keys() - old_subs.keys()])
+            self._weigh(directory, [tree for name, tree in new_subs.items() if name not in old_subs])
         old_path = self._old.boundary(old_level, directory, was.owner) if old_level else None
         self._claim(directory, old_path, now, new_level)
         new_path = self._new.boundary(new_level, directory, now.owner) if new_level else None
@@ -207,7 +207,8 @@ class _Comparison:
         self._files(old_owner, new_owner, old_level, new_level)
         old_stack = old_level.stack if old_level else was.stack
         new_stack = new_level.stack if new_level else now.stack
-        for name in old_subs.keys() | new_subs.keys():
+        # In git's order, as a walk of the whole tree: of directories that declare one path the first is where it is judged.
+        for name in (*new_subs, *(name for name in old_subs if name not in new_subs)):
             self._visit(
                 f"{directory}/{name}",
                 _Side(old_subs.get(name), old_owner, old_stack),

@@ -152,6 +152,17 @@ def test_directories_of_one_path_are_told_in_one_order_however_they_were_found(p
     assert searched.duplicates == listed.duplicates == {"root:c": sorted(at)}
 
 
+def test_of_two_directories_of_one_path_the_first_in_gits_order_is_its_place(
+    old: WorkspaceTree, planted: Planted
+) -> None:
+    for number in range(8):  # in the order of a set, which is another in each process, some would come out wrong
+        left, moved = f"{R}/w{number}", f"{R}/{number}/w{number}"
+        before = planted({f"{left}/{MARK}": b"", f"{left}/a.yaml": b"1"}, old)
+        after = planted({f"{left}/{MARK}": None, f"{moved}/{MARK}": b""}, before)
+        place = touched(after, before).places.get(f"root:w{number}")
+        assert place is not None and place.directory == moved
+
+
 def test_ignore_rules_touch_what_they_hide_and_show(old: WorkspaceTree, planted: Planted) -> None:
     new = planted({f"{R}/.treeplaneignore": b"web/\ng.yaml\n"}, old)
     assert touched(new, old) == Touched(changed={"root"}, removed={"root:shop:web"})
