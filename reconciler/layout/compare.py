@@ -207,7 +207,7 @@ class _Comparison:
         self._files(old_owner, new_owner, old_level, new_level)
         old_stack = old_level.stack if old_level else was.stack
         new_stack = new_level.stack if new_level else now.stack
-        # In git's order, as a walk of the whole tree: of directories that declare one path the first is where it is judged.
+        # In git's order, as a walk of the whole tree: of directories that declare one path the first one counts.
         for name in (*new_subs, *(name for name in old_subs if name not in new_subs)):
             self._visit(
                 f"{directory}/{name}",

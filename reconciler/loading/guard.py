@@ -91,10 +91,10 @@ class Guard:
         why = refusal(losses, taken.total, self.limits)
         found = Refused(losses, why) if why else None
         if self.commit == self.since:
-            # Nobody said anything new. What a recovery has not (runtime objects in a namespace) makes no difference.
-            forgotten = tuple(self._forgotten(record, losses, left, known))
-            if forgotten or found is None:
-                found = standing((*losses, *forgotten), known.errors) or found
+            # Nobody said anything new: it stays held for what it is held for, in the words of then. What a recovery has
+            # not (runtime objects in a namespace), and limits that changed since, make no difference.
+            forgotten = self._forgotten(record, losses, left, known)
+            found = standing((*losses, *forgotten), known.errors) or found
         return None if found is None or self.allows(found.losses, self._since(known)) else found
 
     def _copies(self, record: WorkspaceRecord, taken: Taken, left: Mapping[str, str], *, free: bool) -> Iterator[Loss]:
