@@ -1,6 +1,7 @@
-"""The Workspace and the LogicalCluster of a workspace that appears, from forms where that is possible.
+"""What a workspace that appears has without declaring it, from forms where that is possible: its LogicalCluster, its
+Workspace, the namespace `default`.
 
-Called by treeobjects, which makes all others.
+Called by newcomers, and by treeobjects, which makes all others.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from apiserver.model.keys import Key
 from apiserver.model.origins import Origin
 from apiserver.registry import names
 from apiserver.registry.codec import dump
-from apiserver.registry.kinds import workspace_builtins
+from apiserver.registry.kinds import KindTable, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.templates import Kind
 from reconciler.layout.manifest import Manifest
@@ -24,6 +25,7 @@ from reconciler.loading.changeset import Change, ObjectChange
 from reconciler.loading.clusterobject import cluster_key, facts_of, no_line, put_cluster, workspace_key
 from reconciler.loading.effects import Effects
 from reconciler.loading.forms import Example, Forms, Nobody
+from reconciler.loading.gather import EVERYWHERE
 from reconciler.loading.render import Renderer
 from reconciler.loading.workspaceobject import WorkspaceObjects
 from reconciler.plan import computed
@@ -34,12 +36,29 @@ _CLUSTER = (Kind.UID, Kind.TIME, Kind.TEXT, Kind.TEXT, Kind.TEXT)
 _WORKSPACE = (Kind.UID, Kind.TIME, Kind.TEXT, Kind.COMMIT, Kind.TEXT)
 """How the texts of an object are kept."""
 
+_NAMESPACES = "namespaces"
+
 _forms = Forms()
 
 
-def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effects: Effects) -> bool:
+def put_namespace(record: WorkspaceRecord, kinds: KindTable, effects: Effects) -> bool:
+    """The namespace that every workspace has; whether there was a form for it. `kinds`: those that it starts with."""
+    key = Key(_NAMESPACES, record.cluster, "", "default")
+    made = _forms.put(
+        (_NAMESPACES, record.builtins),
+        partial(_example_of_namespace, kinds),
+        key,
+        (_uid(effects.fleet, record.path, key, record.origin), clock.rfc3339(record.origin_time)),
+    )
+    if made is None:
+        return False
+    effects.changes.objects.append(ObjectChange(Change.CREATED, made))
+    return True
+
+
+def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effects: Effects, digest: str = "") -> bool:
     """Both objects of a workspace of which nothing is stored; whether there was a form for each. `said`: what is to be
-    its Workspace, by a file or by nobody."""
+    its Workspace, by a file or by nobody; `digest`: of that file, if it is known."""
     if not record.served or record.errors or not effects.is_new(record.origin):
         return False
     if names.rule_of(computed.WORKSPACES)(said.name) or said.origin.in_keys:
@@ -50,7 +69,7 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
         cluster_key(record),
         _texts_of_cluster(record, parent_cluster, effects.fleet),
     )
-    unnamed = dump({**said.value, "metadata": {**said.value["metadata"], "name": ""}})
+    unnamed = digest or dump({**said.value, "metadata": {**said.value["metadata"], "name": ""}})
     workspace = _forms.put(
         (computed.WORKSPACES, record.type, said.origin.generator, unnamed),
         partial(_example_of_workspace, record.type, said),
@@ -83,6 +102,16 @@ def _example_of_cluster(type_name: str, nobody: Nobody) -> Example:
     put_cluster(facts_of(record, nobody.parent_cluster, nobody.moment), effects, {})
     texts = _texts_of_cluster(record, nobody.parent_cluster, effects.fleet)
     return effects.example(*zip(_CLUSTER, texts, strict=True))
+
+
+def _example_of_namespace(kinds: KindTable, nobody: Nobody) -> Example | None:
+    declared, _ = Renderer(kinds, nobody.cluster, no_line).render(EVERYWHERE)
+    if declared is None:
+        return None
+    effects = Effects.of_nobody(nobody, nobody.path)
+    effects.put(declared, None, None, None)
+    texts = _uid(effects.fleet, nobody.path, declared.key, nobody.moment.commit), nobody.moment.rfc3339
+    return effects.example(*zip((Kind.UID, Kind.TIME), texts, strict=True))
 
 
 def _example_of_workspace(type_name: str, said: Manifest, nobody: Nobody) -> Example | None:

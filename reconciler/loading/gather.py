@@ -19,7 +19,7 @@ from reconciler.loading.sources import Sources, generated
 from reconciler.plan import computed, system
 from reconciler.repository.objects import Entry
 
-_EVERYWHERE = generated([computed.default_namespace()], COMPUTED)
+[EVERYWHERE] = generated([computed.default_namespace()], COMPUTED)
 """What every workspace has."""
 _FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema"})
 
@@ -96,7 +96,7 @@ class Gatherer:
 
     def _read_rest(self, case: Case, had_base: bool, out: Gathered) -> None:
         """Everything but the changed pieces, which are read already."""
-        out.new[:0] = [*generated(system.manifests(case.path), SHIPPED), *_EVERYWHERE]
+        out.new[:0] = [*generated(system.manifests(case.path), SHIPPED), EVERYWHERE]
         for piece in out.source.pieces(besides=out.changed) if out.source is not None else ():
             found = out.take(piece)
             if had_base:

@@ -18,6 +18,7 @@ from reconciler.layout.source import manifests
 from reconciler.loading.case import Case, Coming, Needs, Verdict, was_served
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.guard import Guard
+from reconciler.loading.newcomers import Newcomers
 from reconciler.loading.offers import Offers
 from reconciler.loading.phases.holding import away, held
 from reconciler.loading.phases.judgement import Go, Grounds, Judgement, summary_of
@@ -42,7 +43,8 @@ class Judge:
 
     def __init__(self, site: Site, way: Way, world: World, served: ServedTrees, guard: Guard | None = None) -> None:
         self._way = way
-        self._grounds = Grounds(site, site.store, world, served, guard, TreeObjects(site.moments, world.record))
+        tree_objects, newcomers = TreeObjects(site.moments, world.record), Newcomers(site, world)
+        self._grounds = Grounds(site, site.store, world, served, guard, tree_objects, newcomers)
 
     def judge(self, case: Case) -> Verdict | Needs:
         """The verdict on one workspace, or whose word it needs: then it is asked again with that. The step's world

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from apiserver.storage.protocol import Store
 from reconciler.loading.case import Coming
 from reconciler.loading.handover import Filling, Handover, KeepingBack
+from reconciler.loading.phases.appearing import appear
 from reconciler.loading.phases.asking import ask_for_losses, keep_promises
 from reconciler.loading.phases.declaring import declare, declare_again
 from reconciler.loading.phases.gathering import gather_all, gather_changed, look
@@ -41,7 +42,7 @@ class Way:
         return self.lists[coming]
 
 
-_NEW: Phases = (gather_all, find_type, find_kinds, declare, hold, merge, publish)
+_NEW: Phases = (appear, gather_all, find_type, find_kinds, declare, hold, merge, publish)
 """Nothing stands where it comes."""
 _JUDGED: Phases = (find_type, find_kinds, declare, keep_promises, ask_for_losses, hold, merge, publish)
 _CHANGED: Phases = (look, gather_changed, *_JUDGED)

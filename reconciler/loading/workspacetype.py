@@ -63,14 +63,14 @@ def type_of(world: World, case: Case, gathered: Gathered, has: HasType) -> Typed
     found = world.type_of(manifest, case.path, former)
     problems = _problems(case, gathered, found) if former is None or found.ref != former else []
     if former is None or found.ref != former or case.path == paths.ROOT:
-        return Typed(found, problems, _name(found.ref, manifest))
+        return Typed(found, problems, said_of(found.ref, manifest))
     kind = has.as_it_was(found) if found.error else replace(found, builtins=has.builtins(found))
     brought: Object = {}
     if found.error:
         brought = {"writes": kind.writes, "builtins": kind.builtins, "bindings": [f"{p}:{n}" for p, n in kind.bindings]}
     elif kind.builtins != found.builtins:
         brought = {"builtins": kind.builtins}
-    return Typed(kind, [], _name(found.ref, manifest), brought)
+    return Typed(kind, [], said_of(found.ref, manifest), brought)
 
 
 class Served(NamedTuple):
@@ -117,7 +117,8 @@ class Remembered(NamedTuple):
         return ResolvedType(found.ref, bindings, "", brought.get("writes", ""), brought.get("builtins", ""))
 
 
-def _name(ref: TypeRef, manifest: Object | None) -> str:
+def said_of(ref: TypeRef, manifest: Object | None) -> str:
+    """The type as Summary.type holds it: "" where the manifest says all of it, or it is the usual one."""
     said = all(types.wanted(manifest))
     return "" if said or str(ref) == _UNIVERSAL or ref == TypeRef("root", paths.ROOT) else str(ref)
 

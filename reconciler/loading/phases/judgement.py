@@ -18,6 +18,7 @@ from reconciler.loading.case import Case, Verdict
 from reconciler.loading.content import Content
 from reconciler.loading.gather import Gathered
 from reconciler.loading.guard import Guard
+from reconciler.loading.newcomers import Newcomers
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.treeobjects import Look, TreeObjects
@@ -49,6 +50,7 @@ class Grounds:
     served: ServedTrees
     guard: Guard | None
     tree_objects: TreeObjects
+    newcomers: Newcomers
 
     def stored(self, keys: list[Key]) -> dict[Key, Record]:
         """What the store holds of these."""

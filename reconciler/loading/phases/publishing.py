@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import orjson
-
 from apiserver.model.tables import Table, row_key
 from apiserver.registry.tree import placed, put_summary, put_workspace
 from apiserver.storage.protocol import Op, PutRow, RowOp
@@ -55,7 +53,7 @@ def remember_providers(at: Judgement) -> None:
 def seal(at: Judgement) -> None:
     """The summary and, last, the record: what marks the transaction as this workspace's."""
     record, before, changes = at.verdict.record, at.case.record, at.verdict.changes
-    text = bytes(memoryview(orjson.dumps(at.known.as_json())))
+    text = at.known.encode()
     said = put_summary(record.cluster, text)
     same = before is not None and record == replace(before, judged=record.judged)
     if same and at.grounds.store.get_row(said.table, said.row) == text:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apiserver.model import paths
-from apiserver.model.identity import logical_cluster_name
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.loading.case import Case
+from reconciler.loading.newcomers import new_record
 from reconciler.loading.phases.judgement import Grounds, Judgement, summary_of
 from reconciler.loading.workspacetype import HasType, Remembered, Served, type_of
 from reconciler.plan import types
@@ -33,20 +32,7 @@ def identity(grounds: Grounds, case: Case, kind: types.ResolvedType) -> Workspac
         if case.record.served:
             return case.record
         return replace(case.record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes)
-    origin, site = case.origin, grounds.site
-    moment = site.moments.at(origin, case.moment.time)
-    return WorkspaceRecord(
-        path=case.path,
-        cluster=logical_cluster_name(site.fleet, case.path, origin),
-        parent=paths.parent(case.path) or "",
-        type=str(kind.ref),
-        builtins=kind.builtins,
-        writes=kind.writes,
-        served=False,
-        origin=origin,
-        origin_time=moment.time,
-        directory=case.directory.directory if case.directory else "",
-    )
+    return new_record(grounds.site, case, kind, served=False)
 
 
 def _type(at: Judgement, has: HasType) -> None:

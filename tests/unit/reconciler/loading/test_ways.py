@@ -13,6 +13,7 @@ from reconciler.loading import ways
 from reconciler.loading.case import Case, Coming
 from reconciler.loading.handover import Filling, KeepingBack
 from reconciler.loading.phases import (
+    appearing,
     asking,
     declaring,
     gathering,
@@ -27,7 +28,7 @@ from reconciler.loading.step import Target
 from reconciler.loading.ways import COMMIT, FIRST_LOAD, PROPOSAL, RECHECK, RECOVERY, Way
 
 WAYS = [FIRST_LOAD, COMMIT, RECOVERY, RECHECK, PROPOSAL]
-ROOMS = [gathering, typed, kinds, declaring, asking, holding, merging, publishing]
+ROOMS = [appearing, gathering, typed, kinds, declaring, asking, holding, merging, publishing]
 """In the order in which a workspace passes them."""
 
 
@@ -46,7 +47,8 @@ def test_every_list_gathers_finds_kinds_declares_merges_and_publishes_in_this_or
 ) -> None:
     passed = [ROOMS.index(inspect.getmodule(phase)) for phase in phases]  # type: ignore[arg-type]
     assert passed == sorted(passed), (way, coming)
-    assert {0, 1, 2, 3, 5, 6, 7} <= set(passed), "a bad one is held in every way"
+    assert {1, 2, 3, 4, 6, 7, 8} <= set(passed), "a bad one is held in every way"
+    assert (0 in passed) == (coming is Coming.NEW), "what is there already is like no other"
 
 
 def test_only_what_may_stand_in_the_store_is_looked_for() -> None:

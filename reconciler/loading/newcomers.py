@@ -1,0 +1,128 @@
+"""Workspaces that appear and stand alone: what all of a type have in common is known, and what their files declare is
+made object by object, without asking what the rest of a workspace says.
+
+Called by phases.appearing, first of all for a workspace of which nothing is stored. Whoever brings kinds, namespaces or
+bindings, whatever is wrong with a workspace, and all that was not met before, is left to the phases, which come to the
+same for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from apiserver.model import paths
+from apiserver.model.commits import NONE
+from apiserver.model.identity import logical_cluster_name
+from apiserver.model.keys import Key
+from apiserver.registry.kinds import KUBERNETES, builtins_of
+from apiserver.registry.tree import WorkspaceRecord, placed, put_summary, put_workspace
+from reconciler.layout.source import Piece
+from reconciler.layout.tree import WorkspaceDir
+from reconciler.loading.appearing import put_namespace, put_new
+from reconciler.loading.case import Case, Verdict
+from reconciler.loading.changeset import Change, WorkspaceChanges
+from reconciler.loading.clusterobject import no_line
+from reconciler.loading.effects import Effects
+from reconciler.loading.render import Renderer
+from reconciler.loading.site import Site
+from reconciler.loading.workspacetype import said_of
+from reconciler.loading.world import World
+from reconciler.plan import system
+from reconciler.plan.summary import Summary
+from reconciler.plan.types import ResolvedType
+
+_CONCERN_OTHERS = frozenset(
+    {
+        "APIBinding",
+        "APIExport",
+        "APIResourceSchema",
+        "CustomResourceDefinition",
+        "LogicalCluster",
+        "Namespace",
+        "Workspace",
+        "WorkspaceType",
+    }
+)
+"""Kinds of which an object means something for others, whatever its group."""
+_DEFAULT = ("", "default")
+
+
+class Newcomers:
+    """Of one step."""
+
+    def __init__(self, site: Site, world: World) -> None:
+        self._site, self._world = site, world
+        self._summaries: dict[str, bytes] = {}
+        """By the type that they name."""
+
+    def verdict(self, case: Case) -> Verdict | None:
+        """What the phases come to; None where only they can tell. Raises Waits, as they do."""
+        place, above = case.directory, paths.parent(case.path)
+        parent = self._world.record(above) if above is not None else None
+        if place is None or parent is None or system.manifests(case.path):
+            return None
+        if case.problems or case.secrets or case.asked or case.recorded is not None:
+            return None
+        said = self._site.sources.workspace(case.tree, place)
+        if said is None or said.problems:
+            return None
+        [manifest] = said.manifests
+        kind = self._world.type_of(manifest.value, case.path)
+        if kind.error or kind.bindings or kind.builtins == KUBERNETES:
+            return None
+        here, site = case.moment.commit, self._site
+        known = Summary(here, here, type=said_of(kind.ref, manifest.value))
+        effects = Effects(site.fleet, case.path, case.moment, site.moments, known, changes=WorkspaceChanges(case.path))
+        record, table = new_record(site, case, kind, served=True), builtins_of(kind.builtins)
+        if not put_namespace(record, table, effects):
+            return None
+        if not _put_own(site.sources.of(case.tree, place).pieces(), Renderer(table, record.cluster, no_line), effects):
+            return None
+        if not put_new(record, parent.cluster, manifest, effects, _digest(place)):
+            return None
+        changes = effects.changes
+        changes.became = Change.CREATED
+        summary = self._summaries.get(known.type) or self._summaries.setdefault(known.type, known.encode())
+        changes.also += (placed(record), put_summary(record.cluster, summary), put_workspace(record))
+        return Verdict(record, changes)
+
+
+def new_record(site: Site, case: Case, kind: ResolvedType, *, served: bool) -> WorkspaceRecord:
+    """The record of a workspace that appears, or, at recovery, appeared at its origin. `served`: it is good."""
+    origin = case.origin
+    moment = site.moments.at(origin, case.moment.time)
+    at = origin if served else NONE
+    return WorkspaceRecord(
+        path=case.path,
+        cluster=logical_cluster_name(site.fleet, case.path, origin),
+        parent=paths.parent(case.path) or "",
+        type=str(kind.ref),
+        builtins=kind.builtins,
+        writes=kind.writes,
+        served=served,
+        commit=at,
+        head=at,
+        origin=origin,
+        origin_time=moment.time,
+        directory=case.directory.directory if case.directory else "",
+    )
+
+
+def _digest(place: WorkspaceDir) -> str:
+    """Of what its workspace.yaml says."""
+    return f"{place.manifest.name} {place.manifest.id}" if place.manifest is not None else ""
+
+
+def _put_own(pieces: Iterable[Piece], renderer: Renderer, effects: Effects) -> bool:
+    """Writes what the workspace's files declare; False where that is to be looked at in full."""
+    seen: set[Key] = set()
+    for piece in pieces:
+        if piece.problems:
+            return False
+        for manifest in piece.manifests:
+            declared = renderer.render(manifest)[0] if manifest.gvk.kind not in _CONCERN_OTHERS else None
+            if declared is None or declared.key in seen or declared.key.namespace not in _DEFAULT:
+                return False
+            seen.add(declared.key)
+            effects.put(declared, None, None, None)
+    return True
