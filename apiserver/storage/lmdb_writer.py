@@ -96,16 +96,36 @@ class _Clear(NamedTuple):
 
 
 class _Effect(NamedTuple):
-    """What an op does once its call is known to pass. `record` None: deletion; `like`: see Put; `marked`: of a marked
-    resource."""
+    """What an op does once its call is known to pass. `put` None: deletion; `whole`: the record, b"" where nothing but
+    `put.like` says it; `marked`: of a marked resource."""
 
     key: Key
     full: bytes
     previous: bytes | None
-    record: bytes | None
-    like: Filled | None
+    put: Put | None
+    whole: bytes
     revision: int
     marked: bool
+
+    @property
+    def like(self) -> Filled | None:
+        """See Put."""
+        return self.put.like if self.put is not None and not self.put.stamp else None
+
+    @property
+    def record(self) -> bytes | None:
+        """What stands there then, None for nothing."""
+        return self.encoded(self.put) if self.put is not None else None
+
+    def encoded(self, put: Put) -> bytes:
+        """As it is stored without a template. Only to be asked for where it is needed: it may have to be made."""
+        return self.whole or layout.encode_object(self.revision, put.stamp, put.value)
+
+    def has(self, hint: bytes) -> bool:
+        """Whether what an index looks for may stand in what was there or in what comes."""
+        return (self.put is not None and self.put.may_say(hint)) or (
+            self.previous is not None and hint in self.previous
+        )
 
 
 class Writer:
@@ -277,26 +297,27 @@ class _Group:
 
     def _apply(self, call: _Call, effects: list[_Effect]) -> None:
         state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
-        for key, full, previous, record, like, revision, marked in effects:
+        for effect in effects:
+            key, full, previous, _, _, revision, marked = effect
             for index in self._env.indexes.of(key.resource):
-                hint = index.hint
-                if (record is not None and hint in record) or (previous is not None and hint in previous):
-                    indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, record))
+                if effect.has(index.hint):
+                    indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, effect.record))
             if marked:
                 last_marked = revision
                 self._counted.mark(full, revision)
             self._references.release(full)
-            if record is None:
+            if effect.put is None:
                 self._txn.delete(full, db=self._env.objects)
                 self._counted.number(full, -1)
             else:
+                like = effect.like
                 short = self._references.take(full, revision, like) if like is not None else None
-                put(full, short or record, db=self._env.objects)
+                put(full, short or effect.encoded(effect.put), db=self._env.objects)
                 if previous is None:
                     self._counted.number(full, 1)
             if call.logged:
                 number = layout.U64.pack(revision)
-                entry = layout.encode_entry(full, record is None, previous)
+                entry = layout.encode_entry(full, effect.put is None, previous)
                 size += len(entry)
                 put(number, entry, append=True, db=self._env.log)
                 if previous is not None:
@@ -316,7 +337,7 @@ class _Group:
         revision = self._state.revision
         revisions: list[int] = []
         effects: list[_Effect] = []
-        own: dict[bytes, bytes | None] = {}
+        own: dict[bytes, _Effect] = {}
         changed: dict[bytes, bytes | None] = {}
         for op in ops:
             if isinstance(op, RowOp):
@@ -326,17 +347,16 @@ class _Group:
             key = op.key
             full = self._env.intern(self._txn, key.resource, self.interned) + limits.tail(key)
             limits.check_length(key, len(full))
-            previous = own[full] if full in own else self._references.read(key, full)
+            previous = own[full].record if full in own else self._references.read(key, full)
             if op.expect is not None:
                 _expect(key, op.expect, previous)
             if isinstance(op, Check) or (isinstance(op, Delete) and previous is None):
                 revisions.append(0)
                 continue
             revision += 1
-            record = self._record(op, revision) if isinstance(op, Put) else None
-            own[full] = record
-            like = op.like if isinstance(op, Put) and not op.stamp else None
-            effects.append(_Effect(key, full, previous, record, like, revision, key.resource in self._env.marked))
+            put, whole = (op, self._record(op, revision)) if isinstance(op, Put) else (None, b"")
+            effect = own[full] = _Effect(key, full, previous, put, whole, revision, key.resource in self._env.marked)
+            effects.append(effect)
             revisions.append(revision)
         return revisions, effects, changed
 
@@ -351,8 +371,9 @@ class _Group:
 
     @staticmethod
     def _record(op: Put, revision: int) -> bytes:
+        """See _Effect.whole."""
         limits.check_stamp(op.key, op.stamp)
-        return layout.encode_object(revision, op.stamp, op.value)
+        return layout.encode_object(revision, op.stamp, op.whole) if op.whole or op.like is None else b""
 
     def finish(self, retention: Retention) -> bool:
         """Cut the log and write the state row. False: no object was changed."""

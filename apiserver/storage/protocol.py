@@ -43,7 +43,7 @@ from typing import NamedTuple, Protocol
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage.declared import Entry, Index
-from apiserver.storage.templates import Filled
+from apiserver.storage.templates import Filled, fill, may_say
 
 NEVER = 0
 """As `expect`: the key must not exist."""
@@ -85,14 +85,27 @@ class Put(NamedTuple):
     """Write `value`. `expect`: None unconditionally, NEVER only if absent, else only if that is the key's revision.
 
     `stamp` (at most 254 bytes) stands beside the value: storage version and schema hash. `like`: the same value in
-    another form, for one that says what many say; a store keeps whichever it likes, and always shows `value`.
+    another form, for one that says what many say; a store keeps whichever it likes, and always shows `value`. Where
+    `whole` is empty, `like` alone says the value, which is made when it is asked for.
     """
 
     key: Key
-    value: bytes
+    whole: bytes
     expect: int | None = None
     stamp: bytes = b""
     like: Filled | None = None
+
+    @property
+    def value(self) -> bytes:
+        return self.whole or (
+            fill(self.like.template, self.key, self.like.parameters) if self.like is not None else b""
+        )
+
+    def may_say(self, text: bytes) -> bool:
+        """Whether the value may contain these bytes (see templates.may_say); costs less than to look."""
+        if self.whole or self.like is None:
+            return text in self.whole
+        return may_say(self.like, self.key, text)
 
 
 class Delete(NamedTuple):

@@ -38,6 +38,10 @@ _LONGEST_TEXT: Final = 1024
 _LENGTH: Final = struct.Struct(">H")
 _SECONDS: Final = struct.Struct(">Q")
 _TIME_BYTES: Final = 5
+_QUOTED: Final = re.compile(rb'"([^"\\]+)"[]:,[{}]*')
+_SHORTENED: Final = re.compile(rb"[-0-9a-f:TZ]+")
+"""Parts of UIDs, times and commits."""
+_UID: Final = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 class Kind(StrEnum):
@@ -59,6 +63,9 @@ class Kind(StrEnum):
 
 Parameter = tuple[Kind, str]
 """A text that is in a value where a whole string of its JSON says it."""
+
+
+_Read = Callable[[bytes], tuple[bytes, bytes]]
 
 
 class Filled(NamedTuple):
@@ -116,10 +123,10 @@ class Form(NamedTuple):
         """What `cut` makes of the value that says these texts; None where one of them needs another form."""
         kept: list[bytes] = []
         for kind, text in zip(self.kinds, (key.cluster, key.name, *texts), strict=True):
-            if kind is None:
+            if kind is None or kind is Kind.CLUSTER or kind is Kind.NAME:
                 continue
-            found, written = _written(kind, text)
-            if found is not kind or len(written) > _LONGEST_TEXT:
+            written = _text_bytes(text) if kind is Kind.TEXT else _short_bytes(kind, text)
+            if written is None or len(written) > _LONGEST_TEXT:
                 return None
             kept.append(written)
         return Filled(self.template, b"".join(kept))
@@ -140,13 +147,13 @@ def fill(template: bytes, key: Key, parameters: bytes) -> bytes:
     """The value that was cut."""
     kinds, parts, places = _parsed(template)
     texts: list[bytes] = []
-    for kind in kinds:
-        if kind == Kind.CLUSTER:
+    for kind, read in kinds:
+        if kind is Kind.CLUSTER:
             texts.append(orjson.dumps(key.cluster)[1:-1])
-        elif kind == Kind.NAME:
+        elif kind is Kind.NAME:
             texts.append(orjson.dumps(key.name)[1:-1])
         else:
-            text, parameters = _READ[kind](parameters)
+            text, parameters = read(parameters)
             texts.append(text)
     out = [*parts]
     for place, number in places:
@@ -154,39 +161,59 @@ def fill(template: bytes, key: Key, parameters: bytes) -> bytes:
     return b"".join(out)
 
 
+def may_say(filled: Filled, key: Key, text: bytes) -> bool:
+    """Whether the value that was cut may contain `text`; False is certain.
+
+    Of a text that JSON quotes (`"metadata":{`) that is known without the value: what is between its quotes stands in
+    the template, or in one of the texts that are put in, each of which is quoted whole.
+    """
+    inner = _quoted(text)
+    if inner is None or _says(filled.template, text):
+        return True
+    return inner in filled.parameters or inner in orjson.dumps(key.name) or inner in orjson.dumps(key.cluster)
+
+
+@lru_cache(64)
+def _quoted(text: bytes) -> bytes | None:
+    """What is between the quotes; None where they are not like that, or it may be what is kept in a shorter form."""
+    found = _QUOTED.fullmatch(text)
+    return found[1] if found is not None and _SHORTENED.fullmatch(found[1]) is None else None
+
+
 @lru_cache(1024)
-def _parsed(template: bytes) -> tuple[tuple[Kind, ...], tuple[bytes, ...], tuple[tuple[int, int], ...]]:
-    """The kinds of its parameters; the text in parts; which parts are parameters, and which ones."""
+def _says(template: bytes, text: bytes) -> bool:
+    return text in template
+
+
+@lru_cache(1024)
+def _parsed(template: bytes) -> tuple[tuple[tuple[Kind, _Read], ...], tuple[bytes, ...], tuple[tuple[int, int], ...]]:
+    """The kinds of its parameters, with how each is read; the text in parts; which parts are parameters, and which
+    ones."""
     head, _, text = template.partition(b"\n")
     parts = re.split(rb"([\x01-\x1f])", text)
     places = tuple((at, parts[at][0] - 1) for at in range(1, len(parts), 2))
-    return tuple(Kind(name) for name in head.decode().split()), tuple(parts), places
+    kinds = (Kind(name) for name in head.decode().split())
+    return tuple((kind, _READ.get(kind, _nothing)) for kind in kinds), tuple(parts), places
 
 
 def _written(kind: Kind, text: str) -> tuple[Kind, bytes]:
     """As it is kept: in its kind's form, or as text where that form would not give the same text back."""
     if kind is Kind.CLUSTER or kind is Kind.NAME:
         return kind, b""
-    if kind is Kind.UID:
-        found = _uid_bytes(text)
-    elif kind is Kind.TEXT:
-        found = None
-    else:  # all that came with one commit have the same
-        found = _shared_bytes(kind, text)
+    found = _short_bytes(kind, text) if kind is not Kind.TEXT else None
     return (kind, found) if found is not None else (Kind.TEXT, _text_bytes(text))
+
+
+def _short_bytes(kind: Kind, text: str) -> bytes | None:
+    """In the form of a kind that is not text; None where that would not give the same text back."""
+    if kind is not Kind.UID:
+        return _shared_bytes(kind, text)  # all that came with one commit have the same
+    return bytes.fromhex(text.replace("-", "")) if _UID.fullmatch(text) is not None else None
 
 
 def _text_bytes(text: str) -> bytes:
     said = orjson.dumps(text)[1:-1]
     return _LENGTH.pack(len(said)) + said
-
-
-def _uid_bytes(text: str) -> bytes | None:
-    try:
-        found = bytes.fromhex(text.replace("-", ""))
-    except ValueError:
-        return None
-    return found if len(found) == 16 and _uid(found)[0].decode() == text else None
 
 
 @lru_cache(64)
@@ -219,7 +246,11 @@ def _text(raw: bytes) -> tuple[bytes, bytes]:
     return raw[2:end], raw[end:]
 
 
-_READ: Final[dict[Kind, Callable[[bytes], tuple[bytes, bytes]]]] = {
+def _nothing(raw: bytes) -> tuple[bytes, bytes]:
+    return b"", raw
+
+
+_READ: Final[dict[Kind, _Read]] = {
     Kind.UID: _uid,
     Kind.TIME: _time,
     Kind.COMMIT: _commit,

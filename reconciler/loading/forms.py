@@ -18,7 +18,7 @@ from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key
 from apiserver.model.remembered import Remembered
 from apiserver.storage.protocol import NEVER, Put
-from apiserver.storage.templates import Form, Parameter, fill, form_of
+from apiserver.storage.templates import Form, Parameter, form_of
 from reconciler.loading.moment import Moment
 
 _MOST, _LONGEST = 4 * 1024 * 1024, 16 * 1024
@@ -91,7 +91,7 @@ class Forms:
         filled = form.filled(key, texts) if form is not None else None
         if filled is None:
             return None
-        return Put(key, fill(filled.template, key, filled.parameters), NEVER, like=filled)
+        return Put(key, b"", NEVER, like=filled)
 
     def _next(self, signature: Signature, found: _Known | None, make: Make) -> Form | None:
         size = _EACH + sum(len(part) for part in signature)

@@ -104,6 +104,25 @@ def test_an_index_finds_what_a_template_says(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("text", ["c", '"said":['])
+def test_what_is_said_in_a_form_alone_is_stored_as_if_it_were_written_out(tmp_path: Path, text: str) -> None:
+    """Objects, log and indexes: also what is put in, and what is written twice in one transaction."""
+    said = Index("said", 1, lambda _, value: [orjson.loads(value)["is"]], text.encode())
+    found = []
+    for whole in (True, False):
+        store = open_store(tmp_path / str(whole), sync=False, declared=Declared(indexes=(said,)))
+        puts, begin = [like(thing(f"c{n}"), text) for n in range(4)], store.revision()
+        puts = puts if whole else [put._replace(whole=b"") for put in puts]
+        store.write(*puts[:3]).result()
+        store.write(puts[1], puts[3], puts[3], Delete(puts[2].key)).result()
+        entries = [entry.key.cluster for entry in store.indexed(said, "c")]
+        told = [(change.revision - begin, *change[1:4]) for change in store.changes(begin)]
+        found.append(([(r.key, r.value) for r in store.scan("things").records], told, entries))
+        store.close()
+    assert found[0] == found[1]
+    assert found[0][2] == ["c0", "c1", "c3"] or text != "c"
+
+
 def test_another_process_reads_the_same(store: Store, tmp_path: Path) -> None:
     puts = [like(thing(f"c{n}")) for n in range(3)]
     store.write(*puts).result()

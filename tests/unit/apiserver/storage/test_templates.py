@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiserver.model.keys import Key
-from apiserver.storage.templates import Kind, Parameter, cut, fill
+from apiserver.storage.templates import Kind, Parameter, cut, fill, may_say
 
 UID = "b39f388e-9277-5f55-a6c2-6979f1a8efac"
 COMMIT = "e08dbb1b9697493dac67bc7b08d7b53a0a1e8328"
@@ -26,6 +26,29 @@ def test_what_is_cut_is_read_again(value: object, cluster: str, name: str, said:
     found = cut(key, text, said)
     assert found is not None
     assert fill(found.template, key, found.parameters) == text
+
+
+@given(values, texts, texts, parameters, st.data())
+def test_what_a_value_says_it_may_say(
+    value: object, cluster: str, name: str, said: list[Parameter], data: st.DataObject
+) -> None:
+    key, text = Key("things", cluster, "", name), orjson.dumps(value)
+    found = cut(key, text, said)
+    assert found is not None
+    begin, end = sorted(data.draw(st.tuples(st.integers(0, len(text)), st.integers(0, len(text)))))
+    quotes = [at for at, char in enumerate(text) if char == ord('"')] or [0]
+    begin = data.draw(st.sampled_from([begin, *quotes]))
+    assert may_say(found, key, text[begin : max(begin, end)])
+    assert may_say(found, key, text[begin : data.draw(st.sampled_from(quotes)) + data.draw(st.integers(1, 3))])
+
+
+def test_what_no_part_of_a_value_says_is_not_said() -> None:
+    key, value = Key("things", "c", "", "n"), orjson.dumps({"metadata": {"name": "n", "is": "it"}})
+    found = cut(key, value, [(Kind.TEXT, "it")])
+    assert found is not None
+    assert not may_say(found, key, b'"ownerReferences":[')
+    assert may_say(found, key, b'"metadata":{')
+    assert may_say(found, key, b'"it"')
 
 
 def test_what_a_key_and_a_template_say_is_not_kept() -> None:

@@ -33,7 +33,7 @@ class Reading:
 
 def shown(verdict: Verdict) -> list[Op]:
     """What is written, as readers see it: in which form a store keeps it is another matter."""
-    return [op._replace(like=None) if isinstance(op, Put) else op for op in verdict.changes.ops()]
+    return [Put(op.key, op.value, op.expect, op.stamp) if isinstance(op, Put) else op for op in verdict.changes.ops()]
 
 
 @contextmanager
