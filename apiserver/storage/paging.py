@@ -22,11 +22,11 @@ def rows(store: View, table: Table, prefix: str = "") -> Iterator[Row]:
         after = page[-1].key
 
 
-def pages(store: View, resource: str) -> Iterator[list[Record]]:
-    """The objects of a resource in all workspaces, in order, as `rows`."""
+def pages(store: View, resource: str, cluster: str | None = None) -> Iterator[list[Record]]:
+    """The objects of a resource, of one workspace or (None) of all, in order, as `rows`."""
     after: Key | None = None
     while True:
-        page = store.scan(resource, after=after, limit=_PAGE, count=False)
+        page = store.scan(resource, cluster, after=after, limit=_PAGE, count=False)
         yield page.records
         if page.more is None:
             return

@@ -23,6 +23,7 @@ from reconciler.statusbranch import format
 
 _SUMMARY = f"/{format.SUMMARY}"
 _NAMING = ("origin", "commit", "served", "held", "before", "at")
+_KEPT = 1_024
 
 
 def began(repo: Repository, commit: str, said: str) -> datetime:
@@ -40,13 +41,18 @@ def retention(repo: Repository, served: str) -> timedelta:
         return FleetConfig("").retention
 
 
-def named_anew(repo: Repository, changes: Iterable[FileChange]) -> set[str]:
-    """The commits that changed files name and did not name before."""
-    out: set[str] = set()
+def noting(repo: Repository, changes: Iterable[FileChange], into: set[str]) -> Iterator[FileChange]:
+    """The same changes; once they are gone through, `into` has the commits that files name and did not name before."""
+    known: dict[tuple[str, str], set[str]] = {}
     for change in changes:
         if _names(change.path) and change.new is not None:
-            out |= _named(repo, change.new.id) - (_named(repo, change.old.id) if change.old is not None else set())
-    return out
+            # What came with one commit says the same.
+            told = change.new.id, change.old.id if change.old is not None else ""
+            if told not in known:
+                known = known if len(known) < _KEPT else {}
+                known[told] = _named(repo, told[0]) - (_named(repo, told[1]) if told[1] else set())
+                into |= known[told]
+        yield change
 
 
 def named(repo: Repository, tree: str) -> set[str]:

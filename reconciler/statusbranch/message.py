@@ -7,8 +7,8 @@ the record of may have been there before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
 from reconciler.repository.difference import FileChange
 from reconciler.repository.messages import one_line
@@ -16,6 +16,11 @@ from reconciler.statusbranch import format
 
 _LISTED = 50
 _SUBJECT = 100
+
+
+class Paths(Protocol):
+    def get(self, folder: str, /) -> str | None:
+        """The path of the workspace whose folder on the branch that is, as far as it is known."""
 
 
 class Said(NamedTuple):
@@ -27,37 +32,63 @@ class Said(NamedTuple):
     where: str
 
 
-def describe(changes: Iterable[FileChange], paths: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Subject and body. `paths`: the workspaces' paths by their directories on the branch, as far as they are known."""
-    counts: Counter[tuple[str, str, bool]] = Counter()
-    first: list[Said] = []
+class _Counted:
+    """What is kept of many: how many there are of each sort, and the first by name. Files of a workspace come one after
+    the other."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self.counts: Counter[tuple[str, bool]] = Counter()
+        self.first: list[Said] = []
+        self.places: dict[str, str] = {}
+        self.workspaces = 0
+        self._folder = ""
+
+    def add(self, change: FileChange) -> None:
+        if change.path == format.FLEET:
+            return
+        verb = "created" if change.old is None else "deleted" if change.new is None else "configured"
+        schema = change.path.startswith(f"{format.SCHEMAS}/")
+        folder, what = ("", _schema(change.path)) if schema else _placed(change.path)
+        if folder and folder != self._folder:
+            self._folder = folder
+            self.workspaces += 1
+            if len(self.places) < _LISTED:
+                self.places[folder] = self._path(folder)
+        self.counts[verb, bool(what)] += 1
+        if len(self.first) < _LISTED:
+            self.first.append(Said(verb, what, self.places.get(folder) or self._path(folder) if folder else ""))
+
+    def _path(self, folder: str) -> str:
+        return self._paths.get(folder) or ":".join(folder.split("/")[1:])
+
+
+def describe(changes: Iterable[FileChange], paths: Paths) -> tuple[str, list[str]]:
+    """Subject and body. `changes` by path, as git has them."""
+    counted = _Counted(paths)
     for change in changes:
-        said = _said(change, paths)
-        if said is not None:
-            counts[said.verb, said.where, bool(said.what)] += 1
-            if len(first) < _LISTED:
-                first.append(said)
-    total = counts.total()
+        counted.add(change)
+    total = counted.counts.total()
     if total <= 1:
-        return (_line(first[0]) if first else "Record the fleet"), []
-    lines = [_line(each) for each in first]
-    return _summed(counts), [*lines, *([f"and {total - _LISTED} more"] if total > _LISTED else [])]
+        return (_line(counted.first[0]) if counted.first else "Record the fleet"), []
+    lines = [_line(each) for each in counted.first]
+    return _summed(counted), [*lines, *([f"and {total - _LISTED} more"] if total > _LISTED else [])]
 
 
-def _summed(counts: Counter[tuple[str, str, bool]]) -> str:
+def _summed(counted: _Counted) -> str:
     """Objects by what was done to them, or workspaces where nothing else is said; then where, as far as it fits."""
-    only_workspaces = not any(is_object for _, _, is_object in counts)
+    only_workspaces = not any(is_object for _, is_object in counted.counts)
     by_verb: Counter[str] = Counter()
-    for (verb, _, is_object), number in counts.items():
+    for (verb, is_object), number in counted.counts.items():
         by_verb[verb] += number if is_object or only_workspaces else 0
     kind = "workspace" if only_workspaces else "object"
     parts = [
         f"{number} {kind}{'s' if number != 1 else ''} {verb}" for verb, number in sorted(by_verb.items()) if number
     ]
-    places = sorted({where for _, where, _ in counts if where})
+    places = sorted(counted.places.values())
     if only_workspaces:
         return one_line(", ".join(parts) + f": {', '.join(places)}", _SUBJECT)
-    where = f" in {places[0]}" if len(places) == 1 else f" in {len(places)} workspaces: {', '.join(places)}"
+    where = f" in {places[0]}" if len(places) == 1 else f" in {counted.workspaces} workspaces: {', '.join(places)}"
     return one_line(", ".join(parts) + (where if places else ""), _SUBJECT)
 
 
@@ -67,14 +98,8 @@ def _line(said: Said) -> str:
     return one_line(f"{said.what} {said.verb}" + (f" in {said.where}" if said.where else ""))
 
 
-def _said(change: FileChange, paths: Mapping[str, str]) -> Said | None:
-    verb = "created" if change.old is None else "deleted" if change.new is None else "configured"
-    if change.path == format.FLEET:
-        return None
-    if change.path.startswith(f"{format.SCHEMAS}/"):
-        return Said(verb, f"schema {change.path.rpartition('/')[2].removesuffix('.yaml')}", "")
-    directory, what = _placed(change.path)
-    return Said(verb, what, paths.get(directory) or ":".join(directory.split("/")[1:]))
+def _schema(path: str) -> str:
+    return f"schema {path.rpartition('/')[2].removesuffix('.yaml')}"
 
 
 def _placed(path: str) -> tuple[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -13,14 +14,16 @@ from apiserver.model.keys import Internal, Key
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
-from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.storage.paging import rows
+from apiserver.storage.paging import pages, rows
 from apiserver.storage.protocol import Change, Row, View
 from reconciler.plan import residue
 from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.residue import Home
 from reconciler.statusbranch import format
+from reconciler.statusbranch.names import Names
+
+T = TypeVar("T")
 
 Object = dict[str, Any]
 Files = dict[str, bytes | None]
@@ -29,20 +32,27 @@ Files = dict[str, bytes | None]
 _SUMMARY = f"/{format.SUMMARY}"
 _KEPT = 1024
 """Summaries: those of workspaces that came together say the same."""
+_PLACES = 8_192
+"""Workspaces that are not looked up again. Changes of one stand together in the log."""
+_PAGE = 1_000
 
 
 class Rendering:
-    """Files for one batch. Workspaces are looked up once."""
+    """Files for one status commit, in pieces: nothing that is kept follows how many there are."""
 
-    def __init__(self, store: View) -> None:
+    def __init__(self, store: View, *, sparing: bool = False) -> None:
+        """`sparing`: what came with a commit that is on its way, and of which nothing else is known, is left out."""
         fleet = tree.fleet(store)
-        self._store = store
+        self._store, self._sparing = store, sparing
+        self._came: set[str] = set()
+        """Folders of such workspaces in the piece at hand."""
         self._fleet = fleet.fleet
         self._arriving = frozenset(fleet.arriving)
-        self.ahead: set[str] = set()
+        self.ahead = Names()
         """The logical clusters of workspaces that are past the fleet's commit already, of those rendered."""
+        self.gone: dict[str, str] = {}
+        """The paths of workspaces that went, by their folders; of many the last."""
         self._places: dict[str, _Place | None] = {}
-        self._gone: dict[str, str] = {}
         self._texts: dict[tuple[bytes, CommitRef], bytes] = {}
 
     def changed(self, changes: Iterable[Change]) -> Files:
@@ -63,7 +73,7 @@ class Rendering:
                 clusters.add(key.cluster)
         for cluster in clusters:
             self._summary_of(cluster, files)
-        return files
+        return self._done(files)
 
     def _summary_of(self, cluster: str, files: Files) -> None:
         """Summaries are rows beside the objects that changed, so no change of the log is theirs."""
@@ -71,22 +81,28 @@ class Rendering:
         if place is not None and text is not None:
             files[f"{place.directory}/{format.SUMMARY}"] = self._summary(cluster, place, text)
 
-    def summaries(self, clusters: Iterable[str]) -> Files:
+    def summaries(self, clusters: Iterable[str]) -> Iterator[Files]:
         """The summaries of some workspaces, as far as they are there still."""
-        files: Files = {}
-        for cluster in clusters:
-            self._summary_of(cluster, files)
+        names = iter(clusters)
+        while piece := list(islice(names, _PAGE)):
+            files: Files = {}
+            for cluster in piece:
+                self._summary_of(cluster, files)
+            yield self._done(files)
+
+    def _done(self, files: Files) -> Files:
+        """A piece, without the workspaces that came with a commit which is on its way where nothing but their summaries
+        is known of them: a recovery makes them of that commit, as they are. What else is said of one comes with its
+        summary, so a piece tells."""
+        came, self._came = self._came, set()
+        if came:
+            came -= {format.owner_of(path) for path in files if not path.endswith(_SUMMARY)}
+            return {path: data for path, data in files.items() if format.owner_of(path) not in came}
         return files
 
-    def spare(self, files: Files) -> None:
-        """Takes out of `files` the workspaces that came with a commit which is on its way, where nothing but their
-        summaries is known of them: a recovery makes them of that commit, as they are."""
-        came = {place.directory for place in self._places.values() if place is not None and place.came}
-        told = {format.owner_of(path) for path in files if not path.endswith(_SUMMARY)}
-        for path in [path for path in files if format.owner_of(path) in came - told]:
-            del files[path]
-
     def _summary(self, cluster: str, place: _Place, text: bytes) -> bytes:
+        if self._sparing and place.came:
+            self._came.add(place.directory)
         at = self._where(place, text) if self._arriving else NONE
         if at:
             self.ahead.add(cluster)
@@ -102,17 +118,12 @@ class Rendering:
         at = commits.parse(orjson.loads(text).get("held") or "") if place.held else place.head
         return at if at in self._arriving else NONE
 
-    def paths(self) -> dict[str, str]:
-        """The paths of the workspaces that were looked up, by their directories on the branch."""
-        return {**self._gone, **{p.directory: p.home.path for p in self._places.values() if p is not None}}
-
-    def everything(self) -> Files:
-        """All files that the branch should hold."""
-        files: Files = {}
-        self._all(None, files)
-        for record in self._store.scan(KEPT_SCHEMAS).records:
-            files[format.schema_path(record.key)] = _whole(record.value)
-        return {path: data for path, data in files.items() if data is not None}
+    def everything(self) -> Iterator[Files]:
+        """All files that the branch should hold, and nothing that is to be removed."""
+        for files in self._all(None):
+            yield self._done({path: data for path, data in files.items() if data is not None})
+        for page in pages(self._store, KEPT_SCHEMAS):
+            yield {format.schema_path(record.key): _whole(record.value) for record in page}
 
     def lost(self) -> frozenset[str]:
         """Directories of workspaces that were served before a recovery and could not be brought back: what the branch
@@ -125,17 +136,26 @@ class Rendering:
             if tree.summary(self._store, record.cluster).get("served") != ""
         )
 
-    def _all(self, cluster: str | None, files: Files) -> None:
+    def _all(self, cluster: str | None) -> Iterator[Files]:
         """All files of one workspace, or of the fleet (`cluster` None)."""
-        for row in self._summaries(cluster):
-            place = self._place(row.key)
-            if place is not None:
-                files[f"{place.directory}/{format.SUMMARY}"] = self._summary(row.key, place, row.value)
-                self._workspace_of(place, files)
+        summaries = iter(self._summaries(cluster))
+        while piece := list(islice(summaries, _PAGE)):
+            files: Files = {}
+            for row in piece:
+                place = self._place(row.key)
+                if place is not None:
+                    files[f"{place.directory}/{format.SUMMARY}"] = self._summary(row.key, place, row.value)
+                    self._workspace_of(place, files)
+            yield files
         for resource in self._resources(cluster):
-            for record in self._store.scan(resource, cluster).records:
-                if not residue.is_runtime(record.value):
-                    self._object(record.key, record.value, files)
+            for page in pages(self._store, resource, cluster):
+                files = {}
+                for record in page:
+                    if not residue.is_runtime(record.value):
+                        self._object(record.key, record.value, files)
+                        if self._sparing:
+                            self._summary_of(record.key.cluster, files)
+                yield files
 
     def _summaries(self, cluster: str | None) -> Iterable[Row]:
         if cluster is None:
@@ -145,16 +165,11 @@ class Rendering:
 
     def _resources(self, cluster: str | None) -> Iterator[str]:
         """The store's names of resources whose objects may leave a residue."""
-        seen = {k.storage for k in builtins_of(KUBERNETES).all() if k.storage}
-        for crd in self._store.scan("customresourcedefinitions.apiextensions.k8s.io", cluster).records:
-            spec = orjson.loads(crd.value)["spec"]
-            seen.add(f"{spec['names']['plural']}.{spec['group']}")
-        for binding in self._store.scan("apibindings.apis.kcp.io", cluster).records:
-            for bound in (orjson.loads(binding.value).get("status") or {}).get("boundResources") or ():
-                group, identity = bound["group"], bound["schema"]["identityHash"]
-                name = f"{bound['resource']}.{group}" if group else bound["resource"]
-                seen.add(f"{name}:{identity}")
-        yield from (each for each in sorted(seen - {WORKSPACES}) if residue.may_leave(Key(each, "", "", "")))
+        yield from (
+            each
+            for each in self._store.resources(cluster)
+            if each != WORKSPACES and residue.may_leave(Key(each, "", "", ""))
+        )
 
     def _removed(self, change: Change, files: Files) -> None:
         if change.value is not None:
@@ -163,7 +178,8 @@ class Rendering:
             self._places[change.key.cluster] = None
             path = tree.path_of(change.previous)
             directory = format.directory_of(path, tree.directory_of(change.previous))
-            files[directory], self._gone[directory] = None, path
+            files[directory] = None
+            _keep(self.gone, directory, path)
 
     def _workspace(self, change: Change, clusters: set[str], files: Files) -> None:
         """A Workspace object says what its record would: the workspace's summary may be another, or it moved. Its
@@ -173,7 +189,8 @@ class Rendering:
             clusters.add(now.cluster)
         if before.cluster == now.cluster and before.directory != now.directory and before.directory:
             files[format.directory_of("", before.directory)] = None
-            self._all(now.cluster, files)
+            for piece in self._all(now.cluster):
+                files.update(piece)
         place = self._place(now.cluster) if now.cluster else None
         if place is not None and change.value is not None:
             left = _residue(change.key, change.value, place.above)
@@ -203,7 +220,7 @@ class Rendering:
     def _place(self, cluster: str) -> _Place | None:
         if cluster not in self._places:
             record = tree.workspace_of(self._store, cluster)
-            self._places[cluster] = self._place_of(record) if record is not None else None
+            _keep(self._places, cluster, self._place_of(record) if record is not None else None)
         return self._places[cluster]
 
     def _place_of(self, record: WorkspaceRecord) -> _Place:
@@ -237,6 +254,12 @@ class _Where(NamedTuple):
 
     cluster: str
     directory: str
+
+
+def _keep(kept: dict[str, T], name: str, value: T) -> None:
+    if len(kept) >= _PLACES:
+        kept.clear()
+    kept[name] = value
 
 
 def _newest(changes: list[Change]) -> list[Change]:

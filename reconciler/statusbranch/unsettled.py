@@ -9,10 +9,11 @@ written anew, and of these alone. How far the log was read when nothing of the k
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 
 from apiserver.model.commits import CommitRef
 from apiserver.registry.tree import FleetRecord
+from reconciler.statusbranch.names import Names
 
 
 class Unsettled:
@@ -20,24 +21,27 @@ class Unsettled:
 
     def __init__(self) -> None:
         self.settled = 0
-        self._clusters: set[str] = set()
+        self._clusters = Names()
         self._arriving: frozenset[CommitRef] = frozenset()
 
-    def due(self, fleet: FleetRecord) -> Collection[str]:
+    def due(self, fleet: FleetRecord) -> Iterable[str]:
         """The logical clusters whose summaries may say something else by now: all of them, or none while nothing has
         arrived since."""
-        return () if self._arriving <= set(fleet.arriving) else self._clusters
+        return self._clusters if self._is_due(fleet) else ()
 
-    def settled_with(self, fleet: FleetRecord, ahead: Collection[str], until: int) -> int:
+    def _is_due(self, fleet: FleetRecord) -> bool:
+        return not self._arriving <= set(fleet.arriving)
+
+    def settled_with(self, fleet: FleetRecord, ahead: Names, until: int) -> int:
         """What `settled` is going to be; see `wrote`."""
-        left = bool(ahead) or (bool(self._clusters) and not self.due(fleet))
+        left = bool(ahead) or (bool(self._clusters) and not self._is_due(fleet))
         return self.settled if left else until
 
-    def wrote(self, fleet: FleetRecord, ahead: Collection[str], until: int) -> None:
+    def wrote(self, fleet: FleetRecord, ahead: Names, until: int) -> None:
         """All is recorded up to a revision. `ahead`: of the workspaces whose summaries were rendered for that, those
         that are past the commit that is named."""
         self.settled = self.settled_with(fleet, ahead, until)
-        if self.due(fleet):
+        if self._is_due(fleet):
             self._clusters.clear()
         self._clusters.update(ahead)
         self._arriving = frozenset(fleet.arriving)

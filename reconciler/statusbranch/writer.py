@@ -27,9 +27,11 @@ from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch import format, history, urgency
 from reconciler.statusbranch.claim import Claim
+from reconciler.statusbranch.content import Content
+from reconciler.statusbranch.folders import Folders
 from reconciler.statusbranch.message import describe
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
-from reconciler.statusbranch.render import Files, Rendering
+from reconciler.statusbranch.render import Rendering
 from reconciler.statusbranch.schedule import Schedule
 from reconciler.statusbranch.underway import UnderWay
 from reconciler.statusbranch.unsettled import Unsettled
@@ -118,12 +120,11 @@ class StatusWriter:
             # LMDB keeps all pages that a view shows, so the store's file grows by what is written until it is let go
             # of: that is one rendering's time, of one view at a time, and the next writes take those pages again.
             with self._store.view() as view:
-                until, fleet, rendering = view.revision(), tree.fleet(view), Rendering(view)
-                files = self._files(rendering, view, head)
-                files.update(rendering.summaries(self._unsettled.due(fleet)))
-            if spare:
-                rendering.spare(files)
-            commit = self._commit(head, files, fleet, until, rendering) if fleet.commit else None
+                until, fleet, rendering = view.revision(), tree.fleet(view), Rendering(view, sparing=spare)
+                content = self._content(rendering, view, head)
+                content.add(rendering.summaries(self._unsettled.due(fleet)))
+                new = content.tree()
+            commit = self._commit(head, new, fleet, until, rendering) if fleet.commit else None
             self._unsettled.wrote(fleet, rendering.ahead, until)
             self._covered = max(self._covered, until)
             self._whole = False
@@ -155,7 +156,7 @@ class StatusWriter:
 
     # -- commits
 
-    def _files(self, rendering: Rendering, view: View, head: str | None) -> Files:
+    def _content(self, rendering: Rendering, view: View, head: str | None) -> Content:
         until = view.revision()
         if not self._covered and head is not None:
             self._unsettled.settled = RecordedFleet(self._repo, head).facts().settled
@@ -163,34 +164,33 @@ class StatusWriter:
         if self._whole or after > until:
             self._unsettled.settled = 0
             return self._everything(rendering, head)
-        files: Files = {}
+        content = Content(self._repo, self._repo.commit(head).tree if head is not None else None)
         try:
             while after < until:
                 changes = view.changes(after, _BATCH)
                 if not changes:
                     break
-                files.update(rendering.changed(changes))
+                content.add([rendering.changed(changes)])
                 after = changes[-1].revision
         except Compacted:
             return self._everything(rendering, head)
-        return files
+        return content
 
-    def _everything(self, rendering: Rendering, head: str | None) -> Files:
-        """All files, and the removal of those that the branch holds and the store does not explain."""
-        files = rendering.everything()
+    def _everything(self, rendering: Rendering, head: str | None) -> Content:
+        """All files anew, and those of the branch that the store cannot explain and that stay."""
+        content = Content(self._repo, None)
         if head is not None:
-            lost = rendering.lost()
-            for path in RecordedFleet(self._repo, head).paths():
-                if path != format.FLEET and format.owner_of(path) not in lost:
-                    files.setdefault(path, None)
-        return files
+            recorded = self._repo.commit(head).tree
+            content.keep_file(recorded, format.FLEET)
+            for folder in rendering.lost():
+                content.keep(recorded, folder)
+        content.add(rendering.everything())
+        return content
 
-    def _commit(
-        self, head: str | None, files: Files, fleet: FleetRecord, until: int, rendering: Rendering
-    ) -> str | None:
+    def _commit(self, head: str | None, new: str, fleet: FleetRecord, until: int, rendering: Rendering) -> str | None:
+        """`new`: the tree of all that there is to record, but for fleet.yaml."""
         before = RecordedFleet(self._repo, head) if head is not None else None
         base = before.tree if before is not None else None
-        new = edit_tree(self._repo, base, files)
         known = before.facts() if before is not None else FleetFacts()
         facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch, kept=fleet.kept)
         # A commit that changes nothing is recorded with the next that does, unless a branch that left it is held.
@@ -205,8 +205,9 @@ class StatusWriter:
         facts = replace(facts, revision=until, settled=settled, began=began.isoformat(timespec="seconds"))
         facts = replace(facts, arriving=fleet.arriving)
         new = edit_tree(self._repo, new, {format.FLEET: format.dump(facts.as_file())})
-        changes = list(difference(self._repo, base, new))
-        subject, lines = describe(changes, rendering.paths())
+        named: set[str] = set()
+        changes = history.noting(self._repo, difference(self._repo, base, new), named)
+        subject, lines = describe(changes, Folders(self._store, rendering.gone))
         trailers = self._trailers(fleet.commit) | ({CONTINUES: head} if ends and head is not None else {})
         message = with_trailers(subject, lines, trailers)
         if head is not None and ends:
@@ -217,7 +218,7 @@ class StatusWriter:
             first = self._made(new, [served], message, None)
             more = history.unreachable(self._repo, history.named(self._repo, new), [served])
             return self._made(new, [first, *more, served], message, first) if more else first
-        more = history.unreachable(self._repo, history.named_anew(self._repo, changes), [head, served])
+        more = history.unreachable(self._repo, named, [head, served])
         return self._made(new, [head, *more, served], message, head)
 
     def _made(self, content: str, parents: Sequence[str], message: str, head: str | None) -> str:

@@ -25,6 +25,10 @@ def changed(store: Store, after: int) -> Files:
     return {path: data for path, data in files.items() if path != "workspaces/root/_summary.yaml"}
 
 
+def everything(store: Store) -> Files:
+    return {path: data for piece in Rendering(store).everything() for path, data in piece.items()}
+
+
 def statuses(store: Store, after: int) -> Files:
     return {path: data for path, data in changed(store, after).items() if not path.endswith("_summary.yaml")}
 
@@ -86,7 +90,7 @@ def test_secrets_and_computed_statuses_are_no_files(store: Store, served: Any) -
     for resource in ("secrets", "events", "namespaces", "apibindings.apis.kcp.io"):
         served.put(resource, CLUSTER, "x", status={"phase": "Active"}, data={"password": "aHVudGVyMg=="})
     assert statuses(store, begin) == {}
-    assert not any(b"aHVudGVyMg" in (data or b"") for data in Rendering(store).everything().values())
+    assert not any(b"aHVudGVyMg" in (data or b"") for data in everything(store).values())
 
 
 def test_objects_of_no_workspace_are_no_files(store: Store, served: Any) -> None:
@@ -133,12 +137,12 @@ def test_everything_is_what_all_changes_give(store: Store, served: Any, source: 
     served.summary("root", Summary(own(source.head), identities={"w": "9f86"}))
     files = Rendering(store).changed(store.changes(store.oldest()))
     from_changes = {path: data for path, data in files.items() if data is not None}
-    assert Rendering(store).everything() == from_changes
+    assert everything(store) == from_changes
     assert len(from_changes) == 6
 
 
 def test_workspaces_of_one_commit_share_a_blob(store: Store, served: Any) -> None:
-    files = Rendering(store).everything()
+    files = everything(store)
     assert files["workspaces/root/_summary.yaml"] == files[f"{WEB}/_summary.yaml"]
 
 
@@ -167,7 +171,7 @@ def test_what_waits_for_its_finalizers_stands_apart(store: Store, served: Any) -
     ending = DEPLOYMENT.replace("_status", "_ending")
     files = statuses(store, begin)
     assert (set(files), files[DEPLOYMENT]) == ({DEPLOYMENT, ending}, None)
-    assert Rendering(store).everything().keys() & {DEPLOYMENT, ending} == {ending}
+    assert everything(store).keys() & {DEPLOYMENT, ending} == {ending}
     begin = store.revision()
     store.write(Delete(key)).result()
     assert statuses(store, begin) == {DEPLOYMENT: None, ending: None}
@@ -178,7 +182,7 @@ def test_a_secret_that_waits_for_its_finalizers_is_no_file(store: Store, served:
     annotations = {"treeplane.dev/origin": "removed"}
     served.put("secrets", CLUSTER, "pw", annotations=annotations, data={"password": "aHVudGVyMg=="})
     assert statuses(store, begin) == {}
-    assert not any(b"aHVudGVyMg" in data for data in Rendering(store).everything().values() if data)
+    assert not any(b"aHVudGVyMg" in data for data in everything(store).values() if data)
 
 
 def test_what_git_takes_back_is_no_ending_any_more(store: Store, served: Any) -> None:
@@ -195,7 +199,7 @@ def test_what_is_noted_of_a_workspace_stands_with_it(store: Store, served: Any) 
     key = served.put("workspaces.tenancy.kcp.io", "root", "web", namespace="", annotations=annotations, spec=spec)
     [path] = statuses(store, begin)
     assert path == f"{WEB}/_status/_/workspaces.tenancy.kcp.io/web.yaml"
-    assert path in Rendering(store).everything()
+    assert path in everything(store)
     store.write(Delete(key)).result()
     begin = store.revision()
     assert statuses(store, begin) == {}
