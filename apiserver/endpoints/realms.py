@@ -23,7 +23,7 @@ from apiserver.model.paths import WILDCARD
 from apiserver.model.remembered import Remembered
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord, fleet_row, workspace_row
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Row, Store
 
 _NOWHERE = "~"
 """No logical cluster is called that."""
@@ -119,7 +119,7 @@ class Realms:
     def __init__(self, main: Realm, targets: Targets) -> None:
         self.main = main
         self._targets = targets
-        self._records: Remembered[str, tuple[bytes, WorkspaceRecord]] = Remembered(_RECORDS)
+        self._records: Remembered[str, tuple[Row, WorkspaceRecord]] = Remembered(_RECORDS)
 
     def world(self, place: RequestPath) -> RealmWorld:
         """Raises StatusError: 404 for what does not exist, 503 for what may still come.
@@ -158,14 +158,14 @@ class Realms:
         record = self._record(name, found)
         return RealmWorld(self.main, Scope.WORKSPACE, record.cluster, record)
 
-    def _record(self, name: str, row: bytes) -> WorkspaceRecord:
+    def _record(self, name: str, row: Row) -> WorkspaceRecord:
         """It changes with each commit of its workspace, and lists all errors: only the newest is kept. `name`: as it is
         asked for."""
         known = self._records.get(name)
         if known is not None and known[0] == row:
             return known[1]
-        record = WorkspaceRecord.decode(row)
-        self._records.put(name, (row, record), _EACH + 2 * len(row))
+        record = WorkspaceRecord.decode(*row)
+        self._records.put(name, (row, record), _EACH + 2 * len(row.value))
         return record
 
 

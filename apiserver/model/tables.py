@@ -16,10 +16,7 @@ class Table(StrEnum):
     """The values are what stores keep, so a table that is renamed is another one."""
 
     WORKSPACES = "workspaces"
-    """<workspace path> → its record (registry/tree.py)."""
-
-    SUMMARIES = "summaries"
-    """<logical cluster> → what the status branch's summary of the workspace holds."""
+    """<workspace path> → its record, and what the status branch's summary of it says (registry/tree.py)."""
 
     FLEET = "fleet"
     """`record` → what is being loaded and served; `troubles` → what is wrong with it as a whole (registry/tree.py)."""

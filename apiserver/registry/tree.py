@@ -7,9 +7,10 @@ follow of a workspace (that it came, went or moved, and whether it is served) is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
@@ -19,8 +20,10 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Internal, Key
 from apiserver.model.paths import ROOT
 from apiserver.model.tables import Table
+from apiserver.registry import workspacerow
+from apiserver.registry.workspacerow import Known, expanded, shortened
 from apiserver.storage.paging import rows
-from apiserver.storage.protocol import Absent, Delete, DeleteRow, Op, Put, PutRow, View
+from apiserver.storage.protocol import Absent, Delete, DeleteRow, Op, Put, PutRow, Row, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,39 +59,65 @@ class WorkspaceRecord:
         """The last commit that it went through, as far as that changed anything."""
         return self.judged or self.head
 
-    def encode(self) -> bytes:
-        """As short as a million of them should be: what follows from the rest, or is usual, is left out."""
-        found: dict[str, Any] = {"path": self.path, "cluster": self.cluster, "commit": str(self.commit)}
+    def encode(self, summary: Mapping[str, Any]) -> bytes:
+        """Its row, with what the status branch's summary of the workspace says: of both what follows from the rest, or
+        is usual, is left out."""
+        further: dict[str, Any] = {}
         if self.head != self.commit:
-            found["head"] = str(self.head)
+            further["head"] = str(self.head)
         if self.origin != self.commit:
-            found["origin"] = str(self.origin)
+            further["origin"] = str(self.origin)
         if self.judged:
-            found["judged"] = str(self.judged)
+            further["judged"] = str(self.judged)
         for name, usual in _USUAL:
             value = getattr(self, name)
             if value != usual:
-                found[name] = value
-        return orjson.dumps(found)
+                further[name] = value
+        said = dict(summary)
+        for name, usual in _following(self).items():
+            value = said.pop(name, "")
+            if value != usual:
+                said[name] = value
+        known = self.commit, self.origin_time, self.cluster, self.directory, _json(further), _json(said)
+        return workspacerow.encode(self.path, Known(*known))
 
     @staticmethod
-    def decode(value: bytes) -> WorkspaceRecord:
-        found = orjson.loads(value)
-        path, said = found["path"], found["commit"]
-        found["parent"] = paths.parent(path) or ""
-        found["commit"] = commits.parse(said)
-        found["head"] = commits.parse(found.get("head", said))
-        found["origin"] = commits.parse(found.get("origin", said))
-        found["judged"] = commits.parse(found.get("judged", ""))
-        return WorkspaceRecord(**found)
+    def decode(path: str, row: bytes) -> WorkspaceRecord:
+        return _record(path, workspacerow.decode(path, row))
+
+
+def _record(path: str, known: Known) -> WorkspaceRecord:
+    commit, origin_time, cluster, directory, further, _ = known
+    found = _read(further)
+    for name in ("head", "origin", "judged"):
+        if name in found:
+            found[name] = commits.parse(found[name])
+    found = {"head": commit, "origin": commit, **found}
+    return WorkspaceRecord(
+        path, cluster, paths.parent(path) or "", commit=commit, origin_time=origin_time, directory=directory, **found
+    )
+
+
+def _json(found: dict[str, Any]) -> bytes:
+    return orjson.dumps(found) if found else b""
+
+
+def _read(text: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(text) if text else {}
+    return found
+
+
+def _following(record: WorkspaceRecord) -> dict[str, str]:
+    """What a summary says that follows from the record mostly; "" for what is not said then."""
+    return {"origin": str(record.origin), "commit": "" if record.commit == record.origin else str(record.commit)}
 
 
 _USUAL: Final = tuple(
     (each.name, [] if each.name == "errors" else each.default)
     for each in fields(WorkspaceRecord)
-    if each.name not in ("path", "cluster", "parent", "commit", "head", "origin", "judged")
+    if each.name not in ("path", "cluster", "parent", "commit", "head", "origin", "judged", "origin_time", "directory")
 )
-"""What a record says beside its path, cluster and commits, as most of them say it."""
+"""What a record says beside its place, origin and commits, as most of them say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +172,7 @@ def placed(record: WorkspaceRecord) -> Put:
     """Writes the object that stands for the workspace where it is followed: it comes and goes with the workspace, and
     is written again where it moved, where it is served from now on or is not any more, and for news of it that no other
     object tells."""
-    return Put(cluster_key(record.cluster), f"{record.path}\n{record.directory}".encode())
+    return Put(cluster_key(record.cluster), f"{record.path}\n{shortened(record.path, record.directory)}".encode())
 
 
 def path_of(value: bytes) -> str:
@@ -153,7 +182,8 @@ def path_of(value: bytes) -> str:
 
 def directory_of(value: bytes) -> str:
     """Its directory in the repository, of what `placed` wrote."""
-    return value.partition(b"\n")[2].decode()
+    path, _, short = value.decode().partition("\n")
+    return expanded(path, short)
 
 
 def cluster_key(cluster: str) -> Key:
@@ -161,33 +191,32 @@ def cluster_key(cluster: str) -> Key:
     return Key(Internal.WORKSPACE, cluster, "", "")
 
 
-def put_workspace(record: WorkspaceRecord) -> PutRow:
-    return PutRow(Table.WORKSPACES, record.path, record.encode())
-
-
-def put_summary(cluster: str, text: bytes) -> PutRow:
-    return PutRow(Table.SUMMARIES, cluster, text)
+def put_workspace(record: WorkspaceRecord, summary: Mapping[str, Any] = MappingProxyType({})) -> PutRow:
+    """Writes the row of a workspace. `summary`: what the status branch's says."""
+    return PutRow(Table.WORKSPACES, record.path, record.encode(summary))
 
 
 def forgotten(record: WorkspaceRecord) -> list[Op]:
     """The operations that take away what the store holds of a workspace beside its objects; the object that stands for
     it comes last."""
-    gone = (Table.SUMMARIES, record.cluster), (Table.KEPT_SECRETS, record.cluster), (Table.WORKSPACES, record.path)
+    gone = (Table.KEPT_SECRETS, record.cluster), (Table.WORKSPACES, record.path)
     return [*(DeleteRow(table, row) for table, row in gone), Delete(cluster_key(record.cluster))]
 
 
-def workspace_row(store: View, name: str) -> bytes | None:
-    """The encoded record of the workspace with this path or logical cluster name."""
+def workspace_row(store: View, name: str) -> Row | None:
+    """The row of the workspace with this path or logical cluster name."""
     found = store.get_row(Table.WORKSPACES, name) if ":" in name or name == ROOT else None
-    if found is None:
-        place = store.get(cluster_key(name))
-        found = store.get_row(Table.WORKSPACES, path_of(place.value)) if place is not None else None
-    return found
+    if found is not None:
+        return Row(name, found)
+    place = store.get(cluster_key(name))
+    path = path_of(place.value) if place is not None else ""
+    found = store.get_row(Table.WORKSPACES, path) if path else None
+    return Row(path, found) if found is not None else None
 
 
 def workspace_at(store: View, path: str) -> WorkspaceRecord | None:
     found = store.get_row(Table.WORKSPACES, path)
-    return WorkspaceRecord.decode(found) if found is not None else None
+    return WorkspaceRecord.decode(path, found) if found is not None else None
 
 
 def workspace_of(store: View, cluster: str) -> WorkspaceRecord | None:
@@ -196,16 +225,27 @@ def workspace_of(store: View, cluster: str) -> WorkspaceRecord | None:
     return workspace_at(store, path_of(place.value)) if place is not None else None
 
 
+def summary(store: View, path: str) -> dict[str, Any]:
+    """What the status branch's summary of the workspace at `path` says; nothing of one that is not there."""
+    found = store.get_row(Table.WORKSPACES, path)
+    return summary_in(Row(path, found)) if found is not None else {}
+
+
+def summary_in(row: Row) -> dict[str, Any]:
+    """The same, of its row."""
+    known = workspacerow.decode(row.key, row.value)
+    usual = _following(_record(row.key, known))
+    return {name: value for name, value in {**usual, **_read(known.summary)}.items() if value or name not in usual}
+
+
 def held(store: View) -> dict[str, list[str]]:
-    """Workspaces whose newest content is held back: path → errors. Reads every record and decodes only these."""
-    found = map(WorkspaceRecord.decode, (v for v in _values(store) if b'"errors":[' in v))
-    return {workspace.path: workspace.errors for workspace in found}
+    """Workspaces whose newest content is held back: path → errors. Reads every row and decodes only these."""
+    return {found.path: found.errors for found in _saying(store, b'"errors":[') if found.errors}
 
 
 def with_builtins(store: View, builtins: str) -> list[str]:
     """Paths of the workspaces that start with these kinds. As `held`."""
-    found = map(WorkspaceRecord.decode, (v for v in _values(store) if f'"{builtins}"'.encode() in v))
-    return [workspace.path for workspace in found if workspace.builtins == builtins]
+    return [found.path for found in _saying(store, f'"{builtins}"'.encode()) if found.builtins == builtins]
 
 
 def below(store: View, path: str) -> Iterator[str]:
@@ -213,9 +253,11 @@ def below(store: View, path: str) -> Iterator[str]:
     yield from (row.key for row in rows(store, Table.WORKSPACES, f"{path}:"))
 
 
-def _values(store: View) -> Iterator[bytes]:
-    """Of all workspaces' records."""
-    yield from (row.value for row in rows(store, Table.WORKSPACES))
+def _saying(store: View, text: bytes) -> Iterator[WorkspaceRecord]:
+    """Of all workspaces those whose rows have a text."""
+    for row in rows(store, Table.WORKSPACES):
+        if text in row.value:
+            yield WorkspaceRecord.decode(row.key, row.value)
 
 
 def count(store: View) -> int:
@@ -258,10 +300,4 @@ def put_troubles(found: dict[str, str], before: bytes | Absent | None = None) ->
 @lru_cache(4)
 def _troubles(value: bytes) -> dict[str, str]:
     found: dict[str, str] = orjson.loads(value)
-    return found
-
-
-def summary(store: View, cluster: str) -> dict[str, Any]:
-    text = store.get_row(Table.SUMMARIES, cluster)
-    found: dict[str, Any] = orjson.loads(text) if text is not None else {}
     return found

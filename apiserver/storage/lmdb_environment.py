@@ -25,7 +25,7 @@ from apiserver.storage.lmdb_library import Part, Resized, Transaction, open_file
 
 log = logging.getLogger(__name__)
 
-FORMAT: Final = b"4"
+FORMAT: Final = b"5"
 _STATE: Final = struct.Struct(">QQQQQ")
 _STATE_KEY: Final = b"state"
 _FORMAT_KEY: Final = b"format"

@@ -15,7 +15,7 @@ from apiserver.model.commits import NONE
 from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key
 from apiserver.registry.kinds import KUBERNETES, builtins_of
-from apiserver.registry.tree import WorkspaceRecord, placed, put_summary, put_workspace
+from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
 from reconciler.layout.source import Piece
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading.appearing import put_namespace, put_new
@@ -52,8 +52,6 @@ class Newcomers:
 
     def __init__(self, site: Site, world: World) -> None:
         self._site, self._world = site, world
-        self._summaries: dict[str, bytes] = {}
-        """By the type that they name."""
 
     def verdict(self, case: Case) -> Verdict | None:
         """What the phases come to; None where only they can tell. Raises Waits, as they do."""
@@ -82,8 +80,7 @@ class Newcomers:
             return None
         changes = effects.changes
         changes.became = Change.CREATED
-        summary = self._summaries.get(known.type) or self._summaries.setdefault(known.type, known.encode())
-        changes.also += (placed(record), put_summary(record.cluster, summary), put_workspace(record))
+        changes.also += (placed(record), put_workspace(record, known.as_json()))
         return Verdict(record, changes)
 
 

@@ -31,7 +31,7 @@ class ServedTrees:
             return None
         before = workspace_at(self._store, record.path) if record.errors else None
         if before is not None and before.errors:  # not only since this step
-            return self._trees.at(before.head, summary(self._store, before.cluster).get("claims") or {})
+            return self._trees.at(before.head, summary(self._store, before.path).get("claims") or {})
         if record.head in self._ahead:
             return self._trees.at(record.head)
         return self._brought_back(record) or self._trees.at(self._served)

@@ -34,9 +34,6 @@ _FLEETS = frozenset({Internal.WORKSPACE, Internal.INTENT, Internal.ANSWER, KEPT_
 """Resources whose objects do not belong to the workspace in whose logical cluster they stand, if they stand in one, or
 are nobody's to recover. A Workspace belongs to the one that it is."""
 
-_OF_CLUSTERS = (Table.SUMMARIES, Table.KEPT_SECRETS)
-"""Tables with a row for each logical cluster."""
-
 NewLoader = Callable[[Store], Loader]
 
 
@@ -172,7 +169,7 @@ class Shown:
         """All rows of a workspace, here or there."""
         found: set[tuple[Table, str]] = set()
         for record in records:
-            found |= {(Table.WORKSPACES, record.path)} | {(table, record.cluster) for table in _OF_CLUSTERS}
+            found |= {(Table.WORKSPACES, record.path), (Table.KEPT_SECRETS, record.cluster)}
             for store in (self._store, aside):
                 ports = rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
                 found |= {(Table.NODE_PORTS, row.key) for row in ports}
@@ -230,7 +227,7 @@ class _Hidden:
     def row(self, table: Table, row: str) -> bool:
         if table == Table.WORKSPACES:
             return row in self._paths
-        return table in (*_OF_CLUSTERS, Table.NODE_PORTS) and row.partition("\0")[0] in self._clusters
+        return table in (Table.KEPT_SECRETS, Table.NODE_PORTS) and row.partition("\0")[0] in self._clusters
 
 
 def _own_object(store: Store, record: WorkspaceRecord) -> Key | None:

@@ -184,7 +184,7 @@ class World:
         concerned: dict[str, bool] = {}
         out = []
         for stored in rows(self.store, Table.WORKSPACES):
-            record = WorkspaceRecord.decode(stored.value)
+            record = WorkspaceRecord.decode(*stored)
             if record.type not in concerned:
                 ref = types.TypeRef.parse(record.type)
                 concerned[record.type] = any(types.extends(ref, each, self.find_type) for each in changed)

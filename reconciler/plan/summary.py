@@ -29,8 +29,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from apiserver.model import commits
 from apiserver.model.commits import NONE, CommitRef
 
@@ -52,10 +50,6 @@ class Summary:
     type: str = ""
     brought: dict[str, Any] = field(default_factory=dict)
     identities: dict[str, str] = field(default_factory=dict)
-
-    def encode(self) -> bytes:
-        """As the store keeps it."""
-        return bytes(memoryview(orjson.dumps(self.as_json())))
 
     def as_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"origin": str(self.origin)}

@@ -76,10 +76,11 @@ class Rendering:
         return self._done(files)
 
     def _summary_of(self, cluster: str, files: Files) -> None:
-        """Summaries are rows beside the objects that changed, so no change of the log is theirs."""
-        place, text = self._place(cluster), self._store.get_row(Table.SUMMARIES, cluster)
-        if place is not None and text is not None:
-            files[f"{place.directory}/{format.SUMMARY}"] = self._summary(cluster, place, text)
+        """Summaries stand in rows beside the objects that changed, so no change of the log is theirs."""
+        place = self._place(cluster)
+        if place is not None:
+            said = tree.summary(self._store, place.home.path)
+            files[f"{place.directory}/{format.SUMMARY}"] = self._summary(cluster, place, said)
 
     def summaries(self, clusters: Iterable[str]) -> Iterator[Files]:
         """The summaries of some workspaces, as far as they are there still."""
@@ -100,22 +101,23 @@ class Rendering:
             return {path: data for path, data in files.items() if format.owner_of(path) not in came}
         return files
 
-    def _summary(self, cluster: str, place: _Place, text: bytes) -> bytes:
+    def _summary(self, cluster: str, place: _Place, said: Object) -> bytes:
         if self._sparing and place.came:
             self._came.add(place.directory)
-        at = self._where(place, text) if self._arriving else NONE
+        at = self._where(place, said) if self._arriving else NONE
         if at:
             self.ahead.add(cluster)
+        text = orjson.dumps(said)
         made = self._texts.get((text, at))
         if made is None:
-            made = format.dump({**orjson.loads(text), **({"at": str(at)} if at else {})})
+            made = format.dump({**said, **({"at": str(at)} if at else {})})
             if len(self._texts) < _KEPT:
                 self._texts[text, at] = made
         return made
 
-    def _where(self, place: _Place, text: bytes) -> CommitRef:
+    def _where(self, place: _Place, said: Object) -> CommitRef:
         """The commit at which a workspace is that is past the fleet's, or is held; NONE if it is not."""
-        at = commits.parse(orjson.loads(text).get("held") or "") if place.held else place.head
+        at = commits.parse(said.get("held") or "") if place.held else place.head
         return at if at in self._arriving else NONE
 
     def everything(self) -> Iterator[Files]:
@@ -133,19 +135,21 @@ class Rendering:
         return frozenset(
             format.directory_of(record.path, record.directory)
             for record in unserved
-            if tree.summary(self._store, record.cluster).get("served") != ""
+            if tree.summary(self._store, record.path).get("served") != ""
         )
 
     def _all(self, cluster: str | None) -> Iterator[Files]:
         """All files of one workspace, or of the fleet (`cluster` None)."""
-        summaries = iter(self._summaries(cluster))
-        while piece := list(islice(summaries, _PAGE)):
+        found = iter(self._workspaces(cluster))
+        while piece := list(islice(found, _PAGE)):
             files: Files = {}
             for row in piece:
-                place = self._place(row.key)
-                if place is not None:
-                    files[f"{place.directory}/{format.SUMMARY}"] = self._summary(row.key, place, row.value)
-                    self._workspace_of(place, files)
+                workspace = WorkspaceRecord.decode(*row)
+                place = self._place_of(workspace)
+                _keep(self._places, workspace.cluster, place)
+                said = tree.summary_in(row)
+                files[f"{place.directory}/{format.SUMMARY}"] = self._summary(workspace.cluster, place, said)
+                self._workspace_of(place, files)
             yield files
         for resource in self._resources(cluster):
             for page in pages(self._store, resource, cluster):
@@ -157,11 +161,11 @@ class Rendering:
                             self._summary_of(record.key.cluster, files)
                 yield files
 
-    def _summaries(self, cluster: str | None) -> Iterable[Row]:
+    def _workspaces(self, cluster: str | None) -> Iterable[Row]:
         if cluster is None:
-            return rows(self._store, Table.SUMMARIES)
-        text = self._store.get_row(Table.SUMMARIES, cluster)
-        return [Row(cluster, text)] if text is not None else []
+            return rows(self._store, Table.WORKSPACES)
+        found = tree.workspace_row(self._store, cluster)
+        return [found] if found is not None else []
 
     def _resources(self, cluster: str | None) -> Iterator[str]:
         """The store's names of resources whose objects may leave a residue."""

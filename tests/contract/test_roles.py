@@ -24,9 +24,9 @@ def role(name: str, store: Store, lost: Callable[[], None] = lambda: None) -> Ro
 
 def test_what_is_written_under_a_role_is_written(store: Store) -> None:
     mine = role("loading", store).on(store)
-    [revision, nothing] = mine.write(Put(AT, b"1", NEVER), PutRow(Table.SUMMARIES, "x", b"1")).result()
+    [revision, nothing] = mine.write(Put(AT, b"1", NEVER), PutRow(Table.KEPT_SECRETS, "x", b"1")).result()
     assert (revision, nothing) == (store.revision(), 0)
-    assert (mine.get(AT), mine.get_row(Table.SUMMARIES, "x")) == (store.get(AT), b"1")
+    assert (mine.get(AT), mine.get_row(Table.KEPT_SECRETS, "x")) == (store.get(AT), b"1")
     with mine.view() as view:
         assert view.revision() == mine.revision() == revision
     with pytest.raises(Conflict):
@@ -47,10 +47,10 @@ def test_who_lost_a_role_writes_nothing_and_is_told_so(store: Store) -> None:
     there = store.revision()
     writes: list[Callable[[], object]] = [
         lambda: mine.write(Put(AT, b"2")).result(),
-        lambda: mine.write(Put(OTHER, b"2"), PutRow(Table.SUMMARIES, "x", b"")).result(),
+        lambda: mine.write(Put(OTHER, b"2"), PutRow(Table.KEPT_SECRETS, "x", b"")).result(),
         lambda: mine.fill(Put(AT, b"2")).result(),
-        lambda: mine.write(PutRow(Table.SUMMARIES, "x", b"")).result(),
-        lambda: mine.write(CheckRow(Table.SUMMARIES, "x", ABSENT)).result(),
+        lambda: mine.write(PutRow(Table.KEPT_SECRETS, "x", b"")).result(),
+        lambda: mine.write(CheckRow(Table.KEPT_SECRETS, "x", ABSENT)).result(),
         lambda: mine.write().result(),
         lambda: mine.compact(0),
         mine.clear,
@@ -62,7 +62,7 @@ def test_who_lost_a_role_writes_nothing_and_is_told_so(store: Store) -> None:
         with pytest.raises(RoleLost, match="loading"):
             write()
         assert lost.wait(5)
-    assert (store.revision(), store.get_row(Table.SUMMARIES, "x"), len(store.changes(store.oldest()))) == (
+    assert (store.revision(), store.get_row(Table.KEPT_SECRETS, "x"), len(store.changes(store.oldest()))) == (
         there,
         None,
         1,
@@ -93,9 +93,9 @@ def test_roles_are_lost_one_by_one(store: Store) -> None:
 def test_who_has_a_role_keeps_it_when_the_store_is_cleared(store: Store) -> None:
     mine, lost = role("loading", store).on(store), role("status", store).on(store)
     role("status", store)
-    mine.write(Put(AT, b"1"), PutRow(Table.SUMMARIES, "x", b"1")).result()
+    mine.write(Put(AT, b"1"), PutRow(Table.KEPT_SECRETS, "x", b"1")).result()
     mine.clear()
-    assert (store.get(AT), store.get_row(Table.SUMMARIES, "x")) == (None, None)
+    assert (store.get(AT), store.get_row(Table.KEPT_SECRETS, "x")) == (None, None)
     mine.write(Put(AT, b"2")).result()
     with pytest.raises(RoleLost):
         lost.write(Put(AT, b"3")).result()

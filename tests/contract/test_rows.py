@@ -27,7 +27,7 @@ from apiserver.storage.protocol import (
     Store,
 )
 
-ROWS, OTHERS = Table.SUMMARIES, Table.CONSUMERS
+ROWS, OTHERS = Table.KEPT_SECRETS, Table.CONSUMERS
 AT = Key("configmaps", "root", "default", "a")
 
 

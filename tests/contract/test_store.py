@@ -24,7 +24,7 @@ from apiserver.storage.protocol import (
     Store,
 )
 
-ROWS = Table.SUMMARIES
+ROWS = Table.KEPT_SECRETS
 
 
 def cm(name: str, namespace: str = "default", cluster: str = "root") -> Key:

@@ -55,7 +55,7 @@ EXPECT = st.sampled_from(["none", "none", "right", "right", "never", "wrong"])
 OPS = st.lists(
     st.tuples(st.sampled_from(["put", "put", "like", "like", "delete", "check"]), KEYS, VALUES, EXPECT), max_size=5
 )
-TABLES = [Table.FLEET, Table.SUMMARIES]
+TABLES = [Table.FLEET, Table.KEPT_SECRETS]
 NAMES = ["", "a", "a\0b", "ab", "x" * 600 + "a", "x" * 600 + "b"]
 ROWS = st.tuples(st.sampled_from(TABLES), st.sampled_from(NAMES))
 ROW_OPS = st.lists(st.tuples(st.sampled_from(["put", "put", "delete", "check"]), ROWS, VALUES, EXPECT), max_size=4)

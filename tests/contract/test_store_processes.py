@@ -67,8 +67,8 @@ store = opener(Path(sys.argv[1]), sync=False, declared=Declared((NUMBERS,)))
 first = int(store.get_row(Table.FLEET, "block") or b"0")
 for block in itertools.count(first + 1):
     ops = [Put(Key("parts", "c", "", str(part)), b"%08d" % block + b"v" * 3000 * part) for part in range(8)]
-    gone = [Delete(Key("blocks", "c", "", str(block - 3))), DeleteRow(Table.SUMMARIES, str(block - 3))]
-    made = [Put(Key("blocks", "c", "", str(block)), b"%08d" % block), PutRow(Table.SUMMARIES, str(block), b"")]
+    gone = [Delete(Key("blocks", "c", "", str(block - 3))), DeleteRow(Table.KEPT_SECRETS, str(block - 3))]
+    made = [Put(Key("blocks", "c", "", str(block)), b"%08d" % block), PutRow(Table.KEPT_SECRETS, str(block), b"")]
     done = store.write(*ops, *made, *gone, PutRow(Table.FLEET, "block", b"%d" % block))
     if block % 7 == 0:
         store.write(checkpoint("writer", done.result()[0]))
@@ -192,7 +192,7 @@ def test_a_kill_leaves_whole_transactions(
         assert [int(record.value[:8]) for record in parts] == [block] * 8
         there = {record.key.name for record in store.scan("blocks").records}
         assert there == {str(n) for n in range(max(1, block - 2), block + 1)}
-        assert {row.key for row in store.scan_rows(Table.SUMMARIES)} == there
+        assert {row.key for row in store.scan_rows(Table.KEPT_SECRETS)} == there
         entries = {(int(entry.term), entry.key) for entry in store.indexed(numbers)}
         expected = {(int(r.value[:8]), r.key) for name in ("parts", "blocks") for r in store.scan(name).records}
         assert entries == expected

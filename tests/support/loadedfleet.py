@@ -168,7 +168,7 @@ class LoadedFleet:
         return record.path if record else cluster
 
     def records(self) -> list[WorkspaceRecord]:
-        return [WorkspaceRecord.decode(row.value) for row in self.store.scan_rows(Table.WORKSPACES)]
+        return [WorkspaceRecord.decode(*row) for row in self.store.scan_rows(Table.WORKSPACES)]
 
     def record(self, path: str) -> WorkspaceRecord:
         found = tree.workspace_at(self.store, path)

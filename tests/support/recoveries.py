@@ -41,7 +41,7 @@ def assert_same(new: LoadedFleet, old: LoadedFleet, *, at: bool = True) -> None:
         other = new.record(record.path)
         for name in ("cluster", "parent", "type", "served", "commit", "origin", "origin_time", "directory", "errors"):
             assert getattr(other, name) == getattr(record, name), f"{name} of {record.path}"
-        mine, theirs = tree.summary(new.store, other.cluster), tree.summary(old.store, record.cluster)
+        mine, theirs = tree.summary(new.store, other.path), tree.summary(old.store, record.path)
         if not at and mine.get("served") and theirs.get("served"):
             mine["served"] = theirs["served"]
         assert mine == theirs, record.path

@@ -33,4 +33,4 @@ def _is_exceptional(at: Judgement) -> bool:
     record = at.case.record
     if record is None:
         return False
-    return bool(record.errors) or bool(summary(at.grounds.store, record.cluster).get("bindings"))
+    return bool(record.errors) or bool(summary(at.grounds.store, record.path).get("bindings"))

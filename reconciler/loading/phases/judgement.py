@@ -93,7 +93,7 @@ def known_of(grounds: Grounds, case: Case) -> Summary | None:
         known = Summary.from_json(case.recorded.summary.as_json())
         known.at = NONE  # the store says by itself where a workspace is
         return known
-    found = summary(grounds.store, case.record.cluster) if case.record is not None else {}
+    found = summary(grounds.store, case.record.path) if case.record is not None else {}
     return Summary.from_json(found) if found else None
 
 

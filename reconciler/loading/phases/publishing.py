@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apiserver.model.tables import Table, row_key
-from apiserver.registry.tree import placed, put_summary, put_workspace
-from apiserver.storage.protocol import Op, PutRow, RowOp
+from apiserver.registry.tree import placed, put_workspace, summary_in
+from apiserver.storage.protocol import Op, PutRow, Row, RowOp
 from reconciler.loading.changeset import Change
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.secrets import kept
@@ -51,21 +51,21 @@ def remember_providers(at: Judgement) -> None:
 
 
 def seal(at: Judgement) -> None:
-    """The summary and, last, the record: what marks the transaction as this workspace's."""
+    """Last the row of record and summary: what marks the transaction as this workspace's."""
     record, before, changes = at.verdict.record, at.case.record, at.verdict.changes
-    text = at.known.encode()
-    said = put_summary(record.cluster, text)
+    row = put_workspace(record, at.known.as_json())
     same = before is not None and record == replace(before, judged=record.judged)
-    if same and at.grounds.store.get_row(said.table, said.row) == text:
+    stored = at.grounds.store.get_row(row.table, row.row) if same else None
+    if stored is not None and summary_in(Row(row.row, stored)) == summary_in(Row(row.row, row.value)):
         # That it was held by one more commit is news for nobody.
-        changes.also += [put_workspace(record)] if record != before else []
+        changes.also += [row] if record != before else []
         return
     # What a commit changes is followed by its objects. Where a workspace is and whether it is served at all is news
     # by itself, and so is what nothing but its summary says.
     told = before is not None and any(_tells(record.cluster, op) for op in changes.ops())
     if before is None or not told or (before.served, before.directory) != (record.served, record.directory):
         changes.also.append(placed(record))
-    changes.also += [said, put_workspace(record)]
+    changes.also.append(row)
 
 
 def _tells(cluster: str, op: Op) -> bool:

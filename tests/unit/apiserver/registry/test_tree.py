@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
+from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.memory import MemoryStore
+from apiserver.storage.protocol import Row
 
 COMMITS = st.sampled_from([NONE, own("1" * 40), own("2" * 40), CommitRef("charts", "1" * 40)])
 TEXTS = st.sampled_from(["", "root:universal", "Kubernetes", '","errors":["', "é"])
 PATHS = st.sampled_from(["root", "root:a", "root:a:b"])
+DIRECTORIES = st.sampled_from(["", "root", "workspaces", "workspaces/:a", "workspaces//root"]) | st.lists(
+    st.sampled_from(["root", "a", "b", "c", "7f", ":", "\n", "é"])
+).map(lambda names: "/".join(("workspaces", *names)))
 RECORDS = st.builds(
     lambda path, **said: WorkspaceRecord(path=path, parent=paths.parent(path) or "", **said),
     PATHS,
@@ -22,21 +30,51 @@ RECORDS = st.builds(
     head=COMMITS,
     origin=COMMITS,
     origin_time=st.integers(0, 2**40),
-    directory=TEXTS,
+    directory=DIRECTORIES,
     errors=st.lists(TEXTS, max_size=2),
+    judged=COMMITS,
     writes=TEXTS,
     builtins=TEXTS,
 )
 
 
+SUMMARIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "origin": COMMITS.map(str).filter(bool),
+        "commit": COMMITS.map(str).filter(bool),
+        "held": COMMITS.map(str),
+        "errors": st.lists(TEXTS, max_size=2),
+    },
+)
+
+
+@given(RECORDS, SUMMARIES)
+def test_a_row_says_a_record_and_a_summary_as_they_were_written(record: WorkspaceRecord, said: dict[str, Any]) -> None:
+    row = Row(record.path, record.encode(said))
+    assert WorkspaceRecord.decode(*row) == record
+    assert tree.summary_in(row) == said
+
+
+@given(st.lists(RECORDS, max_size=4, unique_by=lambda record: record.path), SUMMARIES)
+def test_who_is_held_is_found_whatever_stands_in_the_rows(records: list[WorkspaceRecord], said: dict[str, Any]) -> None:
+    store = MemoryStore()
+    store.write(*(tree.put_workspace(record, said) for record in records)).result()
+    assert tree.held(store) == {record.path: record.errors for record in records if record.errors}
+    assert set(tree.with_builtins(store, "Kubernetes")) == {r.path for r in records if r.builtins == "Kubernetes"}
+
+
 @given(RECORDS)
-def test_a_record_reads_as_it_was_written(record: WorkspaceRecord) -> None:
-    assert WorkspaceRecord.decode(record.encode()) == record
-    assert (b'"errors":[' in record.encode()) == bool(record.errors), "which is how held ones are found"
+def test_what_stands_for_a_workspace_says_where_it_is(record: WorkspaceRecord) -> None:
+    value = tree.placed(record).value
+    assert (tree.path_of(value), tree.directory_of(value)) == (record.path, record.directory)
 
 
-def test_a_record_that_says_what_most_say_is_short() -> None:
+def test_a_workspace_that_says_what_most_say_is_short() -> None:
     at = own("1" * 40)
     directory = "workspaces/root/7f/ws-1"
     record = WorkspaceRecord("root:ws-1", "qvw2krkj1gseg229", "root", "root:universal", True, at, at, at, 1, directory)
-    assert len(record.encode()) < 170
+    said = {"origin": str(at)}
+    assert len(record.encode(said)) < 52
+    assert tree.directory_of(tree.placed(record).value) == directory
+    assert len(tree.placed(record).value) < 16

@@ -61,7 +61,7 @@ def test_a_change_moves_the_commit_of_object_and_workspace_alone(fleet: LoadedFl
     assert (fleet.record("root:a").commit, fleet.record("root:a").origin) == (own(fleet.repo.head), own(first))
     assert fleet.record("root:b").commit == fleet.record("root").commit == own(first)
     assert fleet.fleet().commit == own(fleet.repo.head)
-    assert tree.summary(fleet.store, fleet.record("root:a").cluster) == {
+    assert tree.summary(fleet.store, fleet.record("root:a").path) == {
         "origin": first,
         "commit": fleet.repo.head,
         "type": "root:organization",
@@ -93,10 +93,10 @@ def test_a_change_moves_the_commit_of_object_and_workspace_alone(fleet: LoadedFl
     ids=["comment", "empty document", "json", "namespace", "elsewhere", "text", "ignore", "workspace", "empty", "none"],
 )
 def test_what_changes_no_content_writes_nothing(fleet: LoadedFleet, files: dict[str, str]) -> None:
-    summaries = fleet.store.scan_rows(Table.SUMMARIES)
+    rows = fleet.store.scan_rows(Table.WORKSPACES)
     fleet.commit(files)
     assert fleet.written() == []
-    assert fleet.store.scan_rows(Table.SUMMARIES) == summaries
+    assert fleet.store.scan_rows(Table.WORKSPACES) == rows
     assert fleet.fleet().commit == own(fleet.repo.head)
     # What was passed over is no trap for what comes next.
     fleet.commit({APP_A: configmap(a="c")})

@@ -155,7 +155,7 @@ def is_plain(fleet: LoadedFleet) -> bool:
     record = fleet.fleet()
     if record.error or record.kept or record.claims or record.commit != fleet.repo.head or fleet.held():
         return False
-    summaries = [tree.summary(fleet.store, r.cluster) for r in fleet.records()]
+    summaries = [tree.summary(fleet.store, r.path) for r in fleet.records()]
     return not any(s.get(name) for s in summaries for name in ("bindings", "waiting", "brought"))
 
 

@@ -150,7 +150,7 @@ def test_a_bad_commit_holds_its_workspace_alone(fleet: LoadedFleet, broken: tupl
         assert error.startswith(begins), errors
     record = fleet.record("root:a")
     assert (record.served, record.head, record.commit) == (True, own(good), own(good))
-    summary = tree.summary(fleet.store, record.cluster)
+    summary = tree.summary(fleet.store, record.path)
     assert (summary["served"], summary["errors"]) == (good, errors)
     for obj in (fleet.workspace("root:a"), fleet.get("root:a", "logicalclusters.core.kcp.io", "cluster", "")):
         condition = fleet.condition(obj, "CommitApplied")
@@ -180,7 +180,7 @@ def test_a_good_commit_heals_it(fleet: LoadedFleet, broken: tuple[Files, list[st
     assert fleet.data("root:a", "innocent") == {"a": "b"}
     assert fleet.find("root:a", "configmaps", "x") is None
     assert fleet.condition(fleet.workspace("root:a"), "CommitApplied")["status"] == "True"
-    summary = tree.summary(fleet.store, fleet.record("root:a").cluster)
+    summary = tree.summary(fleet.store, fleet.record("root:a").path)
     assert "served" not in summary
     assert "errors" not in summary
 
@@ -198,7 +198,7 @@ def test_an_error_from_the_first_commit_on(empty: LoadedFleet, broken: tuple[Fil
     workspace = empty.workspace("root:a")
     assert workspace["status"]["phase"] == "Initializing"
     assert workspace["spec"]["cluster"] == record.cluster
-    assert tree.summary(empty.store, record.cluster)["served"] == ""
+    assert tree.summary(empty.store, record.path)["served"] == ""
     assert empty.fleet().loaded
 
 
@@ -222,7 +222,7 @@ def test_a_later_bad_commit_says_its_own_errors_and_keeps_what_is_served(fleet: 
     [error] = fleet.held()["root:a"]
     assert "nowhere" in error
     assert fleet.record("root:a").head == own(good)
-    assert tree.summary(fleet.store, fleet.record("root:a").cluster)["served"] == good
+    assert tree.summary(fleet.store, fleet.record("root:a").path)["served"] == good
 
 
 def test_what_changed_while_held_arrives_with_the_commit_that_heals(fleet: LoadedFleet) -> None:

@@ -7,6 +7,7 @@ from support.loadedfleet import A, LoadedFleet, configmap
 from support.widgets import binding, export, schema
 
 from apiserver.model.tables import Table
+from apiserver.storage.protocol import Row
 from reconciler.repository.mirror import STATUS_REF
 
 APP = f"{A}/app.yaml"
@@ -24,8 +25,8 @@ WORKSPACE = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nmetadata: {la
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: target}\nstringData: {a: b}\n"
 
 
-def rows(fleet: LoadedFleet) -> list[object]:
-    return [fleet.store.scan_rows(Table.SUMMARIES), fleet.records()]
+def rows(fleet: LoadedFleet) -> list[Row]:
+    return fleet.store.scan_rows(Table.WORKSPACES)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from reconciler.loading.gather import Gatherer
 from reconciler.loading.newcomers import Newcomers
 
 R = "workspaces/root"
-ROWS = (Table.WORKSPACES, Table.SUMMARIES, Table.CONSUMERS, Table.KEPT_SECRETS, Table.FLEET)
+ROWS = (Table.WORKSPACES, Table.CONSUMERS, Table.KEPT_SECRETS, Table.FLEET)
 Said = tuple[dict[Any, bytes], dict[str, list[str]]]
 
 

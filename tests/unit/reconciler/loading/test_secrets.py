@@ -33,7 +33,7 @@ def test_its_identity_is_its_workspaces(fleet: LoadedFleet) -> None:
     assert metadata["uid"] == object_uid(fleet.fleet().fleet, "root:a", "secrets", "default", "target", record.origin)
     assert metadata["creationTimestamp"] == "2026-01-01T00:00:00Z"
     # Nothing of it is in what goes to git.
-    assert "secrets" not in str(tree.summary(fleet.store, record.cluster))
+    assert "secrets" not in str(tree.summary(fleet.store, record.path))
 
 
 def test_a_changed_one_is_changed_and_the_same_again_writes_nothing(fleet: LoadedFleet) -> None:

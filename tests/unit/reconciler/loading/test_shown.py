@@ -99,7 +99,7 @@ def world(fleet: LoadedFleet) -> dict[str, Any]:
         r.path: (r.cluster, r.type, r.served, r.commit, r.origin, r.errors, r.directory, r.writes, r.builtins)
         for r in fleet.records()
     }
-    summaries = {r.path: tree.summary(fleet.store, r.cluster) for r in fleet.records()}
+    summaries = {r.path: tree.summary(fleet.store, r.path) for r in fleet.records()}
     return {"objects": fleet.everything(), "records": records, "summaries": summaries}
 
 

@@ -46,15 +46,16 @@ def test_a_parent_and_its_children_may_come_at_once(fleet: LoadedFleet) -> None:
 
 def test_a_workspace_goes_with_all_it_holds(fleet: LoadedFleet) -> None:
     fleet.commit({f"{A}/child/workspace.yaml": "", f"{A}/child/app.yaml": configmap()})
-    clusters = {fleet.record(path).cluster for path in ("root:a", "root:a:child")}
+    gone = {path: fleet.record(path).cluster for path in ("root:a", "root:a:child")}
     loaded = fleet.delete({A: None})
     assert fleet.paths() == {"root", "root:b"}
     assert loaded.steps[0].deleted == ["root:a:child", "root:a"]
-    assert not any(key.cluster in clusters for key in fleet.everything())
+    assert not any(key.cluster in gone.values() for key in fleet.everything())
     assert fleet.find("root", "workspaces.tenancy.kcp.io", "a", "") is None
-    for cluster in clusters:
+    for path, cluster in gone.items():
         assert tree.workspace_of(fleet.store, cluster) is None
-        assert tree.summary(fleet.store, cluster) == {}
+        assert tree.workspace_at(fleet.store, path) is None
+        assert tree.summary(fleet.store, path) == {}
     assert fleet.data("root:b") == {"a": "b"}
 
 

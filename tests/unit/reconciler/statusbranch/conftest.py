@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from support.fleetrepo import TREEPLANE_YAML, FleetRepo
 
@@ -58,7 +57,7 @@ class Served:
         write = self.store.write if log else self.store.fill
         if self.store.get(tree.cluster_key(cluster)) is None:
             write(tree.placed(record)).result()
-        write(tree.put_workspace(record)).result()
+        write(tree.put_workspace(record, tree.summary(self.store, path))).result()
         self.summary(cluster, Summary(own(self.commit)))
 
     def bind(self, cluster: str) -> None:
@@ -78,7 +77,9 @@ class Served:
     def summary(self, cluster: str, summary: Summary) -> None:
         """A row beside an object that changes: by itself it is in no log."""
         beside = Put(Key("events", cluster, "default", "beside"), b'{"metadata":{}}')
-        self.store.write(beside, tree.put_summary(cluster, orjson.dumps(summary.as_json()))).result()
+        record = tree.workspace_of(self.store, cluster)
+        assert record is not None
+        self.store.write(beside, tree.put_workspace(record, summary.as_json())).result()
 
     def put(
         self, resource: str, cluster: str, name: str, *, namespace: str = "default", log: bool = True, **content: Any

@@ -146,12 +146,14 @@ def test_workspaces_of_one_commit_share_a_blob(store: Store, served: Any) -> Non
     assert files["workspaces/root/_summary.yaml"] == files[f"{WEB}/_summary.yaml"]
 
 
-@pytest.mark.parametrize("value", [b"{}", b'{"origin":"x"}'])
-def test_what_ships_stands_where_its_directory_would_be(store: Store, served: Any, value: bytes) -> None:
+@pytest.mark.parametrize("said", [{}, {"origin": "x"}])
+def test_what_ships_stands_where_its_directory_would_be(store: Store, served: Any, said: dict[str, str]) -> None:
     served.workspace("root:compute", "computecluster00", "")
     begin = store.revision()
     beside = Put(Key("events", "computecluster00", "default", "beside"), b"{}")
-    store.write(beside, tree.put_summary("computecluster00", value)).result()
+    record = tree.workspace_at(store, "root:compute")
+    assert record is not None
+    store.write(beside, tree.put_workspace(record, said)).result()
     assert list(changed(store, begin)) == ["workspaces/root/compute/_summary.yaml"]
 
 

@@ -135,7 +135,7 @@ def test_a_summary_does_not_grow_with_what_is_written(fleet: CommitFleet) -> Non
     first = fleet.repo.head
     made = fleet.create("root:a", "configmaps", a_configmap())
     commit = made["metadata"]["annotations"]["treeplane.dev/source-commit"]
-    assert tree.summary(fleet.store, fleet.record("root:a").cluster) == {
+    assert tree.summary(fleet.store, fleet.record("root:a").path) == {
         "origin": first,
         "commit": commit,
         "type": "root:organization",
