@@ -1,5 +1,5 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
-tokens stand where, which namespaces run somewhere.
+tokens stand where, which namespaces run somewhere, what is placed where.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -86,4 +86,36 @@ def _runs(key: Key, value: bytes) -> Iterable[str]:
 RUNNING = Index("running", 1, _runs, f'"{marks.RUNS_ON}"'.encode(), frozenset({"namespaces"}))
 """Logical cluster → its namespaces that sync targets run, or did and may have copies of."""
 
-ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING)
+PLACEMENTS = "placements.scheduling.kcp.io"
+
+
+def runs(target: str) -> str:
+    """The term of PLACED for the Placements whose decision is a sync target, by its key."""
+    return f"runs/{target}"
+
+
+def leaves(target: str) -> str:
+    """The term of PLACED for those that are leaving a sync target."""
+    return f"leaves/{target}"
+
+
+def looks(path: str) -> str:
+    """The term of PLACED for those that name a workspace as their Locations'. One that names none means its own."""
+    return f"looks/{path}"
+
+
+def _placed(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
+    placement = orjson.loads(value)
+    annotations = placement["metadata"].get("annotations") or {}
+    target, path = annotations.get(marks.SYNC_TARGET), (placement.get("spec") or {}).get("locationWorkspace")
+    yield from (leaves(each) for each in annotations.get(marks.LEAVING, "").split(",") if each)
+    if target:
+        yield runs(target)
+    if path:
+        yield looks(path)
+
+
+PLACED = Index("placed", 1, _placed, resources=frozenset({PLACEMENTS}), counted=True)
+"""`runs(target)`, `leaves(target)`, `looks(path)` → Placements."""
+
+ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED)

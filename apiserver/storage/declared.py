@@ -25,7 +25,7 @@ class Index:
     a NUL, longer than LONGEST_TERM), counts as nothing, since tenants write the bytes. `version` changes with it: an
     index of another version is built anew when the store is opened. `resources`: names without their identities, None
     for all but Treeplane's own. `hint`: bytes that each object which has a term contains; whoever lacks them is not
-    read, and costs a search of its bytes.
+    read, and costs a search of its bytes. `counted`: how many objects have a term is kept, too (`View.tally`).
     """
 
     name: str
@@ -33,6 +33,7 @@ class Index:
     terms: Callable[[Key, bytes], Iterable[str]]
     hint: bytes = b""
     resources: frozenset[str] | None = None
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,22 @@ class Indexes:
             raise LookupError(f"the store was opened without the index {index.name} of version {index.version}")
         return table(index.name)
 
+    def tallies(self, index: Index) -> str:
+        """The table of how many objects have each term. Raises LookupError for an index that is not counted."""
+        self.table(index)
+        if not index.counted:
+            raise LookupError(f"the index {index.name} is not counted")
+        return tallies(index.name)
+
 
 def table(name: str) -> str:
     """What the rows of an index stand under."""
     return f"index {name}"
+
+
+def tallies(name: str) -> str:
+    """What the numbers of an index stand under: a row for each of its terms."""
+    return f"tally {name}"
 
 
 def entries(index: Index, key: Key, value: bytes | None) -> set[str]:

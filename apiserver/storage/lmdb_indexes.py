@@ -14,7 +14,7 @@ from apiserver.model.keys import Key
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
 from apiserver.storage import lmdb_templates as templates
-from apiserver.storage.declared import Index, entries, table
+from apiserver.storage.declared import Index, entries, table, tallies
 from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.lmdb_library import Transaction
 
@@ -34,8 +34,29 @@ def change(env: LmdbEnvironment, txn: Transaction, index: Index, changed: Change
     was, now = (_entries(index, changed.key, record) for record in (changed.before, changed.after))
     for row in was - now:
         rows.delete(env, txn, rows.encoded(table(index.name), row))
+        _count(env, txn, index, row, -1)
     for row in now - was:
         rows.put(env, txn, rows.encoded(table(index.name), row), b"")
+        _count(env, txn, index, row, 1)
+
+
+def tally(env: LmdbEnvironment, txn: Transaction, numbers: str, term: str) -> int:
+    """How many entries of a term there are. `numbers`: the table (declared.tallies)."""
+    try:
+        return int(rows.get(env, txn, rows.encoded(numbers, term)) or 0)
+    except ValueError:
+        return 0  # what cannot be a term has no entries
+
+
+def _count(env: LmdbEnvironment, txn: Transaction, index: Index, row: str, more: int) -> None:
+    if not index.counted:
+        return
+    term = row.partition("\0")[0]
+    number, full = tally(env, txn, tallies(index.name), term) + more, rows.encoded(tallies(index.name), term)
+    if number:
+        rows.put(env, txn, full, b"%d" % number)
+    else:
+        rows.delete(env, txn, full)
 
 
 def complete(env: LmdbEnvironment, txn: Transaction) -> None:
@@ -47,6 +68,7 @@ def complete(env: LmdbEnvironment, txn: Transaction) -> None:
     for name in {*built, *declared}:
         if built.get(name) != declared.get(name):
             rows.drop(env, txn, table(name))
+            rows.drop(env, txn, tallies(name))
     new = {name for name, version in declared.items() if built.get(name) != version}
     count = _build(env, txn, new) if new else 0
     env.put_built(txn, declared)
@@ -76,6 +98,7 @@ def _build(env: LmdbEnvironment, txn: Transaction, new: set[str]) -> int:
                     if index.hint in record:
                         for row in _entries(index, key, record):
                             rows.put(env, txn, rows.encoded(table(index.name), row), b"")
+                            _count(env, txn, index, row, 1)
     return count
 
 

@@ -17,6 +17,7 @@ from apiserver.model.tables import Table
 from apiserver.storage import limits
 from apiserver.storage import lmdb_counts as counts
 from apiserver.storage import lmdb_history as history
+from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
 from apiserver.storage import lmdb_templates as templates
@@ -139,6 +140,11 @@ class Reader:
         with self._read() as txn:
             found = rows.scan(self._env, txn, table, begin_of(begin, whole), behind, limit)
         return [entry(row.key) for row in found]
+
+    def tally(self, index: Index, term: str) -> int:
+        table = self._env.indexes.tallies(index)
+        with self._read() as txn:
+            return indexes.tally(self._env, txn, table, term)
 
     def _reader(
         self, txn: Transaction, resource: str, number: bytes, cluster: str | None, namespace: str | None

@@ -213,6 +213,10 @@ class MemoryReader:
         behind = row_of(after) if after is not None else None
         return [entry(r.key) for r in self._rows(self._indexes.table(index), begin_of(begin, whole), behind, limit)]
 
+    def tally(self, index: Index, term: str) -> int:
+        self._indexes.tallies(index)
+        return len(self.indexed(index, term, whole=True))
+
     def resources(self, cluster: str | None = None) -> list[str]:
         with self._memory.lock:
             state = self._state()

@@ -277,6 +277,10 @@ class ReadView(Protocol):
         of keys: an object as often as it has terms. It costs what it finds. `after`: only entries behind this one.
         Raises LookupError for an index that was not declared when the store was opened."""
 
+    def tally(self, index: Index, term: str) -> int:
+        """How many objects have a term; costs the same however many. Raises LookupError as `indexed`, and for an index
+        that is not counted."""
+
     def resources(self, cluster: str | None = None) -> list[str]:
         """The resources that were ever written to, sorted: what there is to scan, without asking who defines it. With
         `cluster`: those that it has objects of."""

@@ -32,10 +32,10 @@ class Grants(Controller[str]):
     def reconcile(self, key: str) -> None:
         paths = self._uses.concerned(key)
         if paths is None:
-            for each in self._index.lookers(key):
+            for each in self._index.around(key):
                 self._look(each)
             return
         for path in paths:
             workspace = tree.workspace_at(self._store, path)
-            for each in self._index.looking(workspace.cluster, key) if workspace is not None else ():
+            for each in self._index.of(workspace.cluster) if workspace is not None else ():
                 self._look(each)

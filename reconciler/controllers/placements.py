@@ -75,14 +75,15 @@ class Placements(Controller[Key]):
 
     def __init__(self, world: World, settings: TargetSettings) -> None:
         self._world, self._settings = world, settings
-        self._index = PlacementIndex()
+        self._index = PlacementIndex(world.objects.store)
         self._gone: set[Key] = set()
         self.decisions = Decisions(world.objects, world.bindings, world.durable)
         self.grants = Grants(world.objects.store, world.uses, self._index, self.look)
 
     def begin(self) -> None:
         self._world.uses.forget()
-        self._gone = set(self._index.placements())
+        bindings = self._world.bindings
+        self._gone = {Key(PLACEMENTS, at, "", name) for at in bindings.clusters() for name in bindings.standings(at)}
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         key = entry.key
@@ -90,9 +91,11 @@ class Placements(Controller[Key]):
             self._note(entry)
             return (key,)
         if key.resource == Internal.WORKSPACE:
-            return self._index.lookers(tree.path_of(entry.value or entry.previous or b""))
-        if key.resource in (LOCATIONS, SYNC_TARGETS):
-            return self._index.lookers(key.cluster)
+            return self._index.looking(tree.path_of(entry.value or entry.previous or b""), key.cluster)
+        if key.resource == LOCATIONS:
+            return self._index.around(key.cluster)
+        if key.resource == SYNC_TARGETS:
+            return {*self._index.around(key.cluster), *self._index.on(sync_target_key(key.cluster, key.name))}
         if key.resource in (NAMESPACES, API_BINDINGS) or entry.value is None:
             # Where the last of a namespace's state is gone, nothing holds it any more.
             return self._index.of(key.cluster)
@@ -101,16 +104,12 @@ class Placements(Controller[Key]):
     def _note(self, entry: Entry) -> None:
         """A Placement is there, came, changed or went."""
         self._gone.discard(entry.key)
-        if entry.value is not None:
-            self._index.put(entry.key, entry.obj)
-            return
-        self._index.drop(entry.key)
-        self.decisions.withdraw(entry.key, explained=entry.previous is not None and deliberate(entry.before))
+        if entry.value is None:
+            self.decisions.withdraw(entry.key, explained=entry.previous is not None and deliberate(entry.before))
 
     def complete(self) -> Iterable[Key]:
         for key in self._gone if tree.fleet(self._world.objects.store).loaded else ():
             # Its deletion was in a part of the log that is gone, and so is the reason.
-            self._index.drop(key)
             self.decisions.withdraw(key, explained=False)
         return ()
 
@@ -143,9 +142,7 @@ class Placements(Controller[Key]):
         obj = self._world.objects.update(key, change)
         if obj is None:
             # The entry of its deletion withdraws it: that tells why it is gone, which cannot be seen here.
-            self._index.drop(key)
             return
-        self._index.put(key, obj)
         self.decisions.queue.add(key)
         if answers and answers[-1].again is not None:
             self.queue.add_after(key, answers[-1].again + 0.01)
@@ -161,8 +158,6 @@ class Placements(Controller[Key]):
             return None
         cluster = workspace.cluster if workspace and workspace.served else ""
         targets = [self._target(t, cluster, path) for t in world.objects.list(SYNC_TARGETS, cluster)] if cluster else []
-        places = (world.targets.place(k) for k in (current, *leaving) if k)
-        self._index.looks(key, path, cluster, *(p.cluster for p in places if p is not None))
         known = (self._known(k) for k in {current, *leaving} - {""})
         namespaces = (selectable(n) for n in world.objects.list(NAMESPACES, key.cluster))
         selector = selector_of(obj)
@@ -178,7 +173,7 @@ class Placements(Controller[Key]):
             tolerance=self._settings.threshold + self._settings.tolerance,
             known={t.key: t for t in known if t is not None},
             needed=needed(world.kinds.kinds(key.cluster)),
-            load=self._index.load(key),
+            load=self._index.load({t.key for t in targets}, current),
             bound=bool(selected),
             state=lambda: self._state(key.cluster, selected),
             revoked=bool(current) and self._revoked(current, mine.path if mine else ""),

@@ -131,6 +131,9 @@ class Overlay:
     ) -> list[Entry]:
         raise LookupError(f"what is written aside is in no index, {index.name} included")
 
+    def tally(self, index: Index, term: str) -> int:  # noqa: ARG002
+        raise LookupError(f"what is written aside is in no index, {index.name} included")
+
     def resources(self, cluster: str | None = None) -> list[str]:
         written = (key.resource for key in self._written if cluster in (None, key.cluster))
         found = sorted({*self._below.resources(cluster), *written})

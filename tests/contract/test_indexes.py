@@ -120,3 +120,20 @@ def test_an_index_that_was_not_kept_for_a_while_is_built_anew(opened: Callable[.
     store.write(Delete(pod("a")), Put(pod("c"), b"has z")).result()
     store.close()
     assert found(opened(declared=Declared((WORDS,))), WORDS) == [("x", "b"), ("z", "c")]
+
+
+def test_how_many_have_a_term_is_kept(opened: Callable[..., Store]) -> None:
+    counted = replace(WORDS, counted=True)
+    store = opened()
+    store.write(Put(pod("a"), b"has x y"), Put(pod("b"), b"has y")).result()
+    store.close()
+    store = opened(declared=Declared((counted, ANY)))
+    assert [store.tally(counted, term) for term in ("x", "y", "z", "", "x" * 5000)] == [1, 2, 0, 0, 0]
+    with store.view() as view:
+        store.write(Put(pod("a"), b"has y z"), Delete(pod("b")), Put(pod("c"), b"has y")).result()
+        assert (view.tally(counted, "x"), view.tally(counted, "y")) == (1, 2)
+    assert [store.tally(counted, term) for term in "xyz"] == [0, 2, 1]
+    with pytest.raises(LookupError, match="not counted"):
+        store.tally(ANY, "a")
+    store.clear()
+    assert store.tally(counted, "y") == 0

@@ -4,6 +4,7 @@ fills, compaction, clearing, reopening."""
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -60,7 +61,7 @@ NAMES = ["", "a", "a\0b", "ab", "x" * 600 + "a", "x" * 600 + "b"]
 ROWS = st.tuples(st.sampled_from(TABLES), st.sampled_from(NAMES))
 ROW_OPS = st.lists(st.tuples(st.sampled_from(["put", "put", "delete", "check"]), ROWS, VALUES, EXPECT), max_size=4)
 RowAt = tuple[Table, str]
-LETTERS = Index("letters", 1, lambda key, value: {key.name[:1], *(chr(each) for each in value)}, b"")
+LETTERS = Index("letters", 1, lambda key, value: {key.name[:1], *(chr(each) for each in value)}, b"", counted=True)
 SOME = Index("some", 1, lambda _, value: [value.hex()], b"\x01", frozenset({"b.x"}))
 INDEXES = (LETTERS, SOME)
 Drawn = tuple[list[tuple[str, Key, tuple[bytes, bytes], str]], list[tuple[str, RowAt, tuple[bytes, bytes], str]], bool]
@@ -304,6 +305,7 @@ class Machine(RuleBasedStateMachine):
             revision, oldest, log, state, rows = self.seen
             assert self.rows_of(self.view) == rows
             assert all(self.view.indexed(index) == indexed(index, state) for index in self.indexes)
+            assert LETTERS not in self.indexes or tallies(self.view) == tallied(state)
             assert (self.view.revision(), self.view.oldest()) == (revision, oldest)
             assert self.view.changes(oldest) == log
             expected = [Record(key, *state[key]) for key in sorted(state)]
@@ -322,6 +324,7 @@ class Machine(RuleBasedStateMachine):
         if hasattr(self, "model"):
             assert self.rows_of(self.store) == self.model.rows
             assert all(self.store.indexed(index) == indexed(index, self.model.now) for index in self.indexes)
+            assert LETTERS not in self.indexes or tallies(self.store) == tallied(self.model.now)
             assert self.store.get_rows(TABLES[1], NAMES) == [self.model.rows.get((TABLES[1], row)) for row in NAMES]
             assert (self.store.revision(), self.store.oldest()) == (self.model.revision, self.model.oldest)
             assert self.store.changes(self.model.oldest) == self.model.log
@@ -338,6 +341,15 @@ def indexed(index: Index, state: State) -> list[Entry]:
         if index.resources is None or key.resource.partition(":")[0] in index.resources:
             found += [Entry(t, key) for t in index.terms(key, value) if index.hint in value and t not in ("", "\0")]
     return sorted(found)
+
+
+def tallies(view: View) -> dict[str, int]:
+    terms = {entry.term for entry in view.indexed(LETTERS)} | {"never"}
+    return {term: number for term in sorted(terms) if (number := view.tally(LETTERS, term))}
+
+
+def tallied(state: State) -> dict[str, int]:
+    return dict(sorted(Counter(entry.term for entry in indexed(LETTERS, state)).items()))
 
 
 def test_the_store_is_as_the_model(implementation: Callable[..., Store]) -> None:

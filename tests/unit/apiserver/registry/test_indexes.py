@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.registry import codec, indexes
 from apiserver.storage.declared import Index, entries, entry
@@ -58,3 +59,11 @@ def test_token_secrets_stand_under_their_account() -> None:
     assert terms(indexes.TOKENS, key, metadata=named, type=indexes.TOKEN_TYPE) == ["c1/default/robot"]
     assert terms(indexes.TOKENS, key, metadata=named, type="Opaque", data={"x": indexes.TOKEN_TYPE}) == []
     assert terms(indexes.TOKENS, key, type=indexes.TOKEN_TYPE) == []
+
+
+def test_a_placement_stands_where_it_is_and_where_it_looks() -> None:
+    at = Key(indexes.PLACEMENTS, "c1", "", "prod")
+    annotations = {marks.SYNC_TARGET: "here", marks.LEAVING: "there,before"}
+    found = terms(indexes.PLACED, at, metadata={"annotations": annotations}, spec={"locationWorkspace": "root:infra"})
+    assert found == ["leaves/before", "leaves/there", "looks/root:infra", "runs/here"]
+    assert terms(indexes.PLACED, at, spec={}) == terms(indexes.PLACED, at) == []

@@ -1,0 +1,79 @@
+"""Which Placements depend on what, and how many there are where, is looked up: nothing of it is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from support.countedstore import CountedStore
+
+from apiserver.model import marks
+from apiserver.model.identity import sync_target_key
+from apiserver.model.keys import Key
+from reconciler.controllers.placementindex import PlacementIndex
+
+WEST = sync_target_key("infra0", "west")
+
+
+@pytest.fixture
+def counted(fleet: Any) -> CountedStore:
+    return CountedStore(fleet.store)
+
+
+@pytest.fixture
+def index(counted: Any) -> PlacementIndex:
+    return PlacementIndex(counted)
+
+
+def place(fleet: Any, cluster: str, name: str, at: str = "", leaving: str = "", looks: str = "") -> Key:
+    key: Key = fleet.put("placements", cluster, name, spec={"locationWorkspace": looks} if looks else {})
+    said = {marks.SYNC_TARGET: at, marks.LEAVING: leaving}
+
+    def change(obj: dict[str, Any]) -> dict[str, Any]:
+        obj["metadata"]["annotations"] |= {mark: text for mark, text in said.items() if text}
+        return obj
+
+    fleet.objects.update(key, change)
+    return key
+
+
+def test_who_depends_on_a_workspace_of_locations_is_found(fleet: Any, index: PlacementIndex) -> None:
+    fleet.put("synctargets", "infra0", "west", spec={})
+    looks = place(fleet, "shop0", "looks", looks="root:infra")
+    own = place(fleet, "infra0", "own")
+    runs = place(fleet, "shop0", "runs", at=WEST, looks="root:elsewhere")
+    leaves = place(fleet, "shop0", "leaves", leaving=f"other,{WEST}", looks="root:elsewhere")
+    place(fleet, "shop0", "other", at="other", looks="root:elsewhere")
+    assert set(index.around("infra0")) == {looks, own, runs, leaves}
+    assert set(index.looking("root:infra", "infra0")) == {looks, own}
+    assert set(index.on(WEST)) == {runs, leaves}
+    assert list(index.of("infra0")) == [own]
+
+
+def test_how_many_a_target_has_follows_the_decisions(fleet: Any, index: PlacementIndex) -> None:
+    for number in range(3):
+        place(fleet, "shop0", f"p{number}", at=WEST)
+    assert index.load([WEST, "other"], "") == {WEST: 3, "other": 0}
+    assert index.load([WEST, "other"], WEST) == {WEST: 2, "other": 0}
+    fleet.delete(fleet.key("placements", "shop0", "p0"))
+    place(fleet, "shop0", "p1", at="other")
+    assert index.load([WEST, "other"], "other") == {WEST: 1, "other": 0}
+
+
+def test_a_look_up_reads_those_concerned_alone(fleet: Any, index: PlacementIndex, counted: CountedStore) -> None:
+    def asked() -> Iterable[Iterable[Key]]:
+        yield index.around("infra0")
+        yield index.looking("root:infra", "infra0")
+        yield index.of("infra0")
+
+    assert [list(found) for found in asked()] == [[], [], []]
+    assert counted.rows == [], "a fleet without Placements"
+    for number in range(200):
+        place(fleet, f"w{number}", "p", at="other", looks="root:elsewhere")
+    assert [list(found) for found in asked()] == [[], [], []]
+    assert counted.rows == []
+    mine = place(fleet, "infra0", "p")
+    assert [list(found) for found in asked()] == [[mine]] * 3
+    assert counted.rows == ["placements.scheduling.kcp.io"] * 3
+    assert set(vars(index)) == {"_store"}, "nothing is held"
