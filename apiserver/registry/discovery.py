@@ -10,6 +10,7 @@ import hashlib
 from typing import Any
 
 from apiserver.registry import oldgroups, subresources
+from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.kinds import KindTable, ServedKind
 
 Document = dict[str, Any]
@@ -72,19 +73,10 @@ def aggregated(kinds: KindTable, *, core: bool) -> Document:
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
-_STORED_AS = {
-    "customresourcedefinitions.apiextensions.k8s.io": "apiextensions.k8s.io/v1beta1",
-    "events.events.k8s.io": "/v1",
-    "horizontalpodautoscalers.autoscaling": "autoscaling/v2",
-    "mutatingadmissionpolicies.admissionregistration.k8s.io": "admissionregistration.k8s.io/v1beta1",
-    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": "admissionregistration.k8s.io/v1beta1",
-}
-"""Where Kubernetes 1.36 keeps objects in another version than the one that it serves."""
-
-
 def storage_version_hash(kind: ServedKind) -> str:
     """Tells clients that two kinds are stored as one."""
-    stored = _STORED_AS.get(kind.qualified, f"{kind.group}/{kind.version}")
+    entry = ENTRIES.get(kind.qualified)
+    stored = (entry.hashed_as if entry is not None else "") or f"{kind.group}/{kind.version}"
     digest = hashlib.sha256(f"{stored}/{kind.kind}".encode()).digest()
     return base64.b64encode(digest[:8]).decode()
 

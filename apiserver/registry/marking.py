@@ -10,6 +10,8 @@ from datetime import timedelta
 
 from apiserver.model import clock
 from apiserver.registry.behaviours.definitions import CRDS
+from apiserver.registry.builtins.catalogue import having
+from apiserver.registry.builtins.entry import Dependents
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.rest_checks import finished
 from apiserver.registry.rest_options import (
@@ -28,9 +30,9 @@ CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 BINDING_CLEANUP = "apis.kcp.io/apibinding-finalizer"
 """The same of an APIBinding that is bound: what its kinds have here goes first."""
 
-_NO_DEPENDENTS = frozenset({"events", "events.events.k8s.io"})
+_NO_DEPENDENTS = having(lambda kind: kind.dependents is Dependents.NONE)
 """Kinds whose deletion takes no propagation policy."""
-_ORPHANING = frozenset({"replicationcontrollers", "jobs.batch"})
+_ORPHANING = having(lambda kind: kind.dependents is Dependents.ORPHANED)
 """Kinds whose dependents stay unless the request says otherwise."""
 
 

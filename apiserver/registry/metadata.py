@@ -37,11 +37,7 @@ def _name(kind: ServedKind, metadata: Object) -> list[Cause]:
     name = metadata.get("name") or ""
     if not name:
         return [messages.required("metadata.name", "name or generateName is required")]
-    return [messages.invalid("metadata.name", name, m) for m in _rule(kind)(name)]
-
-
-def _rule(kind: ServedKind) -> names.Check:
-    return names.rule_of(kind.qualified) if kind.builtin else names.dns_subdomain
+    return [messages.invalid("metadata.name", name, m) for m in kind.names(name)]
 
 
 def _generate_name(kind: ServedKind, metadata: Object) -> list[Cause]:
@@ -50,7 +46,7 @@ def _generate_name(kind: ServedKind, metadata: Object) -> list[Cause]:
     if not base:
         return []
     whole = f"{base[:-1]}a" if base.endswith("-") else base
-    return [messages.invalid("metadata.generateName", base, m) for m in _rule(kind)(whole)]
+    return [messages.invalid("metadata.generateName", base, m) for m in kind.names(whole)]
 
 
 def _namespace(kind: ServedKind, metadata: Object) -> list[Cause]:

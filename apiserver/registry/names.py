@@ -1,6 +1,7 @@
 """Kubernetes' rules for names, labels and annotation keys, with its messages.
 
-Each check gives the reasons why a text will not do, [] if it will. Which rule a kind's names follow is `rule_of`.
+Each check gives the reasons why a text will not do, [] if it will. Which rule a kind's names follow is said by the kind
+(served.py).
 """
 
 from __future__ import annotations
@@ -133,26 +134,6 @@ def ip_address(name: str) -> list[str]:
     except ValueError:
         return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
     return [] if canonical == name else [f'must be in canonical form ("{canonical}")']
-
-
-_RULES: dict[str, Check] = {
-    "apiservices.apiregistration.k8s.io": path_segment,
-    "certificatesigningrequests.certificates.k8s.io": path_segment,
-    "clusterrolebindings.rbac.authorization.k8s.io": path_segment,
-    "clusterroles.rbac.authorization.k8s.io": path_segment,
-    "cronjobs.batch": cron_job,
-    "ipaddresses.networking.k8s.io": ip_address,
-    "namespaces": dns_label,
-    "rolebindings.rbac.authorization.k8s.io": path_segment,
-    "roles.rbac.authorization.k8s.io": path_segment,
-    "services": dns_label,
-    "workspaces.tenancy.kcp.io": dns_label,
-}
-
-
-def rule_of(qualified: str) -> Check:
-    """The rule for names of a resource (`services`, `roles.rbac.authorization.k8s.io`)."""
-    return _RULES.get(qualified, dns_subdomain)
 
 
 def generate(base: str) -> str:

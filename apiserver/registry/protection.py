@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-FINALIZERS = {
-    "persistentvolumeclaims": "kubernetes.io/pvc-protection",
-    "persistentvolumes": "kubernetes.io/pv-protection",
-    "volumeattributesclasses.storage.k8s.io": "kubernetes.io/vac-protection",
-}
+from apiserver.registry.builtins.catalogue import ENTRIES
+
+FINALIZERS = {name: kind.finalizer for name, kind in ENTRIES.items() if kind.finalizer}
 """By store name."""

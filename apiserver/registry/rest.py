@@ -12,7 +12,7 @@ from apiserver.model import clock
 from apiserver.model.errors import Cause, StatusError, conflict, invalid, not_found
 from apiserver.registry import codec, strategy
 from apiserver.registry import rest_checks as checks
-from apiserver.registry.behaviours.definitions import CRDS
+from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.otherversions import others
 from apiserver.registry.rest_common import ATTEMPTS, key_of, reset
 from apiserver.registry.rest_create import create, create_applied
@@ -24,42 +24,10 @@ from apiserver.storage.protocol import Record
 
 __all__ = ["apply", "create", "patch", "update"]
 
-CREATE_ON_UPDATE = frozenset(
-    {
-        "endpoints",
-        "events",
-        "events.events.k8s.io",
-        "leases.coordination.k8s.io",
-        "limitranges",
-        "services",
-        "runtimeclasses.node.k8s.io",
-        "roles.rbac.authorization.k8s.io",
-        "rolebindings.rbac.authorization.k8s.io",
-        "clusterroles.rbac.authorization.k8s.io",
-        "clusterrolebindings.rbac.authorization.k8s.io",
-    }
-)
+CREATE_ON_UPDATE = having(lambda kind: kind.put_creates)
 """PUT of an absent object creates these; of others it is a 404."""
 
-REVISION_REQUIRED = frozenset(
-    {
-        CRDS,
-        "apiservices.apiregistration.k8s.io",
-        "leases.coordination.k8s.io",
-        "mutatingadmissionpolicies.admissionregistration.k8s.io",
-        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
-        "runtimeclasses.node.k8s.io",
-        "poddisruptionbudgets.policy",
-        "csidrivers.storage.k8s.io",
-        "csinodes.storage.k8s.io",
-        "csistoragecapacities.storage.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
-        "validatingwebhookconfigurations.admissionregistration.k8s.io",
-        "volumeattachments.storage.k8s.io",
-    }
-)
+REVISION_REQUIRED = having(lambda kind: kind.put_revised)
 """Kubernetes' own kinds whose PUT needs a resourceVersion, as that of every custom resource does."""
 
 

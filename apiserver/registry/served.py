@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from apiserver.model.kinds import GroupResource, GroupVersionKind
+from apiserver.registry.names import Check, dns_subdomain
 from apiserver.registry.schemas import SchemaSource
 from apiserver.registry.webhookspec import Conversion
 from apiserver.schema.structural import Schema
@@ -63,7 +64,8 @@ class ServedKind:
     `storage_version`: objects are stored in this version. `selectable`: fields besides metadata.name and
     metadata.namespace that field selectors may name. `digest`: of everything here, for caches. `conversion`: the
     webhook that converts between the versions, None if none does; `converter` calls it, where the kind is served.
-    `spelled`: the older name of its group under which a request knows it (oldgroups.py).
+    `spelled`: the older name of its group under which a request knows it (oldgroups.py). `names`: the rule that its
+    name follows.
     """
 
     group: str
@@ -92,6 +94,7 @@ class ServedKind:
     converter: Converts | None = field(default=None, compare=False, repr=False)
     spelled: str = ""
     builtin: bool = False
+    names: Check = dns_subdomain
 
     @property
     def schema(self) -> Schema:

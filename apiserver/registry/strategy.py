@@ -16,9 +16,9 @@ from apiserver.registry import metadata as rules
 from apiserver.registry import spellings
 from apiserver.registry.behaviours import certificates
 from apiserver.registry.behaviours.base import IMMUTABLE, carries_nothing
-from apiserver.registry.behaviours.catalogue import behaviour_of
 from apiserver.registry.behaviours.definitions import CRDS, crd_check, crd_status
 from apiserver.registry.behaviours.versions import documented
+from apiserver.registry.builtins.catalogue import behaviour_of, having
 from apiserver.registry.generation import spec_changed
 from apiserver.registry.schemas import metadata_schema
 from apiserver.registry.served import ServedKind
@@ -48,17 +48,7 @@ _SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePe
 IDENTITY = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 """What a client may say again and never change."""
 _MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, *marks.DECISIONS)
-_STATUS_ONLY = frozenset(
-    {
-        "apiservices.apiregistration.k8s.io",
-        "flowschemas.flowcontrol.apiserver.k8s.io",
-        "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
-        "resourceclaims.resource.k8s.io",
-        "servicecidrs.networking.k8s.io",
-        "validatingadmissionpolicies.admissionregistration.k8s.io",
-        "volumeattachments.storage.k8s.io",
-    }
-)
+_STATUS_ONLY = having(lambda kind: kind.status_alone)
 """Kinds of Kubernetes whose status subresource takes the status alone, without labels and annotations."""
 
 

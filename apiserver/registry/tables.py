@@ -12,19 +12,15 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import commits, conditions, marks
-from apiserver.model.errors import qualified
 from apiserver.registry import jsonpath
-from apiserver.registry.printers import catalogue
-from apiserver.registry.printers.base import Object, Printer, joined, since
+from apiserver.registry.builtins import catalogue
+from apiserver.registry.printers.base import Object, Printer, since
 from apiserver.registry.served import Column, ServedKind
 
 __all__ = ["Printer", "column_definitions", "printer", "row", "table"]
 
 Cell = Callable[[Object], Any]
 
-_COMMIT_LENGTH = 10
-_SYNCED_SHOWN = 3
 _NUMBERS = {"integer": (int,), "number": (int, float)}
 
 
@@ -35,7 +31,8 @@ def printer(kind: ServedKind) -> Printer:
 
 @lru_cache(4096)
 def _custom(columns: tuple[Column, ...], resource: str) -> Printer:
-    special = _SPECIAL.get(resource, {})
+    entry = catalogue.ENTRIES.get(resource)
+    special = entry.cells if entry is not None else {}
     cells = [special.get(column.name) or _cell(column) for column in columns]
     return Printer(columns, lambda obj: [cell(obj) for cell in cells])
 
@@ -83,36 +80,6 @@ def _text(value: Any) -> str:
     if isinstance(value, dict | list):
         return orjson.dumps(value).decode()
     return str(value)
-
-
-def _commit(obj: Object) -> Any:
-    commit = (obj["metadata"].get("annotations") or {}).get(marks.SOURCE_COMMIT, "")
-    return commits.shortened(commit, _COMMIT_LENGTH) or None
-
-
-def _why(obj: Object) -> Any:
-    """The message that explains a placement: of Scheduled, else of Ready."""
-    found = (obj.get("status") or {}).get("conditions")
-    for kind in ("Scheduled", "Ready"):
-        message = (conditions.get(found, kind) or {}).get("message")
-        if message:
-            return message
-    return None
-
-
-def _synced(obj: Object) -> Any:
-    """The resources that a sync target takes, by name."""
-    found = (obj.get("status") or {}).get("syncedResources") or ()
-    taken = [r for r in found if r.get("state") == "Accepted"]
-    return joined([qualified(r["resource"], r.get("group", "")) for r in taken], most=_SYNCED_SHOWN)
-
-
-_SPECIAL: dict[str, dict[str, Cell]] = {
-    "placements.scheduling.kcp.io": {"Why": _why},
-    "synctargets.workload.kcp.io": {"Synced API resources": _synced},
-    "workspaces.tenancy.kcp.io": {"Commit": _commit},
-}
-"""Cells of our own kinds that no JSON path gives, by qualified resource and column."""
 
 
 def column_definitions(kind: ServedKind) -> list[dict[str, Any]]:

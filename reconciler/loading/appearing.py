@@ -15,7 +15,7 @@ from apiserver.model.commits import CommitRef
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import Origin
-from apiserver.registry import names
+from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.codec import dump
 from apiserver.registry.kinds import KindTable, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
@@ -61,7 +61,7 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
     its Workspace, by a file or by nobody; `digest`: of that file, if it is known."""
     if not record.served or record.errors or not effects.is_new(record.origin):
         return False
-    if names.rule_of(computed.WORKSPACES)(said.name) or said.origin.in_keys:
+    if ENTRIES[computed.WORKSPACES].names(said.name) or said.origin.in_keys:
         return False
     cluster = _forms.put(
         (computed.LOGICAL_CLUSTERS, record.type),

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from apiserver.registry import names
 from apiserver.registry.codec import dump
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.schema.defaults import copy_json
@@ -40,7 +39,7 @@ class WorkspaceObjects:
         spec = {**like["spec"], "cluster": record.cluster}
         obj = {**like, "metadata": {**like["metadata"], "name": manifest.name}, "spec": spec}
         declared = renderer.trusted(manifest, obj)
-        return None if names.rule_of(declared.kind.qualified)(manifest.name) else declared
+        return None if declared.kind.names(manifest.name) else declared
 
 
 def _render(manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> Declared | None:

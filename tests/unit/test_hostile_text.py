@@ -17,7 +17,7 @@ from apiserver.kubeyaml import scalars
 from apiserver.model import paths, selectors
 from apiserver.model.errors import StatusError
 from apiserver.registry import jsonpath, names, quantities
-from apiserver.registry.behaviours import apis, certificates
+from apiserver.registry.behaviours import certificates
 from apiserver.schema import formats
 from reconciler.layout import ignore, quoting
 from reconciler.syncing import compare
@@ -49,7 +49,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a label of a name": names.dns_label,
     "a printer column's path": jsonpath.compile_path,
     "a certificate signing request": request,
-    "a signer": lambda text: apis.request_check({"spec": {"signerName": text}}),
+    "a signer": lambda text: certificates._signer("spec.signerName", text),
     "a certificate": lambda text: certificates._wrong_certificate(base64.b64encode(text.encode()).decode()),
     "a plain scalar": scalars.plain,
     "a scalar to write": quoting.scalar,

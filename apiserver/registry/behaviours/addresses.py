@@ -208,11 +208,9 @@ def runtime_class_update(old: Object, new: Object) -> list[Cause]:
     return immutable("handler", old.get("handler"), new.get("handler"))
 
 
-BEHAVIOURS = {
-    "endpoints": Behaviour(endpoints_default, endpoints_check),
-    "endpointslices.discovery.k8s.io": Behaviour(slice_default, slice_check, slice_update),
-    "ipaddresses.networking.k8s.io": Behaviour(check=ip_address_check, check_update=ip_address_update),
-    "nodes": Behaviour(node_default, node_check, node_update),
-    "runtimeclasses.node.k8s.io": Behaviour(check=runtime_class_check, check_update=runtime_class_update),
-    "servicecidrs.networking.k8s.io": Behaviour(check=range_check, check_update=range_update),
-}
+ENDPOINTS = Behaviour(endpoints_default, endpoints_check)
+ENDPOINT_SLICE = Behaviour(slice_default, slice_check, slice_update)
+IP_ADDRESS = Behaviour(check=ip_address_check, check_update=ip_address_update)
+NODE = Behaviour(node_default, node_check, node_update)
+RUNTIME_CLASS = Behaviour(check=runtime_class_check, check_update=runtime_class_update)
+SERVICE_CIDR = Behaviour(check=range_check, check_update=range_update)

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
-
 from apiserver.model.errors import Cause
 from apiserver.registry import names
 from apiserver.registry.behaviours.base import IMMUTABLE, Behaviour, Object, fill, immutable
 from apiserver.schema import messages
-
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SIGNER = re.compile(rf"{_LABEL}(\.{_LABEL})+/[a-z0-9]([-.:/a-z0-9]*[a-z0-9])?")
 
 
 def api_service_default(obj: Object) -> None:
@@ -44,40 +37,6 @@ def api_service_check(obj: Object) -> list[Cause]:
     else:
         causes += [messages.required(f"spec.service.{f}") for f in ("namespace", "name") if not spec["service"].get(f)]
     return causes
-
-
-def request_check(obj: Object) -> list[Cause]:
-    """Of a CertificateSigningRequest."""
-    spec = obj.get("spec") or {}
-    causes = []
-    if not _is_request(spec.get("request")):
-        text = "PEM block type must be CERTIFICATE REQUEST"
-        causes.append(messages.invalid("spec.request", spec.get("request"), text))
-    if not spec.get("usages"):
-        causes.append(messages.required("spec.usages"))
-    signer = spec.get("signerName") or ""
-    if not signer:
-        causes.append(messages.required("spec.signerName"))
-    elif _SIGNER.fullmatch(signer) is None:
-        text = "must be a fully qualified domain and path of the form 'example.com/signer-name'"
-        causes.append(messages.invalid("spec.signerName", signer, text))
-    seconds = spec.get("expirationSeconds")
-    if seconds is not None and seconds < 600:
-        text = "may not specify a duration less than 600 seconds (10 minutes)"
-        causes.append(messages.invalid("spec.expirationSeconds", seconds, text))
-    return causes
-
-
-def _is_request(encoded: str | None) -> bool:
-    try:
-        return b"-----BEGIN CERTIFICATE REQUEST-----" in base64.b64decode(encoded or "", validate=True)
-    except (binascii.Error, ValueError):
-        return False
-
-
-def request_carry(old: Object, new: Object) -> None:
-    """What was asked for cannot be asked for anew."""
-    new["spec"] = old["spec"]
 
 
 def claim_default(obj: Object) -> None:
@@ -148,10 +107,7 @@ def slice_update(old: Object, new: Object) -> list[Cause]:
     return causes + immutable("spec.pool.name", was, now)
 
 
-BEHAVIOURS = {
-    "apiservices.apiregistration.k8s.io": Behaviour(api_service_default, api_service_check),
-    "certificatesigningrequests.certificates.k8s.io": Behaviour(check=request_check, carry=request_carry),
-    "resourceclaims.resource.k8s.io": Behaviour(claim_default, claim_check, spec_immutable),
-    "resourceslices.resource.k8s.io": Behaviour(check_update=slice_update),
-    "resourceclaimtemplates.resource.k8s.io": Behaviour(claim_template_default, claim_template_check, spec_immutable),
-}
+API_SERVICE = Behaviour(api_service_default, api_service_check)
+RESOURCE_CLAIM = Behaviour(claim_default, claim_check, spec_immutable)
+RESOURCE_SLICE = Behaviour(check_update=slice_update)
+RESOURCE_CLAIM_TEMPLATE = Behaviour(claim_template_default, claim_template_check, spec_immutable)

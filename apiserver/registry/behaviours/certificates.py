@@ -197,12 +197,10 @@ def _of(obj: Object, kind: str) -> list[Object]:
     return [c for c in _conditions(obj) if c.get("type") == kind]
 
 
-BEHAVIOURS = {
-    RESOURCE: Behaviour(
-        check=check,
-        check_new=check_request,
-        carry=keep_spec,
-        carry_status=settle_status,
-        check_status=check_status,
-    )
-}
+CERTIFICATE_SIGNING_REQUEST = Behaviour(
+    check=check,
+    check_new=check_request,
+    carry=keep_spec,
+    carry_status=settle_status,
+    check_status=check_status,
+)

@@ -207,7 +207,5 @@ def _schema_update(old: Object, new: Object) -> list[Cause]:
     return immutable("spec", old.get("spec"), new.get("spec"))
 
 
-BEHAVIOURS = {
-    "apiresourceschemas.apis.kcp.io": Behaviour(_schema_default, resource_schema_check, _schema_update),
-    CRDS: Behaviour(crd_default, crd_check, crd_update, carry_status=crd_carry_status),
-}
+API_RESOURCE_SCHEMA = Behaviour(_schema_default, resource_schema_check, _schema_update)
+CUSTOM_RESOURCE_DEFINITION = Behaviour(crd_default, crd_check, crd_update, carry_status=crd_carry_status)

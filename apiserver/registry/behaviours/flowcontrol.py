@@ -85,7 +85,5 @@ def _response(response: Object) -> list[Cause]:
     return one_of(f"{path}.type", kind, ("Queue", "Reject"))
 
 
-BEHAVIOURS = {
-    "flowschemas.flowcontrol.apiserver.k8s.io": Behaviour(flow_schema_default, flow_schema_check),
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Behaviour(level_default, level_check),
-}
+FLOW_SCHEMA = Behaviour(flow_schema_default, flow_schema_check)
+PRIORITY_LEVEL_CONFIGURATION = Behaviour(level_default, level_check)

@@ -128,10 +128,8 @@ def lease_check(obj: Object) -> list[Cause]:
     return causes + at_least("spec.leaseTransitions", spec.get("leaseTransitions"))
 
 
-BEHAVIOURS = {
-    "horizontalpodautoscalers.autoscaling": Behaviour(autoscaler_default, autoscaler_check),
-    "leases.coordination.k8s.io": Behaviour(check=lease_check),
-    "limitranges": Behaviour(limit_range_default, limit_range_check),
-    "poddisruptionbudgets.policy": Behaviour(check=budget_check),
-    "priorityclasses.scheduling.k8s.io": Behaviour(priority_class_default, priority_class_check, priority_class_update),
-}
+HORIZONTAL_POD_AUTOSCALER = Behaviour(autoscaler_default, autoscaler_check)
+LEASE = Behaviour(check=lease_check)
+LIMIT_RANGE = Behaviour(limit_range_default, limit_range_check)
+POD_DISRUPTION_BUDGET = Behaviour(check=budget_check)
+PRIORITY_CLASS = Behaviour(priority_class_default, priority_class_check, priority_class_update)

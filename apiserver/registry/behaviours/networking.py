@@ -98,8 +98,6 @@ def ingress_class_update(old: Object, new: Object) -> list[Cause]:
     return immutable("spec.controller", before, after)
 
 
-BEHAVIOURS = {
-    "ingressclasses.networking.k8s.io": Behaviour(ingress_class_default, check_update=ingress_class_update),
-    "ingresses.networking.k8s.io": Behaviour(check=ingress_check),
-    "networkpolicies.networking.k8s.io": Behaviour(network_policy_default, network_policy_check),
-}
+INGRESS_CLASS = Behaviour(ingress_class_default, check_update=ingress_class_update)
+INGRESS = Behaviour(check=ingress_check)
+NETWORK_POLICY = Behaviour(network_policy_default, network_policy_check)

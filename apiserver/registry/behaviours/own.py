@@ -78,11 +78,9 @@ def _path(field: str, value: str | None) -> list[Cause]:
     return [messages.invalid(field, value, "must be a workspace path such as root:team-a:web")]
 
 
-BEHAVIOURS = {
-    "apibindings.apis.kcp.io": Behaviour(check=binding_check),
-    "apiexports.apis.kcp.io": Behaviour(check=export_check),
-    "locations.scheduling.kcp.io": Behaviour(location_default, location_check),
-    "placements.scheduling.kcp.io": Behaviour(placement_default, placement_check),
-    "synctargets.workload.kcp.io": Behaviour(check=sync_target_check),
-    "workspaces.tenancy.kcp.io": Behaviour(check_update=workspace_update),
-}
+API_BINDING = Behaviour(check=binding_check)
+API_EXPORT = Behaviour(check=export_check)
+LOCATION = Behaviour(location_default, location_check)
+PLACEMENT = Behaviour(placement_default, placement_check)
+SYNC_TARGET = Behaviour(check=sync_target_check)
+WORKSPACE = Behaviour(check_update=workspace_update)

@@ -212,19 +212,17 @@ def template_default(template: Object) -> None:
     spec_default(template.setdefault("spec", {}))
 
 
-BEHAVIOURS = {
-    "pods": Behaviour(
-        pod_default,
-        pod_check,
-        podupdates.check,
-        podupdates.carry,
-        pod_identified,
-        pod_check_new,
-        podupdates.carry_status,
-        podupdates.check_status,
-        podwarnings.of_pod,
-    ),
-    "podtemplates": Behaviour(
-        lambda obj: template_default(obj.setdefault("template", {})), warnings=podwarnings.of_template("template")
-    ),
-}
+POD = Behaviour(
+    pod_default,
+    pod_check,
+    podupdates.check,
+    podupdates.carry,
+    pod_identified,
+    pod_check_new,
+    podupdates.carry_status,
+    podupdates.check_status,
+    podwarnings.of_pod,
+)
+POD_TEMPLATE = Behaviour(
+    lambda obj: template_default(obj.setdefault("template", {})), warnings=podwarnings.of_template("template")
+)

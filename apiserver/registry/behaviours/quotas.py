@@ -118,4 +118,4 @@ def check_update(old: Object, new: Object) -> list[Cause]:
     return [messages.invalid("spec.scopes", after, IMMUTABLE)] if set(before) != set(after) else []
 
 
-BEHAVIOURS = {"resourcequotas": Behaviour(check=check, check_update=check_update)}
+RESOURCE_QUOTA = Behaviour(check=check, check_update=check_update)

@@ -103,10 +103,7 @@ def binding_update(old: Object, new: Object) -> list[Cause]:
     return [messages.invalid("roleRef", new["roleRef"], "cannot change roleRef")]
 
 
-_BINDING = Behaviour(default=binding_default, check=binding_check, check_update=binding_update)
-BEHAVIOURS = {
-    "clusterrolebindings.rbac.authorization.k8s.io": _BINDING,
-    "clusterroles.rbac.authorization.k8s.io": Behaviour(check=cluster_role_check),
-    "rolebindings.rbac.authorization.k8s.io": _BINDING,
-    "roles.rbac.authorization.k8s.io": Behaviour(check=role_check),
-}
+BINDING = Behaviour(default=binding_default, check=binding_check, check_update=binding_update)
+
+CLUSTER_ROLE = Behaviour(check=cluster_role_check)
+ROLE = Behaviour(check=role_check)

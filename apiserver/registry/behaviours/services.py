@@ -214,4 +214,4 @@ def service_update(old: Object, new: Object) -> list[Cause]:
     return []
 
 
-BEHAVIOURS = {"services": Behaviour(service_default, service_check, service_update, service_carry)}
+SERVICE = Behaviour(service_default, service_check, service_update, service_carry)

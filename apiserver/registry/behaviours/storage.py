@@ -218,14 +218,11 @@ def attributes_update(old: Object, new: Object) -> list[Cause]:
     return causes
 
 
-_GROUP = "storage.k8s.io"
-BEHAVIOURS = {
-    f"csidrivers.{_GROUP}": Behaviour(driver_default, driver_check, driver_update),
-    f"csinodes.{_GROUP}": Behaviour(check=node_check, check_update=node_update),
-    f"csistoragecapacities.{_GROUP}": Behaviour(check=capacity_check, check_update=capacity_update),
-    "persistentvolumeclaims": Behaviour(claim_default, claim_check, claim_update),
-    "persistentvolumes": Behaviour(volume_default, volume_check, volume_update, identified=volume_identified),
-    f"storageclasses.{_GROUP}": Behaviour(class_default, class_check, class_update),
-    f"volumeattachments.{_GROUP}": Behaviour(check=attachment_check, check_update=attachment_update),
-    f"volumeattributesclasses.{_GROUP}": Behaviour(check=attributes_check, check_update=attributes_update),
-}
+CSI_DRIVER = Behaviour(driver_default, driver_check, driver_update)
+CSI_NODE = Behaviour(check=node_check, check_update=node_update)
+CSI_STORAGE_CAPACITY = Behaviour(check=capacity_check, check_update=capacity_update)
+PERSISTENT_VOLUME_CLAIM = Behaviour(claim_default, claim_check, claim_update)
+PERSISTENT_VOLUME = Behaviour(volume_default, volume_check, volume_update, identified=volume_identified)
+STORAGE_CLASS = Behaviour(class_default, class_check, class_update)
+VOLUME_ATTACHMENT = Behaviour(check=attachment_check, check_update=attachment_update)
+VOLUME_ATTRIBUTES_CLASS = Behaviour(check=attributes_check, check_update=attributes_update)

@@ -182,13 +182,9 @@ def mutating_binding_check(obj: Object) -> list[Cause]:
     return [] if (obj.get("spec") or {}).get("policyName") else [messages.required("spec.policyName")]
 
 
-_GROUP = "admissionregistration.k8s.io"
-_WEBHOOKS = Behaviour(webhooks_default, webhooks_check)
-BEHAVIOURS = {
-    f"mutatingadmissionpolicies.{_GROUP}": Behaviour(policy_default, mutating_policy_check),
-    f"mutatingadmissionpolicybindings.{_GROUP}": Behaviour(binding_default, mutating_binding_check),
-    f"mutatingwebhookconfigurations.{_GROUP}": _WEBHOOKS,
-    f"validatingadmissionpolicies.{_GROUP}": Behaviour(policy_default, validating_policy_check),
-    f"validatingadmissionpolicybindings.{_GROUP}": Behaviour(binding_default, validating_binding_check),
-    f"validatingwebhookconfigurations.{_GROUP}": _WEBHOOKS,
-}
+WEBHOOKS = Behaviour(webhooks_default, webhooks_check)
+
+MUTATING_ADMISSION_POLICY = Behaviour(policy_default, mutating_policy_check)
+MUTATING_ADMISSION_POLICY_BINDING = Behaviour(binding_default, mutating_binding_check)
+VALIDATING_ADMISSION_POLICY = Behaviour(policy_default, validating_policy_check)
+VALIDATING_ADMISSION_POLICY_BINDING = Behaviour(binding_default, validating_binding_check)

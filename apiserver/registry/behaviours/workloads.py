@@ -249,15 +249,11 @@ _OF_TEMPLATES = podwarnings.of_template("spec", "template")
 _OF_NAMED = podwarnings.of_template("spec", "template", named=True)
 _OF_CRON_JOBS = podwarnings.of_template("spec", "jobTemplate", "spec", "template", named=True)
 
-BEHAVIOURS = {
-    "controllerrevisions.apps": Behaviour(check=revision_check, check_update=revision_update),
-    "cronjobs.batch": Behaviour(cron_job_default, cron_job_check, warnings=_OF_CRON_JOBS),
-    "daemonsets.apps": Behaviour(daemon_set_default, _replicated_check, _selector_update, warnings=_OF_TEMPLATES),
-    "deployments.apps": Behaviour(deployment_default, deployment_check, _selector_update, warnings=_OF_NAMED),
-    "jobs.batch": Behaviour(job_default, job_check, job_update, identified=job_identified, warnings=_OF_NAMED),
-    "replicasets.apps": Behaviour(replica_set_default, _replicated_check, _selector_update, warnings=_OF_NAMED),
-    "replicationcontrollers": Behaviour(controller_default, controller_check, warnings=_OF_NAMED),
-    "statefulsets.apps": Behaviour(
-        stateful_set_default, _replicated_check, stateful_set_update, warnings=_OF_TEMPLATES
-    ),
-}
+CONTROLLER_REVISION = Behaviour(check=revision_check, check_update=revision_update)
+CRON_JOB = Behaviour(cron_job_default, cron_job_check, warnings=_OF_CRON_JOBS)
+DAEMON_SET = Behaviour(daemon_set_default, _replicated_check, _selector_update, warnings=_OF_TEMPLATES)
+DEPLOYMENT = Behaviour(deployment_default, deployment_check, _selector_update, warnings=_OF_NAMED)
+JOB = Behaviour(job_default, job_check, job_update, identified=job_identified, warnings=_OF_NAMED)
+REPLICA_SET = Behaviour(replica_set_default, _replicated_check, _selector_update, warnings=_OF_NAMED)
+REPLICATION_CONTROLLER = Behaviour(controller_default, controller_check, warnings=_OF_NAMED)
+STATEFUL_SET = Behaviour(stateful_set_default, _replicated_check, stateful_set_update, warnings=_OF_TEMPLATES)

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import yaml
 
-from apiserver.registry.generation import BUILTIN_GROUPS
+from apiserver.registry.builtins.groups import GROUPS
 
 HERE = Path(__file__).parent
 ALSO = ("io.k8s.api.authentication.v1.TokenRequest", "io.k8s.api.autoscaling.v1.Scale",
@@ -32,7 +32,7 @@ def resources(facts: list[dict[str, Any]], kinds: dict[tuple[str, str, str], str
     found = []
     for fact in facts:
         group = fact.get("group", "")
-        if group not in BUILTIN_GROUPS:
+        if group not in GROUPS:
             continue
         found.append(
             {

@@ -148,98 +148,92 @@ def _attachment(obj: Object) -> list[Any]:
     ]
 
 
-PRINTERS = {
-    "csidrivers.storage.k8s.io": Printer(
-        columns(
-            NAME,
-            "AttachRequired:boolean",
-            "PodInfoOnMount:boolean",
-            "StorageCapacity:boolean",
-            "TokenRequests",
-            "RequiresRepublish:boolean",
-            "Modes",
-            AGE,
-        ),
-        _driver,
+CSI_DRIVER = Printer(
+    columns(
+        NAME,
+        "AttachRequired:boolean",
+        "PodInfoOnMount:boolean",
+        "StorageCapacity:boolean",
+        "TokenRequests",
+        "RequiresRepublish:boolean",
+        "Modes",
+        AGE,
     ),
-    "csinodes.storage.k8s.io": Printer(
-        columns(NAME, "Drivers:integer", AGE), lambda o: [name(o), len(at(o, "spec", "drivers", default=[])), age(o)]
+    _driver,
+)
+CSI_NODE = Printer(
+    columns(NAME, "Drivers:integer", AGE), lambda o: [name(o), len(at(o, "spec", "drivers", default=[])), age(o)]
+)
+CSI_STORAGE_CAPACITY = Printer(columns(NAME, CREATED), lambda o: [name(o), o["metadata"].get("creationTimestamp")])
+VOLUME_ATTACHMENT = Printer(
+    columns(NAME, Column("Attacher", format="name"), "PV", "Node", "Attached:boolean", AGE), _attachment
+)
+VOLUME_ATTRIBUTES_CLASS = Printer(
+    columns(NAME, "DriverName", AGE), lambda o: [name(o), o.get("driverName", ""), age(o)]
+)
+HORIZONTAL_POD_AUTOSCALER = Printer(
+    columns(NAME, "Reference", "Targets", "MinPods", "MaxPods", "Replicas", AGE), _autoscaler
+)
+NODE = Printer(
+    columns(
+        NAME,
+        "Status",
+        "Roles",
+        AGE,
+        "Version",
+        "*Internal-IP",
+        "*External-IP",
+        "*OS-Image",
+        "*Kernel-Version",
+        "*Container-Runtime",
     ),
-    "csistoragecapacities.storage.k8s.io": Printer(
-        columns(NAME, CREATED), lambda o: [name(o), o["metadata"].get("creationTimestamp")]
+    _node,
+)
+PERSISTENT_VOLUME_CLAIM = Printer(
+    columns(
+        NAME,
+        "Status",
+        "Volume",
+        "Capacity",
+        "Access Modes",
+        "StorageClass",
+        "VolumeAttributesClass",
+        AGE,
+        "*VolumeMode",
     ),
-    "volumeattachments.storage.k8s.io": Printer(
-        columns(NAME, Column("Attacher", format="name"), "PV", "Node", "Attached:boolean", AGE), _attachment
+    _claim,
+)
+PERSISTENT_VOLUME = Printer(
+    columns(
+        NAME,
+        "Capacity",
+        "Access Modes",
+        "Reclaim Policy",
+        "Status",
+        "Claim",
+        "StorageClass",
+        "VolumeAttributesClass",
+        "Reason",
+        AGE,
+        "*VolumeMode",
     ),
-    "volumeattributesclasses.storage.k8s.io": Printer(
-        columns(NAME, "DriverName", AGE), lambda o: [name(o), o.get("driverName", ""), age(o)]
-    ),
-    "horizontalpodautoscalers.autoscaling": Printer(
-        columns(NAME, "Reference", "Targets", "MinPods", "MaxPods", "Replicas", AGE), _autoscaler
-    ),
-    "nodes": Printer(
-        columns(
-            NAME,
-            "Status",
-            "Roles",
-            AGE,
-            "Version",
-            "*Internal-IP",
-            "*External-IP",
-            "*OS-Image",
-            "*Kernel-Version",
-            "*Container-Runtime",
-        ),
-        _node,
-    ),
-    "persistentvolumeclaims": Printer(
-        columns(
-            NAME,
-            "Status",
-            "Volume",
-            "Capacity",
-            "Access Modes",
-            "StorageClass",
-            "VolumeAttributesClass",
-            AGE,
-            "*VolumeMode",
-        ),
-        _claim,
-    ),
-    "persistentvolumes": Printer(
-        columns(
-            NAME,
-            "Capacity",
-            "Access Modes",
-            "Reclaim Policy",
-            "Status",
-            "Claim",
-            "StorageClass",
-            "VolumeAttributesClass",
-            "Reason",
-            AGE,
-            "*VolumeMode",
-        ),
-        _volume,
-    ),
-    "poddisruptionbudgets.policy": Printer(
-        columns(NAME, "Min Available", "Max Unavailable", "Allowed Disruptions:integer", AGE), _budget
-    ),
-    "priorityclasses.scheduling.k8s.io": Printer(
-        columns(NAME, "Value:integer", "Global-Default:boolean", AGE, "PreemptionPolicy"),
-        lambda o: [
-            name(o),
-            o.get("value", 0),
-            bool(o.get("globalDefault")),
-            age(o),
-            o.get("preemptionPolicy", "PreemptLowerPriority"),
-        ],
-    ),
-    "runtimeclasses.node.k8s.io": Printer(
-        columns(NAME, "Handler", AGE), lambda o: [name(o), o.get("handler", ""), age(o)]
-    ),
-    "storageclasses.storage.k8s.io": Printer(
-        columns(NAME, "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", AGE),
-        _storage_class,
-    ),
-}
+    _volume,
+)
+POD_DISRUPTION_BUDGET = Printer(
+    columns(NAME, "Min Available", "Max Unavailable", "Allowed Disruptions:integer", AGE), _budget
+)
+PRIORITY_CLASS = Printer(
+    columns(NAME, "Value:integer", "Global-Default:boolean", AGE, "PreemptionPolicy"),
+    lambda o: [
+        name(o),
+        o.get("value", 0),
+        bool(o.get("globalDefault")),
+        age(o),
+        o.get("preemptionPolicy", "PreemptLowerPriority"),
+    ],
+)
+RUNTIME_CLASS = Printer(columns(NAME, "Handler", AGE), lambda o: [name(o), o.get("handler", ""), age(o)])
+STORAGE_CLASS = Printer(
+    columns(NAME, "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", AGE),
+    _storage_class,
+)

@@ -102,26 +102,20 @@ def _slice(obj: Object) -> list[Any]:
     return [name(obj), spec.get("nodeName", ""), spec.get("driver", ""), at(spec, "pool", "name", default=""), age(obj)]
 
 
-_BINDING = Printer(columns(NAME, "PolicyName", "ParamRef", AGE), _policy_binding)
-_WEBHOOKS = Printer(columns(NAME, "Webhooks:integer", AGE), _webhooks)
+BINDING = Printer(columns(NAME, "PolicyName", "ParamRef", AGE), _policy_binding)
+WEBHOOKS = Printer(columns(NAME, "Webhooks:integer", AGE), _webhooks)
 _LEVELS = ("Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit")
 
-PRINTERS: dict[str, Printer] = {
-    "apiservices.apiregistration.k8s.io": Printer(columns(NAME, "Service", "Available", AGE), _api_service),
-    "certificatesigningrequests.certificates.k8s.io": Printer(
-        columns(NAME, AGE, "SignerName", "Requestor", "RequestedDuration", "Condition"), _certificate_request
-    ),
-    "componentstatuses": Printer(columns(NAME, "Status", "Message", "Error"), _component),
-    "flowschemas.flowcontrol.apiserver.k8s.io": Printer(
-        columns(NAME, "PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", AGE, "MissingPL"), _flow_schema
-    ),
-    "mutatingadmissionpolicies.admissionregistration.k8s.io": _policy("mutations"),
-    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _BINDING,
-    "mutatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
-    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": Printer(columns(NAME, *_LEVELS, AGE), _priority_level),
-    "resourceclaims.resource.k8s.io": Printer(columns(NAME, "State", AGE), _claim),
-    "resourceslices.resource.k8s.io": Printer(columns(NAME, "Node", "Driver", "Pool", AGE), _slice),
-    "validatingadmissionpolicies.admissionregistration.k8s.io": _policy("validations"),
-    "validatingadmissionpolicybindings.admissionregistration.k8s.io": _BINDING,
-    "validatingwebhookconfigurations.admissionregistration.k8s.io": _WEBHOOKS,
-}
+API_SERVICE = Printer(columns(NAME, "Service", "Available", AGE), _api_service)
+CERTIFICATE_SIGNING_REQUEST = Printer(
+    columns(NAME, AGE, "SignerName", "Requestor", "RequestedDuration", "Condition"), _certificate_request
+)
+COMPONENT_STATUS = Printer(columns(NAME, "Status", "Message", "Error"), _component)
+FLOW_SCHEMA = Printer(
+    columns(NAME, "PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", AGE, "MissingPL"), _flow_schema
+)
+MUTATING_ADMISSION_POLICY = _policy("mutations")
+PRIORITY_LEVEL_CONFIGURATION = Printer(columns(NAME, *_LEVELS, AGE), _priority_level)
+RESOURCE_CLAIM = Printer(columns(NAME, "State", AGE), _claim)
+RESOURCE_SLICE = Printer(columns(NAME, "Node", "Driver", "Pool", AGE), _slice)
+VALIDATING_ADMISSION_POLICY = _policy("validations")

@@ -72,9 +72,9 @@ def _event(obj: Object) -> list[Any]:
     ]
 
 
-_BINDING = Printer(columns(NAME, "Role", AGE, "*Users", "*Groups", "*ServiceAccounts"), _binding)
-_CREATED = Printer(columns(NAME, CREATED), lambda obj: [name(obj), _created(obj)])
-_EVENT = Printer(
+BINDING = Printer(columns(NAME, "Role", AGE, "*Users", "*Groups", "*ServiceAccounts"), _binding)
+AS_CREATED = Printer(columns(NAME, CREATED), lambda obj: [name(obj), _created(obj)])
+EVENT = Printer(
     columns(
         "Last Seen",
         "Type",
@@ -90,23 +90,8 @@ _EVENT = Printer(
     _event,
 )
 
-PRINTERS = {
-    "clusterrolebindings.rbac.authorization.k8s.io": _BINDING,
-    "clusterroles.rbac.authorization.k8s.io": _CREATED,
-    "configmaps": Printer(columns(NAME, "Data", AGE), lambda o: [name(o), _data(o), age(o)]),
-    "customresourcedefinitions.apiextensions.k8s.io": _CREATED,
-    "events": _EVENT,
-    "events.events.k8s.io": _EVENT,
-    "leases.coordination.k8s.io": Printer(
-        columns(NAME, "Holder", AGE), lambda o: [name(o), at(o, "spec", "holderIdentity", default=""), age(o)]
-    ),
-    "limitranges": _CREATED,
-    "namespaces": Printer(
-        columns(NAME, "Status", AGE), lambda o: [name(o), at(o, "status", "phase", default=""), age(o)]
-    ),
-    "resourcequotas": Printer(columns(NAME, "Request", "Limit", AGE), _quota),
-    "rolebindings.rbac.authorization.k8s.io": _BINDING,
-    "roles.rbac.authorization.k8s.io": _CREATED,
-    "secrets": Printer(columns(NAME, "Type", "Data", AGE), lambda o: [name(o), o.get("type", ""), _data(o), age(o)]),
-    "serviceaccounts": Printer(columns(NAME, AGE), lambda o: [name(o), age(o)]),
-}
+CONFIG_MAP = Printer(columns(NAME, "Data", AGE), lambda o: [name(o), _data(o), age(o)])
+LEASE = Printer(columns(NAME, "Holder", AGE), lambda o: [name(o), at(o, "spec", "holderIdentity", default=""), age(o)])
+NAMESPACE = Printer(columns(NAME, "Status", AGE), lambda o: [name(o), at(o, "status", "phase", default=""), age(o)])
+RESOURCE_QUOTA = Printer(columns(NAME, "Request", "Limit", AGE), _quota)
+SECRET = Printer(columns(NAME, "Type", "Data", AGE), lambda o: [name(o), o.get("type", ""), _data(o), age(o)])

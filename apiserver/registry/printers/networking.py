@@ -92,28 +92,24 @@ def _parent(found: Object) -> str:
     return "/".join(p for p in parts if p)
 
 
-PRINTERS = {
-    "endpoints": Printer(columns(NAME, "Endpoints", AGE), _endpoints),
-    "endpointslices.discovery.k8s.io": Printer(columns(NAME, "AddressType", "Ports", "Endpoints", AGE), _slice),
-    "ingressclasses.networking.k8s.io": Printer(
-        columns(NAME, "Controller", "Parameters", AGE),
-        lambda o: [
-            name(o),
-            at(o, "spec", "controller", default=""),
-            _parameters(at(o, "spec", "parameters")),
-            age(o),
-        ],
-    ),
-    "ingresses.networking.k8s.io": Printer(columns(NAME, "Class", "Hosts", "Address", "Ports", AGE), _ingress),
-    "ipaddresses.networking.k8s.io": Printer(
-        columns(NAME, "ParentRef"), lambda o: [name(o), _parent(at(o, "spec", "parentRef", default={}))]
-    ),
-    "networkpolicies.networking.k8s.io": Printer(
-        columns(NAME, "Pod-Selector", AGE),
-        lambda o: [name(o), selector(at(o, "spec", "podSelector", default={})), age(o)],
-    ),
-    "servicecidrs.networking.k8s.io": Printer(
-        columns(NAME, "CIDRs", AGE), lambda o: [name(o), ",".join(at(o, "spec", "cidrs", default=[])), age(o)]
-    ),
-    "services": Printer(columns(NAME, "Type", "Cluster-IP", "External-IP", "Port(s)", AGE, "*Selector"), _service),
-}
+ENDPOINTS = Printer(columns(NAME, "Endpoints", AGE), _endpoints)
+ENDPOINT_SLICE = Printer(columns(NAME, "AddressType", "Ports", "Endpoints", AGE), _slice)
+INGRESS_CLASS = Printer(
+    columns(NAME, "Controller", "Parameters", AGE),
+    lambda o: [
+        name(o),
+        at(o, "spec", "controller", default=""),
+        _parameters(at(o, "spec", "parameters")),
+        age(o),
+    ],
+)
+INGRESS = Printer(columns(NAME, "Class", "Hosts", "Address", "Ports", AGE), _ingress)
+IP_ADDRESS = Printer(columns(NAME, "ParentRef"), lambda o: [name(o), _parent(at(o, "spec", "parentRef", default={}))])
+NETWORK_POLICY = Printer(
+    columns(NAME, "Pod-Selector", AGE),
+    lambda o: [name(o), selector(at(o, "spec", "podSelector", default={})), age(o)],
+)
+SERVICE_CIDR = Printer(
+    columns(NAME, "CIDRs", AGE), lambda o: [name(o), ",".join(at(o, "spec", "cidrs", default=[])), age(o)]
+)
+SERVICE = Printer(columns(NAME, "Type", "Cluster-IP", "External-IP", "Port(s)", AGE, "*Selector"), _service)

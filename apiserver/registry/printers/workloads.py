@@ -171,53 +171,46 @@ def _pod(obj: Object) -> list[Any]:
     ]
 
 
-PRINTERS = {
-    "controllerrevisions.apps": Printer(
-        columns(NAME, "Controller", "Revision", AGE),
-        lambda o: [
-            name(o),
-            next((f"{r['kind'].lower()}/{r['name']}" for r in o["metadata"].get("ownerReferences") or ()), "<none>"),
-            o.get("revision", 0),
-            age(o),
-        ],
+CONTROLLER_REVISION = Printer(
+    columns(NAME, "Controller", "Revision", AGE),
+    lambda o: [
+        name(o),
+        next((f"{r['kind'].lower()}/{r['name']}" for r in o["metadata"].get("ownerReferences") or ()), "<none>"),
+        o.get("revision", 0),
+        age(o),
+    ],
+)
+CRON_JOB = Printer(
+    columns(NAME, "Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", AGE, *_RUN),
+    _cron_job,
+)
+DAEMON_SET = Printer(
+    columns(
+        NAME,
+        "Desired:integer",
+        "Current:integer",
+        "Ready:integer",
+        "Up-to-date:integer",
+        "Available:integer",
+        "Node Selector",
+        AGE,
+        *_RUN,
     ),
-    "cronjobs.batch": Printer(
-        columns(NAME, "Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", AGE, *_RUN),
-        _cron_job,
-    ),
-    "daemonsets.apps": Printer(
-        columns(
-            NAME,
-            "Desired:integer",
-            "Current:integer",
-            "Ready:integer",
-            "Up-to-date:integer",
-            "Available:integer",
-            "Node Selector",
-            AGE,
-            *_RUN,
-        ),
-        _daemon_set,
-    ),
-    "deployments.apps": Printer(columns(NAME, "Ready", "Up-to-date", "Available", AGE, *_RUN), _deployment),
-    "jobs.batch": Printer(columns(NAME, "Status", "Completions", "Duration", AGE, *_RUN), _job),
-    "pods": Printer(
-        columns(NAME, "Ready", "Status", "Restarts", AGE, "*IP", "*Node", "*Nominated Node", "*Readiness Gates"), _pod
-    ),
-    "podtemplates": Printer(
-        columns(NAME, "Containers", "Images", "Pod Labels"),
-        lambda o: [
-            name(o),
-            joined([c.get("name", "") for c in _containers(o, "template", "spec")]),
-            joined([c.get("image", "") for c in _containers(o, "template", "spec")]),
-            selector(at(o, "template", "metadata", "labels", default={})),
-        ],
-    ),
-    "replicasets.apps": Printer(
-        columns(NAME, "Desired:integer", "Current:integer", "Ready:integer", AGE, *_RUN), _replica_set
-    ),
-    "replicationcontrollers": Printer(
-        columns(NAME, "Desired:integer", "Current:integer", "Ready:integer", AGE, *_RUN), _replica_set
-    ),
-    "statefulsets.apps": Printer(columns(NAME, "Ready", AGE, "*Containers", "*Images"), _stateful_set),
-}
+    _daemon_set,
+)
+DEPLOYMENT = Printer(columns(NAME, "Ready", "Up-to-date", "Available", AGE, *_RUN), _deployment)
+JOB = Printer(columns(NAME, "Status", "Completions", "Duration", AGE, *_RUN), _job)
+POD = Printer(
+    columns(NAME, "Ready", "Status", "Restarts", AGE, "*IP", "*Node", "*Nominated Node", "*Readiness Gates"), _pod
+)
+POD_TEMPLATE = Printer(
+    columns(NAME, "Containers", "Images", "Pod Labels"),
+    lambda o: [
+        name(o),
+        joined([c.get("name", "") for c in _containers(o, "template", "spec")]),
+        joined([c.get("image", "") for c in _containers(o, "template", "spec")]),
+        selector(at(o, "template", "metadata", "labels", default={})),
+    ],
+)
+REPLICA_SET = Printer(columns(NAME, "Desired:integer", "Current:integer", "Ready:integer", AGE, *_RUN), _replica_set)
+STATEFUL_SET = Printer(columns(NAME, "Ready", AGE, "*Containers", "*Images"), _stateful_set)
