@@ -14,10 +14,11 @@ from typing import Any, Literal
 
 import orjson
 
-from apiserver.admission.writes import RUNTIME_KINDS
 from apiserver.model import marks, origins
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
+from apiserver.registry.builtins.catalogue import having
+from apiserver.registry.builtins.entry import Runtime
 from apiserver.registry.commits import WAIT, Commits
 from apiserver.registry.intents import Intent
 from apiserver.registry.sinks import StoreSink, Write, Written
@@ -36,13 +37,7 @@ KEPT_FROM_GIT = (
 )
 """What whoever writes a Secret is told."""
 
-OWN_RUNTIME_KINDS = RUNTIME_KINDS | {
-    "pods",
-    "endpoints",
-    "endpointslices.discovery.k8s.io",
-    "certificatesigningrequests.certificates.k8s.io",
-    "ipaddresses.networking.k8s.io",
-}
+OWN_RUNTIME_KINDS = having(lambda kind: kind.runtime is not Runtime.NO)
 """By store name: kinds whose objects never pass through git."""
 
 _SERVICE_ACCOUNT = "system:serviceaccount:"

@@ -15,10 +15,12 @@ from apiserver.admission import classes, priority, runtimeclasses, serviceaccoun
 from apiserver.admission.place import Place, spec_of
 from apiserver.registry import protection
 from apiserver.registry.behaviours import tolerations
+from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.rest_options import Complete, Vet, complete_nothing
 from apiserver.registry.served import ServedKind
 
 Object = dict[str, Any]
+Completes = Callable[[Place, Object], None]
 
 _NOT_READY = {"key": tolerations.NOT_READY, "effect": "NoSchedule"}
 
@@ -37,7 +39,10 @@ def _taint(place: Place, node: Object) -> None:  # noqa: ARG001
         spec["taints"] = [*found, dict(_NOT_READY)]
 
 
-def _protect(finalizer: str) -> Callable[[Place, Object], None]:
+def _protected(kind: ServedKind) -> Completes:
+    """Of a kind whose objects stay while they are used."""
+    finalizer = protection.FINALIZERS[kind.storage]
+
     def complete(place: Place, obj: Object) -> None:  # noqa: ARG001
         metadata = obj.get("metadata")
         found = metadata.get("finalizers") or [] if isinstance(metadata, dict) else None
@@ -47,38 +52,34 @@ def _protect(finalizer: str) -> Callable[[Place, Object], None]:
     return complete
 
 
-_PRIORITY, _IN_USE = "Priority", "StorageObjectInUseProtection"
-_NEW: dict[str, dict[str, Callable[[Place, Object], None]]] = {
-    "pods": {
-        "ServiceAccount": serviceaccounts.complete,
-        _PRIORITY: priority.complete,
-        "DefaultTolerationSeconds": _tolerate,
-        "RuntimeClass": runtimeclasses.complete,
-        topology.PLUGIN: topology.complete,
-    },
-    "nodes": {"TaintNodesByCondition": _taint},
-    "persistentvolumeclaims": {
-        "DefaultStorageClass": classes.complete_claim,
-        _IN_USE: _protect(protection.FINALIZERS["persistentvolumeclaims"]),
-    },
-    "ingresses.networking.k8s.io": {"DefaultIngressClass": classes.complete_ingress},
-    **{
-        resource: {_IN_USE: _protect(finalizer)}
-        for resource, finalizer in protection.FINALIZERS.items()
-        if resource != "persistentvolumeclaims"
-    },
+def _all(plugin: Completes) -> Callable[[ServedKind], Completes]:
+    """A plugin that does the same for all its kinds."""
+    return lambda kind: plugin  # noqa: ARG005
+
+
+_COMPLETING: dict[str, Callable[[ServedKind], Completes]] = {
+    "ServiceAccount": _all(serviceaccounts.complete),
+    "Priority": _all(priority.complete),
+    "DefaultTolerationSeconds": _all(_tolerate),
+    "RuntimeClass": _all(runtimeclasses.complete),
+    topology.PLUGIN: _all(topology.complete),
+    "TaintNodesByCondition": _all(_taint),
+    "DefaultStorageClass": _all(classes.complete_claim),
+    "DefaultIngressClass": _all(classes.complete_ingress),
+    "StorageObjectInUseProtection": _protected,
 }
-_VETTED: dict[str, tuple[str, Callable[[Place, Object, Object | None], None]]] = {
-    priority.CLASSES: (_PRIORITY, priority.vet),
-    "persistentvolumeclaims": ("PersistentVolumeClaimResize", classes.vet_claim),
+_VETTING: dict[str, Callable[[Place, Object, Object | None], None]] = {
+    "Priority": priority.vet,
+    "PersistentVolumeClaimResize": classes.vet_claim,
 }
-PLUGINS = frozenset({name for plugins in _NEW.values() for name in plugins} | {name for name, _ in _VETTED.values()})
+PLUGINS = frozenset(_COMPLETING.keys() | _VETTING.keys())
+"""Which kinds they look at is in the kinds' entries (registry/builtins)."""
 
 
 def completing(kind: ServedKind, place: Place, disabled: frozenset[str] = frozenset()) -> Complete:
     """Of new objects of the kind. `disabled`: names of plugins to do without."""
-    known = _NEW.get(kind.storage, {}) if kind.builtin else {}
-    plugins = [plugin for name, plugin in known.items() if name not in disabled]
+    entry = ENTRIES.get(kind.storage) if kind.builtin else None
+    plugins = [_COMPLETING[name](kind) for name in entry.plugins if name not in disabled] if entry is not None else []
     if not plugins:
         return complete_nothing
 
@@ -91,9 +92,10 @@ def completing(kind: ServedKind, place: Place, disabled: frozenset[str] = frozen
 
 def vetting(kind: ServedKind, place: Place, others: Vet, disabled: frozenset[str] = frozenset()) -> Vet:
     """`others` and what of the cluster a write of the kind depends on."""
-    name, plugin = _VETTED.get(kind.storage, ("", None))
-    if plugin is None or name in disabled or not kind.builtin:
+    entry = ENTRIES.get(kind.storage) if kind.builtin else None
+    if entry is None or not entry.vetted_by or entry.vetted_by in disabled:
         return others
+    plugin = _VETTING[entry.vetted_by]
 
     def vet(new: Object, live: Object | None) -> None:
         others(new, live)

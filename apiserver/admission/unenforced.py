@@ -5,24 +5,10 @@ A later version takes kinds off this list as it learns to enforce them.
 
 from __future__ import annotations
 
+from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.served import ServedKind
 
-_ADMISSION = "admissionregistration.k8s.io"
-_FLOW = "flowcontrol.apiserver.k8s.io"
-
-UNENFORCED: dict[str, str] = {
-    f"mutatingadmissionpolicies.{_ADMISSION}": "no write is changed by it",
-    f"mutatingadmissionpolicybindings.{_ADMISSION}": "no write is changed by its policy",
-    f"mutatingwebhookconfigurations.{_ADMISSION}": "its webhooks are not called",
-    f"validatingadmissionpolicies.{_ADMISSION}": "no write is refused by it",
-    f"validatingadmissionpolicybindings.{_ADMISSION}": "no write is refused by its policy",
-    f"validatingwebhookconfigurations.{_ADMISSION}": "its webhooks are not called",
-    "certificatesigningrequests.certificates.k8s.io": "no certificate is signed for it",
-    f"flowschemas.{_FLOW}": "requests are not sorted by it",
-    f"prioritylevelconfigurations.{_FLOW}": "requests are not limited by it",
-    "limitranges": "its defaults and limits are not applied",
-    "resourcequotas": "nothing is counted or refused by it",
-}
+UNENFORCED: dict[str, str] = {name: kind.unenforced for name, kind in ENTRIES.items() if kind.unenforced}
 """By qualified resource: what does not happen."""
 
 

@@ -16,32 +16,26 @@ from typing import Any
 from apiserver.model import marks, origins
 from apiserver.model.errors import StatusError, forbidden
 from apiserver.model.origins import Origin
+from apiserver.registry.builtins.catalogue import having
+from apiserver.registry.builtins.entry import Runtime
 from apiserver.registry.rest_options import Admit
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import WorkspaceRecord
 
 Object = dict[str, Any]
 
-RUNTIME_KINDS = frozenset({"events", "leases.coordination.k8s.io"})
+RUNTIME_KINDS = having(lambda kind: kind.runtime is Runtime.ALWAYS)
 """By store name: kinds whose objects are runtime state, so that git need not know them."""
 
-COMPUTED_STATUS = frozenset(
-    {
-        "workspaces.tenancy.kcp.io",
-        "workspacetypes.tenancy.kcp.io",
-        "logicalclusters.core.kcp.io",
-        "apibindings.apis.kcp.io",
-        "apiexports.apis.kcp.io",
-    }
-)
+COMPUTED_STATUS = having(lambda kind: kind.computed_status and kind.from_commits)
 """By store name: kinds whose status follows from commits alone. Nothing would put right what a client wrote there."""
 
-FROM_COMMITS = COMPUTED_STATUS | {"apiresourceschemas.apis.kcp.io"}
+FROM_COMMITS = having(lambda kind: kind.from_commits)
 """By store name: kinds that come into effect with a commit alone. One that was only stored would do nothing, or what it
 did would be gone with the store."""
 
 
-BY_DIRECTORY = frozenset({"workspaces.tenancy.kcp.io", "logicalclusters.core.kcp.io"})
+BY_DIRECTORY = having(lambda kind: kind.by_directory)
 """By store name: kinds whose objects are directories of the repository, or follow from them."""
 
 

@@ -24,6 +24,7 @@ from apiserver.auth.pki import Signer
 from apiserver.auth.scopes import CLUSTER_NAME
 from apiserver.auth.user import AUTHENTICATED, SERVICE_ACCOUNT_PREFIX, SERVICE_ACCOUNTS, User
 from apiserver.model.keys import Key
+from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.kindtable import KindTable
 from apiserver.storage.protocol import Store
 
@@ -34,6 +35,7 @@ LEGACY_ISSUER = "kubernetes/serviceaccount"
 LEGACY_TYPE = "kubernetes.io/service-account-token"
 _LEGACY = "kubernetes.io/serviceaccount/"
 _OURS = "kubernetes.io"
+_BOUND = tuple(kind.kind for kind in ENTRIES.values() if kind.token_bound)
 _REMEMBERED = 10_000
 _LEEWAY = 10
 """Seconds by which the clocks of two servers may differ."""
@@ -233,8 +235,7 @@ def legacy_token(signer: Signer, account: Account, secret: str) -> str:
 def _account(claims: jwt.Claims) -> Account:
     ours = claims[_OURS]
     account = ours["serviceaccount"]
-    kinds = ("Pod", "Secret", "Node")
-    bound = [BoundObject(k, ours[k.lower()]["name"], ours[k.lower()]["uid"]) for k in kinds if k.lower() in ours]
+    bound = [BoundObject(k, ours[k.lower()]["name"], ours[k.lower()]["uid"]) for k in _BOUND if k.lower() in ours]
     return Account(ours[CLUSTER_CLAIM], ours["namespace"], account["name"], account["uid"], tuple(bound))
 
 

@@ -14,12 +14,14 @@ from apiserver.auth.bootstrap import RBAC_GROUP
 from apiserver.auth.rules import Rule
 from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.model.errors import StatusError, forbidden, not_found
+from apiserver.registry.builtins.catalogue import having
+from apiserver.registry.builtins.entry import Grants
 from apiserver.registry.rest_options import Vet, vet_nothing
 from apiserver.registry.served import ServedKind
 
 Object = dict[str, Any]
 
-_ROLES = frozenset({"clusterroles", "roles"})
+_ROLES = having(lambda kind: kind.grants is Grants.ROLE)
 _EVERYTHING: list[Object] = [
     {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
     {"nonResourceURLs": ["*"], "verbs": ["*"]},
@@ -51,7 +53,7 @@ def guard(rights: Rights, cluster: str, user: User, kind: ServedKind) -> Vet:
     if kind.group != RBAC_GROUP or user.is_master:
         return vet_nothing
     writer = _Writer(rights, cluster, user, kind)
-    return writer.role if kind.resource in _ROLES else writer.binding
+    return writer.role if kind.qualified in _ROLES else writer.binding
 
 
 class _Writer:

@@ -10,14 +10,10 @@ from apiserver.endpoints import bodies
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.exchange import Exchange
 from apiserver.model.errors import Cause, StatusError, bad_request, invalid
+from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.rest_options import BACKGROUND, FOREGROUND, ORPHAN, DeleteOptions, Outcome
 
-_ANSWERS_OBJECT = frozenset(
-    {"serviceaccounts", "resourcequotas", "namespaces", "pods", "podtemplates", "services", "persistentvolumes",
-     "persistentvolumeclaims"}
-)  # fmt: skip
-_ANSWERS_OBJECT_GROUPS = frozenset({"storage.k8s.io", "resource.k8s.io"})
-_ANSWERS_STATUS = frozenset({"csistoragecapacities.storage.k8s.io"})
+_ANSWERS_OBJECT = having(lambda kind: kind.answers_deleted)
 _POLICIES = (BACKGROUND, FOREGROUND, ORPHAN)
 
 
@@ -84,11 +80,7 @@ async def delete_answer(asking: Asking, outcome: Outcome, options: DeleteOptions
     """A Status naming the object that went, or the object where it is still there or its kind answers so."""
     kind = asking.kind
     asking.exchange.warnings += outcome.warnings
-    whole = (
-        not kind.custom
-        and ((not kind.group and kind.resource in _ANSWERS_OBJECT) or kind.group in _ANSWERS_OBJECT_GROUPS)
-        and kind.qualified not in _ANSWERS_STATUS
-    )
+    whole = not kind.custom and kind.qualified in _ANSWERS_OBJECT
     if not outcome.removed or whole:
         code = 202 if options.cascading and not outcome.removed else 200
         await asking.exchange.answer(code, orjson.dumps(outcome.obj))

@@ -12,6 +12,8 @@ from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.forms import answer_unstored
 from apiserver.model import clock
 from apiserver.model.errors import Cause, StatusError, invalid, method_not_allowed
+from apiserver.registry.builtins.catalogue import ENTRIES
+from apiserver.registry.builtins.entry import Review
 from apiserver.registry.rest_checks import check_identity
 
 Object = dict[str, Any]
@@ -26,9 +28,10 @@ async def review(asking: Asking) -> None:
     body = await asking.exchange.body()
     obj = bodies.read_object(body, asking.exchange.header(b"content-type"), asking.kind.kind)
     check_identity(asking.kind, obj, asking.place.namespace, "")
-    answer = _REVIEWS.get(asking.kind.kind)
-    if answer is None:
+    entry = ENTRIES.get(asking.kind.qualified)
+    if entry is None or entry.review is None:
         raise method_not_allowed()
+    answer = _ANSWERS[entry.review]
     metadata = dict(obj.get("metadata") or {})
     metadata.setdefault("creationTimestamp", None)
     obj["metadata"] = metadata
@@ -123,11 +126,11 @@ def _invalid(asking: Asking, why: str, field: str) -> StatusError:
     return invalid(asking.kind.kind, asking.kind.group, "", [Cause(reason, why, field)])
 
 
-_REVIEWS: dict[str, Callable[[Asking, Object, Object], Object]] = {
-    "SelfSubjectAccessReview": _self_access,
-    "SubjectAccessReview": _access,
-    "LocalSubjectAccessReview": _local_access,
-    "SelfSubjectRulesReview": _rules,
-    "SelfSubjectReview": _self,
-    "TokenReview": _token,
+_ANSWERS: dict[Review, Callable[[Asking, Object, Object], Object]] = {
+    Review.SELF_ACCESS: _self_access,
+    Review.ACCESS: _access,
+    Review.LOCAL_ACCESS: _local_access,
+    Review.RULES: _rules,
+    Review.SELF: _self,
+    Review.TOKEN: _token,
 }

@@ -12,6 +12,8 @@ from typing import Any
 from apiserver.model.errors import bad_request
 from apiserver.model.keys import Key
 from apiserver.model.selectors import LabelSelector, Requirement, parse_fields, parse_labels
+from apiserver.registry.builtins.catalogue import ENTRIES
+from apiserver.registry.builtins.entry import Reading
 from apiserver.registry.served import ServedKind
 
 Object = dict[str, Any]
@@ -42,20 +44,24 @@ def at(path: str, absent: str = "") -> Reader:
     return read
 
 
-def _event_source(obj: Object) -> str:
-    return _text((obj.get("source") or {}).get("component")) or _text(obj.get("reportingComponent"))
+def _reader(reading: Reading) -> Reader:
+    last = at(reading.paths[-1], reading.absent)
+    if len(reading.paths) == 1:
+        return last
+    readers = [at(path) for path in reading.paths[:-1]]
+
+    def read(obj: Object) -> str:
+        return next(filter(None, (reader(obj) for reader in readers)), "") or last(obj)
+
+    return read
 
 
-READERS: Mapping[str, Mapping[str, Reader]] = {
-    "events": {"source": _event_source},
-    "namespaces": {"status.phase": at("status.phase", "Active")},
-    "nodes": {"spec.unschedulable": at("spec.unschedulable", "false")},
-    "pods": {"spec.hostNetwork": at("spec.hostNetwork", "false")},
-    "replicationcontrollers": {"status.replicas": at("status.replicas", "0")},
-    "replicasets.apps": {"status.replicas": at("status.replicas", "0")},
-    "jobs.batch": {"status.successful": at("status.succeeded", "0")},
+_READERS: Mapping[str, Mapping[str, Reader]] = {
+    name: {path: _reader(reading) for path, reading in kind.readings.items()}
+    for name, kind in ENTRIES.items()
+    if kind.readings
 }
-"""Selectable fields that are not just what stands at their path."""
+"""By qualified resource: selectable fields that are not just what stands at their path."""
 
 
 _HINTS = 8
@@ -75,7 +81,7 @@ class Selection:
         self._keys: list[tuple[bool, str, bool]] = []
         self._checks: list[tuple[Reader, str, bool]] = []
         self._hints = [hint for hint in map(_hint, self.labels.requirements) if hint]
-        known = {**{path: at(path) for path in kind.selectable}, **READERS.get(kind.qualified, {})}
+        known = {**{path: at(path) for path in kind.selectable}, **_READERS.get(kind.qualified, {})}
         for wanted in parse_fields(fields):
             if wanted.path in ("metadata.name", "metadata.namespace"):
                 is_name = wanted.path == "metadata.name"

@@ -13,12 +13,14 @@ from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.forms import answer_unstored
 from apiserver.model import clock
 from apiserver.model.errors import Cause, StatusError, bad_request, conflict, invalid, not_found
+from apiserver.registry.builtins.catalogue import ENTRIES
 
 Object = dict[str, Any]
 
 GROUP, VERSION, KIND = "authentication.k8s.io", "v1", "TokenRequest"
 _DEFAULT_SECONDS, _LEAST_SECONDS, _MOST_SECONDS = 3600, 600, 1 << 32
-_BINDABLE = {("v1", "Pod"): "pods", ("v1", "Secret"): "secrets", ("v1", "Node"): "nodes"}
+_BINDABLE = {("v1", kind.kind): kind.resource for kind in ENTRIES.values() if kind.token_bound}
+"""The store names of what a token may be bound to, by version and kind: all of the core group."""
 
 
 async def request_token(asking: Asking) -> None:
