@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apiserver.model.keys import Key
+from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.kinds import KindTable
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
@@ -19,10 +20,7 @@ from reconciler.plan import apis
 
 Object = dict[str, Any]
 
-_BY_LAYOUT = {
-    ("tenancy.kcp.io", "Workspace"): "a directory with a workspace.yaml is a workspace",
-    ("core.kcp.io", "LogicalCluster"): "every workspace has one",
-}
+_BY_LAYOUT = {(kind.group, kind.kind): kind.by_directory for kind in ENTRIES.values() if kind.by_directory}
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from apiserver.model.origins import COMPUTED, SHIPPED
+from apiserver.registry.builtins.catalogue import kinds_having
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import ManifestSource, Piece
@@ -21,7 +22,7 @@ from reconciler.repository.objects import Entry
 
 [EVERYWHERE] = generated([computed.default_namespace()], COMPUTED)
 """What every workspace has."""
-_FOUNDATIONS = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema"})
+_FOUNDATIONS = kinds_having(lambda kind: kind.defines_kinds)
 
 
 @dataclass(slots=True)

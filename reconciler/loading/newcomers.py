@@ -14,6 +14,7 @@ from apiserver.model import paths
 from apiserver.model.commits import NONE
 from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key
+from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
 from reconciler.layout.source import Piece
@@ -31,18 +32,7 @@ from reconciler.plan import system
 from reconciler.plan.summary import Summary
 from reconciler.plan.types import ResolvedType
 
-_CONCERN_OTHERS = frozenset(
-    {
-        "APIBinding",
-        "APIExport",
-        "APIResourceSchema",
-        "CustomResourceDefinition",
-        "LogicalCluster",
-        "Namespace",
-        "Workspace",
-        "WorkspaceType",
-    }
-)
+_CONCERN_OTHERS = kinds_having(lambda kind: kind.defines_kinds or kind.offered or kind.by_directory or kind.contains)
 """Kinds of which an object means something for others, whatever its group."""
 _DEFAULT = ("", "default")
 

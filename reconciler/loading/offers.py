@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from apiserver.model.keys import Key
+from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.kinds import KindTable
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.render import Renderer
@@ -22,7 +23,7 @@ EXPORTS = "apiexports.apis.kcp.io"
 SCHEMAS = "apiresourceschemas.apis.kcp.io"
 TYPES = "workspacetypes.tenancy.kcp.io"
 
-_KINDS = frozenset({"APIExport", "APIResourceSchema", "WorkspaceType"})
+_KINDS = kinds_having(lambda kind: kind.offered)
 
 
 class Offers:

@@ -160,7 +160,7 @@ class Renderer:
         other = next((k for k in self.kinds.all() if k.kind == gvk.kind), None)
         if other is not None:
             hint = f"it is served here as {other.api_version}"
-        elif any(w[4] == gvk.kind and w[0] == gvk.group for w in system.WORKLOADS):
+        elif any((w.group, w.kind) == (gvk.group, gvk.kind) for w in system.WORKLOADS):
             hint = f"bind the export {system.EXPORT} of {system.COMPUTE} with an APIBinding"
         else:
             hint = "declare its CustomResourceDefinition, or an APIBinding to an export that offers it"

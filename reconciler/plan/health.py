@@ -10,13 +10,16 @@ from typing import Any
 
 from apiserver.model import conditions
 from apiserver.model.kinds import GroupResource
+from apiserver.registry.builtins.catalogue import ENTRIES
+from apiserver.registry.builtins.entry import Health
 
 Object = dict[str, Any]
 
 
 def healthy(kind: GroupResource, live: Object) -> bool:
     """False also while the target's controllers have not yet seen the newest spec."""
-    check = _CHECKS.get(kind)
+    entry = ENTRIES.get(str(kind))
+    check = _CHECKS.get(entry.health) if entry is not None else None
     return check is None or check(live.get("spec") or {}, live.get("status") or {}, live["metadata"])
 
 
@@ -57,11 +60,11 @@ def _pod(_: Object, status: Object, __: Object) -> bool:
     return status.get("phase") == "Succeeded" or conditions.is_true(status.get("conditions"), "Ready")
 
 
-_CHECKS: dict[GroupResource, Callable[[Object, Object, Object], bool]] = {
-    GroupResource("apps", "deployments"): _deployment,
-    GroupResource("apps", "statefulsets"): _stateful_set,
-    GroupResource("apps", "replicasets"): _replica_set,
-    GroupResource("apps", "daemonsets"): _daemon_set,
-    GroupResource("batch", "jobs"): _job,
-    GroupResource("", "pods"): _pod,
+_CHECKS: dict[Health, Callable[[Object, Object, Object], bool]] = {
+    Health.DEPLOYMENT: _deployment,
+    Health.STATEFUL_SET: _stateful_set,
+    Health.REPLICA_SET: _replica_set,
+    Health.DAEMON_SET: _daemon_set,
+    Health.JOB: _job,
+    Health.POD: _pod,
 }

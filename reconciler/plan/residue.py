@@ -29,21 +29,15 @@ from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import Origin
 from apiserver.registry import allocated
+from apiserver.registry.builtins.catalogue import having
+from apiserver.registry.builtins.entry import Runtime
 
 Object = dict[str, Any]
 
-COMPUTED = frozenset(
-    {
-        "workspaces.tenancy.kcp.io",
-        "workspacetypes.tenancy.kcp.io",
-        "customresourcedefinitions.apiextensions.k8s.io",
-        "apibindings.apis.kcp.io",
-        "apiexports.apis.kcp.io",
-    }
-)
+COMPUTED = having(lambda kind: kind.computed_status)
 """Resources whose status follows from git."""
 
-_NEVER = frozenset({"logicalclusters.core.kcp.io", "events", "leases.coordination.k8s.io"})
+_NEVER = having(lambda kind: not kind.residue or kind.runtime is Runtime.ALWAYS)
 """Resources that follow from git altogether, or that nobody would miss."""
 
 _SECRETS = "secrets"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apiserver.model.kinds import GroupResource
+from apiserver.registry.builtins.catalogue import ENTRIES
 
 STATEFUL: dict[GroupResource, str] = {
-    GroupResource("", "persistentvolumeclaims"): "PersistentVolumeClaim",
-    GroupResource("apps", "statefulsets"): "StatefulSet",
+    GroupResource(kind.group, kind.resource): kind.kind for kind in ENTRIES.values() if kind.stateful
 }
 """Resources whose objects hold state, with their kinds. A Deployment that writes to its node's disk is not known of."""
 

@@ -8,24 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from apiserver.model.kinds import GroupResource
+from apiserver.registry.builtins.catalogue import ENTRIES, resources_having
+from apiserver.registry.builtins.entry import Sync
 
-SYNCED: frozenset[GroupResource] = frozenset(
-    GroupResource(group, resource)
-    for group, resources in {
-        "": "configmaps secrets serviceaccounts services persistentvolumeclaims pods",
-        "apps": "deployments statefulsets daemonsets replicasets",
-        "batch": "jobs cronjobs",
-        "networking.k8s.io": "ingresses networkpolicies",
-        "autoscaling": "horizontalpodautoscalers",
-        "policy": "poddisruptionbudgets",
-    }.items()
-    for resource in resources.split()
-)
+SYNCED = resources_having(lambda kind: kind.sync is not Sync.NEVER)
 """Kubernetes' own kinds that run or configure workloads. Access rules, quotas, events and leases stay upstream."""
 
-OPTIONAL: frozenset[GroupResource] = frozenset(
-    GroupResource("", r) for r in ("configmaps", "secrets", "serviceaccounts")
-)
+OPTIONAL = resources_having(lambda kind: kind.sync is Sync.BUILT_IN)
 """Built in in every workspace, so never a reason why a target is not compatible."""
 
 NEVER_NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease", "kcp-system"})
@@ -40,7 +29,10 @@ def syncable(kind: GroupResource, *, namespaced: bool, custom: bool, offered: bo
 
 def stays_upstream(kind: GroupResource, obj: dict[str, Any]) -> bool:
     """Objects that a cluster makes for itself in every namespace: the default ServiceAccount, the CA bundle."""
-    name = obj["metadata"]["name"]
-    if kind.group:
-        return False
-    return (kind.resource, name) in (("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt"))
+    return made_in_all(kind, obj["metadata"]["name"])
+
+
+def made_in_all(kind: GroupResource, name: str) -> bool:
+    """Whether a cluster makes such an object for itself in every namespace."""
+    entry = ENTRIES.get(str(kind))
+    return entry is not None and entry.made_in_all == name

@@ -13,6 +13,9 @@ import orjson
 
 from apiserver.model import paths
 from apiserver.model.marks import ORIGIN, SYSTEM
+from apiserver.registry.builtin import target_builtins
+from apiserver.registry.builtins.catalogue import ENTRIES
+from apiserver.registry.builtins.entry import BuiltinKind, Sync
 
 COMPUTE = "root:compute"
 EXPORT = "kubernetes"
@@ -20,21 +23,8 @@ SCHEMA_PREFIX = "v1-36"
 
 Manifest = dict[str, Any]
 
-WORKLOADS = [
-    ("", "v1", "services", "service", "Service"),
-    ("", "v1", "persistentvolumeclaims", "persistentvolumeclaim", "PersistentVolumeClaim"),
-    ("", "v1", "pods", "pod", "Pod"),
-    ("apps", "v1", "deployments", "deployment", "Deployment"),
-    ("apps", "v1", "statefulsets", "statefulset", "StatefulSet"),
-    ("apps", "v1", "daemonsets", "daemonset", "DaemonSet"),
-    ("apps", "v1", "replicasets", "replicaset", "ReplicaSet"),
-    ("batch", "v1", "jobs", "job", "Job"),
-    ("batch", "v1", "cronjobs", "cronjob", "CronJob"),
-    ("networking.k8s.io", "v1", "ingresses", "ingress", "Ingress"),
-    ("networking.k8s.io", "v1", "networkpolicies", "networkpolicy", "NetworkPolicy"),
-    ("autoscaling", "v2", "horizontalpodautoscalers", "horizontalpodautoscaler", "HorizontalPodAutoscaler"),
-    ("policy", "v1", "poddisruptionbudgets", "poddisruptionbudget", "PodDisruptionBudget"),
-]
+WORKLOADS = tuple(kind for kind in ENTRIES.values() if kind.sync is Sync.BOUND)
+"""What the export offers."""
 
 
 def _object(api_version: str, kind: str, name: str, spec: Manifest) -> Manifest:
@@ -42,20 +32,27 @@ def _object(api_version: str, kind: str, name: str, spec: Manifest) -> Manifest:
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _schema(group: str, version: str, plural: str, singular: str, kind: str) -> Manifest:
+def _schema(workload: BuiltinKind) -> Manifest:
+    kind = target_builtins().preferred(workload.group, workload.resource)
+    assert kind is not None
     # The schema proper is Kubernetes' own: a bound kind of Kubernetes is served by the built-in strategy.
     open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return _object(
         "apis.kcp.io/v1alpha1",
         "APIResourceSchema",
-        f"{SCHEMA_PREFIX}.{plural}.{group or 'core'}",
+        f"{SCHEMA_PREFIX}.{kind.resource}.{kind.group or 'core'}",
         {
-            "group": group,
-            "names": {"plural": plural, "singular": singular, "kind": kind, "listKind": f"{kind}List"},
+            "group": kind.group,
+            "names": {
+                "plural": kind.resource,
+                "singular": kind.singular,
+                "kind": kind.kind,
+                "listKind": kind.list_kind,
+            },
             "scope": "Namespaced",
             "versions": [
                 {
-                    "name": version,
+                    "name": kind.version,
                     "served": True,
                     "storage": True,
                     "schema": open_schema,
@@ -102,7 +99,7 @@ def workspace_type(path: str, name: str) -> Manifest | None:
 
 def compute_export() -> list[Manifest]:
     """Workload kinds for tenants."""
-    schemas = [_schema(*w) for w in WORKLOADS]
+    schemas = [_schema(w) for w in WORKLOADS]
     names = [s["metadata"]["name"] for s in schemas]
     return [*schemas, _object("apis.kcp.io/v1alpha1", "APIExport", EXPORT, {"latestResourceSchemas": names})]
 

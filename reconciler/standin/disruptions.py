@@ -11,6 +11,7 @@ from typing import Any
 
 from apiserver.model import clock, conditions, selectors
 from apiserver.model.keys import Key
+from apiserver.registry.builtin import target_builtins
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.controller import Controller
@@ -21,12 +22,7 @@ from reconciler.standin.world import CLUSTER
 Object = dict[str, Any]
 
 BUDGETS = "poddisruptionbudgets.policy"
-_SCALED = {
-    "Deployment": "deployments.apps",
-    "ReplicaSet": "replicasets.apps",
-    "ReplicationController": "replicationcontrollers",
-    "StatefulSet": "statefulsets.apps",
-}
+_SCALED = {kind.kind: kind.storage for kind in target_builtins().all() if kind.scale is not None}
 _PATIENCE = 120.0
 """Seconds after which a Pod that was to be evicted and is still there counts again."""
 

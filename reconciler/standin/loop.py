@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from apiserver.model.keys import Key
+from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import target_builtins
 from apiserver.registry.objects import Objects
@@ -38,11 +39,14 @@ _CONTROLLERS: dict[str, Callable[[StandInWorld, Object], None]] = {
     pods.PODS: pods.reconcile,
 }
 _WORKLOADS = {
-    "Deployment": deployments.DEPLOYMENTS,
-    "ReplicaSet": replicasets.REPLICA_SETS,
-    "StatefulSet": statefulsets.STATEFUL_SETS,
-    "DaemonSet": statefulsets.DAEMON_SETS,
-    "Job": jobs.JOBS,
+    ENTRIES[resource].kind: resource
+    for resource in (
+        deployments.DEPLOYMENTS,
+        replicasets.REPLICA_SETS,
+        statefulsets.STATEFUL_SETS,
+        statefulsets.DAEMON_SETS,
+        jobs.JOBS,
+    )
 }
 """Controllers that look again when something of theirs changes."""
 

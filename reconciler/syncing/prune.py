@@ -12,25 +12,21 @@ from enum import Enum
 from typing import Any
 
 from apiserver.model.kinds import GroupResource
+from apiserver.registry.builtins.catalogue import resources_having
 from reconciler.controllers.bindings import Role
+from reconciler.plan.syncable import made_in_all
 from reconciler.syncing import client
 from reconciler.syncing.homes import Home
 from reconciler.syncing.inventory import PARENT_NAME, applyset_id
 from reconciler.syncing.live import Live
 from reconciler.syncing.render import CLUSTER_LABEL
-from reconciler.syncing.site import CONFIG_MAPS, NAMESPACES, TargetSite
+from reconciler.syncing.site import NAMESPACES, TargetSite
 from reconciler.syncing.upstream import Item, Upstream
 from reconciler.syncing.withdrawals import Withdrawals, WithdrawalVerdict
 
 Object = dict[str, Any]
 
-_MADE_BY_CLUSTERS = {(CONFIG_MAPS, "kube-root-ca.crt"), (GroupResource("", "serviceaccounts"), "default")}
-_MADE_BY_CONTROLLERS = {
-    GroupResource("", "events"),
-    GroupResource("events.k8s.io", "events"),
-    GroupResource("", "endpoints"),
-    GroupResource("discovery.k8s.io", "endpointslices"),
-}
+_MADE_ALONE = resources_having(lambda kind: kind.made_alone)
 
 
 class Pruned(Enum):
@@ -111,7 +107,7 @@ class Pruner:
     def _strangers(self, home: Home) -> bool:
         """Whether anyone else keeps something in the namespace: then it stays."""
         for kind, versions in self._site.client.discovery.versions.items():
-            if kind in _MADE_BY_CONTROLLERS:
+            if kind in _MADE_ALONE:
                 continue
             pages = self._site.client.list(client.path(kind, versions[0], home.name))
             if any(not self._expected(kind, item["metadata"]) for page in pages for item in page.items):
@@ -122,4 +118,4 @@ class Pruner:
         name = metadata["name"]
         ours = (metadata.get("labels") or {}).get(CLUSTER_LABEL) == self._site.key and name == PARENT_NAME
         dying = "deletionTimestamp" in metadata
-        return ours or dying or bool(metadata.get("ownerReferences")) or (kind, name) in _MADE_BY_CLUSTERS
+        return ours or dying or bool(metadata.get("ownerReferences")) or made_in_all(kind, name)

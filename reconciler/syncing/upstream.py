@@ -10,6 +10,7 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.registry import tree
+from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.objects import Objects
 from apiserver.registry.served import ServedKind
 from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
@@ -23,11 +24,7 @@ from reconciler.plan.syncable import syncable
 Object = dict[str, Any]
 
 AUTOSCALERS = GroupResource("autoscaling", "horizontalpodautoscalers")
-_SCALABLE = {
-    GroupResource("apps", "deployments"): "Deployment",
-    GroupResource("apps", "statefulsets"): "StatefulSet",
-    GroupResource("apps", "replicasets"): "ReplicaSet",
-}
+_SCALABLE = {GroupResource(kind.group, kind.resource): kind.kind for kind in ENTRIES.values() if kind.autoscaled}
 
 
 class Item(NamedTuple):

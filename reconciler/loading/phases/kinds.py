@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from apiserver.model import clock
 from apiserver.model.origins import BOOTSTRAP, TYPED
+from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.kinds import KUBERNETES, KindTable, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.manifest import Manifest
@@ -19,7 +20,7 @@ from reconciler.plan import bootstrap, computed
 from reconciler.plan.apis import Past
 from reconciler.plan.types import ResolvedType
 
-_KINDS_FIRST = frozenset({"CustomResourceDefinition", "APIBinding", "APIExport", "APIResourceSchema"})
+_KINDS_FIRST = kinds_having(lambda kind: kind.defines_kinds)
 
 
 def find_kinds(at: Judgement) -> None:
