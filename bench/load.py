@@ -90,7 +90,7 @@ def config(number: int) -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata: {{number: '{number}'}}\n"
 
 
-def add(clone: Clone, count: int) -> None:
+def add(clone: Clone, count: int, *, empty: bool = False) -> None:
     """One commit with all workspaces, through fast-import: a work tree of 2 N files would take longer than the test."""
     branch = clone.git("symbolic-ref", "HEAD").strip()
     command = ["git", "-C", str(clone.folder), "fast-import", "--quiet", "--date-format=now"]
@@ -100,7 +100,8 @@ def add(clone: Clone, count: int) -> None:
         who = "committer bench <bench@example.com> now"
         importer.stdin.write(f"commit {branch}\n{who}\ndata {len(message)}\n{message}\nfrom {branch}^0\n".encode())
         for number in range(count):
-            for file, content in (("workspace.yaml", WORKSPACE), ("settings.yaml", config(number))):
+            files = (("workspace.yaml", WORKSPACE), ("settings.yaml", config(number)))
+            for file, content in files[:1] if empty else files:
                 text = f"M 100644 inline {directory(number)}/{file}\ndata {len(content)}\n{content}\n"
                 importer.stdin.write(text.encode())
         importer.stdin.close()
