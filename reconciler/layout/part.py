@@ -42,7 +42,7 @@ def _with_above(path: str) -> Iterator[str]:
         at = paths.parent(at)
 
 
-class Known(Protocol):
+class KnownDirectories(Protocol):
     """What is known of directories without opening them."""
 
     def is_workspace(self, directory: str, sub: Entry) -> bool:
@@ -56,7 +56,7 @@ class Outside:
     """Of the trees that are looked at one after the other. `asked`: paths that were found to matter, and are not of the
     part."""
 
-    def __init__(self, part: Part, known: Known) -> None:
+    def __init__(self, part: Part, known: KnownDirectories) -> None:
         self.part, self._known = part, known
         self.asked: set[str] = set()
         self.members: set[str] = set()
