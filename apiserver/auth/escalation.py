@@ -15,13 +15,13 @@ from apiserver.auth.rules import Rule
 from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.model.errors import StatusError, forbidden, not_found
 from apiserver.registry.builtins.catalogue import having
-from apiserver.registry.builtins.entry import Grants
+from apiserver.registry.builtins.entry import RbacPart
 from apiserver.registry.rest_options import Vet, vet_nothing
 from apiserver.registry.served import ServedKind
 
 Object = dict[str, Any]
 
-_ROLES = having(lambda kind: kind.grants is Grants.ROLE)
+_ROLES = having(lambda kind: kind.grants is RbacPart.ROLE)
 _EVERYTHING: list[Object] = [
     {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]},
     {"nonResourceURLs": ["*"], "verbs": ["*"]},

@@ -27,7 +27,7 @@ class Wrong(Exception):
     """The answer is none. The text follows `conversion webhook for <kind>`."""
 
 
-class Review:
+class ConversionReview:
     """One question: objects that are not in `api_version` yet. Raises Wrong if there is no version to ask it in."""
 
     def __init__(self, objects: Sequence[Object], api_version: str, versions: Sequence[str]) -> None:

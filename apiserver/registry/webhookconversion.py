@@ -23,7 +23,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.outbound import Outbound
 from apiserver.registry.posting import Failed, PostTarget, post
-from apiserver.registry.reviews import Review, Wrong
+from apiserver.registry.reviews import ConversionReview, Wrong
 from apiserver.registry.served import ServedKind
 from apiserver.registry.webhookspec import Conversion, WebhookService
 from apiserver.storage.protocol import Store
@@ -110,7 +110,7 @@ class Converter:
     def _asked(self, objects: list[Object], kind: ServedKind) -> list[Object]:
         what = f"{objects[0].get('apiVersion')}, Kind={kind.kind}"
         try:
-            review = Review(objects, kind.api_version, self._conversion.reviews)
+            review = ConversionReview(objects, kind.api_version, self._conversion.reviews)
             return review.converted(self._answer(review.body()))
         except Wrong as error:
             raise _error(f"conversion webhook for {what} {error}") from None

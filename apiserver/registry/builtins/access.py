@@ -5,7 +5,7 @@ from __future__ import annotations
 from apiserver.registry import names
 from apiserver.registry.behaviours import certificates as rules_certificates
 from apiserver.registry.behaviours import rbac as rules_rbac
-from apiserver.registry.builtins.entry import BuiltinKind, Grants, Review, Runtime
+from apiserver.registry.builtins.entry import BuiltinKind, RbacPart, Review, Runtime
 from apiserver.registry.printers import control as shown_control
 from apiserver.registry.printers import core as shown_core
 
@@ -64,7 +64,7 @@ KINDS = (
         everywhere=True,
         printer=shown_core.BINDING,
         put_creates=True,
-        grants=Grants.BINDING,
+        grants=RbacPart.BINDING,
     ),
     BuiltinKind(
         "ClusterRole",
@@ -74,7 +74,7 @@ KINDS = (
         everywhere=True,
         printer=shown_core.AS_CREATED,
         put_creates=True,
-        grants=Grants.ROLE,
+        grants=RbacPart.ROLE,
     ),
     BuiltinKind(
         "RoleBinding",
@@ -84,7 +84,7 @@ KINDS = (
         everywhere=True,
         printer=shown_core.BINDING,
         put_creates=True,
-        grants=Grants.BINDING,
+        grants=RbacPart.BINDING,
     ),
     BuiltinKind(
         "Role",
@@ -94,6 +94,6 @@ KINDS = (
         everywhere=True,
         printer=shown_core.AS_CREATED,
         put_creates=True,
-        grants=Grants.ROLE,
+        grants=RbacPart.ROLE,
     ),
 )

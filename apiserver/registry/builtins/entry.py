@@ -30,7 +30,7 @@ class Review(Enum):
     TOKEN = "TokenReview"
 
 
-class Grants(Enum):
+class RbacPart(Enum):
     """What an object of RBAC does: it says what may be done, or who may."""
 
     ROLE = "role"
@@ -174,7 +174,7 @@ class BuiltinKind:
     vetted_by: str = ""
     finalizer: str = ""
     unenforced: str = ""
-    grants: Grants | None = None
+    grants: RbacPart | None = None
     token_bound: bool = False
     dependents: Dependents = Dependents.BACKGROUND
     answers_deleted: bool = False

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from apiserver.registry.reviews import Review, Wrong
+from apiserver.registry.reviews import ConversionReview, Wrong
 
 Object = dict[str, Any]
 
@@ -17,7 +17,9 @@ def obj(name: str, version: str = "v1", **metadata: Any) -> Object:
     return {"apiVersion": f"z.io/{version}", "kind": "W", "metadata": {"name": name, "uid": f"u-{name}", **metadata}}
 
 
-def answered(review: Review, change: Callable[[Object], Any] = lambda found: None, **response: Any) -> list[Object]:
+def answered(
+    review: ConversionReview, change: Callable[[Object], Any] = lambda found: None, **response: Any
+) -> list[Object]:
     """As a webhook would that replaces the version; `change` then spoils the answer."""
     asked = orjson.loads(review.body())
     made = [{**o, "apiVersion": asked["request"]["desiredAPIVersion"]} for o in asked["request"]["objects"]]
@@ -32,12 +34,12 @@ def answered(review: Review, change: Callable[[Object], Any] = lambda found: Non
 
 
 def test_the_question() -> None:
-    asked = orjson.loads(Review([obj("a")], "z.io/v2", ["v7", "v1beta1", "v1"]).body())
+    asked = orjson.loads(ConversionReview([obj("a")], "z.io/v2", ["v7", "v1beta1", "v1"]).body())
     assert (asked["apiVersion"], asked["kind"]) == ("apiextensions.k8s.io/v1beta1", "ConversionReview")
     assert asked["request"]["desiredAPIVersion"] == "z.io/v2"
     assert asked["request"]["objects"] == [obj("a")]
     with pytest.raises(Wrong, match="no supported conversion review versions"):
-        Review([obj("a")], "z.io/v2", ["v7"])
+        ConversionReview([obj("a")], "z.io/v2", ["v7"])
 
 
 def test_only_labels_and_annotations_of_metadata_count() -> None:
@@ -49,7 +51,7 @@ def test_only_labels_and_annotations_of_metadata_count() -> None:
         metadata.update(labels={"y": "2"}, annotations={"kcp.io/cluster": "other", "m": "2"}, generation=9)
         del metadata["finalizers"]
 
-    [made] = answered(Review([before], "z.io/v2", ["v1"]), change)
+    [made] = answered(ConversionReview([before], "z.io/v2", ["v1"]), change)
     assert made["metadata"] == {
         **before["metadata"], "labels": {"y": "2"}, "annotations": {"m": "2", "kcp.io/cluster": "c"},
     }  # fmt: skip
@@ -92,7 +94,7 @@ def spoil(index: int = 0, **fields: Any) -> Callable[[Object], None]:
 )
 def test_answers_that_are_none(change: Callable[[Object], Any], text: str) -> None:
     with pytest.raises(Wrong) as raised:
-        answered(Review([obj("a"), obj("b")], "z.io/v2", ["v1"]), change)
+        answered(ConversionReview([obj("a"), obj("b")], "z.io/v2", ["v1"]), change)
     assert text in str(raised.value)
 
 
@@ -109,16 +111,16 @@ def test_answers_that_are_none(change: Callable[[Object], Any], text: str) -> No
 )  # fmt: skip
 def test_of_one_object_they_are_said_otherwise(change: Callable[[Object], Any], text: str) -> None:
     with pytest.raises(Wrong) as raised:
-        answered(Review([obj("a")], "z.io/v2", ["v1"]), change)
+        answered(ConversionReview([obj("a")], "z.io/v2", ["v1"]), change)
     assert str(raised.value) == text
 
 
 def test_the_older_form_need_not_repeat_the_uid() -> None:
-    made = answered(Review([obj("a")], "z.io/v2", ["v1beta1"]), uid="x")
+    made = answered(ConversionReview([obj("a")], "z.io/v2", ["v1beta1"]), uid="x")
     assert made[0]["apiVersion"] == "z.io/v2"
 
 
 @pytest.mark.parametrize("body", [b"", b"nonsense", b"[]", b"{}"])
 def test_bodies_that_are_none(body: bytes) -> None:
     with pytest.raises(Wrong, match=r"^failed: "):
-        Review([obj("a")], "z.io/v2", ["v1"]).converted(body)
+        ConversionReview([obj("a")], "z.io/v2", ["v1"]).converted(body)
