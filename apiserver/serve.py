@@ -17,7 +17,7 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.endpoints.homes import homes
 from apiserver.endpoints.kube import KubernetesAPI
 from apiserver.endpoints.targets import EmbeddedTargets
-from apiserver.registry.builtin import target_builtins
+from apiserver.registry.builtins.served import target_builtins
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.outbound import Outbound
 from apiserver.registry.webhookconversion import Webhooks

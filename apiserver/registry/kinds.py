@@ -11,7 +11,7 @@ from typing import Any
 
 from apiserver.model.keys import storage_name
 from apiserver.registry import custom
-from apiserver.registry.builtin import (
+from apiserver.registry.builtins.served import (
     KUBERNETES,
     builtins_of,
     is_kubernetes,

@@ -14,7 +14,7 @@ from typing import Any
 from apiserver.model import conditions
 from apiserver.model.keys import Key
 from apiserver.registry import codec, indexes
-from apiserver.registry.builtin import target_builtins
+from apiserver.registry.builtins.served import target_builtins
 from apiserver.registry.catalog import CRDS
 from apiserver.registry.custom import kinds_of_crd
 from apiserver.registry.kindtable import KindTable

@@ -13,9 +13,9 @@ import orjson
 
 from apiserver.model import paths
 from apiserver.model.marks import ORIGIN, SYSTEM
-from apiserver.registry.builtin import target_builtins
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.builtins.entry import BuiltinKind, Sync
+from apiserver.registry.builtins.served import target_builtins
 
 COMPUTE = "root:compute"
 EXPORT = "kubernetes"

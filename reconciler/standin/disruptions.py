@@ -11,7 +11,7 @@ from typing import Any
 
 from apiserver.model import clock, conditions, selectors
 from apiserver.model.keys import Key
-from apiserver.registry.builtin import target_builtins
+from apiserver.registry.builtins.served import target_builtins
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.controller import Controller

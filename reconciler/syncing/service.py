@@ -12,7 +12,7 @@ from typing import Any
 
 from apiserver.model.identity import sync_target_key
 from apiserver.registry import tree
-from apiserver.registry.catalog import Catalog
+from apiserver.registry.catalog import BINDINGS, CRDS, Catalog
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
@@ -42,7 +42,7 @@ from reconciler.syncing.upstream import AUTOSCALERS, UNKNOWN, Item, Past, Upstre
 Object = dict[str, Any]
 
 
-KINDS = frozenset({"apibindings.apis.kcp.io", "customresourcedefinitions.apiextensions.k8s.io"})
+KINDS = frozenset({BINDINGS, CRDS})
 """What decides which kinds a workspace serves."""
 
 

@@ -1,1 +1,1 @@
-"""What a kind is: all that the program knows of each built-in kind, one entry for each (entry.py, catalogue.py)."""
+"""What a built-in kind is: one entry for each (entry, catalogue), and the kinds as they are served (served)."""

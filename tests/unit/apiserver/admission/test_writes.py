@@ -5,7 +5,7 @@ import pytest
 
 from apiserver.admission.writes import read_only, stored
 from apiserver.model.errors import StatusError
-from apiserver.registry.builtin import workspace_builtins
+from apiserver.registry.builtins.served import workspace_builtins
 from apiserver.registry.rest_options import Admit
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import WorkspaceRecord

@@ -23,7 +23,7 @@ from apiserver.model.commits import own
 from apiserver.model.errors import unauthorized
 from apiserver.model.keys import Key
 from apiserver.registry import codec
-from apiserver.registry.builtin import target_builtins
+from apiserver.registry.builtins.served import target_builtins
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord, placed, put_fleet, put_workspace
 from apiserver.settings import ServerSettings

@@ -13,7 +13,7 @@ import pytest
 from support.conversionhook import Hook, definition
 
 from apiserver.registry import rest
-from apiserver.registry.builtin import target_builtins
+from apiserver.registry.builtins.served import target_builtins
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.outbound import Outbound
 from apiserver.registry.rest_options import Collection, WriteOptions

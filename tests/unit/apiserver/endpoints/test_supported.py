@@ -12,7 +12,7 @@ import pytest
 
 from apiserver.admission.completion import PLUGINS
 from apiserver.admission.unenforced import UNENFORCED
-from apiserver.registry.builtin import kubernetes_builtins, target_builtins, workspace_builtins
+from apiserver.registry.builtins.served import kubernetes_builtins, target_builtins, workspace_builtins
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.served import ALL_VERBS, ServedKind
 from apiserver.registry.subresources import CONNECTIONS

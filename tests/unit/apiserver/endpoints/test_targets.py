@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from apiserver.endpoints.targets import EmbeddedTargets, NoTargets
-from apiserver.registry.builtin import target_builtins
+from apiserver.registry.builtins.served import target_builtins
 from apiserver.registry.catalog import Catalog
 from apiserver.storage.lmdb import open_store
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from apiserver.registry import kinds, openapi2
-from apiserver.registry.builtin import target_builtins, workspace_builtins
+from apiserver.registry.builtins.served import target_builtins, workspace_builtins
 from apiserver.registry.kindtable import overlay
 
 Object = dict[str, Any]

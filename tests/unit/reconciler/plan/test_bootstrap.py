@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apiserver.registry import strategy
-from apiserver.registry.builtin import kubernetes_builtins
+from apiserver.registry.builtins.served import kubernetes_builtins
 from reconciler.plan import bootstrap, flowcontrol
 
 AT = "2026-01-01T00:00:00Z"
