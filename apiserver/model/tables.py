@@ -46,6 +46,9 @@ class Table(StrEnum):
     """What a server's processes tell each other while one loads and another does the rest: as whom it holds the fleet
     (commands/tenure.py), whether a commit is on its way (statusbranch/between.py)."""
 
+    STANDINGS = "standings"
+    """<logical cluster>, <Placement> → the decision that syncing goes by (controllers/standings.py)."""
+
     APPOINTMENTS = "appointments"
     """<controller>, <minute>, <key> → when the controller looks at the key again."""
 

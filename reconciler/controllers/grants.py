@@ -19,7 +19,7 @@ from reconciler.controllers.uses import RBAC, Uses
 class Grants(Controller[str]):
     """One work item a workspace. `look`: has a Placement decided anew."""
 
-    name = "uses"
+    name, version = "uses", "1"
     resources = RBAC
     shown = NO_RESOURCES
 
@@ -30,9 +30,10 @@ class Grants(Controller[str]):
         yield entry.key.cluster
 
     def reconcile(self, key: str) -> None:
-        paths = self._uses.concerned(key)
+        around = self._index.around(key)
+        paths = self._uses.concerned(key) if around else ()
         if paths is None:
-            for each in self._index.around(key):
+            for each in around:
                 self._look(each)
             return
         for path in paths:

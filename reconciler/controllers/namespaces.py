@@ -6,8 +6,8 @@ condition, which the status branch holds: after a recovery they are the same.
 What no target is to run any more keeps its last status as long as a target may still have it, then loses it: nobody
 would ever put it right. Which targets those are stands on the Namespace (RUNS_ON), so a restart goes on from there.
 
-What targets still have is in no log: each start looks at the workspaces that have Placements, and at those where
-something runs (an index). Memory holds the names of workspaces where copies linger.
+What targets still have is in no log, so a start looks again at the workspaces where copies linger; their names are what
+memory holds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Copies(Protocol):
 class Namespaces(Controller[str]):
     """One work item a workspace: its namespaces are judged together, from one list of its placements."""
 
-    name = "namespaces"
+    name, version = "namespaces", "1"
     resources = frozenset({PLACEMENTS, NAMESPACES})
     shown = frozenset({PLACEMENTS})
 
@@ -57,10 +57,9 @@ class Namespaces(Controller[str]):
         self._lingering: set[str] = set()
         self._lock = threading.Lock()
 
-    def begin(self) -> None:
+    def complete(self) -> Iterable[str]:
         """Those that run somewhere although no Placement selects them any more; those that are selected are shown."""
-        for cluster in {found.term for found in self._objects.store.indexed(indexes.RUNNING)}:
-            self.queue.add(cluster)
+        return {found.term for found in self._objects.store.indexed(indexes.RUNNING)}
 
     def keys_of(self, entry: Entry) -> Iterable[str]:
         if entry.key.resource == PLACEMENTS or self._bindings.bound(entry.key.cluster):
@@ -84,6 +83,8 @@ class Namespaces(Controller[str]):
                 lingering |= self._judge(key, name, mine, _keys(annotations.get(marks.RUNS_ON, "")))
         with self._lock:
             (self._lingering.add if lingering else self._lingering.discard)(key)
+        if lingering:
+            self.queue.hold(key)
 
     def _judge(self, cluster: str, name: str, mine: list[Object], ran: Collection[str]) -> bool:
         """Write what is to be said of one; whether copies may linger where it is not to run. `ran`: where it did."""

@@ -6,7 +6,7 @@ Asked by the placements controller. All of it is looked up in the store, in an i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
@@ -36,7 +36,7 @@ class PlacementIndex:
         """Those that run on a sync target, or are leaving it, by its key."""
         return {*self._term(indexes.runs(target)), *self._term(indexes.leaves(target))}
 
-    def around(self, cluster: str) -> Iterable[Key]:
+    def around(self, cluster: str) -> Collection[Key]:
         """Those that depend on the Locations of a logical cluster: they look there, or run on a sync target of it."""
         if not self._store.count(PLACEMENTS):
             return ()

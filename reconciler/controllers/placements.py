@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from apiserver.model import clock, conditions, marks, origins
+from apiserver.model import clock, conditions, marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Internal, Key, storage_name
 from apiserver.model.kinds import GroupResource
-from apiserver.model.origins import Origin
 from apiserver.registry import tree
 from apiserver.registry.kinds import KindTable
 from apiserver.registry.objects import Objects
@@ -75,21 +74,18 @@ class Placements(Controller[Key]):
 
     def __init__(self, world: World, settings: TargetSettings) -> None:
         self._world, self._settings = world, settings
+        self.version = f"1 {settings.threshold:g} {settings.tolerance:g}"
         self._index = PlacementIndex(world.objects.store)
-        self._gone: set[Key] = set()
         self.decisions = Decisions(world.objects, world.bindings, world.durable)
         self.grants = Grants(world.objects.store, world.uses, self._index, self.look)
 
     def begin(self) -> None:
         self._world.uses.forget()
-        bindings = self._world.bindings
-        self._gone = {Key(PLACEMENTS, at, "", name) for at in bindings.clusters() for name in bindings.standings(at)}
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         key = entry.key
         if key.resource == PLACEMENTS:
-            self._note(entry)
-            return (key,)
+            return (key,) if entry.value is not None else ()
         if key.resource == Internal.WORKSPACE:
             return self._index.looking(tree.path_of(entry.value or entry.previous or b""), key.cluster)
         if key.resource == LOCATIONS:
@@ -99,18 +95,6 @@ class Placements(Controller[Key]):
         if key.resource in (NAMESPACES, API_BINDINGS) or entry.value is None:
             # Where the last of a namespace's state is gone, nothing holds it any more.
             return self._index.of(key.cluster)
-        return ()
-
-    def _note(self, entry: Entry) -> None:
-        """A Placement is there, came, changed or went."""
-        self._gone.discard(entry.key)
-        if entry.value is None:
-            self.decisions.withdraw(entry.key, explained=entry.previous is not None and deliberate(entry.before))
-
-    def complete(self) -> Iterable[Key]:
-        for key in self._gone if tree.fleet(self._world.objects.store).loaded else ():
-            # Its deletion was in a part of the log that is gone, and so is the reason.
-            self.decisions.withdraw(key, explained=False)
         return ()
 
     def left(self, key: Key, target: str) -> None:
@@ -129,21 +113,19 @@ class Placements(Controller[Key]):
 
     def reconcile(self, key: Key) -> None:
         if not tree.fleet(self._world.objects.store).loaded:
+            self.queue.hold(key)
             return
         answers: list[plan.Outcome] = []
 
         def change(obj: Object) -> Object | None:
             situation = self._situation(key, obj)
             if situation is None:
+                self.queue.hold(key)
                 return None
             answers.append(plan.decide(obj, situation))
             return written(obj, answers[-1])
 
-        obj = self._world.objects.update(key, change)
-        if obj is None:
-            # The entry of its deletion withdraws it: that tells why it is gone, which cannot be seen here.
-            return
-        self.decisions.queue.add(key)
+        self._world.objects.update(key, change)
         if answers and answers[-1].again is not None:
             self.queue.add_after(key, answers[-1].again + 0.01)
 
@@ -226,14 +208,6 @@ class Placements(Controller[Key]):
             return None
         workspace = tree.workspace_of(self._world.objects.store, place.cluster)
         return self._target(obj, place.cluster, workspace.path if workspace else place.cluster)
-
-
-def deliberate(obj: Object) -> bool:
-    """Whether the disappearance of this stored object is a deletion: git declared it, or the API or a controller made
-    it. What came from keys/ or was computed may be missing for other reasons."""
-    annotations = obj["metadata"].get("annotations") or {}
-    declared = marks.SOURCE_COMMIT in annotations and not Origin(origins.path_in(annotations)).in_keys
-    return declared or annotations.get(marks.ORIGIN) == marks.RUNTIME
 
 
 def needed(kinds: KindTable) -> dict[GroupResource, str]:

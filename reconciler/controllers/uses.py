@@ -20,6 +20,8 @@ from apiserver.storage.protocol import Store
 RBAC = MARKED
 """Storage resources whose changes may change who uses what."""
 
+_KEPT = 1_024
+"""Workspaces with Locations of which is known who may use them: of others everybody is looked at."""
 _USE = Attributes("use", "scheduling.kcp.io", "v1alpha1", "locations")
 
 
@@ -38,7 +40,8 @@ class Uses:
         if cluster not in self._known:
             with self._lock:
                 # Before the answer is read, so that no change comes between the two unseen.
-                self._known.setdefault(cluster, self._authorizer.holders(cluster, _USE))
+                if cluster not in self._known:
+                    self._keep(cluster, self._authorizer.holders(cluster, _USE))
         asked = replace(_USE, name=location)
         if self._authorizer.authorize(cluster, as_user(path), asked, deep=True).allowed:
             return True
@@ -47,12 +50,13 @@ class Uses:
 
     def concerned(self, cluster: str) -> Iterator[str] | None:
         """After a change of RBAC in `cluster`: the paths of the workspaces that may use something there now and might
-        not before, or the other way round; None: any. Each may come twice. Nobody where nobody has ever asked."""
+        not before, or the other way round; None: any, also where nobody has asked before. Each may come twice."""
         with self._lock:
             before = self._known.get(cluster)
+            now = self._authorizer.holders(cluster, _USE)
+            self._keep(cluster, now)
             if before is None:
-                return iter(())
-            now = self._known[cluster] = self._authorizer.holders(cluster, _USE)
+                return None
         changed = {subject for subject in before.keys() | now.keys() if before.get(subject) != now.get(subject)}
         return None if ("Group", EVERY) in changed else self._paths(changed)
 
@@ -60,6 +64,11 @@ class Uses:
         """Changes were missed: everybody asks anew."""
         with self._lock:
             self._known = {}
+
+    def _keep(self, cluster: str, holders: Holders) -> None:
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        self._known[cluster] = holders
 
     def _paths(self, subjects: set[tuple[str, str]]) -> Iterator[str]:
         for kind, name in sorted(subjects):

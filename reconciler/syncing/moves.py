@@ -26,6 +26,10 @@ class Moves(Controller[Key]):
     ) -> None:
         self._bindings, self._syncers, self._left = bindings, syncers, left
 
+    def begin(self) -> None:
+        for key in self._bindings.leaving():
+            self.queue.add(key)
+
     def look(self, cluster: str) -> None:
         """Something changed that the moves of this workspace's placements may wait for."""
         for name, standing in self._bindings.standings(cluster).items():

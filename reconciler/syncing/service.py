@@ -17,13 +17,14 @@ from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
 from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
+from reconciler.controllers.deliberate import deliberate
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import Locations
 from reconciler.controllers.manager import Manager
 from reconciler.controllers.namespaces import Namespaces
-from reconciler.controllers.placements import PLACEMENTS, Placements, World, deliberate
+from reconciler.controllers.placements import PLACEMENTS, Placements, World
 from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Credentials, Kubeconfig, TargetIndex
 from reconciler.controllers.uses import Uses
@@ -172,6 +173,8 @@ class Syncing:
 
     def _settled(self, cluster: str, namespace: str) -> bool:
         """Whether a namespace is healthy on all targets that are to run it; also where there is none."""
+        if self.bindings.underway(cluster, namespace):
+            return False
         syncers = self.syncers()
         here = [key for key, role in self.bindings.roles(cluster, namespace).items() if role is Role.HERE]
         return all(key in syncers and syncers[key].settled(cluster, namespace) for key in here)

@@ -230,9 +230,10 @@ class Syncer(Controller[Item]):
         for cluster, namespace in self.site.homes.all():
             self.namespace(cluster, namespace)
             self._heard(cluster, namespace)
-        for cluster in self.upstream.bindings.clusters():
+        for cluster in self.upstream.bindings.around(self.key):
             for namespace in self.upstream.bindings.namespaces(cluster):
                 self.namespace(cluster, namespace)
+                self._heard(cluster, namespace)
 
     def reconcile(self, item: Item) -> None:
         if item.kind == UPKEEP:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apiserver.model import marks
-from reconciler.controllers.placements import deliberate
+from reconciler.controllers.deliberate import deliberate
 
 
 @pytest.mark.parametrize(

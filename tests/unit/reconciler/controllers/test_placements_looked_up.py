@@ -11,7 +11,11 @@ from support.countedstore import CountedStore
 from apiserver.model import marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
+from apiserver.model.selectors import EVERYTHING, from_object
+from reconciler.controllers import bindings, standings
+from reconciler.controllers.bindings import Bindings, Role
 from reconciler.controllers.placementindex import PlacementIndex
+from reconciler.controllers.standings import Standing, Standings
 
 WEST = sync_target_key("infra0", "west")
 
@@ -77,3 +81,38 @@ def test_a_look_up_reads_those_concerned_alone(fleet: Any, index: PlacementIndex
     assert [list(found) for found in asked()] == [[mine]] * 3
     assert counted.rows == ["placements.scheduling.kcp.io"] * 3
     assert set(vars(index)) == {"_store"}, "nothing is held"
+
+
+def test_a_decision_that_is_handed_on_comes_back_as_it_was() -> None:
+    selectors = ({}, None, {"matchLabels": {"a": "b"}}, {"matchExpressions": [{"key": "k", "operator": "Exists"}]})
+    for selector in selectors:
+        standing = Standing(WEST, ("x", "y"), from_object(selector), nothing_new=True)
+        assert Standing.decode(standing.encode()) == standing
+
+
+def test_what_is_handed_on_is_held_for_few_workspaces(fleet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standings, "_KEPT", 4)
+    found, standing = Standings(fleet.store), Standing(WEST)
+    assert found.of("w0") == {}
+    for number in range(20):
+        found.put(f"w{number}", "p", standing)
+    assert [found.of(f"w{number}") for number in range(21)] == [{"p": standing}] * 20 + [{}]
+    assert len(found._known) <= 4
+    again = Standings(fleet.store)
+    assert (again.of("w7"), len(list(again.all()))) == ({"p": standing}, 20)
+    again.put("w7", "p", None)
+    assert again.of("w7") == {}
+
+
+def test_what_was_withdrawn_is_remembered_within_bounds(fleet: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bindings, "_WITHDRAWN", 5)
+    made = Bindings(fleet.objects)
+    every = Standing(WEST, (), EVERYTHING)
+    for number in range(20):
+        fleet.put("namespaces", f"w{number}", "web")
+        made.set(f"w{number}", "p", every)
+        assert made.roles(f"w{number}", "web") == {WEST: Role.HERE}
+        made.withdraw(f"w{number}", "p", explained=True)
+    assert len(made._withdrawn) == 5
+    assert made.roles("w19", "web") == {WEST: Role.WITHDRAWN}
+    assert made.roles("w0", "web") == {}

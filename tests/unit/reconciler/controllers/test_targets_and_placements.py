@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import pytest
+from support.countedstore import CountedStore
 
 from apiserver.model import conditions
 from apiserver.model.identity import sync_target_key
@@ -15,6 +16,7 @@ from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import LEAVING, SYNC_TARGET
 from apiserver.registry.kinds import KindTable, kubernetes_builtins
+from apiserver.registry.objects import Objects
 from reconciler.controllers.bindings import Bindings, Role
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.failures import Expected
@@ -357,7 +359,7 @@ def test_a_look_before_the_event_of_the_deletion_keeps_the_reason(fleet: Any, lo
     loops.placements.look(key)
     eventually(lambda: not loops.busy())
     late = [Entry.of(change) for change in fleet.store.changes(at) if change.key == key]
-    assert [list(loops.placements.keys_of(entry)) for entry in late] == [[key]]
+    assert [list(loops.placements.decisions.keys_of(entry)) for entry in late] == [[]]
     eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.WITHDRAWN})
 
 
@@ -488,3 +490,37 @@ def test_an_edit_of_its_own_moves_a_namespace_with_state(fleet: Any, loops: Loop
     fleet.put("placements", "shop0", "prod", spec=edit)
     eventually(lambda: loops.bindings.roles("shop0", "web") == {EAST: Role.HERE, WEST: Role.LEAVING})
     assert decided(fleet, key) == EAST
+
+
+def test_a_start_with_nothing_new_looks_at_no_placement_and_writes_nothing(
+    fleet: Any, loops: Loops, eventually: Any
+) -> None:
+    """What targets answer is asked anew; where everything runs is known."""
+    declare(fleet, "west")
+    for number in range(30):
+        fleet.workspace(f"root:w{number}", f"w{number}")
+        fleet.put("namespaces", f"w{number}", "web", labels={"app": "foo"})
+        fleet.put("placements", f"w{number}", "prod", spec={**PLACEMENT, "locationWorkspace": "root:infra"})
+    loops.start()
+    eventually(lambda: all(loops.bindings.roles(f"w{n}", "web") == {WEST: Role.HERE} for n in range(30)), 30)
+    eventually(lambda: all(manager.idle for manager in loops.managers), 30)
+    loops.stop()
+    revision = fleet.store.revision()
+    counted: Any = CountedStore(fleet.store)
+    again = Loops(Counted(fleet, counted))
+    again.start()
+    try:
+        eventually(lambda: again.heartbeats.seen(WEST).sight is Sight.ANSWERS)
+        eventually(lambda: all(manager.idle for manager in again.managers))
+        assert set(counted.rows) <= {"synctargets.workload.kcp.io", "locations.scheduling.kcp.io"}
+        assert again.bindings.roles("w7", "web") == {WEST: Role.HERE}
+        assert fleet.store.revision() == revision
+    finally:
+        again.stop()
+
+
+class Counted:
+    """A fleet whose reads are counted."""
+
+    def __init__(self, fleet: Any, store: Any) -> None:
+        self.store, self.objects = store, Objects(store)
