@@ -3,12 +3,13 @@
 # make kubectl-suite  kubectl's own shell suite, as far as it passes (WRITES=Commit: in a workspace whose writes are commits)
 # make conformance    Kubernetes' own end-to-end suite, as far as it passes (WRITES as above)
 # make check   the import contract, ruff (rules and format), mypy
+# make settings  the tables of docs/settings.md, made of the settings
 # make bench   the published figures
 # make histories  properties over histories (pushes, losses, restarts, kills), ROUNDS times with other examples each time
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
 
 .DEFAULT_GOAL := help
-.PHONY: help up test kubectl-suite conformance check bench histories setup clusters clean
+.PHONY: help up test kubectl-suite conformance check settings bench histories setup clusters clean
 .SUFFIXES:
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 
@@ -46,6 +47,9 @@ check: $(STAMP)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
+
+settings: $(STAMP)
+	@$(BIN)/python -m reconciler.commands.settingspage docs/settings.md
 
 bench: $(STAMP) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)

@@ -1,10 +1,18 @@
-"""What one API worker has to know. Written by `up`, handed to each worker as JSON (see launch.py)."""
+"""What all processes have to know, and what an API worker has to know beyond that.
+
+A field with an `option` is an option of `treeplane up`: the fields of `Common` reach every process, those of `Serving`
+each API worker (reconciler/commands/settings has the rest of the tree). Other fields are what `up` finds out. The
+worker gets both as JSON (launch.py). All paths are absolute or relative to the working directory, which workers share
+with their parent.
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
+
+from apiserver import options
+from apiserver.options import Option, option
 
 _ANY_ADDRESS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
@@ -14,15 +22,151 @@ def listens_on_all(host: str) -> bool:
     return host in _ANY_ADDRESS
 
 
-@dataclass(frozen=True, slots=True)
-class ServerSettings:
-    """All paths are absolute or relative to the working directory, which workers share with their parent."""
+# Groups are put together by inheritance, which slots would forbid.
+@dataclass(frozen=True)
+class Common:
+    """For all processes."""
 
-    data_dir: Path
-    """The data directory: holds `store/`, `targets/` and `push.sock`."""
+    data_dir: Path = option(
+        told=Option(
+            "Caches, keys and, for a directory, the hosted repository.",
+            shown="`.treeplane`",
+            otherwise=lambda _: Path(".treeplane").absolute(),
+        )
+    )
+    keys_dir: Path = option(
+        told=Option(
+            "CA, certificates, tokens",
+            document="CA, certificates, tokens: the one thing to back up.",
+            name="--keys",
+            shown="`DATA-DIR/keys`",
+            otherwise=lambda given: given["data_dir"] / "keys",
+        )
+    )
+    branch: str = option("main", told=Option("The branch that is served."))
+    sync_writes: bool = option(
+        True, told=Option("Do not wait for the disk before a write is answered.", name="--no-sync", hidden=True)
+    )
 
-    keys_dir: Path
-    """CA, certificates and tokens (see auth/pki.py)."""
+
+@dataclass(frozen=True)
+class Serving:
+    """For each API process: bounds hold in each of them."""
+
+    external_url: str = option(
+        "",
+        told=Option(
+            "How clients reach the server",
+            document="How clients reach the server: in the kubeconfig that is written, in `Workspace.spec.URL`, in the "
+            "line to clone with, in the issuer's document. Nothing is ever taken from what a request calls the server.",
+            shown="`https://HOST:PORT` of `--listen`",
+            metavar="https://NAME[:PORT]",
+            form="https",
+        ),
+    )
+    token_auth_file: Path | None = option(
+        None, told=Option("Static tokens, in kube-apiserver's CSV format.", exists=True)
+    )
+    webhook_networks: tuple[str, ...] = option(
+        (),
+        told=Option(
+            "A network (10.0.0.0/8) where webhooks may be called, besides the public internet. Repeatable.",
+            name="--webhook-network",
+            form="network",
+        ),
+    )
+    anonymous: bool = option(
+        False,
+        told=Option("Let requests without credentials in, as system:anonymous.", name="--anonymous-auth"),
+    )
+    disabled_admission: tuple[str, ...] = option(
+        (),
+        told=Option(
+            "Admission plugins to do without, by kube-apiserver's names: {choices}.",
+            name="--disable-admission-plugins",
+            metavar="NAMES",
+            form="plugins",
+        ),
+    )
+    max_requests: int = option(
+        600,
+        told=Option(
+            "Requests that one API process answers at a time; more get 429. Watches and system:masters do not count.",
+            document="Requests that one API process answers at a time; more get 429 with Retry-After. Watches wait "
+            "rather than work and do not count; nor does `system:masters`, so that an administrator gets in when "
+            "everybody else is too many.",
+            least=1,
+        ),
+    )
+    max_requests_per_user: int = option(200, told=Option("How many of them may be one user's.", least=1))
+    request_seconds: int = option(
+        60,
+        told=Option(
+            "How long a request other than a watch may take; then it gets 504.",
+            document="How long a request other than a watch may take; then it gets 504. A client may ask for less with "
+            "`timeout`.",
+            unit="s",
+            least=1,
+        ),
+    )
+    shutdown_seconds: int = option(
+        5,
+        told=Option(
+            "How long a stopping API process waits for requests under way, after it has ended the watches.",
+            unit="s",
+            least=0,
+        ),
+    )
+    max_push_mib: int = option(
+        100,
+        told=Option(
+            "How large a push to the hosted repository may be, in MiB.",
+            document="How large a push to the hosted repository may be, as git packs it. No object in it may be larger "
+            "than that (or 128 MiB, if that is more) once it is unpacked, and unpacking it may take 120 seconds of "
+            "CPU.",
+            unit="MiB",
+            least=1,
+        ),
+    )
+    max_connections_per_address: int = option(
+        1000,
+        told=Option(
+            "Connections that one API process takes from one address; more get 429 or are closed. 0: no bound.",
+            document="Connections that one API process takes from one IPv4 address or IPv6 /64; 0 is no bound. Sixteen "
+            "more are told so with 429, further ones are closed as they come. Watches of clients without HTTP/2 are a "
+            "connection each: raise it for clients that come through one proxy.",
+            least=0,
+        ),
+    )
+    head_seconds: float = option(
+        30,
+        told=Option(
+            "How long a client may take for the handshake of TLS, and for the head of a request.",
+            document="How long a client may take for the handshake of TLS, and for the head of a request from its "
+            "first byte to its last; then it gets 408.",
+            unit="s",
+            least=1,
+            whole=True,
+        ),
+    )
+    # Longer than clients keep theirs (Go: 90 s from the last answer), so that they close first.
+    idle_seconds: int = option(90, told=Option("How long a connection is kept for another request.", unit="s", least=1))
+    stall_seconds: float = option(
+        60,
+        told=Option(
+            "How long a client may neither send of what it sends nor take of what it is sent.",
+            document="How long a client may neither send of what it sends nor take of what it is sent; then its "
+            "connection ends, with all that runs for it.",
+            unit="s",
+            least=1,
+            whole=True,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class ServerSettings(Serving, Common):
+    """Of one API worker. The data directory holds `store/`, `targets/` and `push.sock`."""
 
     host: str = "127.0.0.1"
     """The address that the listening socket is bound to."""
@@ -30,63 +174,14 @@ class ServerSettings:
     port: int = 6443
     """Its port; 0 only before the socket is bound."""
 
-    external_url: str = ""
-    """How clients reach the server, without a trailing slash; "": https://host:port."""
-
-    token_auth_file: Path | None = None
-    """Static tokens in kube-apiserver's CSV format: token,user,uid,"group1,group2"."""
-
     service_account_issuer: str = "https://kcp.default.svc"
     """What ServiceAccount tokens name as their issuer, and the audience of those that ask for none."""
-
-    anonymous: bool = False
-    """Whether requests without credentials are let in, as user system:anonymous in group system:unauthenticated."""
-
-    disabled_admission: tuple[str, ...] = ()
-    """Names of admission plugins to do without."""
-
-    max_requests: int = 600
-    """How many requests one worker answers at a time; more get 429. Watches and system:masters do not count."""
-
-    max_requests_per_user: int = 200
-    """How many of them may be one user's."""
-
-    request_seconds: int = 60
-    """How long a request other than a watch may take; then it gets 504."""
-
-    webhook_networks: tuple[str, ...] = ()
-    """Networks (10.0.0.0/8) in which webhooks that tenants name may be called, besides the public internet."""
-
-    max_connections_per_address: int = 1000
-    """How many connections one worker takes from one address; 0: as many as come."""
-
-    head_seconds: float = 30
-    """How long a client may take for the handshake of TLS, and for the head of a request."""
-
-    idle_seconds: int = 90
-    """How long a connection is kept for another request. Longer than clients keep theirs (Go: 90 s from the last
-    answer), so that they close first."""
 
     git_dir: Path | None = None
     """The bare repository that is served at /git/fleet.git; None: none is hosted."""
 
-    branch: str = "main"
-    """The branch that is served."""
-
     git_concurrency: int = 8
     """How many git subprocesses one worker runs at a time; further requests wait."""
-
-    max_push_mib: int = 100
-    """How large a push may be."""
-
-    stall_seconds: float = 60
-    """How long a client may neither send of what it sends nor take of what it is sent."""
-
-    shutdown_seconds: int = 5
-    """How long a stopping worker waits for requests that are under way."""
-
-    sync_writes: bool = True
-    """Whether a write is on disk before it is answered. Only tests turn it off."""
 
     log_level: str = "warning"
     """Of uvicorn: critical, error, warning, info, debug."""
@@ -112,18 +207,9 @@ class ServerSettings:
         return self.data_dir / "targets"
 
     def to_json(self) -> str:
-        return json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in asdict(self).items()})
+        return options.to_json(self)
 
     @staticmethod
     def from_json(text: str) -> ServerSettings:
-        """Raises ValueError on a name that is not a setting: parent and worker are then of different versions."""
-        found = json.loads(text)
-        unknown = set(found) - {f.name for f in fields(ServerSettings)}
-        if unknown:
-            raise ValueError(f"unknown settings: {', '.join(sorted(unknown))}")
-        for name in ("data_dir", "keys_dir", "token_auth_file", "git_dir"):
-            if found.get(name) is not None:
-                found[name] = Path(found[name])
-        for name in ("disabled_admission", "webhook_networks"):
-            found[name] = tuple(found.get(name) or ())
-        return ServerSettings(**found)
+        """Raises ValueError on a name that is not a setting."""
+        return options.from_json(ServerSettings, text)

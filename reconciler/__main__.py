@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
-from reconciler.commands import upoptions
+from reconciler.commands import options
 from reconciler.commands.children import MODULE, SETTINGS
 from reconciler.commands.initialize import initialize
 from reconciler.commands.roles import parse
+from reconciler.commands.settings import UpSettings
 from reconciler.commands.up import up as up_command
 from reconciler.commands.validate import Checked, validate_path, validate_revision
 
@@ -24,10 +25,10 @@ def main() -> None:
 
 
 @main.command()
-@upoptions.options
+@options.options(UpSettings)
 def up(**given: Any) -> None:
     """Serve and reconcile REPOSITORY: a git repository, a URL, or a directory of manifests."""
-    up_command(upoptions.settings(given))
+    up_command(options.settings(UpSettings, given))
 
 
 @main.command(hidden=True)

@@ -1,72 +1,212 @@
-"""What the reconciler's process has to know. Written by `up`, handed over as JSON."""
+"""The tree of settings of `treeplane up`: what it needs itself, what all processes get, what API workers get, what the
+reconciler's processes get.
+
+A field with an `option` is one option, and all there is to write for a new one but its use (apiserver/options). Other
+fields are what `up` finds out and hands over with them.
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from pathlib import Path
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from apiserver import options
+from apiserver.options import Option, option
+from apiserver.settings import Common, Serving
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileSettings:
-    """Paths are absolute."""
+class Address(NamedTuple):
+    host: str
+    port: int
 
-    data_dir: Path
-    """Holds store/, mirror/, targets/ and push.sock."""
 
-    keys_dir: Path
-    """CA, certificates, identities/ and secrets/."""
+def default_workers() -> int:
+    """One less than the cores, at least one."""
+    return max(1, len(os.sched_getaffinity(0)) - 1) if sys.platform == "linux" else max(1, (os.cpu_count() or 2) - 1)
 
-    source: str
+
+@dataclass(frozen=True)
+class Starting:
+    """For `treeplane up` itself."""
+
+    repository: str = option(
+        "",
+        told=Option(
+            "",
+            document="A git repository, a URL, or a directory of manifests.",
+            name="REPOSITORY",
+            shown="the one served last",
+        ),
+        secret=True,
+    )
+    listen: Address = option(
+        Address("127.0.0.1", 6443),
+        told=Option(
+            "HOST:PORT; port 0 takes a free one.",
+            document="Address and port; port 0 takes a free one. Where it is every address (`0.0.0.0`, `[::]`), the "
+            "server's certificate names this machine's own, and follows them while it runs.",
+            shown="`127.0.0.1:6443`",
+            form="address",
+        ),
+    )
+    tls_sans: tuple[str, ...] = option(
+        (),
+        told=Option(
+            "A DNS name or address that the server's certificate names, too. Repeatable.",
+            document="A DNS name or address that the server's certificate names, too; repeatable. The machine's own "
+            "name, `localhost`, the address of `--listen` and the host of `--external-url` are named anyway.",
+            name="--tls-san",
+            metavar="NAME",
+            form="name",
+        ),
+    )
+    certificate_seconds: float = option(
+        60.0, told=Option("How often the certificate's names are looked at.", unit="s", hidden=True)
+    )
+    workers: int = option(
+        1,
+        told=Option(
+            "API processes",
+            document="API processes.",
+            shown="cores - 1",
+            least=1,
+            otherwise=lambda _: default_workers(),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Reconciling:
+    """For the reconciler."""
+
+    roles: str = option(
+        "auto",
+        told=Option(
+            "Whether one process loads commits and does all the rest, or two; auto: two for a large fleet.",
+            document="Whether one process loads commits and does all the rest (`together`), or two (`apart`), so that "
+            "a load takes nothing from controllers, syncing and the status branch, and they nothing from it. The "
+            "second takes about 45 MiB. `auto`: two from 10,000 workspaces on, and until the next start if there are "
+            "less again.",
+            choices=("auto", "together", "apart"),
+        ),
+    )
+    take_over: str = option(
+        "",
+        told=Option(
+            "Take the fleet over from the server that is called so, if that is the one that holds it.",
+            document="Takes the fleet over from the server of this name (`<installation>/<start>`, as messages have "
+            "it), if that is the one that holds it; else it does nothing. See [repositories](repositories.md).",
+            metavar="HOLDER",
+        ),
+    )
+    new_identities: str = option(
+        "",
+        told=Option(
+            "Begin with new UIDs at this head of the branch, although the fleet was recorded before.",
+            document="Begins with new UIDs although the fleet was recorded before and that record is gone, if this is "
+            "the head of the branch; else it does nothing.",
+            metavar="COMMIT",
+        ),
+    )
+    poll: float = option(
+        10.0,
+        told=Option(
+            "How often a repository that is a URL is looked at; one that does not answer at least every minute.",
+            document="The time from one look at a repository that is a URL to the next. One that does not answer is "
+            "asked less often, at least once a minute.",
+            unit="s",
+            least=1,
+            metavar="SECONDS",
+        ),
+    )
+    take_head: str = option(
+        "",
+        told=Option(
+            "In an emergency: follow the branch to this head of it, although it does not contain what is served.",
+            document="In an emergency: a commit, as its id or the first seven digits of it or more. If the branch's "
+            "head is this commit, it is followed although it does not contain the commit that is served (see [the "
+            "branch](repositories.md#a-branch-that-goes-back)). It does nothing for any other head, and nothing a "
+            "second time.",
+            metavar="COMMIT",
+            form="commit",
+        ),
+    )
+    trusted_targets: tuple[str, ...] = option(
+        (),
+        told=Option(
+            "A workspace whose sync targets may be at any address, not only on the public internet. Repeatable.",
+            document="Workspaces whose sync targets may be at any address (`root:infra:locations`, repeatable). All "
+            "others have to be on the public internet; see [security](security.md).",
+            name="--trust-targets",
+            metavar="WORKSPACE",
+            form="workspace",
+        ),
+    )
+    heartbeat: float = option(
+        20.0, told=Option("Between two looks at a sync target.", name="--heartbeat-seconds", unit="s", hidden=True)
+    )
+    threshold: float = option(
+        60.0,
+        told=Option(
+            "How long a sync target may not answer before it is not Ready.",
+            name="--threshold-seconds",
+            unit="s",
+            hidden=True,
+        ),
+    )
+    tolerance: float = option(
+        300.0,
+        told=Option(
+            "How long a sync target may be not Ready before its placements move.",
+            name="--tolerance-seconds",
+            unit="s",
+        ),
+    )
+    history: float = option(
+        0.0,
+        told=Option(
+            "Forget past states after this time, up to twice as long; otherwise they stay while there is room.",
+            document="How long past states stay, for watches that resume and lists that go on, up to twice "
+            "that; 0: while there is room.",
+            name="--history-seconds",
+            unit="s",
+            least=0,
+        ),
+    )
+    events: float = option(
+        3600.0,
+        told=Option("How long an Event stays after it was last written.", name="--event-seconds", unit="s", least=1),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpSettings:
+    """The tree. A group's options stand together in help and document, in this order."""
+
+    starting: Starting
+    common: Common
+    serving: Serving = field(default_factory=Serving)
+    reconciling: Reconciling = field(default_factory=Reconciling)
+
+
+@dataclass(frozen=True)
+class ReconcileSettings(Reconciling, Common):
+    """Of one of the reconciler's processes; it gets them as JSON. Paths are absolute. The data directory holds store/,
+    mirror/, targets/ and push.sock, that of keys identities/ and secrets/ as well."""
+
+    source: str = field(kw_only=True, repr=False)
     """The repository: a path or a URL."""
 
-    branch: str
-    """The branch that is served."""
-
-    url: str
+    url: str = field(kw_only=True)
     """The server's URL, as clients are told it."""
 
-    local_url: str
+    local_url: str = field(kw_only=True)
     """The server's URL on this machine, for embedded targets."""
-
-    trusted_targets: tuple[str, ...] = ()
-    """Workspaces whose sync targets may be at any address."""
-
-    sync_writes: bool = True
-    """Whether a write is on disk before it counts. Only tests turn it off."""
-
-    heartbeat: float = 20.0
-    """Seconds between two looks at a sync target."""
-
-    threshold: float = 60.0
-    """Seconds without an answer after which a sync target is not Ready."""
-
-    tolerance: float = 300.0
-    """Seconds of not being Ready after which a sync target loses its placements to another."""
-
-    history: float = 0.0
-    """Seconds that past states are kept at least; 0: as long as there is room."""
-
-    events: float = 3600.0
-    """Seconds that an Event stays after it was last written."""
 
     hosted: bool = False
     """Whether the repository is the server's own, which it hosts."""
-
-    poll: float = 10.0
-    """Seconds from one look at a URL to the next."""
-
-    take_head: str = ""
-    """A head of the branch that is followed whatever stands against it."""
-
-    take_over: str = ""
-    """The server (installation/start) that this one takes the fleet over from; "": none."""
-
-    new_identities: str = ""
-    """The commit from which the fleet begins with new identities although it was recorded before; "": none."""
-
-    roles: str = "auto"
-    """`together`: one process has all roles; `apart`: who loads lends the others; `auto`: as large as the fleet is."""
 
     restarted: bool = False
     """Whether this process takes the place of one that ended, in the same server."""
@@ -75,13 +215,9 @@ class ReconcileSettings:
     """The command line of `up`, as messages may show it."""
 
     def to_json(self) -> str:
-        return json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in asdict(self).items()})
+        return options.to_json(self)
 
     @staticmethod
     def from_json(text: str) -> ReconcileSettings:
-        found = json.loads(text)
-        for name in ("data_dir", "keys_dir"):
-            found[name] = Path(found[name])
-        for name in ("command", "trusted_targets"):
-            found[name] = tuple(found[name])
-        return ReconcileSettings(**found)
+        """Raises ValueError on a name that is not a setting."""
+        return options.from_json(ReconcileSettings, text)

@@ -17,7 +17,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from apiserver.auth.pki import KeysError
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
 from apiserver.model.commits import shortened
+from apiserver.options import values
 from apiserver.settings import ServerSettings
 from reconciler.commands import addresses, words
 from reconciler.commands.again import typed
@@ -37,82 +38,24 @@ from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.ports import holder
 from reconciler.commands.progress import Progress
 from reconciler.commands.roles import REST
-from reconciler.commands.settings import ReconcileSettings
+from reconciler.commands.settings import ReconcileSettings, UpSettings
 from reconciler.commands.source import Source, resolve
 from reconciler.repository.errors import redact
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Of requests, in each API worker: see ServerSettings."""
-
-    max_requests: int = 600
-    max_requests_per_user: int = 200
-    request_seconds: int = 60
-    shutdown_seconds: int = 5
-    max_push_mib: int = 100
-    stall_seconds: int = 60
-    head_seconds: int = 30
-    idle_seconds: int = 90
-    max_connections_per_address: int = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class UpSettings:
-    """The options of `up`. `repository` "": the one that the data directory served last."""
-
-    repository: str
-    data_dir: Path
-    host: str
-    port: int
-    workers: int
-    branch: str
-    keys_dir: Path
-    external_url: str = ""
-    tls_sans: tuple[str, ...] = ()
-    certificate_seconds: float = 60.0
-    token_auth_file: Path | None = None
-    webhook_networks: tuple[str, ...] = ()
-    trusted_targets: tuple[str, ...] = ()
-    anonymous: bool = False
-    disabled_admission: tuple[str, ...] = ()
-    sync_writes: bool = True
-    heartbeat: float = 20.0
-    threshold: float = 60.0
-    tolerance: float = 300.0
-    history: float = 0.0
-    events: float = 3600.0
-    poll: float = 10.0
-    take_head: str = ""
-    take_over: str = ""
-    new_identities: str = ""
-    roles: str = "auto"
-    bounds: Bounds = Bounds()
-
-
 def up(settings: UpSettings) -> None:
     """Returns after a clean stop; raises Failure."""
-    private_directory(settings.data_dir)
-    _check_tokens(settings.token_auth_file)
-    with _only_one(settings.data_dir):
-        listener = _listen(settings.host, settings.port)
+    common = settings.common
+    private_directory(common.data_dir)
+    _check_tokens(settings.serving.token_auth_file)
+    with _only_one(common.data_dir):
+        address = settings.starting.listen
+        listener = _listen(address.host, address.port)
         certificates = _certificates(settings)
-        server = ServerSettings(
-            data_dir=settings.data_dir,
-            keys_dir=settings.keys_dir,
-            host=settings.host,
-            port=listener.getsockname()[1],
-            external_url=settings.external_url,
-            token_auth_file=settings.token_auth_file,
-            webhook_networks=settings.webhook_networks,
-            anonymous=settings.anonymous,
-            disabled_admission=settings.disabled_admission,
-            branch=settings.branch,
-            sync_writes=settings.sync_writes,
-            **asdict(settings.bounds),
-        )
+        port = listener.getsockname()[1]
+        server = ServerSettings(**values(common, settings.serving), host=address.host, port=port)
         urls = [server.url, server.local_url]
-        source = resolve(_remembered(settings), settings.data_dir, settings.branch, urls)
+        source = resolve(_remembered(settings), common.data_dir, common.branch, urls)
         server = replace(server, git_dir=source.hosted)
         _Run(settings, server, source, certificates, listener).run()
 
@@ -142,14 +85,14 @@ class _Run:
     def run(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
-        kubeconfig = self._settings.data_dir / "admin.kubeconfig"
+        kubeconfig = self._settings.common.data_dir / "admin.kubeconfig"
         try:
             self._certificates.write_kubeconfig(kubeconfig, self._server.url)
         except ValueError as error:
             raise Failure(str(error), f"move {kubeconfig} away") from error
         for note in self._source.notes:
             self._say(note)
-        self._say(f"serving {redact(self._source.location)} ({self._settings.branch}) at {self._server.url}")
+        self._say(f"serving {redact(self._source.location)} ({self._settings.common.branch}) at {self._server.url}")
         try:
             self._start()
             self._watch(kubeconfig)
@@ -161,31 +104,17 @@ class _Run:
         self._say("stopped; the next start continues where this one was")
 
     def _start(self) -> None:
-        file = self._settings.data_dir / "reconciler.log"
+        file = self._settings.common.data_dir / "reconciler.log"
         log = self._log = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         told = self._told = ReconcileSettings(
-            data_dir=self._settings.data_dir,
-            keys_dir=self._settings.keys_dir,
+            **values(self._settings.common, self._settings.reconciling),
             source=self._source.location,
-            branch=self._settings.branch,
             url=self._server.url,
             local_url=self._server.local_url,
-            trusted_targets=self._settings.trusted_targets,
-            sync_writes=self._settings.sync_writes,
-            heartbeat=self._settings.heartbeat,
-            threshold=self._settings.threshold,
-            tolerance=self._settings.tolerance,
-            history=self._settings.history,
-            events=self._settings.events,
-            poll=self._settings.poll,
-            take_head=self._settings.take_head,
             hosted=self._source.hosted is not None,
-            take_over=self._settings.take_over,
-            new_identities=self._settings.new_identities,
-            roles=self._settings.roles,
             command=typed(sys.argv),
         )
-        for number in range(self._settings.workers):
+        for number in range(self._settings.starting.workers):
             self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))
 
         starts = itertools.count()
@@ -205,7 +134,7 @@ class _Run:
         with Progress(self._console) as progress:
             while not self._stopping:
                 for text in self._children.look():
-                    self._say(f"{text}; see {self._settings.data_dir / 'reconciler.log'}")
+                    self._say(f"{text}; see {self._settings.common.data_dir / 'reconciler.log'}")
                 for text in self._certificates.look(kubeconfig, self._server.url):
                     self._say(text)
                 try:
@@ -276,11 +205,13 @@ def _check_tokens(file: Path | None) -> None:
 
 
 def _certificates(settings: UpSettings) -> Certificates:
+    starting = settings.starting
+
     def names() -> list[str]:
-        return addresses.names(settings.host, settings.external_url, settings.tls_sans)
+        return addresses.names(starting.listen.host, settings.serving.external_url, starting.tls_sans)
 
     try:
-        return Certificates(settings.keys_dir, names, settings.certificate_seconds)
+        return Certificates(settings.common.keys_dir, names, starting.certificate_seconds)
     except KeysError as error:
         raise Failure(str(error)) from error
 
@@ -300,21 +231,15 @@ def _listen(host: str, port: int) -> socket.socket:
 
 def _remembered(settings: UpSettings) -> str:
     """The repository; named once, it need not be named again."""
-    file = settings.data_dir / "source"
-    if settings.repository:
-        text = settings.repository
+    file, text = settings.common.data_dir / "source", settings.starting.repository
+    if text:
         if "://" not in text and Path(text).exists():
             text = str(Path(text).resolve())
         write_private(file, f"{text}\n".encode())
-        return settings.repository
+        return settings.starting.repository
     try:
         file.chmod(0o600)  # it may name a password
         return file.read_text().strip()
     except FileNotFoundError:
         raise Failure("no REPOSITORY given, and none was served from this data directory before",
                       "treeplane up REPOSITORY", 2) from None  # fmt: skip
-
-
-def default_workers() -> int:
-    """One less than the cores, at least one."""
-    return max(1, len(os.sched_getaffinity(0)) - 1) if sys.platform == "linux" else max(1, (os.cpu_count() or 2) - 1)

@@ -51,7 +51,7 @@ class Run:
 
         patch.setattr(Rendering, "everything", slow)
         teller = Teller(Report())
-        settings = ReconcileSettings(fleet.directory, fleet.keys, str(fleet.repo.path), "main", "u", "u")
+        settings = ReconcileSettings(fleet.directory, fleet.keys, source=str(fleet.repo.path), url="u", local_url="u")
         self.lookout = Lookout(fleet.mirror, teller)
         self.roles = roles = Roles(fleet.directory)
         assert roles.lock()

@@ -26,7 +26,7 @@ def test_a_start_on_a_full_disk_waits_for_room(
 ) -> None:
     fleet = LoadedFleet(tmp_path / "fleet")
     fleet.repo.commit({"a": "b"})
-    settings = ReconcileSettings(fleet.directory, fleet.keys, str(fleet.repo.path), "main", "u", "u")
+    settings = ReconcileSettings(fleet.directory, fleet.keys, source=str(fleet.repo.path), url="u", local_url="u")
     roles, full = Roles(fleet.directory), [NoSpace("/data/store is full")] * 2
     taken = roles.handles
 

@@ -100,7 +100,9 @@ class Server:
         source = str(self.world.repo.path)
         self.mirror = Link(self.data, source, "main", "treeplane/status")
         self.mirror.is_remote, self.mirror.cut = self.world.remote, self.cut
-        self.settings = ReconcileSettings(self.data, self.data, source, "main", "u", "u", take_over=take_over)
+        self.settings = ReconcileSettings(
+            self.data, self.data, source=source, url="u", local_url="u", take_over=take_over
+        )
         self.installation = Installation(self.data, self.world.now())
         self.begin(first=first)
 

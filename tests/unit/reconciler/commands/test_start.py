@@ -34,7 +34,9 @@ def start(fleet: LoadedFleet, branch: str) -> Beginning:
     """As a server that is told to serve `branch`, with a data directory of its own."""
     folder = fleet.directory.parent / "another"
     source = str(fleet.repo.path)
-    settings = ReconcileSettings(folder, folder, source, branch, "https://x", "https://x", command=("treeplane", "up"))
+    settings = ReconcileSettings(
+        folder, folder, branch, source=source, url="https://x", local_url="https://x", command=("treeplane", "up")
+    )
     mirror = Mirror(folder, source, branch, STATUS)
     return Start(settings, mirror, Installation(folder), Teller(Report()), first=True).begin(mirror.refresh())
 

@@ -54,7 +54,7 @@ def mirror_of(source: Path | str, data: Path) -> Mirror:
 def begin(source: Path | str, data: Path) -> Beginning:
     """As a server with an empty data directory."""
     mirror, teller = mirror_of(source, data), Teller(Report())
-    settings = ReconcileSettings(data, data, str(source), "main", "u", "u", command=("treeplane", "up"))
+    settings = ReconcileSettings(data, data, source=str(source), url="u", local_url="u", command=("treeplane", "up"))
     heads = Lookout(mirror, teller).first()
     assert heads is not None
     start = Start(settings, mirror, Installation(data), teller, first=True)

@@ -48,7 +48,14 @@ def begin(
     """As a server with an empty store."""
     data.mkdir(exist_ok=True)
     settings = ReconcileSettings(
-        data, data, str(source), "main", "u", "u", new_identities=new_identities, command=("treeplane", "up")
+        data,
+        data,
+        "main",
+        source=str(source),
+        url="u",
+        local_url="u",
+        new_identities=new_identities,
+        command=("treeplane", "up"),
     )
     mirror = Mirror(data, str(source), "main", STATUS)
     refuse_incomplete(mirror)

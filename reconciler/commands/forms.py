@@ -1,0 +1,71 @@
+"""How texts of options are read that are more than any text, by the name that a field gives: apiserver/options.Option.
+
+Called by options.py; a ValueError becomes the error of who typed it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import Any
+
+from apiserver.admission.completion import PLUGINS
+from apiserver.model import paths
+from reconciler.commands import addresses
+from reconciler.commands.settings import Address
+
+
+@dataclass(frozen=True, slots=True)
+class OptionForm:
+    """`read`: the value of one text; raises ValueError with what is wrong about it. `joined`: one text is a list of all
+    values, so the option is given once. `choices`: what its values can be; (): that is no list."""
+
+    read: Callable[[str], Any]
+    joined: bool = False
+    choices: tuple[str, ...] = ()
+
+
+def _address(text: str) -> Address:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"{text!r} is not HOST:PORT")
+    return Address(host.strip("[]") or "127.0.0.1", int(port))
+
+
+def _commit(text: str) -> str:
+    if text and not re.fullmatch(r"[0-9a-f]{7,64}", text):
+        raise ValueError(f"{text!r} is not the id of a commit, nor seven digits of it or more")
+    return text
+
+
+def _network(text: str) -> str:
+    ip_network(text)
+    return text
+
+
+def _workspace(text: str) -> str:
+    if not paths.is_path(text):
+        raise ValueError(f"{text!r} is not the path of a workspace, like root:infra:locations")
+    return text
+
+
+def _plugins(text: str) -> tuple[str, ...]:
+    names = tuple(filter(None, text.split(",")))
+    unknown = [name for name in names if name not in PLUGINS]
+    if unknown:
+        raise ValueError(f"no such plugin: {', '.join(unknown)}")
+    return names
+
+
+FORMS = {
+    "": OptionForm(str),
+    "address": OptionForm(_address),
+    "commit": OptionForm(_commit),
+    "https": OptionForm(lambda text: addresses.external_url(text) if text else ""),
+    "name": OptionForm(addresses.subject_name),
+    "network": OptionForm(_network),
+    "plugins": OptionForm(_plugins, joined=True, choices=tuple(sorted(PLUGINS))),
+    "workspace": OptionForm(_workspace),
+}
