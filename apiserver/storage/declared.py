@@ -64,7 +64,7 @@ class Indexes:
         """The indexes that may have objects of a resource."""
         found = self._of.get(resource)
         if found is None:
-            found = self._of[resource] = tuple(i for i in self.declared.values() if _covers(i, resource))
+            found = self._of[resource] = tuple(i for i in self.declared.values() if covers(i, resource))
         return found
 
     def table(self, index: Index) -> str:
@@ -117,7 +117,8 @@ def begin_of(begin: str, whole: bool) -> str:
     return begin + "\0" if whole else begin
 
 
-def _covers(index: Index, resource: str) -> bool:
+def covers(index: Index, resource: str) -> bool:
+    """Whether objects of a resource may have terms of an index."""
     if index.resources is None:
         return not resource.startswith("~")
     return resource.partition(":")[0] in index.resources

@@ -18,6 +18,7 @@ from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key, storage_name
+from apiserver.registry import indexes
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import KindTable
 from apiserver.registry.tree import WorkspaceRecord
@@ -30,7 +31,6 @@ from reconciler.loading.render import SYNC_TARGETS
 from reconciler.loading.resolving import BINDINGS, CRDS
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.sources import Sources
-from reconciler.plan import placement
 from reconciler.plan.deletions import (
     ALLOW,
     PROTECTED,
@@ -194,10 +194,8 @@ class Guard:
                 yield storage_name(spec.get("group") or "", spec["names"]["plural"], identity)
 
     def _runs_something(self, target: str) -> bool:
-        return any(
-            target in (current, *leaving)
-            for current, leaving in (placement.recorded(_read(r)) for r in self.store.scan(copies.PLACEMENTS).records)
-        )
+        terms = (indexes.runs(target), indexes.leaves(target))
+        return any(self.store.indexed(indexes.PLACED, term, whole=True, limit=1) for term in terms)
 
     # -- what is free
 

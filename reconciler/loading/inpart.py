@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from apiserver.model import paths
 from apiserver.model.tables import Table
+from apiserver.storage import declared
 from apiserver.storage.protocol import Page, Store
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.part import Outside, Part, PartTree
@@ -131,3 +132,7 @@ class _Listening:
     def scan(self, resource: str, cluster: str | None = None, *args: Any, **options: Any) -> Page:
         self._heard.everybody |= cluster is None and not resource.startswith("~")
         return self._store.scan(resource, cluster, *args, **options)
+
+    def indexed(self, *args: Any, **options: Any) -> list[declared.Entry]:
+        self._heard.everybody = True
+        return self._store.indexed(*args, **options)

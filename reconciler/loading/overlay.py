@@ -14,7 +14,7 @@ from typing import Protocol
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.registry.catalog import MARKED
-from apiserver.storage.declared import Entry, Index
+from apiserver.storage.declared import Entry, Index, begin_of, covers, entries, entry
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import (
     ABSENT,
@@ -123,13 +123,19 @@ class Overlay:
     def indexed(
         self,
         index: Index,
-        begin: str = "",  # noqa: ARG002
+        begin: str = "",
         *,
-        whole: bool = False,  # noqa: ARG002
-        after: Entry | None = None,  # noqa: ARG002
-        limit: int | None = None,  # noqa: ARG002
+        whole: bool = False,
+        after: Entry | None = None,
+        limit: int | None = None,
     ) -> list[Entry]:
-        raise LookupError(f"what is written aside is in no index, {index.name} included")
+        below = self._below.indexed(index, begin, whole=whole)
+        found = {each for each in below if each.key not in self._written and not self._hidden.key(each.key)}
+        for key, record in self._written.items():
+            if covers(index, key.resource):
+                there = entries(index, key, record.value if record is not None else None)
+                found |= {entry(row) for row in there if row.startswith(begin_of(begin, whole))}
+        return sorted(each for each in found if after is None or each > after)[:limit]
 
     def tally(self, index: Index, term: str) -> int:  # noqa: ARG002
         raise LookupError(f"what is written aside is in no index, {index.name} included")
