@@ -18,7 +18,7 @@ from apiserver.registry.behaviours import certificates
 from apiserver.registry.behaviours.base import IMMUTABLE, carries_nothing
 from apiserver.registry.behaviours.definitions import CRDS, crd_check, crd_status
 from apiserver.registry.behaviours.versions import documented
-from apiserver.registry.builtins.catalogue import behaviour_of, having
+from apiserver.registry.builtins.catalogue import ENTRIES, behaviour_of, having
 from apiserver.registry.generation import spec_changed
 from apiserver.registry.schemas import metadata_schema
 from apiserver.registry.served import ServedKind
@@ -48,8 +48,10 @@ _SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePe
 IDENTITY = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 """What a client may say again and never change."""
 _MARKS = (marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, *marks.DECISIONS)
-_STATUS_ONLY = having(lambda kind: kind.status_alone)
-"""Kinds of Kubernetes whose status subresource takes the status alone, without labels and annotations."""
+_STATUS_TAKES = {name: kind.status_takes for name, kind in ENTRIES.items()}
+"""Of Kubernetes' kinds: the metadata that comes with a status."""
+_STATUS_CREATED = having(lambda kind: kind.status_created)
+_LABELS_COUNT = having(lambda kind: kind.labels_count)
 
 
 def unknown_fields(kind: ServedKind, obj: Object) -> list[str]:
@@ -143,7 +145,7 @@ def check_crd(crd: Object) -> list[Cause]:
 def reset_status_on_create(kind: ServedKind, obj: Object) -> None:
     """A status that a client sends with a new object does not count where there is a status subresource. But a Node's
     does: its kubelet creates it."""
-    if "status" in kind.subresources and kind.qualified != "nodes":
+    if "status" in kind.subresources and kind.qualified not in _STATUS_CREATED:
         obj.pop("status", None)
 
 
@@ -227,10 +229,10 @@ def _with_status(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
     _take(new, sent, "status")
     for field in ("resourceVersion", "managedFields"):
         _take(new["metadata"], metadata or {}, field)
-    if not kind.custom and kind.qualified not in _STATUS_ONLY:
-        if kind.qualified != "deployments.apps":
-            _take(new["metadata"], metadata or {}, "labels")
-        _take(new["metadata"], metadata or {}, "annotations")
+    taken = () if kind.custom else _STATUS_TAKES[kind.qualified]
+    for field in taken:
+        _take(new["metadata"], metadata or {}, field)
+    if taken:
         _keep_marks(old, new)
     return prepare(kind, new, old if kind.custom else None, declared=False)
 
@@ -293,6 +295,6 @@ def _counts(kind: ServedKind, old: Object, new: Object) -> bool:
     """Whether the change is one of the spec. A status without a subresource is content like any other."""
     if spec_changed(old, new):
         return True
-    if kind.qualified == "endpointslices.discovery.k8s.io":  # whose labels say which Service it is of
+    if kind.qualified in _LABELS_COUNT:  # an EndpointSlice's say which Service it is of
         return (old["metadata"].get("labels") or {}) != (new["metadata"].get("labels") or {})
     return kind.custom and "status" not in kind.subresources and old.get("status") != new.get("status")

@@ -6,6 +6,7 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,14 @@ from apiserver.registry.served import ServedKind
 from reconciler.plan import health
 
 REPOSITORY = Path(__file__).parents[2]
-SERVED = {kind.qualified: kind for kind in kinds.kubernetes_builtins().all() if kind.storage_version}
-SERVED |= {kind.qualified: kind for kind in kinds.kubernetes_builtins().all() if kind.qualified not in SERVED}
 EACH = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+
+
+@cache
+def _served() -> dict[str, ServedKind]:
+    """The kinds by qualified resource, each as it is stored."""
+    found = kinds.kubernetes_builtins()
+    return {k.qualified: k for kind in found.all() if (k := found.preferred(kind.group, kind.resource)) is not None}
 
 
 # -- every kind has its entry
@@ -52,7 +58,7 @@ def test_every_kind_is_in_a_group_that_is_listed() -> None:
 
 @EACH
 def test_what_an_entry_says_fits_its_kind(entry: BuiltinKind) -> None:
-    kind = SERVED[entry.qualified]
+    kind = _served()[entry.qualified]
     versions = {k.version for k in kinds.kubernetes_builtins().all() if k.qualified == entry.qualified}
     own = kind.custom
     assert not entry.shares or (ENTRIES[entry.shares].kind, entry.shares) == (entry.kind, kind.storage)
@@ -66,6 +72,8 @@ def test_what_an_entry_says_fits_its_kind(entry: BuiltinKind) -> None:
     assert (entry.grants is not None) == (entry.qualified in rbac.MARKED)
     assert not entry.token_bound or not entry.group, "a token names what it is bound to in version v1 alone"
     assert not entry.autoscaled or kind.scale is not None
+    assert entry.labels_count <= entry.generation
+    assert (kind.subresources >= {"status"}) >= entry.status_created
     assert not entry.generation or entry.runtime is not Runtime.ALWAYS
     assert not entry.by_directory or entry.from_commits
     assert entry.sync is Sync.NEVER or kind.namespaced
@@ -75,7 +83,7 @@ def test_what_an_entry_says_fits_its_kind(entry: BuiltinKind) -> None:
 
 @EACH
 def test_fields_that_an_entry_names_are_in_the_schema(entry: BuiltinKind) -> None:
-    kind = SERVED[entry.qualified]
+    kind = _served()[entry.qualified]
     read = [path for selectable in entry.selectable for path in _paths(entry, selectable)]
     for path in [*read, *(field.path for field in entry.unsupported)]:
         assert _has(kind, path), path

@@ -15,6 +15,7 @@ from apiserver.registry.builtins.entry import BuiltinKind
 from apiserver.registry.printers.base import Printer
 from apiserver.registry.served import ServedKind
 
+# In the order in which the export `kubernetes` offers what is bound: another one would be another export.
 _FAMILIES = (core, workloads, networking, scaling, access, control, resources, storage, own)
 
 ENTRIES: Mapping[str, BuiltinKind] = {entry.qualified: entry for family in _FAMILIES for entry in family.KINDS}

@@ -49,7 +49,7 @@ KINDS = (
         generation=True,
         printer=shown_control.VALIDATING_ADMISSION_POLICY,
         put_revised=True,
-        status_alone=True,
+        status_takes=(),
         unenforced="no write is refused by it",
     ),
     BuiltinKind(
@@ -89,7 +89,7 @@ KINDS = (
         names=names.path_segment,
         printer=shown_control.API_SERVICE,
         put_revised=True,
-        status_alone=True,
+        status_takes=(),
     ),
     BuiltinKind(
         "Lease",
@@ -107,7 +107,7 @@ KINDS = (
         behaviour=rules_flowcontrol.FLOW_SCHEMA,
         generation=True,
         printer=shown_control.FLOW_SCHEMA,
-        status_alone=True,
+        status_takes=(),
         unenforced="requests are not sorted by it",
     ),
     BuiltinKind(
@@ -116,7 +116,7 @@ KINDS = (
         behaviour=rules_flowcontrol.PRIORITY_LEVEL_CONFIGURATION,
         generation=True,
         printer=shown_control.PRIORITY_LEVEL_CONFIGURATION,
-        status_alone=True,
+        status_takes=(),
         unenforced="requests are not limited by it",
     ),
 )

@@ -144,6 +144,7 @@ KINDS = (
         selectable=("spec.unschedulable",),
         readings={"spec.unschedulable": Reading(("spec.unschedulable",), "false")},
         printer=shown_capacity.NODE,
+        status_created=True,
         plugins=("TaintNodesByCondition",),
         token_bound=True,
     ),

@@ -103,6 +103,7 @@ class BuiltinKind:
       behaviour       defaults and checks beyond the schema
       names           the rule that its name follows
       generation      metadata.generation is kept
+      labels_count    a change of its labels counts for it
 
     How it is served
       everywhere      in every workspace; other kinds of Kubernetes come by binding, or with `builtins: Kubernetes`
@@ -119,7 +120,8 @@ class BuiltinKind:
     What a write does
       put_creates     a PUT of an absent object creates it
       put_revised     a PUT needs a resourceVersion
-      status_alone    its status subresource takes no labels and annotations
+      status_takes    what of the metadata its status subresource takes
+      status_created  the status of a new object counts, though there is a status subresource
       plugins         admission plugins that complete a new object, in their order (admission/completion)
       vetted_by       the one that looks at every write, "" for none
       finalizer       by which it stays while it is used, set on a new object
@@ -155,6 +157,7 @@ class BuiltinKind:
     behaviour: Behaviour = Behaviour()  # noqa: RUF009  frozen
     names: Check = dns_subdomain
     generation: bool = False
+    labels_count: bool = False
 
     everywhere: bool = False
     shares: str = ""
@@ -169,7 +172,8 @@ class BuiltinKind:
 
     put_creates: bool = False
     put_revised: bool = False
-    status_alone: bool = False
+    status_takes: tuple[str, ...] = ("labels", "annotations")
+    status_created: bool = False
     plugins: tuple[str, ...] = ()
     vetted_by: str = ""
     finalizer: str = ""

@@ -31,6 +31,7 @@ KINDS = (
         "endpointslices.discovery.k8s.io",
         behaviour=rules_addresses.ENDPOINT_SLICE,
         generation=True,
+        labels_count=True,
         printer=shown_networking.ENDPOINT_SLICE,
         runtime=Runtime.OWN,
         made_alone=True,
@@ -56,6 +57,6 @@ KINDS = (
         "servicecidrs.networking.k8s.io",
         behaviour=rules_addresses.SERVICE_CIDR,
         printer=shown_networking.SERVICE_CIDR,
-        status_alone=True,
+        status_takes=(),
     ),
 )

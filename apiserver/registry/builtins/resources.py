@@ -29,7 +29,7 @@ KINDS = (
         "resourceclaims.resource.k8s.io",
         behaviour=rules_apis.RESOURCE_CLAIM,
         printer=shown_control.RESOURCE_CLAIM,
-        status_alone=True,
+        status_takes=(),
         answers_deleted=True,
     ),
     BuiltinKind(

@@ -43,7 +43,7 @@ KINDS = (
         behaviour=rules_storage.VOLUME_ATTACHMENT,
         printer=shown_capacity.VOLUME_ATTACHMENT,
         put_revised=True,
-        status_alone=True,
+        status_takes=(),
         answers_deleted=True,
     ),
     BuiltinKind(

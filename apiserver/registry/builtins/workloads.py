@@ -14,6 +14,7 @@ KINDS = (
         behaviour=rules_workloads.DEPLOYMENT,
         generation=True,
         printer=shown_workloads.DEPLOYMENT,
+        status_takes=("annotations",),
         sync=Sync.BOUND,
         health=Health.DEPLOYMENT,
         autoscaled=True,
