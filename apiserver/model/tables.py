@@ -49,6 +49,9 @@ class Table(StrEnum):
     STANDINGS = "standings"
     """<logical cluster>, <Placement> → the decision that syncing goes by (controllers/standings.py)."""
 
+    RENEWAL = "renewal"
+    """How far what ships with another version of Treeplane is written (reconciler/loading/renewal.py)."""
+
     APPOINTMENTS = "appointments"
     """<controller>, <minute>, <key> → when the controller looks at the key again."""
 

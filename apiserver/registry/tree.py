@@ -128,7 +128,7 @@ class FleetRecord:
     still, with the workspaces they belong to. `kept`: workspaces that stay, with all below them, although a commit took
     their directories away, and the commit that was served before. `lost`: the status commit of a recovery that could
     not bring back every workspace, NONE if there is none. `ships`: digests of what ships with Treeplane and of what a
-    cluster of Kubernetes' kinds starts with, as it was when such workspaces were looked at. `holder`: who writes the
+    cluster of Kubernetes' kinds starts with, as all such workspaces have it. `holder`: who writes the
     status branch where that is another server, and this one only shows what it says; "" if it is this one. `shown`: the
     status commit that is shown then. `arriving`: the commits that are on their way into the store, in the order in
     which they were taken, () between two: some workspaces are at one of them already, as their `head` says.
@@ -240,24 +240,13 @@ def summary_in(row: Row) -> dict[str, Any]:
 
 def held(store: View) -> dict[str, list[str]]:
     """Workspaces whose newest content is held back: path → errors. Reads every row and decodes only these."""
-    return {found.path: found.errors for found in _saying(store, b'"errors":[') if found.errors}
-
-
-def with_builtins(store: View, builtins: str) -> list[str]:
-    """Paths of the workspaces that start with these kinds. As `held`."""
-    return [found.path for found in _saying(store, f'"{builtins}"'.encode()) if found.builtins == builtins]
+    some = (row for row in rows(store, Table.WORKSPACES) if b'"errors":[' in row.value)
+    return {found.path: found.errors for found in (WorkspaceRecord.decode(*row) for row in some) if found.errors}
 
 
 def below(store: View, path: str) -> Iterator[str]:
     """Paths of the workspaces below the one at `path`, of any depth. Reads theirs alone."""
     yield from (row.key for row in rows(store, Table.WORKSPACES, f"{path}:"))
-
-
-def _saying(store: View, text: bytes) -> Iterator[WorkspaceRecord]:
-    """Of all workspaces those whose rows have a text."""
-    for row in rows(store, Table.WORKSPACES):
-        if text in row.value:
-            yield WorkspaceRecord.decode(row.key, row.value)
 
 
 def count(store: View) -> int:

@@ -199,6 +199,16 @@ class Holder:
                 self._commit()
             elif quiet and self._outgrown():
                 return
+            self._renew()
+
+    def _renew(self) -> None:
+        """What ships with this version, where another one served the fleet before, as long as there is nothing else to
+        do."""
+        lookout, lost = self._lookout, self._beside.lost
+        try:
+            self._loader.renew(lambda: lookout.wake.is_set() or lookout.stop.is_set() or lost.is_set())
+        except RepositoryError as error:
+            self._teller.trouble(str(error))
 
     def _look(self) -> bool:
         """Waits until there may be something new in git or in keys/, and loads it. False: nothing woke it."""

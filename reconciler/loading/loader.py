@@ -36,13 +36,14 @@ from reconciler.loading.moment import Moments
 from reconciler.loading.overtaker import Overtaker
 from reconciler.loading.overtaking import Makes, Overtaking
 from reconciler.loading.pauses import Pauses
+from reconciler.loading.renewal import Judges, Renewal
 from reconciler.loading.site import Site
 from reconciler.loading.sources import Sources
 from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, Target
 from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
-from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, Way
-from reconciler.loading.whole import Whole, ships, with_shipped
+from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
+from reconciler.loading.whole import Whole
 from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -111,6 +112,8 @@ class Loader:
         self.sources = Sources()
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
+        judges = Judges(lambda path: self._judge_again(RENEWAL, (path,)), partial(self._judge_again, SHIPPING))
+        self._renewal = Renewal(store, judges)
 
     def load(
         self, head: CommitRef, recorded: RecordedFleet | None = None, progress: Progress = lambda _: None
@@ -173,19 +176,27 @@ class Loader:
         return Loaded(commit, (), (done,)) if isinstance(done, ChangeSet) else Loaded(commit, done)
 
     def recheck(self, paths: Iterable[str] = ()) -> ChangeSet:
-        """Judge what does not follow from a commit: where another version shipped something else, what ships with this
-        one; and `paths` (their Secrets changed). Where nothing is new, nothing is judged; in step already, nothing is
+        """Judge what does not follow from a commit: `paths` (their Secrets changed). In step already, nothing is
         written."""
-        fleet, here_ships = tree.fleet(self._store), ships()
+        step = self._judge_again(RECHECK, paths)
+        self._whole.note(replace(tree.fleet(self._store), url=self._branch.url, branch=self._branch.name))
+        return step
+
+    def renew(self, is_wanted: Callable[[], bool] = lambda: False) -> bool:
+        """Writes what ships with this version where another one shipped something else, workspace by workspace, until
+        `is_wanted` says that there is other work; whether all is written."""
+        return self._renewal.go_on(is_wanted)
+
+    def _judge_again(self, way: Way, paths: Iterable[str]) -> ChangeSet:
+        """Judges workspaces at what is served of them."""
+        fleet, also = tree.fleet(self._store), {*paths}
         self._trees.claims = fleet.claims
-        also = {*paths, *(with_shipped(self._store) if fleet.ships != here_ships else ())}
         # Of a load that did not come to its end some are beyond what is served: they are judged where they are.
         places = dict.fromkeys(also, fleet.commit) | dict(self._beyond(fleet, also))
         limits, step = self._whole.limits(fleet), ChangeSet()
         for commit in (*({*places.values()} - {fleet.commit}), fleet.commit):
             there = [path for path in also if places[path] == commit]
-            step = self._stepper(RECHECK, fleet, commit, limits=limits).difference(self._trees.at(commit), there)
-        self._whole.note(replace(fleet, url=self._branch.url, ships=here_ships, branch=self._branch.name))
+            step = self._stepper(way, fleet, commit, limits=limits).difference(self._trees.at(commit), there)
         return step
 
     def _beyond(self, fleet: FleetRecord, some: Iterable[str]) -> Iterator[tuple[str, CommitRef]]:

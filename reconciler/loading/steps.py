@@ -140,7 +140,8 @@ class Stepper:
         going = self._removals(found)
         self._forced.update(also)
         self._forced.update(self._allowed())
-        further = {*self._forced, *self._kept.paths()} - found.changed - found.appeared
+        kept = self._kept.paths() if not self._way.alone else ()
+        further = {*self._forced, *kept} - found.changed - found.appeared
         waiting = sorted(chain(found.changed, found.appeared, further))
         waiting.sort(key=_levels)
         return waiting, going
@@ -204,7 +205,8 @@ class Stepper:
 
     def _allowed(self) -> Iterator[str]:
         """The workspaces that are held for a deletion which the commit allows."""
-        said = self._guard.said() if self._guard is not None and self._way.hears else ()
+        hears = self._way.hears and not self._way.alone
+        said = self._guard.said() if self._guard is not None and hears else ()
         for path, errors in tree.held(self._site.store).items() if said else ():
             if any(each in error for each in said for error in errors) and self._cases.find(path) is not None:
                 yield path

@@ -22,6 +22,7 @@ from reconciler.loading.phases.kinds import bring_kinds_back, find_kinds
 from reconciler.loading.phases.merging import drop_likeness, merge, restore
 from reconciler.loading.phases.publishing import follow_on, publish
 from reconciler.loading.phases.typed import bring_type_back, find_type
+from reconciler.loading.renewal import Telling
 
 Phases = tuple[Phase, ...]
 
@@ -30,13 +31,14 @@ Phases = tuple[Phase, ...]
 class Way:
     """`name`: in words. `lists`: what a workspace passes, by how it comes to the step. `handover`: takes what comes of
     it. `hears`: whether what the commit allows lets workspaces go on that are held for it. `tells`: whether those who
-    follow from what is written are judged again."""
+    follow from what is written are judged again. `alone`: nobody else is judged but who is named."""
 
     name: str
     lists: Mapping[Coming, Phases]
     handover: Callable[[Store, Callable[[str], None]], Handover] = Handover
     hears: bool = True
     tells: bool = True
+    alone: bool = False
 
     def phases(self, coming: Coming) -> Phases:
         return self.lists[coming]
@@ -96,6 +98,12 @@ COMMIT = Way(
 
 RECHECK = Way("recheck", COMMIT.lists)
 """A commit that is served already, for what does not follow from it."""
+
+RENEWAL = Way("renewal", COMMIT.lists, alone=True)
+"""The same of one workspace that may have something which ships with another version (see renewal)."""
+
+SHIPPING = Way("shipping", COMMIT.lists, Telling, alone=True, tells=False)
+"""The same of one whose content ships."""
 
 PROPOSAL = Way("proposal", COMMIT.lists, KeepingBack, hears=False)
 """A commit of ours, which says what it deletes of its own; nothing is written before it is the branch's."""

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from apiserver.model import paths
 from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
-from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.tree import FleetRecord
-from apiserver.storage.protocol import Store, View
+from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE, FleetConfig, read_fleet
 from reconciler.layout.tree import ROOT, WorkspaceTree
@@ -29,11 +27,6 @@ def ships() -> str:
     """Digests of what this version of Treeplane ships: content of its own, and what a cluster of Kubernetes starts
     with."""
     return f"{system.digest()} {bootstrap.digest()}"
-
-
-def with_shipped(store: View) -> list[str]:
-    """The paths of the workspaces that hold something which ships. Reads all records."""
-    return [paths.ROOT, *system.shipped_workspaces(), *tree.with_builtins(store, KUBERNETES)]
 
 
 class Whole:

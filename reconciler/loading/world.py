@@ -179,18 +179,23 @@ class World:
         return sorted({row.key.rpartition("\0")[2] for row in found})
 
     def of_types(self, changed: Collection[tuple[str, str]]) -> list[str]:
-        """The workspaces that have one of these types (path, name), or one that extends it, and those with errors,
-        which may wait for one. Reads all records."""
+        """The workspaces that follow from one of these types. Reads all records."""
+        follows = self.follows_types(changed)
+        records = (WorkspaceRecord.decode(*row) for row in rows(self.store, Table.WORKSPACES))
+        return [record.path for record in records if follows(record)]
+
+    def follows_types(self, changed: Collection[tuple[str, str]]) -> Callable[[WorkspaceRecord], bool]:
+        """Whether a workspace has one of these types (path, name), or one that extends it, or has errors, since then it
+        may wait for one."""
         concerned: dict[str, bool] = {}
-        out = []
-        for stored in rows(self.store, Table.WORKSPACES):
-            record = WorkspaceRecord.decode(*stored)
+
+        def follows(record: WorkspaceRecord) -> bool:
             if record.type not in concerned:
                 ref = types.TypeRef.parse(record.type)
                 concerned[record.type] = any(types.extends(ref, each, self.find_type) for each in changed)
-            if record.errors or concerned[record.type]:
-                out.append(record.path)
-        return out
+            return bool(record.errors) or concerned[record.type]
+
+        return follows
 
     def _object(self, path: str, resource: str, name: str) -> dict[str, Any] | None:
         record = self.record(path)

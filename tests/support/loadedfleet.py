@@ -121,6 +121,7 @@ class LoadedFleet:
     def recheck(self, paths: Iterable[str] = ()) -> None:
         self._seen = self.store.revision()
         self.loader.recheck(paths)
+        self.loader.renew()
 
     def keep_secret(self, path: str, text: str | None) -> None:
         """Writes a file in keys/secrets/ (None: removes it) and has it looked at."""

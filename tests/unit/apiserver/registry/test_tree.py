@@ -61,7 +61,6 @@ def test_who_is_held_is_found_whatever_stands_in_the_rows(records: list[Workspac
     store = MemoryStore()
     store.write(*(tree.put_workspace(record, said) for record in records)).result()
     assert tree.held(store) == {record.path: record.errors for record in records if record.errors}
-    assert set(tree.with_builtins(store, "Kubernetes")) == {r.path for r in records if r.builtins == "Kubernetes"}
 
 
 @given(RECORDS)

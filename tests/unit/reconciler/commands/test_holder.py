@@ -22,6 +22,8 @@ from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
 from reconciler.commands.teller import Teller
 from reconciler.commands.tenure import BEGUN, LOST, say, tenure_of
+from reconciler.loading.whole import ships
+from reconciler.plan import system
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
@@ -87,6 +89,26 @@ def test_the_branch_is_followed_while_the_first_status_commit_is_made(
     assert RecordedFleet(repo, last).source == own(fleet.repo.head)
     begun = RecordedFleet(repo, repo.commit(last).parents[0])
     assert begun.source == own(first), "the first one is of the moment in which it was begun"
+
+
+def test_what_another_version_ships_is_written_when_all_else_is_done(
+    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    types = system.workspace_types()
+    newer = {**types[0], "metadata": {**types[0]["metadata"], "name": "newer"}}
+    monkeypatch.setattr(system, "workspace_types", lambda: [*types, newer])
+    for step in ("start", "stop"):  # of loops, which need a server
+        monkeypatch.setattr(Beside, step, lambda self: None)
+    fleet.repo.commit({f"{A}/app.yaml": configmap(a="pushed")})
+    run = Run(fleet, monkeypatch)
+    try:
+        eventually(lambda: fleet.data("root:a") == {"a": "pushed"})
+        assert fleet.find("root", "workspacetypes.tenancy.kcp.io", "newer", "") is None, "nothing is recorded yet"
+        run.go_on.set()
+        eventually(lambda: fleet.find("root", "workspacetypes.tenancy.kcp.io", "newer", "") is not None)
+        eventually(lambda: fleet.fleet().ships == ships())
+    finally:
+        run.end()
 
 
 def test_a_fleet_that_grew_has_the_rest_done_by_another_process(

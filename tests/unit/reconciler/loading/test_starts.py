@@ -84,6 +84,7 @@ def start(fleet: LoadedFleet) -> Counted:
     with counted(fleet) as count:
         assert fleet.load(fleet.recorded()).steps == ()
         fleet.loader.recheck(fleet.secrets.changed())
+        assert fleet.loader.renew()
         assert fleet.writer().flush() is None
     return count
 
@@ -106,7 +107,7 @@ def test_what_a_newer_version_ships_is_looked_for_in_each_directory_once(
     ship_more(monkeypatch)
     fleet._seen = fleet.store.revision()
     with counted(fleet) as count:
-        fleet.loader.recheck()
+        assert fleet.loader.renew()
     assert fleet.written() == [
         "+workspacetypes.tenancy.kcp.io/root//newer",
         "~apiexports.apis.kcp.io/root:compute//kubernetes",
