@@ -58,10 +58,12 @@ class Bindings(Controller[Key]):
     """By logical cluster. A controller that has nothing to reconcile."""
 
     name = "bindings"
-    resources = frozenset({NAMESPACES})
+    resources = frozenset({NAMESPACES, indexes.PLACEMENTS})
     shown = NO_RESOURCES
 
     def __init__(self, objects: Objects) -> None:
+        self.placed = True
+        """False: no workspace has a Placement, so whatever changes concerns none."""
         self._objects = objects
         self._standings = Standings(objects.store)
         self._withdrawn: OrderedDict[tuple[str, str], frozenset[str]] = OrderedDict()
@@ -74,6 +76,8 @@ class Bindings(Controller[Key]):
 
     def bound(self, cluster: str) -> bool:
         """Whether the workspace has a placement, decided or not."""
+        if not self.placed:
+            return False
         return bool(self._standings.of(cluster)) or self._objects.store.count(indexes.PLACEMENTS, cluster) > 0
 
     def roles(self, cluster: str, namespace: str) -> Roles:
@@ -183,7 +187,9 @@ class Bindings(Controller[Key]):
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         cluster, name = entry.key.cluster, entry.key.name
-        if self.bound(cluster) and name not in NEVER_NAMESPACES:
+        if entry.key.resource == indexes.PLACEMENTS:
+            self.placed = True
+        elif self.bound(cluster) and name not in NEVER_NAMESPACES:
             before = selectable(entry.before)[1] if entry.previous is not None else None
             if (selectable(entry.obj)[1] if entry.value is not None else None) != before:
                 self._tell(cluster, [name])
@@ -191,6 +197,7 @@ class Bindings(Controller[Key]):
 
     def begin(self) -> None:
         self._standings.begin()
+        self.placed = self._objects.store.count(indexes.PLACEMENTS) > 0 or self._standings.any()
 
     def _tell(self, cluster: str, namespaces: Iterable[str]) -> None:
         for namespace in namespaces:

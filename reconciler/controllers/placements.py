@@ -86,6 +86,8 @@ class Placements(Controller[Key]):
         key = entry.key
         if key.resource == PLACEMENTS:
             return (key,) if entry.value is not None else ()
+        if not self._world.bindings.placed:
+            return ()
         if key.resource == Internal.WORKSPACE:
             return self._index.looking(tree.path_of(entry.value or entry.previous or b""), key.cluster)
         if key.resource == LOCATIONS:

@@ -60,13 +60,16 @@ class Standings:
             self._known.clear()
             self._any = None
 
+    def any(self) -> bool:
+        return bool(self._store.scan_rows(Table.STANDINGS, limit=1))
+
     def of(self, cluster: str) -> Mapping[str, Standing]:
         """Of the Placements of a logical cluster, by name."""
         if self._any is False:
             return {}
         with self._lock:
             if self._any is None:
-                self._any = bool(self._store.scan_rows(Table.STANDINGS, limit=1))
+                self._any = self.any()
             found = self._known.get(cluster)
             if found is None:
                 there = self._store.scan_rows(Table.STANDINGS, row_key(cluster, ""))

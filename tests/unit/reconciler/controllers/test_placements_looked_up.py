@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from support.countedstore import CountedStore
@@ -12,8 +12,11 @@ from apiserver.model import marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.selectors import EVERYTHING, from_object
+from apiserver.registry.objects import Objects
+from apiserver.storage.protocol import Store
 from reconciler.controllers import bindings, standings
 from reconciler.controllers.bindings import Bindings, Role
+from reconciler.controllers.entry import Entry
 from reconciler.controllers.placementindex import PlacementIndex
 from reconciler.controllers.standings import Standing, Standings
 
@@ -116,3 +119,26 @@ def test_what_was_withdrawn_is_remembered_within_bounds(fleet: Any, monkeypatch:
     assert len(made._withdrawn) == 5
     assert made.roles("w19", "web") == {WEST: Role.WITHDRAWN}
     assert made.roles("w0", "web") == {}
+
+
+def test_a_fleet_without_placements_asks_the_store_nothing(fleet: Any) -> None:
+    made = Bindings(fleet.objects)
+    made.begin()
+    asked: list[str] = []
+
+    class Asked:
+        def __getattr__(self, name: str) -> Any:
+            asked.append(name)
+            return getattr(fleet.store, name)
+
+    made.bound("shop0"), made.roles("shop0", "web")  # whether there are any decisions is asked once
+    made._objects = Objects(cast(Store, Asked()))
+    made._standings._store = cast(Store, Asked())
+    at = fleet.store.revision()
+    fleet.put("namespaces", "shop0", "web")
+    for change in fleet.store.changes(at):
+        assert list(made.keys_of(Entry.of(change))) == []
+    assert (made.bound("shop0"), made.roles("shop0", "web"), asked) == (False, {}, [])
+    placement = place(fleet, "shop0", "prod")
+    made.keys_of(Entry.of(next(c for c in fleet.store.changes(at) if c.key == placement)))
+    assert made.bound("shop0")
