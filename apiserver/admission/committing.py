@@ -23,6 +23,7 @@ from apiserver.registry.commits import WAIT, Commits
 from apiserver.registry.intents import Intent
 from apiserver.registry.sinks import StoreSink, Write, Written
 from apiserver.registry.tree import WorkspaceRecord
+from apiserver.registry.waiter import Waiter
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
@@ -47,12 +48,13 @@ _NOT_GITS = frozenset(
 
 
 class CommitSink:
-    """Of one request. `author` is the user's name."""
+    """Of one request. `author` is the user's name; once `waiter` has left, what was not begun is withdrawn."""
 
-    __slots__ = ("_author", "_commits", "_record", "_store")
+    __slots__ = ("_author", "_commits", "_record", "_store", "waiter")
 
     def __init__(self, store: Store, commits: Commits, record: WorkspaceRecord, author: str) -> None:
         self._store, self._commits, self._record, self._author = store, commits, record, author
+        self.waiter = Waiter()
 
     def begin(self, write: Write) -> Callable[[], Written]:
         """As Sink.begin. Raises StatusError 503 while the workspace is held back: its branch cannot be built on."""
@@ -60,12 +62,11 @@ class CommitSink:
         if way == "store":
             return StoreSink(self._store).begin(write)
         if way == "turn":
-            return self._commits.begin_in_turn(write)
+            return self._commits.begin_in_turn(write, self.waiter)
         self._check_held()
         base = write.live.revision if write.live is not None else 0
-        return self._commits.begin(
-            Intent(write.key, self._author, write.value, base, write.sent, write.also, time.time() + WAIT)
-        )
+        intent = Intent(write.key, self._author, write.value, base, write.sent, write.also, time.time() + WAIT)
+        return self._commits.begin(intent, self.waiter)
 
     def check(self, write: Write) -> None:
         """As Sink.check. What the commit itself would be refused for is not known before it is made."""

@@ -103,6 +103,12 @@ class Exchange:
             raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
         return int(text)
 
+    async def gone(self) -> None:
+        """Returns when the client has closed the connection: of a request whose body is read. No server cancels the
+        application for that."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
     async def body(self) -> bytes:
         """The whole request body. Raises StatusError 413 beyond 3 MiB."""
         parts: list[bytes] = []

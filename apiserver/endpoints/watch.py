@@ -61,7 +61,7 @@ async def watch(asking: Asking) -> None:
     elif not options.initial:
         watcher.seen = options.revision or 0
     serving = asyncio.ensure_future(_serve(asking, watcher, options))
-    leaving = asyncio.ensure_future(_gone(exchange))
+    leaving = asyncio.ensure_future(exchange.gone())
     if asking.kind.conversion is None:  # else it is fed in another thread
         watcher.on_drop = serving.cancel
     try:
@@ -83,12 +83,6 @@ def _stands(asking: Asking) -> bool:
     if found is not None and kind.spelled:
         found = oldgroups.spelled(found, kind.spelled)
     return found is not None and found.digest == kind.digest
-
-
-async def _gone(exchange: Exchange) -> None:
-    """Returns when the client has closed the connection. No server cancels the application for that."""
-    while (await exchange.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _serve(asking: Asking, watcher: OpenWatch, options: WatchOptions) -> None:

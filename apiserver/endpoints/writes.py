@@ -6,7 +6,7 @@ The registry's write path waits for the disk, so it runs in a few threads; concu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from apiserver.auth.guards import RequestWriter, guard
 from apiserver.endpoints import bodies, bulk, podactions, reviews, scale, yamlbodies
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
+from apiserver.endpoints.exchange import Exchange
 from apiserver.endpoints.forms import YAML, as_yaml, form_of
 from apiserver.endpoints.lanes import lane_of, lanes
 from apiserver.endpoints.negotiation import OBJECT, negotiate
@@ -48,6 +49,7 @@ from apiserver.registry.rest_options import (
     Outcome,
     WriteOptions,
 )
+from apiserver.registry.waiter import Waiter
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
@@ -110,7 +112,12 @@ class Writes:
             check_status(kind, asking.place.name)
         await getattr(self, f"_{verb}")(asking)
 
-    async def run(self, at: Collection, work: Callable[[], T]) -> T:
+    async def run(self, asking: Asking, at: Collection, work: Callable[[], T]) -> T:
+        if isinstance(at.sink, CommitSink):
+            return await _while_there(asking.exchange, at.sink.waiter, self._run(at, work))
+        return await self._run(at, work)
+
+    async def _run(self, at: Collection, work: Callable[[], T]) -> T:
         if at.kind.conversion is not None:
             return await lanes.run(lane_of(at.store, at.cluster, at.kind), work)
         threads = self._threads if at.sink is None else self._waiting
@@ -131,7 +138,7 @@ class Writes:
         name = asking.place.name or str((binding.get("metadata") or {}).get("name") or "")
         if asking.place.subresource and topology.PLUGIN not in self._disabled:
             topology.complete_binding(Place(at.store, at.cluster), binding)
-        await self.run(at, lambda: podbinding.bind(at, namespace, name, binding, dry_run=dry))
+        await self.run(asking, at, lambda: podbinding.bind(at, namespace, name, binding, dry_run=dry))
         await asking.exchange.answer(201, podactions.DONE)
 
     async def _evict(self, asking: Asking) -> None:
@@ -139,14 +146,14 @@ class Writes:
         at, namespace, name = self._collection(asking), namespace_of(asking), asking.place.name
         of_budgets = podactions.budgets_of(asking)
         budgets = self._collection(of_budgets) if of_budgets else None
-        await self.run(at, lambda: eviction.evict(at, budgets, namespace, name, options))
+        await self.run(asking, at, lambda: eviction.evict(at, budgets, namespace, name, options))
         await asking.exchange.answer(201, podactions.DONE)
 
     async def _create(self, asking: Asking) -> None:
         options = write_options(asking.exchange, "create")
         obj, options = await read(asking, options)
         at, namespace = self._collection(asking), namespace_of(asking)
-        outcome = await self.run(at, lambda: rest.create(at, namespace, obj, options))
+        outcome = await self.run(asking, at, lambda: rest.create(at, namespace, obj, options))
         await answer(asking, outcome)
 
     async def _update(self, asking: Asking) -> None:
@@ -154,11 +161,15 @@ class Writes:
         place, namespace, at = asking.place, namespace_of(asking), self._collection(asking)
         if place.subresource == "scale":
             body = bodies.read_object(await asking.exchange.body(), asking.exchange.header(b"content-type"))
-            outcome = await self.run(at, lambda: scale.update(at, namespace, place.name, lambda _: body, options))
+            outcome = await self.run(
+                asking, at, lambda: scale.update(at, namespace, place.name, lambda _: body, options)
+            )
             await scaled(asking, outcome)
             return
         obj, options = await read(asking, options)
-        outcome = await self.run(at, lambda: rest.update(at, namespace, place.name, obj, options, place.subresource))
+        outcome = await self.run(
+            asking, at, lambda: rest.update(at, namespace, place.name, obj, options, place.subresource)
+        )
         await answer(asking, outcome)
 
     async def _patch(self, asking: Asking) -> None:
@@ -170,37 +181,37 @@ class Writes:
         if media == bodies.APPLY:
             applied = await parsed(body, lambda: read_applied(asking, body, options))
             if place.subresource == "scale":
-                outcome = await self.run(at, lambda: scale.apply(at, namespace, place.name, applied, options))
+                outcome = await self.run(asking, at, lambda: scale.apply(at, namespace, place.name, applied, options))
                 await scaled(asking, outcome)
                 return
             outcome = await self.run(
-                at, lambda: rest.apply(at, namespace, place.name, applied, options, place.subresource)
+                asking, at, lambda: rest.apply(at, namespace, place.name, applied, options, place.subresource)
             )
             await answer(asking, outcome)
             return
         patch = patcher(asking.kind, media, body)
         options = with_repeated(options, repeated_in_patch(media, body) if options.validation != IGNORE else [])
         if place.subresource == "scale":
-            outcome = await self.run(at, lambda: scale.update(at, namespace, place.name, patch.change, options))
+            outcome = await self.run(asking, at, lambda: scale.update(at, namespace, place.name, patch.change, options))
             await scaled(asking, outcome)
             return
         subresource, strategic = place.subresource, patch.strategic
         outcome = await self.run(
-            at, lambda: rest.patch(at, namespace, place.name, patch.change, options, subresource, strategic)
+            asking, at, lambda: rest.patch(at, namespace, place.name, patch.change, options, subresource, strategic)
         )
         await answer(asking, outcome)
 
     async def _delete(self, asking: Asking) -> None:
         options = await delete_options(asking.exchange)
         at, namespace, name = self._collection(asking), namespace_of(asking), asking.place.name
-        outcome = await self.run(at, lambda: deletion.delete(at, namespace, name, options))
+        outcome = await self.run(asking, at, lambda: deletion.delete(at, namespace, name, options))
         await delete_answer(asking, outcome, options)
 
     async def _deletecollection(self, asking: Asking) -> None:
         options = await delete_options(asking.exchange)
         at = self._collection(asking)
         namespace_of(asking)  # kube-apiserver knows no such path across namespaces
-        gone = await self.run(at, lambda: deletion.delete_many(at, bulk.matching(asking), options))
+        gone = await self.run(asking, at, lambda: deletion.delete_many(at, bulk.matching(asking), options))
         asking.exchange.warnings += deletion.warnings(asking.kind, options)
         await asking.exchange.answer(200, bulk.as_list(asking.kind, gone, at.store.revision()))
 
@@ -233,6 +244,19 @@ class Writes:
             vet=vet,
             sink=CommitSink(store, self._commits, world.record, asking.user.name) if writes == COMMIT else None,
         )
+
+
+async def _while_there(exchange: Exchange, waiter: Waiter, work: Awaitable[T]) -> T:
+    """`work`; the waiter leaves when its client does, or when the time of the request is over."""
+    going = asyncio.ensure_future(exchange.gone())
+    going.add_done_callback(lambda task: waiter.leave() if not task.cancelled() else None)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        waiter.leave()
+        raise
+    finally:
+        going.cancel()
 
 
 def writes_of(asking: Asking) -> str:

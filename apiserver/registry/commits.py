@@ -1,6 +1,8 @@
 """Asks for commits and waits for what becomes of them. One per API worker; the reconciler answers (intents.py).
 
-A worker that waits costs a thread and no work: one look at the answers it waits for whenever the store changes.
+A worker that waits costs a thread and no work: one look at the answers it waits for whenever the store changes. Whoever
+waits no longer, since time is over or the client has gone, withdraws: the intent is deleted as it was put down, by
+compare-and-swap, so it is either served or withdrawn. Whoever serves looks once more before the branch is moved.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 
 import orjson
 
@@ -16,12 +19,11 @@ from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
 from apiserver.registry.intents import Intent, answer_key, intent_key
 from apiserver.registry.sinks import Write, Written
+from apiserver.registry.waiter import Waiter
 from apiserver.storage.protocol import NEVER, Check, Conflict, Delete, Record, Store
 
 WAIT = 30.0
 """Seconds until a commit has to be made."""
-_GRACE = 10.0
-"""Seconds more for an intent that was being served when its time was over."""
 
 
 class Commits:
@@ -30,25 +32,28 @@ class Commits:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._waiting: dict[str, Future[Record]] = {}
+        self._waiting: dict[str, Future[Record | None]] = {}
         self._changed = threading.Condition()
         self._subscribed = False
 
-    def begin(self, intent: Intent) -> Callable[[], Written]:
-        """As Sink.begin."""
-        answer: Future[Record] = Future()
+    def begin(self, intent: Intent, waiter: Waiter) -> Callable[[], Written]:
+        """As Sink.begin, for as long as `waiter` is there."""
+        if waiter.left:
+            raise _withdrawn()
+        answer: Future[Record | None] = Future()
         with self._lock:
             self._subscribe()
             self._waiting[intent.id] = answer
         stored = self._store.write(*intent.ops())
+        waiter.on_leaving(lambda: self._tell(answer, None))
 
         def wait() -> Written:
             try:
                 [revision, _] = stored.result()
-                return self._result(intent, self._answer(intent, revision, answer))
+                return self._result(intent, self._answer(intent, revision, answer, waiter))
             except Conflict as conflict:
                 if conflict.key == intent_key(intent.key):
-                    self._await_turn(intent.key, intent.deadline)
+                    self._await_turn(intent.key, intent.deadline, waiter)
                 raise
             finally:
                 with self._lock:
@@ -56,7 +61,7 @@ class Commits:
 
         return wait
 
-    def begin_in_turn(self, write: Write) -> Callable[[], Written]:
+    def begin_in_turn(self, write: Write, waiter: Waiter) -> Callable[[], Written]:
         """As Sink.begin, for what changes the store alone and may not come between an intent and its end."""
         with self._lock:
             self._subscribe()
@@ -68,7 +73,7 @@ class Commits:
                 return Written(stored.result()[0])
             except Conflict as conflict:
                 if conflict.key == reserved:
-                    self._await_turn(write.key, deadline)
+                    self._await_turn(write.key, deadline, waiter)
                 raise
 
         return wait
@@ -86,32 +91,43 @@ class Commits:
         if ids:
             for intent, found in zip(ids, self._store.get_many([answer_key(i) for i in ids]), strict=True):
                 waiting = self._waiting.get(intent)
-                if found is not None and waiting is not None and not waiting.done():
-                    waiting.set_result(found)
+                if found is not None and waiting is not None:
+                    self._tell(waiting, found)
+        self._notify()
+
+    def _tell(self, answer: Future[Record | None], found: Record | None) -> None:
+        with self._lock:
+            if not answer.done():
+                answer.set_result(found)
+
+    def _notify(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
-    def _answer(self, intent: Intent, revision: int, answer: Future[Record]) -> Record:
-        try:
-            return answer.result(max(0.0, intent.deadline - time.time()))
-        except TimeoutError:
-            pass
+    def _answer(self, intent: Intent, revision: int, answer: Future[Record | None], waiter: Waiter) -> Record:
+        """Raises StatusError where the intent was withdrawn, or nobody answered."""
+        with suppress(TimeoutError):
+            found = answer.result(max(0.0, intent.deadline - time.time()))
+            if found is not None:
+                return found
         try:
             self._store.write(Delete(intent_key(intent.key), revision)).result()
         except Conflict:
-            try:
-                return answer.result(_GRACE)
-            except TimeoutError:
-                pass
-        raise _late()
+            # It ended first, and the answer came with its end.
+            if (found := self._store.get(answer_key(intent.id))) is not None:
+                return found
+        raise _withdrawn() if waiter.left else _late()
 
-    def _await_turn(self, key: Key, deadline: float) -> None:
+    def _await_turn(self, key: Key, deadline: float, waiter: Waiter) -> None:
         """Until whoever writes the object now is done."""
         reserved = intent_key(key)
+        waiter.on_leaving(self._notify)
         with self._changed:
             free = self._changed.wait_for(
-                lambda: self._store.get(reserved) is None, timeout=max(0.0, deadline - time.time())
+                lambda: waiter.left or self._store.get(reserved) is None, timeout=max(0.0, deadline - time.time())
             )
+        if waiter.left:
+            raise _withdrawn()
         if not free:
             raise _late()
 
@@ -141,3 +157,8 @@ class Commits:
 def _late() -> StatusError:
     message = "Timeout: the write was not committed in time, and may still be: look before you try again"
     return StatusError(504, "Timeout", message)
+
+
+def _withdrawn() -> StatusError:
+    """Nobody reads it but metrics and logs; the code is nginx's for the case, which has none of HTTP's."""
+    return StatusError(499, "ClientClosedRequest", "the client has gone: what it asked for is withdrawn")

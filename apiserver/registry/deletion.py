@@ -49,25 +49,40 @@ def delete(at: Collection, namespace: str, name: str, options: DeleteOptions) ->
 
 def delete_many(at: Collection, keys: Sequence[Key], options: DeleteOptions) -> list[Object]:
     """Several at once, as each of them was answered; what went meanwhile is left out. Raises StatusError as `delete`
-    does: then some are deleted."""
+    does: then some are deleted. All that was begun is waited for in any case."""
     pending: list[tuple[Key, Outcome, Callable[[], Written] | None]] = []
-    for record in at.store.get_many(keys):
-        if record is None:
-            continue
-        live = codec.decode(record.value, record.revision)
-        at.admit("delete", record.key.name, live)
-        check_preconditions(at.kind, live, options)
-        outcome, write = _planned(at, record, live, options)
-        pending.append((record.key, outcome, at.begin(write) if write is not None else None))
+    failed: StatusError | None = None
+    try:
+        for record in at.store.get_many(keys):
+            if record is None:
+                continue
+            live = codec.decode(record.value, record.revision)
+            at.admit("delete", record.key.name, live)
+            check_preconditions(at.kind, live, options)
+            outcome, write = _planned(at, record, live, options)
+            pending.append((record.key, outcome, at.begin(write) if write is not None else None))
+    except StatusError as error:
+        failed = error
     found = []
     for key, outcome, wait in pending:
         try:
-            if wait is not None:
-                _told(outcome, wait())
-            found.append(outcome.obj)
-        except Conflict:
-            found += _again(at, key, options)
+            found += _ended(at, key, outcome, wait, options)
+        except StatusError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
     return found
+
+
+def _ended(
+    at: Collection, key: Key, outcome: Outcome, wait: Callable[[], Written] | None, options: DeleteOptions
+) -> list[Object]:
+    try:
+        if wait is not None:
+            _told(outcome, wait())
+    except Conflict:
+        return _again(at, key, options)
+    return [outcome.obj]
 
 
 def _again(at: Collection, key: Key, options: DeleteOptions) -> list[Object]:

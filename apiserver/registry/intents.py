@@ -22,7 +22,7 @@ import orjson
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Internal, Key
 from apiserver.model.tables import Table
-from apiserver.storage.protocol import ABSENT, NEVER, Check, Delete, Op, Put, PutRow, Record, Store
+from apiserver.storage.protocol import ABSENT, NEVER, Check, Delete, Op, Put, PutRow, ReadView, Record, Store
 
 Object = dict[str, Any]
 
@@ -109,6 +109,12 @@ def refused(error: StatusError) -> Object:
 def waiting(store: Store, limit: int = 1000) -> list[Intent]:
     """Intents that are to be served, the first ones by key."""
     return [Intent.decode(record) for record in store.scan(Internal.INTENT, limit=limit).records]
+
+
+def stands(store: ReadView, intent: Intent) -> bool:
+    """Whether an intent that was read waits still: it was neither answered nor withdrawn."""
+    record = store.get(intent_key(intent.key))
+    return record is not None and record.revision == intent.revision
 
 
 def intent_key(key: Key) -> Key:

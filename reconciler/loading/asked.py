@@ -13,8 +13,8 @@ import orjson
 
 from apiserver.model import marks
 from apiserver.model.keys import Key
-from apiserver.registry.intents import Intent
-from apiserver.storage.protocol import NEVER, Record
+from apiserver.registry.intents import Intent, stands
+from apiserver.storage.protocol import NEVER, ReadView, Record
 from reconciler.plan.merge import same_content
 
 Object = dict[str, Any]
@@ -47,10 +47,19 @@ class Asked:
 
 
 class Proposed(Asked):
-    """Intents that the commit was made of."""
+    """Intents that the commit was made of. One that was withdrawn once the commit was the branch's head counts no more:
+    its object is what git says, and nobody is answered."""
 
-    def _counts(self, _intent: Intent, _record: Record | None, _said: Object) -> bool:
-        return True
+    def __init__(self, intents: Mapping[Key, Intent], store: ReadView) -> None:
+        super().__init__(intents)
+        self._store = store
+
+    def ending(self, key: Key) -> Intent | None:
+        intent = super().ending(key)
+        return intent if intent is not None and stands(self._store, intent) else None
+
+    def _counts(self, intent: Intent, _record: Record | None, _said: Object) -> bool:
+        return stands(self._store, intent)
 
 
 NOTHING = Asked()

@@ -22,7 +22,7 @@ from apiserver.model.errors import Cause, StatusError, invalid, unavailable
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, refused, waiting
+from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, refused, stands, waiting
 from apiserver.storage.protocol import Check, Conflict, Delete, Op, Put, Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.loading.copies import PLACES, lost_lines, removed
@@ -139,6 +139,8 @@ class Committer:
         if proposal.held:
             return self._divide(author, self._turn_away(proposal, chosen, edits.paths))
         try:
+            if not all(map(self._stands, chosen.values())):
+                return False  # somebody withdrew: it is made again without him
             self._branch.desired.publish(commit, fleet.commit.id)
         except BranchCheckedOut:
             raise
@@ -152,13 +154,17 @@ class Committer:
             raise
         proposal.take()
         self._branch.moved(commit)
-        for intent in filter(self._stands, chosen.values()):
+        self._unwritten(chosen.values())
+        return True
+
+    def _unwritten(self, intents: Iterable[Intent]) -> None:
+        """Answers those that their commit left as they were."""
+        for intent in filter(self._stands, intents):
             live = self._store.get(intent.key)
             if (live.revision if live is not None else 0) != intent.base:
                 self._answer(intent, AGAIN)  # e.g. a controller's finalizer came first, and it waits for that now
             else:
                 self._refuse([intent], _UNREAD)
-        return True
 
     def _has_to_wait(self, intent: Intent) -> bool:
         """Whether a commit that is under way has to be there first."""
@@ -225,6 +231,8 @@ class Committer:
     # -- without a commit
 
     def _alone(self, intent: Intent) -> None:
+        if not self._stands(intent):
+            return
         try:
             self._secrets(intent)
         except Conflict:
@@ -248,8 +256,7 @@ class Committer:
     # -- answers
 
     def _stands(self, intent: Intent) -> bool:
-        record = self._store.get(intent_key(intent.key))
-        return record is not None and record.revision == intent.revision
+        return stands(self._store, intent)
 
     def _refuse(self, intents: Iterable[Intent], error: StatusError) -> None:
         for intent in intents:

@@ -234,7 +234,7 @@ class Loader:
         self._trees.claims = fleet.claims
         here = self._trees.at(commit)
         limits = self._whole.limits(fleet)
-        stepper = self._stepper(PROPOSAL, fleet, commit, limits=limits, asked=Proposed(intents))
+        stepper = self._stepper(PROPOSAL, fleet, commit, limits=limits, asked=Proposed(intents, self._store))
         step = stepper.difference(self._trees.at(fleet.commit))
 
         def take() -> None:
@@ -322,7 +322,7 @@ class Loader:
         earlier: Callable[[str], Earlier],
     ) -> Overtaker:
         """See overtaking.Makes."""
-        asked = Asked({i.key: i for i in waiting(self._store)}) if intents is None else Proposed(intents)
+        asked = Asked({i.key: i for i in waiting(self._store)}) if intents is None else Proposed(intents, self._store)
         way, limits = (COMMIT if intents is None else PROPOSAL), self._whole.limits(fleet)
         taken = [*dict.fromkeys((*fleet.arriving, commit))]
         beyond = frozenset(taken[taken.index(commit) :])
