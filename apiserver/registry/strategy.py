@@ -26,6 +26,7 @@ from apiserver.schema import messages
 from apiserver.schema.defaults import copy_json
 
 __all__ = [
+    "any_text",
     "carried",
     "check_crd",
     "crd_status",
@@ -88,6 +89,11 @@ def _embedded(kind: ServedKind, obj: Object) -> Iterator[tuple[str, Object]]:
 def in_manifest(kind: ServedKind, field: str) -> str:
     """Where a manifest has the field that a Cause names: kube-apiserver says some of them in its own terms."""
     return documented(field) if kind.qualified == CRDS else field
+
+
+def any_text(kind: ServedKind) -> frozenset[str]:
+    """Fields whose values are texts that `prepare` takes as they are, whatever they say: see Behaviour.any_text."""
+    return behaviour_of(kind).any_text
 
 
 def warnings(kind: ServedKind, old: Object | None, new: Object) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from apiserver.model.kinds import GroupVersionKind, split_api_version
 from apiserver.model.origins import Origin
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.faults import type_name
+from reconciler.layout.mould import Alike
 from reconciler.layout.yamldoc import YamlDocument, line_of, parse
 
 SERVERS = (
@@ -38,7 +39,8 @@ class Manifest:
 
     `index` and `line` say where it stands in the text that was read, for its source and for messages: they are no part
     of what it says. `namespace` is as written, "" when it is not. `value` is the object: *.kcp.dev groups spelled
-    *.kcp.io, without status and without the metadata that only servers set.
+    *.kcp.io, without status and without the metadata that only servers set. `alike`: where it was found out from other
+    manifests that differ in a few texts.
     """
 
     origin: Origin
@@ -48,6 +50,7 @@ class Manifest:
     namespace: str
     name: str
     value: dict[str, Any]
+    alike: Alike | None = field(default=None, compare=False)
 
     @property
     def path(self) -> str:
@@ -56,7 +59,7 @@ class Manifest:
 
     def at(self, origin: Origin) -> Manifest:
         """The same object as another file of the same content declares it."""
-        return Manifest(origin, self.index, self.line, self.gvk, self.namespace, self.name, self.value)
+        return Manifest(origin, self.index, self.line, self.gvk, self.namespace, self.name, self.value, self.alike)
 
     @property
     def place(self) -> str:

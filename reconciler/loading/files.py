@@ -9,6 +9,7 @@ from apiserver.model.origins import Origin
 from apiserver.model.remembered import Remembered, footprint
 from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest, read
+from reconciler.layout.shapes import Shapes
 from reconciler.layout.source import Piece
 from reconciler.layout.workspace import Declaration, declaration, named
 from reconciler.repository.objects import Repository
@@ -28,6 +29,7 @@ class Files:
         """`most`: bytes in memory of the files that are kept."""
         self._repo = repo
         self._good: Remembered[tuple[str, str], tuple[Manifest, ...]] = Remembered(most)
+        self._shapes = Shapes()
         self._declared: Remembered[tuple[str, str], Declaration] = Remembered(_MOST_DECLARED)
 
     def read(self, path: str, blob: str) -> Piece:
@@ -36,7 +38,12 @@ class Files:
         if good is not None:
             origin = Origin(path)
             return Piece(path, tuple(manifest.at(origin) for manifest in good))
-        found = self.parse(path, self._repo.blob(blob))
+        data = self._repo.blob(blob)
+        alike = self._shapes.read(data, path)
+        if alike is not None:
+            self._good.put(key, alike.manifests, _EACH + _EACH * len(alike.manifests) + alike.size)
+            return Piece(path, alike.manifests)
+        found = self.parse(path, data)
         if not found.problems:  # which name their file
             self._good.put(key, found.manifests, _EACH + sum(_EACH + footprint(m.value) for m in found.manifests))
         return found

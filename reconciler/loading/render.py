@@ -7,6 +7,7 @@ not create. Unknown fields are errors here: in git there is nobody to read a war
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import orjson
@@ -70,6 +71,20 @@ def _ratcheted(kind: ServedKind, obj: Object, before: Object, unknown: list[str]
     return [f for f in unknown if f not in known], strategy.prepare(kind, obj, old)
 
 
+def _complete(kind: ServedKind, namespace: str, obj: Object) -> tuple[list[str], list[Cause]]:
+    """Makes a manifest's value an object, in place; its unknown fields and errors."""
+    obj.pop("status", None)
+    if kind.namespaced:
+        obj["metadata"]["namespace"] = namespace
+    return strategy.unknown_fields(kind, obj), strategy.prepare(kind, obj)
+
+
+def _taken(kind: ServedKind, namespace: str, obj: Object) -> Object | None:
+    """The same where nothing is wrong with it."""
+    unknown, causes = _complete(kind, namespace, obj)
+    return obj if not unknown and not causes else None
+
+
 _prepared = Prepared()
 
 
@@ -116,16 +131,16 @@ class Renderer:
         return Declared(key, kind, manifest.value if obj is None else obj, manifest)
 
     def _prepare(self, kind: ServedKind, namespace: str, manifest: Manifest) -> tuple[Object, list[LayoutError]]:
-        said = orjson.dumps(manifest.value)
-        known = _prepared.find(kind, namespace, said)
+        known, said = None, b""
+        if manifest.alike is not None:
+            known = _prepared.like(kind, namespace, manifest.alike, partial(_taken, kind, namespace))
+        if known is None:
+            said = orjson.dumps(manifest.value)
+            known = _prepared.find(kind, namespace, said)
         if known is not None:
             return known, []
         obj: Object = orjson.loads(said)
-        obj.pop("status", None)
-        if kind.namespaced:
-            obj["metadata"]["namespace"] = namespace
-        unknown = strategy.unknown_fields(kind, obj)
-        causes = strategy.prepare(kind, obj)
+        unknown, causes = _complete(kind, namespace, obj)
         if not unknown and not causes:
             _prepared.keep(kind, namespace, said, obj)
             return obj, []

@@ -38,7 +38,8 @@ class Behaviour:
     `check_new` further ones of an object that is new, `check_update(old, new)` those of a change. `carry(old, new)`
     comes between them and puts into an update, in place, what clients need not send again. `carry_status` and
     `check_status` are the same for a write of the status subresource. `identified` completes a new object that has its
-    uid. `warnings(old, new)` is what whoever writes is told besides; `old` is None for a new object.
+    uid. `warnings(old, new)` is what whoever writes is told besides; `old` is None for a new object. `any_text`: fields
+    at the top of which each value is a text, and nothing is made of it or asked of it but how long all are together.
     """
 
     default: Callable[[Object], None] = _nothing
@@ -50,6 +51,7 @@ class Behaviour:
     carry_status: Callable[[Object, Object], None] = carries_nothing
     check_status: Callable[[Object, Object], list[Cause]] = _no_errors
     warnings: Callable[[Object | None, Object], list[str]] = _nothing_to_say
+    any_text: frozenset[str] = frozenset()
 
 
 def fill(obj: Object, **values: Any) -> None:

@@ -100,6 +100,6 @@ def _frozen(old: Object, new: Object, *fields: str) -> list[Cause]:
     return [messages.forbidden(field, text) for field in changed]
 
 
-CONFIG_MAP = Behaviour(check=config_map_check, check_update=config_map_update)
+CONFIG_MAP = Behaviour(check=config_map_check, check_update=config_map_update, any_text=frozenset({"data"}))
 NAMESPACE = Behaviour(default=namespace_default, check=namespace_check)
 SECRET = Behaviour(default=secret_default, check=secret_check, check_update=secret_update)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,7 @@ from support.loadedfleet import LoadedFleet, configmap
 from support.widgets import binding, export, schema
 
 from apiserver.model.tables import Table
+from reconciler.layout.shapes import Shapes
 from reconciler.loading.case import Case, Verdict
 from reconciler.loading.gather import Gatherer
 from reconciler.loading.newcomers import Newcomers
@@ -44,6 +46,7 @@ def loaded(directory: Path, commits: Iterable[Files], *, newcomers: bool) -> Sai
     with pytest.MonkeyPatch.context() as patch:
         if not newcomers:
             patch.setattr(Newcomers, "verdict", lambda *_: None)
+            patch.setattr(Shapes, "read", lambda *_: None)
         fleet = LoadedFleet(directory / str(newcomers), keys=directory / "keys")
         try:
             for files in commits:
@@ -56,7 +59,12 @@ def loaded(directory: Path, commits: Iterable[Files], *, newcomers: bool) -> Sai
 
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
 TYPE = manifest("WorkspaceType", "mine", api="tenancy.kcp.io/v1alpha1", spec={"extend": {"with": []}})
+QUOTED = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings%}\ndata: {number: '?', other: \"x\"}\n"
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s%}\nstringData: {a: '?'}\ntype: 'a/?'\n"
+TEXTS = ("1", "2", "3", "true", "_", "default")
 PIECES = {
+    **{f"quoted {text}": QUOTED.replace("%", "").replace("?", text) for text in TEXTS},
+    **{f"secret {text}": SECRET.replace("%", "").replace("?", text) for text in TEXTS},
     "settings": configmap("settings", number="1"),
     "again": configmap("settings", number="2"),
     "elsewhere": configmap("settings", "shop"),
@@ -126,6 +134,15 @@ def test_all_but_the_first_of_a_kind_have_their_verdict_at_once(
     fleet.commit(files(some))
     assert len(gathered) <= 2
     assert fleet.data("root:n5", "settings") == {"number": "1"}
+
+
+def test_the_texts_of_each_are_its_own(fleet: LoadedFleet) -> None:
+    some = {f"n{number}": ("", {f"quoted {TEXTS[number]}", f"secret {TEXTS[number]}"}) for number in range(6)}
+    fleet.commit(files(some))
+    for number, text in enumerate(TEXTS):
+        assert fleet.data(f"root:n{number}", "settings") == {"number": text, "other": "x"}
+        secret = fleet.get(f"root:n{number}", "secrets", "s")
+        assert (secret["type"], b64decode(secret["data"]["a"])) == (f"a/{text}", text.encode())
 
 
 def test_what_is_wrong_with_one_is_told_in_full(fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch) -> None:

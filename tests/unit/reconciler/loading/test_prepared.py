@@ -6,11 +6,13 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.loadedfleet import LoadedFleet, configmap
 
 from apiserver.model.origins import SHIPPED
 from apiserver.registry import strategy
-from apiserver.registry.kinds import ServedKind, workspace_builtins
+from apiserver.registry.kinds import ServedKind, kubernetes_builtins, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.loading.prepared import Prepared
 from reconciler.loading.render import Declared, Renderer
@@ -43,6 +45,37 @@ def test_the_same_object_of_two_workspaces_is_prepared_once(fleet: LoadedFleet, 
     fleet.commit({"workspaces/root/a/once.yaml": text, "workspaces/root/b/once.yaml": text})
     assert fleet.data("root:a", "prepared-once") == fleet.data("root:b", "prepared-once") == {"said": "twice"}
     assert prepared.count("prepared-once") == 1
+
+
+def test_objects_that_differ_in_texts_of_no_meaning_are_prepared_once(fleet: LoadedFleet, prepared: list[str]) -> None:
+    fleet.commit({f"workspaces/root/n{n}/workspace.yaml": "" for n in range(8)})
+    fleet.commit({f"workspaces/root/n{n}/alike.yaml": configmap("alike", number=f"{n}") for n in range(8)})
+    assert [fleet.data(f"root:n{n}", "alike") for n in range(8)] == [{"number": f"{n}"} for n in range(8)]
+    assert prepared.count("alike") == 3, "two are met before it is known, and once it is found out"
+
+
+def test_objects_that_differ_in_what_their_kind_looks_at_are_prepared_each(
+    fleet: LoadedFleet, prepared: list[str]
+) -> None:
+    def secret(text: str) -> str:
+        return f"apiVersion: v1\nkind: Secret\nmetadata: {{name: alike}}\ndata: {{a: '{text}'}}\n"
+
+    fleet.commit({f"workspaces/root/n{n}/workspace.yaml": "" for n in range(6)})
+    said = ["aaaa", "bbbb", "cccc", "dddd", "not-base64", "eeee"]
+    loaded = fleet.commit({f"workspaces/root/n{n}/alike.yaml": secret(text) for n, text in enumerate(said)})
+    assert set(fleet.held(loaded)) == {"root:n4"}
+    assert prepared.count("alike") >= len(said)
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.text()))
+def test_texts_of_which_a_kind_takes_any_are_taken_as_they_are(said: dict[str, str]) -> None:
+    kinds = [kind for kind in kubernetes_builtins().all() if strategy.any_text(kind)]
+    assert [kind.kind for kind in kinds] == ["ConfigMap"]
+    for kind in kinds:
+        for field in strategy.any_text(kind):
+            obj: dict[str, Any] = {"metadata": {"name": "x", "namespace": "default"}, field: dict(said)}
+            assert strategy.prepare(kind, obj) == []
+            assert (obj.get(field) or {}) == said
 
 
 def test_what_is_found_belongs_to_who_asks() -> None:
