@@ -18,6 +18,8 @@ class Whereabouts:
 
     def __init__(self) -> None:
         self._packed: dict[str, bytes] = {}
+        self._last: WorkspaceDir | None = None
+        """Who was asked for last: each is asked for several times in a row."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._packed)
@@ -33,11 +35,19 @@ class Whereabouts:
             self._packed[place.path] = _pack(place)
 
     def get(self, path: str) -> WorkspaceDir | None:
+        last = self._last
+        if last is not None and last.path == path:
+            return last
         packed = self._packed.get(path)
-        return _unpack(path, packed) if packed is not None else None
+        if packed is None:
+            return None
+        self._last = _unpack(path, packed)
+        return self._last
 
     def forget(self, path: str) -> None:
         self._packed.pop(path, None)
+        if self._last is not None and self._last.path == path:
+            self._last = None
 
 
 def _pack(place: WorkspaceDir) -> bytes:

@@ -10,8 +10,9 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from itertools import chain
+from types import MethodType
 from typing import ParamSpec, TypeVar
-from weakref import WeakMethod
+from weakref import ref
 
 import orjson
 
@@ -397,12 +398,12 @@ class Stepper:
 def _weakly(method: Callable[P, R]) -> Callable[P, R]:
     """A method of a stepper, for what that holds itself: in a circle all that a load read would stay until garbage is
     looked for."""
-    found = WeakMethod(method)
+    assert isinstance(method, MethodType)
+    whose, function = ref(method.__self__), method.__func__
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        bound = found()
-        assert bound is not None
-        return bound(*args, **kwargs)
+        found: R = function(whose(), *args, **kwargs)
+        return found
 
     return call
 

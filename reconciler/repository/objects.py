@@ -32,8 +32,8 @@ _TREE, _BLOB = 2, 3
 _WIDE, _TOO_WIDE, _KEPT = 4096, 4 * 1024 * 1024, 8
 """Bytes of a tree from which on, and up to which, its names are remembered when it is asked for again; of how many."""
 
-_NARROW, _KEPT_NARROW = 16 * 1024, 128
-"""Bytes of a tree up to which its entries are remembered; of how many."""
+_NARROW, _KEPT_NARROW = 16 * 1024, 512 * 1024
+"""Bytes of a tree up to which its entries are remembered, and of all of these."""
 
 
 class Entry(NamedTuple):
@@ -64,6 +64,7 @@ class Repository:
         self.path = Path(git_dir)
         self._wide: dict[str, dict[str, Entry]] = {}
         self._narrow: dict[str, Sequence[Entry]] = {}
+        self._narrow_bytes = 0
         self._asked: tuple[str, ...] = ()
         self._packs: frozenset[str] | None = None
         self._git = library.open_directory(self.path)
@@ -222,9 +223,10 @@ class Repository:
             out.append(Entry(name.decode("utf-8", "surrogateescape"), data[nul + 1 : at].hex(), kind, executable))
         if end <= _NARROW:
             # The next commit is compared with this one, and shares most of its trees.
-            if len(self._narrow) >= _KEPT_NARROW:
-                self._narrow = {}
+            if self._narrow_bytes + end > _KEPT_NARROW:
+                self._narrow, self._narrow_bytes = {}, 0
             self._narrow[tree_id] = out
+            self._narrow_bytes += end
         return out
 
     def pick(self, tree_id: str, names: Iterable[str]) -> dict[str, Entry]:
