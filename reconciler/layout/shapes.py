@@ -84,7 +84,7 @@ class Shapes:
     ) -> _Shape | None:
         shape = make() if known is _Known.ONCE else None
         found = shape or (_Known.NONE if known is not None else _Known.ONCE)
-        self._kept.put(at, found, _EACH + (6 if shape is not None else 1) * size)
+        self._kept.put(at, found, _EACH + 2 * size + (shape.size if shape is not None else 0))
         return shape
 
 
