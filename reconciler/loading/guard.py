@@ -25,6 +25,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record, Store
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import manifests
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading import copies
 from reconciler.loading.offers import EXPORTS, SCHEMAS
 from reconciler.loading.render import SYNC_TARGETS
@@ -78,6 +79,11 @@ class Guard:
     commit: CommitRef
     since: CommitRef
     _allowed: dict[CommitRef, set[str]] = field(default_factory=dict)
+    _above: dict[str, bool] = field(default_factory=dict)
+    """Whether a workspace that others are in may go."""
+    _types: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What the types say that a workspace has, by its path."""
+    _found: tuple[WorkspaceTree, str, str, WorkspaceDir | None] | None = None
 
     def problem(self, record: WorkspaceRecord, taken: Taken, known: Summary) -> Refused | None:
         """What of what a commit takes from a workspace has to be allowed first; None if it may go. `known`: the
@@ -201,34 +207,41 @@ class Guard:
 
     def freed(self, path: str) -> bool:
         """Whether all of a workspace may go. The nearest word counts: its own, its type's, then the same above it."""
-        at: str | None = path
-        while at is not None:
-            record = self.before(at)
-            said = self._said_of(record) if record is not None else ""
-            if said:
-                return said == "false"
-            at = paths.parent(at)
-        return False
+        record, parent = self.before(path), paths.parent(path)
+        said = self._said_of(record) if record is not None else ""
+        if said or parent is None:
+            return said == "false"
+        if parent not in self._above:  # many go that have one parent
+            self._above[parent] = self.freed(parent)
+        return self._above[parent]
 
     def _said_of(self, record: WorkspaceRecord) -> str:
         tree = self.served.last(record)
-        place = tree.find(record.path, record.directory) if tree is not None else None
+        place = self._place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
             found = self.sources.workspace(tree, place)
             said = _said(found.manifests[0].value) if found is not None and found.manifests else ""
             if said:
                 return said
         where, _, name = record.type.rpartition(":")
-        holder = self.before(where)
-        kinds = self.manifests(holder) if holder is not None and holder.directory else ()
-        return next((_said(m.value) for m in kinds if m.gvk.kind == "WorkspaceType" and m.name == name), "")
+        if where not in self._types:
+            holder = self.before(where)
+            kinds = self.manifests(holder) if holder is not None and holder.directory else ()
+            self._types[where] = {m.name: _said(m.value) for m in kinds if m.gvk.kind == "WorkspaceType"}
+        return self._types[where].get(name, "")
 
     def manifests(self, record: WorkspaceRecord) -> Iterator[Manifest]:
         """What a workspace declares as it is served."""
         tree = self.served.of(record)
-        place = tree.find(record.path, record.directory) if tree is not None else None
+        place = self._place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
             yield from manifests(self.sources.of(tree, place))
+
+    def _place(self, tree: WorkspaceTree, record: WorkspaceRecord) -> WorkspaceDir | None:
+        """One workspace is asked about several times before the next."""
+        if self._found is None or self._found[0] is not tree or self._found[1:3] != (record.path, record.directory):
+            self._found = tree, record.path, record.directory, tree.find(record.path, record.directory)
+        return self._found[3]
 
 
 def line_of(path: str, key: Key) -> Line:

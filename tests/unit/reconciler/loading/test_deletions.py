@@ -12,6 +12,7 @@ from support.recoveries import Another, assert_recovers, assert_same
 from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.model.identity import sync_target_key
+from reconciler.loading.guard import Guard
 from reconciler.plan.deletions import PROTECTED, Line, digest
 
 MANY = {f"{A}/many/{n:02}.yaml": configmap(f"m{n:02}") for n in range(12)}
@@ -407,3 +408,22 @@ def test_an_object_that_changes_its_kind_or_name_goes(fleet: LoadedFleet) -> Non
     fleet.commit({f"{A}/x.yaml": marked("x", "true")})
     fleet.commit({f"{A}/x.yaml": marked("other", "true")})
     assert "configmaps default/x is protected" in error(fleet)
+
+
+def test_of_many_workspaces_that_go_their_parent_is_asked_once(
+    empty: LoadedFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = (
+        f"apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nmetadata: {{annotations: {{{PROTECTED}: 'false'}}}}\n"
+    )
+    paths = [f"workspaces/root/m{number}/workspace.yaml" for number in range(20)]
+    empty.begin({"workspaces/root/workspace.yaml": free} | dict.fromkeys(paths, ""))
+    asked: list[str] = []
+    said_of, declared = Guard._said_of, Guard.manifests
+    monkeypatch.setattr(Guard, "_said_of", lambda guard, record: asked.append(record.path) or said_of(guard, record))
+    monkeypatch.setattr(
+        Guard, "manifests", lambda guard, record: asked.append(f"{record.path} all") or declared(guard, record)
+    )
+    empty.commit(dict.fromkeys(paths))
+    assert "root:m3" not in empty.paths()
+    assert asked.count("root") == asked.count("root all") == 1
