@@ -45,7 +45,7 @@ class Ahead:
         here, gone = self._trees.at(self._recorded.source), set[str]()
         for commit in self.arriving:
             try:
-                gone |= touched(self._trees.at(commit), here).removed
+                gone |= touched(self._trees.apart(commit), here).removed
             except BadFile:
                 continue  # it is held as a whole
         places = {path: here.find(path) for path in gone}

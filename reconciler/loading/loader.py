@@ -135,7 +135,8 @@ class Loader:
             self._whole.hold(fleet, (gone.problem,))
             return Loaded(head, (gone.problem,), tuple(steps))
         later: set[str] = set()
-        then = [*gone.commits]
+        # Of a commit that was on its way when the branch went back to what is served, some workspaces are to go back.
+        then = [*gone.commits] or [fleet.commit] * bool(fleet.arriving)
         while then:
             commit = then.pop(0)
             fleet, step_or_problems = self._advance(fleet, commit, then, later)

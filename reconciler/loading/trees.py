@@ -43,15 +43,18 @@ class Trees:
         key = commit, self._key if claims is None else frozenset(claims.items())
         found = self._open.get(key)
         if found is None:
-            repo = self.repositories.of(commit)
-            grouping = self._grouping.get(commit.repository)
-            if grouping is None:
-                grouping = self._grouping[commit.repository] = Grouping(repo)
-            there = self.claims if claims is None else claims
-            found = self._open[key] = self._tree(repo, repo.commit(commit.id).tree, there, grouping)
+            found = self._open[key] = self.apart(commit, claims)
             if len(self._open) > _KEPT:
                 self._open.popitem(last=False)
         return found
+
+    def apart(self, commit: CommitRef, claims: Mapping[str, str] | None = None) -> WorkspaceTree:
+        """The same for one caller: who compares it with a tree that was not served before it completes no other's."""
+        repo = self.repositories.of(commit)
+        grouping = self._grouping.get(commit.repository)
+        if grouping is None:
+            grouping = self._grouping[commit.repository] = Grouping(repo)
+        return self._tree(repo, repo.commit(commit.id).tree, self.claims if claims is None else claims, grouping)
 
     def _tree(self, repo: Repository, tree_id: str, claims: Mapping[str, str], grouping: Grouping) -> WorkspaceTree:
         return WorkspaceTree(repo, tree_id, claims, grouping)

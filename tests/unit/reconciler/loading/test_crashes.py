@@ -12,8 +12,11 @@ from apiserver.model import commits
 NEW = "workspaces/root/new"
 
 
+@pytest.mark.parametrize("beside", [True, False], ids=["another commit", "what was served"])
 @pytest.mark.parametrize("writes", range(1, 8))
-def test_what_half_a_commit_brought_goes_with_a_branch_that_left_it(empty: LoadedFleet, writes: int) -> None:
+def test_what_half_a_commit_brought_goes_with_a_branch_that_left_it(
+    empty: LoadedFleet, writes: int, beside: bool
+) -> None:
     happening = Happening(empty)
     happening.begin()
     served, before = empty.repo.head, empty.everything()
@@ -22,13 +25,14 @@ def test_what_half_a_commit_brought_goes_with_a_branch_that_left_it(empty: Loade
     happening.push(half)
     happening.die(writes)
     empty.repo.reset(served)
-    empty.repo.commit({"workspaces/root/a/other.yaml": configmap("other")})
+    if beside:
+        empty.repo.commit({"workspaces/root/a/other.yaml": configmap("other")})
     empty.load()
 
     after = empty.everything()
     new = {key.name for key in after.keys() - before.keys()}
     assert before.keys() <= after.keys()
-    assert "other" in new
+    assert ("other" in new) == beside
     assert "half" not in new
     # What had arrived of the new workspace stays until somebody allows that it goes, as if it had arrived whole.
     assert ("root:new" in empty.held()) == ("root:new" in empty.paths()) == ("app" in new)

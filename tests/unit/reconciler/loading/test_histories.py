@@ -30,6 +30,10 @@ HISTORIES = st.lists(
 )
 
 
+DEATHS = ("die", "record and die")
+"""What one server alone served a part of: it knows names of exports that others never heard of."""
+
+
 class Fleets:
     """Stores over one repository, closed at the end."""
 
@@ -118,7 +122,7 @@ def test_what_was_recovered_goes_on_as_what_ran_on(
 
         happening.also = load_too
         for name, number, load in more:
-            if name not in ("status", "finalizer", "decide", "publish", "publish beside a load", "die"):
+            if name not in ("status", "finalizer", "decide", "publish", "publish beside a load", *DEATHS):
                 happening.happen(name, number, load=load)
         happening.load()
         agree(new, happening.fleet, at=False)
