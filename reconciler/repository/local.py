@@ -92,4 +92,5 @@ class Local:
         """Makes a ref of the source's point to a commit of the mirror's, whatever it was."""
         source = self.open()
         copy_commits(mirror, source, commit)
+        source.require()
         source.references.create(ref, commit, force=True)

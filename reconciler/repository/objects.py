@@ -95,6 +95,12 @@ class Repository:
         """The handle itself, for this room's modules only."""
         return self._git
 
+    def require(self) -> None:
+        """Looks before something is written. Raises RepositoryUnreadable where the directory has gone since it was
+        opened, as one that is moved: git's library would make it again, and what is moved back would find it there."""
+        if not (Path(self._git.path) / "HEAD").is_file():
+            raise RepositoryUnreadable(f"{self.path} is away", "put it back, or name another")
+
     @property
     def references(self) -> library.References:
         """All refs: to list, make and delete, for this room's modules only. To look at one, see `reference`."""

@@ -50,6 +50,7 @@ class Batch:
         return object_id
 
     def write(self, repo: Repository) -> None:
+        repo.require()
         if len(self.objects) < PACK_FROM:
             for kind, data in self.objects.values():
                 repo.git.write(kind, data)
@@ -102,6 +103,7 @@ def commit_tree(
     unreferenced.
     """
     who = library.Author(AUTHOR, MAIL, int(time.time()) if when is None else when)
+    repo.require()
     try:
         commit = library.create_commit(repo.git, tree, parents, message, who, who)
     except library.FAILURES as error:
@@ -112,9 +114,10 @@ def commit_tree(
 
 
 def move_ref(repo: Repository, ref: str, commit: str | None, expected: str | None) -> None:
-    """Compare-and-swap of one ref; `commit` None removes it. Raises RefMoved."""
+    """Compare-and-swap of one ref; `commit` None removes it. Raises RefMoved, and RepositoryUnreadable."""
     if commit == expected and repo.ref(ref) == expected:
         return
+    repo.require()
     try:
         if expected is None and commit is not None:
             repo.references.create(ref, commit, force=False)

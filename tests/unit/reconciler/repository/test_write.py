@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reconciler.repository.difference import difference, walk
 from reconciler.repository.errors import RefMoved, RepositoryUnreadable
 from reconciler.repository.objects import Repository
-from reconciler.repository.write import Blob, commit_tree, edit_tree, move_ref
+from reconciler.repository.write import PACK_FROM, Blob, commit_tree, edit_tree, move_ref
 
 Git = Callable[..., str]
 Files = dict[str, bytes]
@@ -139,6 +139,30 @@ def test_compare_and_swap(bare: Repository) -> None:
         move_ref(bare, ref, None, one)
     move_ref(bare, ref, None, two)
     assert bare.ref(ref) is None
+
+
+def test_a_repository_that_is_moved_away_is_not_made_again(bare: Repository) -> None:
+    """What is written meanwhile fails, whichever way it is written, so that it can be moved back."""
+    ref, other = "refs/heads/treeplane/status", "refs/heads/other"
+    tree = edit_tree(bare, None, {"a": b"1"})
+    one = commit_tree(bare, tree, [], "one", 1, ref)
+    two = commit_tree(bare, tree, [one], "two", 2)
+    away = bare.path.with_name("away")
+    bare.path.rename(away)
+    many = {f"{number}": b"%d" % number for number in range(PACK_FROM)}
+    for write in (
+        lambda: edit_tree(bare, None, {"b": b"2"}),
+        lambda: edit_tree(bare, None, many),
+        lambda: commit_tree(bare, tree, [], "lost", 3),
+        lambda: move_ref(bare, ref, two, one),
+        lambda: move_ref(bare, other, one, None),
+    ):
+        with pytest.raises(RepositoryUnreadable, match="is away"):
+            write()
+        assert not bare.path.exists()
+    away.rename(bare.path)
+    move_ref(bare, ref, two, one)
+    assert (bare.ref(ref), bare.ref(other)) == (two, None)
 
 
 def test_a_branch_named_as_a_directory_of_branches(bare: Repository) -> None:
