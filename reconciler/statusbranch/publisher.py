@@ -89,7 +89,6 @@ class Publisher:
         except PushRejected as error:
             return self._refused(head, error)
         self._pushed = head
-        self._over()
         return True
 
     def _refused(self, head: str, error: PushRejected) -> bool:
@@ -133,7 +132,10 @@ class Publisher:
 
     def _try(self) -> bool:
         try:
-            return self.publish()
+            done = self.publish()
+            if done and not self.lost.is_set():
+                self._over()  # also where nothing was left to push: the trouble was that nobody could look
+            return done
         except RepositoryError as error:
             self._tell(f"status branch: {error}")
         except Exception as error:  # a disk that is full, say: it is tried again

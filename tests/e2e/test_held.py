@@ -173,8 +173,10 @@ def test_trouble_of_the_fleet_is_told_and_reads_go_on(
     assert f"[-]fleet Held: commit {head[:10]} is held" in server.request("GET", "/clusters/root/readyz?verbose").body
 
     work.git("revert", "--no-edit", "HEAD")
+    reverted = work.git("rev-parse", "HEAD").strip()
     work.push()
     eventually(lambda: followed(server)["status"] == "True", 20)
+    eventually(lambda: source_commit(work).strip() == reverted, 20, "it is recorded")
     repository = server.data / "repo" / "fleet.git"
     repository.rename(repository.with_name("elsewhere"))
     eventually(lambda: followed(server)["reason"] == "RemoteAway", 30)

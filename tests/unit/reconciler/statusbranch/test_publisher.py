@@ -107,6 +107,22 @@ def test_what_the_other_wrote_over_is_restored_even_if_nothing_changed_here(
     eventually(lambda: "wrong" in pushed(source)["workspaces/root/_summary.yaml"], what="our summary is there")
 
 
+def test_a_source_that_was_away_while_there_was_nothing_to_push_is_no_trouble_any_more(
+    running: Publisher, source: FleetRepo, mirror: Mirror, served: Any, eventually: Callable[..., Any]
+) -> None:
+    told: list[str] = [""]
+    running.told = told.append
+    status(served, replicas=1)
+    eventually(lambda: DEPLOYMENT in pushed(source), what="the push")
+    eventually(lambda: source.repo.ref(BRANCH) == mirror.repository.ref(STATUS_REF), what="all is pushed")
+    path = source.repo.path
+    path.rename(path.with_name("away"))
+    running.ring()
+    eventually(lambda: told[-1].startswith("status branch: there is no repository"), what="it is told")
+    path.with_name("away").rename(path)
+    eventually(lambda: told[-1] == "", what="it is over")
+
+
 def test_a_branch_that_somebody_deleted_is_made_again(
     running: Publisher, source: FleetRepo, served: Any, eventually: Callable[..., Any]
 ) -> None:
