@@ -152,6 +152,7 @@ def main(given: str = ",".join(ALL)) -> None:
     Path(settings.data_dir).mkdir(mode=0o700, parents=True, exist_ok=True)
     end_with_parent(sys.stdin.fileno(), _GRACE)
     report = Report()
+    report.pass_on(logging.getLogger("apiserver.storage"))  # a store set aside: maybe by an API worker, maybe here
     pulse = Pulse(report)
     pulse.start()
     reconciler: Reconciler | Rest

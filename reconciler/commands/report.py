@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import select
 import sys
 import threading
@@ -48,7 +49,24 @@ class Report:
         with self._lock:
             self._write(event, facts)
 
+    def pass_on(self, logger: logging.Logger) -> None:
+        """What `logger` warns of is said, too, as a note: the process's own messages go to a file, and of two processes
+        that find the same only one warns."""
+        logger.addHandler(_Notes(self))
+
     @staticmethod
     def _write(event: str, facts: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps({"event": event, **facts}) + "\n")
         sys.stdout.flush()
+
+
+class _Notes(logging.Handler):
+    """Warnings only: an error is met again and again, and is told as a trouble by who meets it."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(logging.WARNING)
+        self._report = report
+        self.addFilter(lambda record: record.levelno == logging.WARNING)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._report.say("note", text=record.getMessage())
