@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from reconciler.commands.tenure import Tenure
 from reconciler.commands.tidying import tidying
 from reconciler.commands.verdicts import Verdicts
 from reconciler.controllers.fleetcondition import Trouble
+from reconciler.layout.weight import added
 from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.loading.identities import Identities
@@ -45,7 +46,11 @@ from reconciler.statusbranch.underway import UnderWay, forget
 
 LARGE = 10_000
 """Workspaces from which on a second process is worth its memory, where nothing else was said. A fleet that has come to
-that many gets it in a quiet moment."""
+that many gets it in a quiet moment, and one to which a commit brings so many before that is loaded."""
+_LARGE_COMMIT = 2
+"""Files and directories for each of these: an empty workspace has two."""
+_HANDOVER = 10.0
+"""Seconds at most that a large commit waits for the second process."""
 _LOOK = 5.0
 """Seconds after which heads and Secrets are looked at without having been told to."""
 
@@ -65,6 +70,8 @@ class Holder:
         self._secrets = SecretFiles(settings.keys_dir)
         self._seen = ""
         self._looked = False
+        self._large = False
+        """Whether a commit waits that would make a large fleet of a small one."""
         self._verdicts = Verdicts(Path(settings.source) if settings.hosted else None)
         identities = Identities(settings.keys_dir / "identities")
         self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, _branch(settings, mirror))
@@ -118,7 +125,7 @@ class Holder:
 
     def _lends(self) -> bool:
         roles = self._settings.roles
-        return roles == "apart" or (roles == "auto" and tree.count(self._store) >= LARGE)
+        return roles == "apart" or (roles == "auto" and (self._large or tree.count(self._store) >= LARGE))
 
     def _outgrown(self) -> bool:
         """Whether another process is to do from now on what this one does beside loading."""
@@ -132,6 +139,9 @@ class Holder:
         with ThreadPoolExecutor(1, "first-status") as beside:
             recording = beside.submit(self._beside.begin)
             recording.add_done_callback(lambda _: self._lookout.wake.set())
+            if self._large and isinstance(self._beside, Apart):
+                wait([recording], timeout=_HANDOVER)
+                self._large = False
             while not recording.done() and not self._lookout.stop.is_set():
                 self._look()
             return recording.result()
@@ -195,6 +205,8 @@ class Holder:
     def _follow(self) -> None:
         while not self._lookout.stop.is_set() and not self._beside.lost.is_set():
             quiet = not self._look()
+            if self._large and self._outgrown():
+                return
             if self._committer.waiting():
                 self._commit()
             elif quiet and self._outgrown():
@@ -223,12 +235,16 @@ class Holder:
             self._loader.recheck(changed)
         return woken
 
-    def _take(self, heads: Heads) -> None:
-        """The desired branch, where it moved; a head that cannot be read is tried again at the next look."""
+    def _take(self, heads: Heads, *, at_once: bool = False) -> None:
+        """The desired branch, where it moved; a head that cannot be read is tried again at the next look. `at_once`:
+        also what would better wait until another process does all else."""
         head = heads.desired
         if head is None or head == self._seen:
             return
         try:
+            if not at_once and self._makes_large(head):
+                self._large = True
+                return
             with self._under_way:
                 loaded = self._loader.load(commits.own(head))
         except RepositoryError as error:
@@ -241,6 +257,15 @@ class Holder:
         self._mirror.keep_served(tree.fleet(self._store).commit.id)
         self._teller.held(loaded)
         self._verdicts.say(loaded)
+
+    def _makes_large(self, head: str) -> bool:
+        if self._settings.roles != "auto" or not isinstance(self._beside, Beside):
+            return False
+        if self._lends():
+            return self._large
+        repo, most = self._mirror.repository, _LARGE_COMMIT * LARGE
+        served = repo.commit(tree.fleet(self._store).commit.id).tree
+        return added(repo, served, repo.commit(head).tree, most) > most
 
     def _meanwhile(self) -> None:
         """Between two workspaces of a commit that is being loaded: what was pushed or written since goes before the
@@ -267,7 +292,7 @@ class Holder:
             if self._loader.is_under_way:
                 self._loader.overtake(commits.own(heads.desired))
             else:
-                self._take(heads)
+                self._take(heads, at_once=True)
 
         def ours() -> None:
             self._station.roles.check(Work.LOADING, self._store)

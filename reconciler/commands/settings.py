@@ -87,8 +87,8 @@ class Reconciling:
             "Whether one process loads commits and does all the rest, or two; auto: two for a large fleet.",
             document="Whether one process loads commits and does all the rest (`together`), or two (`apart`), so that "
             "a load takes nothing from controllers, syncing and the status branch, and they nothing from it. The "
-            "second takes about 45 MiB. `auto`: two from 10,000 workspaces on, and until the next start if there are "
-            "less again.",
+            "second takes about 45 MiB. `auto`: two from 10,000 workspaces on, or when a commit brings so many, and "
+            "until the next start if there are less again.",
             choices=("auto", "together", "apart"),
         ),
     )

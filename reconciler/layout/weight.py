@@ -2,7 +2,8 @@
 
 A tree of git may name one directory again and again, on every level: ten small objects are then ten billion files, and
 whoever walks them never ends. So what is new in a commit, and all of a first load, is weighed before it is walked.
-Called by compare, and by loading before what it loads at first.
+Called by compare, and by loading before what it loads at first. What a commit adds also tells whether it is large
+(commands/holder.py).
 """
 
 from __future__ import annotations
@@ -31,4 +32,20 @@ def weigh(repo: Repository, trees: Iterable[str], most: int) -> int:
         entries = repo.entries(pending.pop())
         found += len(entries)
         pending += [entry.id for entry in entries if entry.kind == "tree"]
+    return found
+
+
+def added(repo: Repository, old: str, new: str, most: int) -> int:
+    """Files and directories of the tree `new` that are not the same in `old`. It ends as soon as they are more than
+    `most`."""
+    found, pending = 0, [(old, new)]
+    while pending and found <= most:
+        was, now = pending.pop()
+        before = {entry.name: entry for entry in repo.entries(was)} if was else {}
+        for entry in repo.entries(now):
+            other = before.get(entry.name)
+            if other is None or other.id != entry.id:
+                found += 1
+                if entry.kind == "tree":
+                    pending.append((other.id if other is not None and other.kind == "tree" else "", entry.id))
     return found

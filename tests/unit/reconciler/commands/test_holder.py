@@ -145,6 +145,34 @@ def test_a_fleet_that_grew_has_the_rest_done_by_another_process(
     assert tenure_of(fleet.store) is None, "the other ends with it"
 
 
+@pytest.mark.parametrize("answers", [True, False], ids=["which is there", "which does not come"])
+def test_a_commit_that_makes_a_fleet_large_waits_for_the_other_process(
+    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually, answers: bool
+) -> None:
+    monkeypatch.setattr(holder, "LARGE", tree.count(fleet.store) + 5)
+    monkeypatch.setattr(holder, "_HANDOVER", 60.0 if answers else 0.2)
+    for step in ("start", "stop"):  # of loops, which need a server
+        monkeypatch.setattr(Beside, step, lambda self: None)
+    run = Run(fleet, monkeypatch)
+    run.go_on.set()
+    rest = Roles(fleet.directory, works=REST)
+    try:
+        eventually(lambda: fleet.mirror.status() is not None)
+        before = tree.count(fleet.store)
+        fleet.repo.commit({f"workspaces/root/few-{number}/workspace.yaml": "" for number in range(3)})
+        eventually(lambda: tree.count(fleet.store) == before + 3)
+        assert not rest.lock(stopped=lambda: True), "nothing is lent for a small one"
+        fleet.repo.commit({f"workspaces/root/many-{number}/workspace.yaml": "" for number in range(30)})
+        assert rest.lock(stopped=lambda: not run.thread.is_alive()), "it is lent"
+        if answers:
+            assert tree.count(fleet.store) == before + 3
+            rest.handles(fleet.store).status.write(say(BEGUN)).result()
+        eventually(lambda: tree.count(fleet.store) == before + 33)
+    finally:
+        run.end()
+        rest.lend(REST)
+
+
 def test_who_hears_that_the_fleet_is_anothers_takes_the_roles_back(
     fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
 ) -> None:
