@@ -15,7 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
-from support.plane import Clone, Plane
+from support.plane import Clone, Plane, environment
 
 EVENTS = "/clusters/root:shop:web/api/v1/namespaces/default/events"
 EVENT = {
@@ -148,15 +148,24 @@ def runs(server: Plane) -> bool:
     return bool((found.get("status") or {}).get("readyReplicas") == found["spec"]["replicas"])
 
 
+def hosted(server: Plane) -> list[str]:
+    return ["git", "--git-dir", str(server.data / "repo" / "fleet.git")]
+
+
+def hosted_heads(server: Plane) -> str:
+    return subprocess.run([*hosted(server), "for-each-ref"], capture_output=True, text=True, check=True).stdout
+
+
+def source_commit(server: Plane) -> str:
+    """What the status branch is at."""
+    asked = ["log", "-1", "--format=%(trailers:key=Source-Commit,valueonly)", "treeplane/status"]
+    return subprocess.run([*hosted(server), *asked], capture_output=True, text=True, check=True).stdout.strip()
+
+
 def recorded(server: Plane, name: str) -> bool:
     """Whether the status branch is at a commit that has it."""
-    git = ["git", "--git-dir", str(server.data / "repo" / "fleet.git")]
-    said = subprocess.run(
-        [*git, "log", "-1", "--format=%(trailers:key=Source-Commit,valueonly)", "treeplane/status"],
-        capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
-    place = f"{said}:workspaces/root/shop/web/{name}.yaml"
-    return subprocess.run([*git, "cat-file", "-e", place], capture_output=True, check=False).returncode == 0
+    place = f"{source_commit(server)}:workspaces/root/shop/web/{name}.yaml"
+    return subprocess.run([*hosted(server), "cat-file", "-e", place], capture_output=True, check=False).returncode == 0
 
 
 def facts(server: Plane) -> dict[str, Any]:
@@ -214,3 +223,50 @@ def test_either_process_may_be_killed_at_any_time(apart: Plane, tmp_path: Path, 
     apart.start()
     eventually(lambda: runs(apart), 60, "it runs")
     assert facts(apart) == before
+
+
+MANY = 10_001
+"""Workspaces with which a fleet is large (see `--roles`)."""
+
+
+def test_a_commit_that_makes_a_fleet_large_is_loaded_whoever_is_killed(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    """While one process hands over what is beside loading, and while the other has it."""
+    server = plane(example_fleet, "--workers", "1")
+    assert set(reconcilers(server)) == {"all"}
+    clone = server.clone(tmp_path / "work")
+    before, chance = workspaces(server), random.Random(3)
+    with pushing_many(clone) as head:
+        eventually(lambda: head in hosted_heads(server), 30, "it is pushed")
+        for number in range(4):
+            eventually(lambda number=number: workspaces(server) >= before + number * MANY // 8, 60, "it goes on")
+            there = reconcilers(server)
+            victim = there[chance.choice(sorted(there))]
+            victim.kill()
+            eventually(lambda victim=victim: not victim.is_running(), 30, "it ended")
+    eventually(lambda: workspaces(server) == before + MANY, 120, "all are there")
+    eventually(lambda: set(reconcilers(server)) == {"all", REST}, 60, "both are there")
+    eventually(lambda: source_commit(server) == head, 60, "all is recorded")
+    push(clone, "after")
+    eventually(lambda: is_served(server, "after"), 30, "it is served")
+
+
+def workspaces(server: Plane) -> int:
+    """How many there are below root itself."""
+    found = server.get("/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces?limit=1")
+    return len(found["items"]) + int(found["metadata"].get("remainingItemCount", 0))
+
+
+@contextmanager
+def pushing_many(clone: Clone) -> Iterator[str]:
+    """MANY workspaces in one commit, whose id it is. Whoever pushes is told a verdict, or that there is none yet."""
+    blob = clone.git("hash-object", "-w", os.devnull).strip()
+    lines = (f"100644 {blob}\tworkspaces/root/many/w-{number}/workspace.yaml\n" for number in range(MANY))
+    git = ["git", "-C", str(clone.folder)]
+    subprocess.run([*git, "update-index", "--index-info"], input="".join(lines), text=True, check=True)
+    clone.git("commit", "--quiet", "--message", "many")
+    clone.git("reset", "--quiet", "--hard")
+    with subprocess.Popen([*git, "push", "--quiet"], env=environment(), stderr=subprocess.DEVNULL) as push:
+        yield clone.git("rev-parse", "HEAD").strip()
+        assert push.wait(60) == 0
