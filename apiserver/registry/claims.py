@@ -18,7 +18,7 @@ from apiserver.registry.served import ServedKind
 Object = dict[str, Any]
 
 
-class Claim(NamedTuple):
+class NameClaim(NamedTuple):
     """`sort`: "resource" (plural, singular, short names) or "kind" (kind, list kind): names of one sort clash."""
 
     group: str
@@ -26,36 +26,36 @@ class Claim(NamedTuple):
     name: str
 
 
-def claims(spec: Object) -> list[Claim]:
+def claims(spec: Object) -> list[NameClaim]:
     """Of the spec of a CustomResourceDefinition or an APIResourceSchema, the plural first."""
     names, group = spec["names"], spec.get("group") or ""
     resources = [names["plural"], names.get("singular") or "", *(names.get("shortNames") or ())]
     return list(_claims(group, resources, [names["kind"], names.get("listKind") or ""]))
 
 
-def claims_of(kind: ServedKind) -> list[Claim]:
+def claims_of(kind: ServedKind) -> list[NameClaim]:
     """Of a kind that is served."""
     resources = [kind.resource, kind.singular, *kind.short_names]
     return list(_claims(kind.group, resources, [kind.kind, kind.list_kind]))
 
 
 @lru_cache(8)
-def claimed(builtins: KindTable) -> frozenset[Claim]:
+def claimed(builtins: KindTable) -> frozenset[NameClaim]:
     """The names of built-in kinds, which are nobody's to claim."""
     return frozenset(claim for kind in builtins.all() for claim in claims_of(kind))
 
 
-def held(kinds: KindTable) -> set[Claim]:
+def held(kinds: KindTable) -> set[NameClaim]:
     """The names that no CustomResourceDefinition may claim where these are served: built in, or bound."""
     return {claim for kind in kinds.all() if kind.builtin or ":" in kind.storage for claim in claims_of(kind)}
 
 
-def _claims(group: str, resources: Iterable[str], kinds: Iterable[str]) -> Iterator[Claim]:
-    yield from (Claim(group, "resource", name) for name in dict.fromkeys(resources) if name)
-    yield from (Claim(group, "kind", name) for name in dict.fromkeys(kinds) if name)
+def _claims(group: str, resources: Iterable[str], kinds: Iterable[str]) -> Iterator[NameClaim]:
+    yield from (NameClaim(group, "resource", name) for name in dict.fromkeys(resources) if name)
+    yield from (NameClaim(group, "kind", name) for name in dict.fromkeys(kinds) if name)
 
 
-def refused(status: Object, clashes: Iterable[Claim], existing: Iterable[Object] | None, at: str) -> Object:
+def refused(status: Object, clashes: Iterable[NameClaim], existing: Iterable[Object] | None, at: str) -> Object:
     """The status of a CustomResourceDefinition whose names others have. `status`: as it would be with them;
     `existing`: the conditions that it has."""
     text = ", ".join(f'"{claim.name}" is already in use' for claim in clashes)

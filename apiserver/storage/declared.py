@@ -44,7 +44,7 @@ class Declared:
     marked: frozenset[str] = frozenset()
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """One object under one of its terms."""
 
     term: str
@@ -101,13 +101,13 @@ def entries(index: Index, key: Key, value: bytes | None) -> set[str]:
         return set()
 
 
-def entry(row: str) -> Entry:
+def entry(row: str) -> IndexEntry:
     """What a row says."""
     term, *key = row.split("\0")
-    return Entry(term, Key(*key))
+    return IndexEntry(term, Key(*key))
 
 
-def row_of(found: Entry) -> str:
+def row_of(found: IndexEntry) -> str:
     """The row that says so."""
     return row_key(found.term, *found.key)
 

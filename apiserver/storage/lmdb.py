@@ -20,7 +20,7 @@ from apiserver.storage.declared import Declared
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_environment import LmdbEnvironment, StoreSettings
 from apiserver.storage.lmdb_reader import Reader
-from apiserver.storage.lmdb_writer import Under, Writer
+from apiserver.storage.lmdb_writer import Under, WriterThread
 from apiserver.storage.protocol import CheckRow, Op, Store, View
 
 NOTHING = Declared()
@@ -75,7 +75,7 @@ def _opened(
 class _Handle(Reader):
     """See protocol.Store. `under`: of who has a role."""
 
-    def __init__(self, env: LmdbEnvironment, bell: Doorbell, writer: Writer, under: Under | None) -> None:
+    def __init__(self, env: LmdbEnvironment, bell: Doorbell, writer: WriterThread, under: Under | None) -> None:
         super().__init__(env, env.read)
         self._bell, self._writer, self._under = bell, writer, under
 
@@ -114,7 +114,7 @@ class LmdbStore(_Handle):
     ) -> None:
         env = _opened(directory, declared, sync, start, settings)
         bell = Doorbell(directory, env.news, settings.look_seconds)
-        super().__init__(env, bell, Writer(env, bell, settings), None)
+        super().__init__(env, bell, WriterThread(env, bell, settings), None)
         self._closed = False
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
 from apiserver.storage import lmdb_templates as templates
-from apiserver.storage.declared import Entry, Index, begin_of, entry, row_of
+from apiserver.storage.declared import Index, IndexEntry, begin_of, entry, row_of
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State
 from apiserver.storage.lmdb_library import Transaction
 from apiserver.storage.protocol import Change, Compacted, Page, Record, Row
@@ -132,9 +132,9 @@ class Reader:
         begin: str = "",
         *,
         whole: bool = False,
-        after: Entry | None = None,
+        after: IndexEntry | None = None,
         limit: int | None = None,
-    ) -> list[Entry]:
+    ) -> list[IndexEntry]:
         table = self._env.indexes.table(index)
         behind = row_of(after) if after is not None else None
         with self._read() as txn:

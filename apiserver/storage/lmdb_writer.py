@@ -128,7 +128,7 @@ class _Effect(NamedTuple):
         )
 
 
-class Writer:
+class WriterThread:
     """Methods are safe from every thread. `close` answers what is waiting first."""
 
     def __init__(self, environment: LmdbEnvironment, bell: Doorbell, settings: StoreSettings) -> None:

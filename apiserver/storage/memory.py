@@ -21,7 +21,7 @@ from typing import NamedTuple
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage import limits
-from apiserver.storage.declared import Declared, Entry, Index, Indexes, begin_of, entries, entry, row_of, table
+from apiserver.storage.declared import Declared, Index, IndexEntry, Indexes, begin_of, entries, entry, row_of, table
 from apiserver.storage.protocol import (
     ABSENT,
     NEVER,
@@ -207,9 +207,9 @@ class MemoryReader:
         begin: str = "",
         *,
         whole: bool = False,
-        after: Entry | None = None,
+        after: IndexEntry | None = None,
         limit: int | None = None,
-    ) -> list[Entry]:
+    ) -> list[IndexEntry]:
         behind = row_of(after) if after is not None else None
         return [entry(r.key) for r in self._rows(self._indexes.table(index), begin_of(begin, whole), behind, limit)]
 

@@ -42,7 +42,7 @@ from typing import NamedTuple, Protocol
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
-from apiserver.storage.declared import Entry, Index
+from apiserver.storage.declared import Index, IndexEntry
 from apiserver.storage.templates import Filled, fill, may_say
 
 NEVER = 0
@@ -270,9 +270,9 @@ class ReadView(Protocol):
         begin: str = "",
         *,
         whole: bool = False,
-        after: Entry | None = None,
+        after: IndexEntry | None = None,
         limit: int | None = None,
-    ) -> list[Entry]:
+    ) -> list[IndexEntry]:
         """Objects under the terms that begin with `begin` (`whole`: under that term alone), in the order of terms, then
         of keys: an object as often as it has terms. It costs what it finds. `after`: only entries behind this one.
         Raises LookupError for an index that was not declared when the store was opened."""

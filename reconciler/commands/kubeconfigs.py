@@ -34,7 +34,7 @@ class _Document(NamedTuple):
     content: Entry
 
 
-class Kubeconfig:
+class KubeconfigFiles:
     """The files, read. The first is the one to write."""
 
     def __init__(self, documents: list[_Document]) -> None:
@@ -42,13 +42,13 @@ class Kubeconfig:
         self._first, self._written = documents[0]
 
     @staticmethod
-    def load(path: str = "") -> Kubeconfig:
+    def load(path: str = "") -> KubeconfigFiles:
         """From `path`, else $KUBECONFIG, else ~/.kube/config. Raises KubeconfigError."""
         listed = [path] if path else [p for p in os.environ.get("KUBECONFIG", "").split(os.pathsep) if p]
         paths = [Path(p) for p in listed] or [Path.home() / ".kube" / "config"]
         if not any(p.exists() for p in paths):
             raise KubeconfigError(f"{paths[0]}: no such kubeconfig; set KUBECONFIG to the one that the server wrote")
-        return Kubeconfig([_Document(p, _read(p)) for p in paths])
+        return KubeconfigFiles([_Document(p, _read(p)) for p in paths])
 
     def server(self, context: str | None = None) -> str | None:
         """The URL of a context's cluster: the current one's, or of the one named (None: there is none such)."""

@@ -15,7 +15,7 @@ import argparse
 import sys
 from typing import Any
 
-from reconciler.commands.kubeconfigs import Kubeconfig, KubeconfigError
+from reconciler.commands.kubeconfigs import KubeconfigError, KubeconfigFiles
 from reconciler.commands.plain import Answer, Client, Unreachable
 
 CURRENT = "workspace.kcp.io/current"
@@ -28,11 +28,11 @@ _PAGE = 500
 Object = dict[str, Any]
 
 
-class Refused(Exception):
+class WsError(Exception):
     """What the user reads after `Error: `."""
 
 
-class Place:
+class ShownWorkspace:
     """A workspace as the server knows it; `type` and `cluster` are "" where the user may not read them."""
 
     __slots__ = ("cluster", "path", "type")
@@ -47,29 +47,29 @@ class Place:
 class Plugin:
     """One invocation."""
 
-    def __init__(self, config: Kubeconfig) -> None:
+    def __init__(self, config: KubeconfigFiles) -> None:
         self.config = config
         self.base, self.here = split_url(config.server())
         self.client = Client(self.base, config.credentials())
 
-    def look_up(self, path: str) -> Place:
+    def look_up(self, path: str) -> ShownWorkspace:
         """Raises Refused if there is no such workspace, or not for this user."""
         answer = self.client.get(f"{_CLUSTERS}{path}{_LOGICAL_CLUSTER}")
         if answer.status == 200:
             annotations = (answer.object.get("metadata") or {}).get("annotations") or {}
             type_ = annotations.get("internal.tenancy.kcp.io/type", "")
-            return Place(annotations.get("kcp.io/path", path), type_, annotations.get("kcp.io/cluster", ""))
+            return ShownWorkspace(annotations.get("kcp.io/path", path), type_, annotations.get("kcp.io/cluster", ""))
         if answer.status == 403 and self.client.get(f"{_CLUSTERS}{path}/apis").status == 200:
             # May be there but not read what it is.
-            return Place(path)
+            return ShownWorkspace(path)
         raise refusal(path, answer)
 
-    def current(self) -> Place:
+    def current(self) -> ShownWorkspace:
         if not self.here:
-            raise Refused(f'current URL "{self.config.server()}" does not point to a workspace; try: kubectl ws root')
+            raise WsError(f'current URL "{self.config.server()}" does not point to a workspace; try: kubectl ws root')
         return self.look_up(self.here)
 
-    def use(self, target: str) -> Place:
+    def use(self, target: str) -> ShownWorkspace:
         """Make `target` the current workspace."""
         if target == "-":
             return self._back()
@@ -79,13 +79,13 @@ class Plugin:
         self.config.remember(PREVIOUS, CURRENT, f"{self.base}{_CLUSTERS}{place.path}")
         return place
 
-    def _back(self) -> Place:
+    def _back(self) -> ShownWorkspace:
         server = self.config.server(PREVIOUS)
         if server is None:
-            raise Refused("no previous workspace found in kubeconfig")
+            raise WsError("no previous workspace found in kubeconfig")
         base, path = split_url(server)
         if base != self.base or not path:
-            raise Refused(f'previous URL "{server}" does not point to a workspace of this server')
+            raise WsError(f'previous URL "{server}" does not point to a workspace of this server')
         place = self.look_up(path)
         self.config.exchange(PREVIOUS, CURRENT)
         return place
@@ -93,17 +93,17 @@ class Plugin:
     def _resolve(self, target: str) -> str:
         """An absolute path. `root…` and `:…` are absolute, anything else starts here."""
         if target.startswith("~"):
-            raise Refused("home workspaces are not supported")
+            raise WsError("home workspaces are not supported")
         absolute = target.startswith(":") or _from_root(target)
         parts = [] if absolute else self._here().split(":")
         for part in target.removeprefix(":").split(":"):
             if part == "..":
                 if len(parts) < 2:
-                    raise Refused(f'current workspace is "{":".join(parts)}": it has no parent')
+                    raise WsError(f'current workspace is "{":".join(parts)}": it has no parent')
                 parts.pop()
             elif part != ".":
                 if not part:
-                    raise Refused(f'invalid workspace path "{target}"')
+                    raise WsError(f'invalid workspace path "{target}"')
                 parts.append(part)
         return ":".join(parts)
 
@@ -131,12 +131,14 @@ class Plugin:
             path = child["path"]
             label = path if full else path.rpartition(":")[2]
             lines.append(f"{indent}{'└──' if last else '├──'} {label}{' [m]' if child['mount'] else ''}")
-            grandchildren = self._children(Place(path, cluster=child["cluster"]), below)
+            grandchildren = self._children(ShownWorkspace(path, cluster=child["cluster"]), below)
             deeper = indent + ("    " if last else "│   ")
             stack += [(c, deeper, at == len(grandchildren) - 1) for at, c in enumerate(grandchildren)][::-1]
         return lines
 
-    def _children(self, place: Place, below: dict[str, list[Object]] | None, *, must: bool = False) -> list[Object]:
+    def _children(
+        self, place: ShownWorkspace, below: dict[str, list[Object]] | None, *, must: bool = False
+    ) -> list[Object]:
         """Sorted by name; none where they cannot be listed, unless they `must` (or it is just not permitted)."""
         if below is None:
             found, answer = self._list(f"{_CLUSTERS}{place.path}")
@@ -189,16 +191,16 @@ def _from_root(path: str) -> bool:
     return path == "root" or path.startswith("root:")
 
 
-def refusal(path: str, answer: Answer) -> Refused:
+def refusal(path: str, answer: Answer) -> WsError:
     match answer.status:
         case 404:
-            return Refused(f'workspace "{path}" not found')
+            return WsError(f'workspace "{path}" not found')
         case 403:
-            return Refused(f'access to workspace "{path}" denied')
+            return WsError(f'access to workspace "{path}" denied')
         case 401:
-            return Refused("the server does not know who you are (Unauthorized): check the user of the current context")
+            return WsError("the server does not know who you are (Unauthorized): check the user of the current context")
         case _:
-            return Refused(answer.object.get("message") or f"the server answered {answer.status}")
+            return WsError(answer.object.get("message") or f"the server answered {answer.status}")
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -222,19 +224,19 @@ def _run(plugin: Plugin, what: list[str], options: argparse.Namespace) -> None:
             print("\n".join(plugin.tree(options.full)), end="\n\n")  # noqa: T201
             return
         case ["create", *_]:
-            raise Refused("workspaces are directories: commit workspaces/root/…/<name>/workspace.yaml and push")
+            raise WsError("workspaces are directories: commit workspaces/root/…/<name>/workspace.yaml and push")
         case ["use", target] | [target]:
             place = plugin.use(target) if target != "." else plugin.current()
         case _:
-            raise Refused(f"unexpected arguments: {' '.join(what)}; see kubectl ws --help")
+            raise WsError(f"unexpected arguments: {' '.join(what)}; see kubectl ws --help")
     print(place.path if options.short else place.told())  # noqa: T201
 
 
 def main() -> None:
     options = _arguments().parse_args()
     try:
-        _run(Plugin(Kubeconfig.load(options.kubeconfig)), options.what, options)
-    except (Refused, KubeconfigError, Unreachable) as error:
+        _run(Plugin(KubeconfigFiles.load(options.kubeconfig)), options.what, options)
+    except (WsError, KubeconfigError, Unreachable) as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201
         sys.exit(1)
     except BrokenPipeError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from reconciler.commands.start import Refused
+from reconciler.commands.start import StartRefused
 from reconciler.commands.teller import Teller
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.layout.fleet import status_branch
@@ -103,7 +103,7 @@ class Lookout:
                 else in_use(mirror.repository, head, mirror.branch, mirror)
             )
         except Undecided as error:
-            raise Refused(undecided(mirror, error)) from error
+            raise StartRefused(undecided(mirror, error)) from error
         before, mirror.status_branch = mirror.status_branch, found
         return before != found
 

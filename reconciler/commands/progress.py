@@ -11,7 +11,7 @@ from rich.console import Console
 _EVERY = 3.0
 
 
-class Progress:
+class ProgressBar:
     """The total is not known before the end (a tree is read as it is loaded), so the bar counts."""
 
     def __init__(self, console: Console) -> None:
@@ -28,7 +28,7 @@ class Progress:
         self._task: progress.TaskID | None = None
         self._began = self._last = time.monotonic()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(

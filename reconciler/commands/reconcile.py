@@ -24,7 +24,7 @@ from reconciler.commands.rest import Rest
 from reconciler.commands.roles import ALL, REST, Handles, Roles, parse
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.source import guard
-from reconciler.commands.start import Beginning, Refused, Start, refuse_incomplete
+from reconciler.commands.start import Beginning, Start, StartRefused, refuse_incomplete
 from reconciler.commands.station import Station
 from reconciler.commands.teller import Teller
 from reconciler.layout.fleet import STATUS_BRANCH
@@ -79,7 +79,7 @@ class Reconciler:
                 anew = not tree.fleet(handles.loading).loaded and self._begins_anew(start, beginning)
                 self._run(handles, start, beginning, installation, anew=anew)
                 first = False  # it has lost the fleet, which it does not take back by itself
-        except Refused as error:
+        except StartRefused as error:
             self._teller.refused(str(error))
             self._lookout.stop.wait()  # an end of this process would be taken for a crash
         finally:

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 _TRIES = 5
 
 
-class Refused(Exception):
+class StartRefused(Exception):
     """There is no start; the text says why, and the whole command that goes on."""
 
 
@@ -52,7 +52,7 @@ def refuse_incomplete(mirror: Mirror) -> None:
     """Raises Refused for a source that is a shallow or partial clone."""
     command = mirror.incomplete()
     if command:
-        raise Refused(
+        raise StartRefused(
             f"{mirror.source_name} is a shallow or partial clone: it lacks history. Complete it:\n  {command}"
         )
 
@@ -116,7 +116,7 @@ class Start:
             log.warning("begins with new identities, although %s", found.what)
             return True
         again_with = again(self._settings.command, "--new-identities", head)
-        raise Refused(
+        raise StartRefused(
             f"this fleet was served before, and its status branch, {found.branch}, is not here: "
             f"{found.what}. Without it everything would be made a second time, with new UIDs, and run a second time on "
             f"real clusters. Fetch it, and start again:\n  {found.command}\n"
@@ -197,12 +197,12 @@ class Start:
         if named in self._mirror.branches():
             remote = self._mirror.is_remote
             gone = f"git push {source} --delete {named}" if remote else f"git -C {source} branch -D {named}"
-            raise Refused(
+            raise StartRefused(
                 f"{text}. Go on from {named} with:\n  {command}\n"
                 f"If {named} was renamed to {asked}, the old name has to go first:\n  {gone}"
             )
         if heads.desired is None or not self._repo.is_ancestor(served.id, heads.desired):
-            raise Refused(
+            raise StartRefused(
                 f"{text}. {named} is gone, but {asked} does not contain the commit that was served, {served}: it is no "
                 f"other name for it. Bring {named} back and go on from it with:\n"
                 f"  git push {source} {served}:refs/heads/{named}\n  {command}"

@@ -36,7 +36,7 @@ from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler
 from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.ports import holder
-from reconciler.commands.progress import Progress
+from reconciler.commands.progress import ProgressBar
 from reconciler.commands.roles import REST
 from reconciler.commands.settings import ReconcileSettings, UpSettings
 from reconciler.commands.source import Source, resolve
@@ -131,7 +131,7 @@ class _Run:
             self._children.add(name, lambda: spawn_reconciler(told, self._log, ",".join(REST)), self._heard)
 
     def _watch(self, kubeconfig: Path) -> None:
-        with Progress(self._console) as progress:
+        with ProgressBar(self._console) as progress:
             while not self._stopping:
                 for text in self._children.look():
                     self._say(f"{text}; see {self._settings.common.data_dir / 'reconciler.log'}")
@@ -143,7 +143,7 @@ class _Run:
                     continue
                 self._tell(event, progress, kubeconfig)
 
-    def _tell(self, event: dict[str, Any], progress: Progress, kubeconfig: Path) -> None:
+    def _tell(self, event: dict[str, Any], progress: ProgressBar, kubeconfig: Path) -> None:
         match event["event"]:
             case "progress":
                 progress.at(event["done"])

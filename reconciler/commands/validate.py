@@ -27,12 +27,12 @@ from apiserver.stores import open_at
 from reconciler.commands.failure import Failure
 from reconciler.commands.verdicts import deletions
 from reconciler.layout.errors import LayoutError
-from reconciler.loading.changeset import Change, ChangeSet, together
+from reconciler.loading.changeset import ChangeKind, ChangeSet, together
 from reconciler.loading.identities import Identities
 from reconciler.loading.inpart import Everybody, below, judged
 from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.trees import Trees
-from reconciler.plan.deletions import Refused
+from reconciler.plan.deletions import RefusedDeletion
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
@@ -50,7 +50,7 @@ class Checked:
     problems: tuple[LayoutError, ...]
     workspaces: int
     base: CommitRef = NONE
-    refused: dict[str, Refused] = field(default_factory=dict)
+    refused: dict[str, RefusedDeletion] = field(default_factory=dict)
 
     def render(self, output: str) -> str:
         """`text`, `json` or `yaml`."""
@@ -67,7 +67,7 @@ class Checked:
         return json.dumps(found, indent=2) + "\n" if output == "json" else yaml.safe_dump(found, sort_keys=False)
 
 
-def _deletion(path: str, refused: Refused) -> dict[str, Any]:
+def _deletion(path: str, refused: RefusedDeletion) -> dict[str, Any]:
     return {"workspace": path, "reason": refused.why, "hash": refused.digest, "lines": refused.lines()}
 
 
@@ -154,7 +154,7 @@ def _check(repo: Repository, commit: CommitRef, base: _Base, scratch: Path, work
 def _checked(loaded: Loaded, found: ChangeSet, base: _Base) -> Checked:
     """`found`: what is told of it."""
     problems = {*loaded.problems, *(p for each in found.held.values() for p in each)}
-    there = sum(change is not Change.DELETED for change in found.became.values())
+    there = sum(change is not ChangeKind.DELETED for change in found.became.values())
     return Checked(tuple(sorted(problems)), there, base.commit, found.refused)
 
 

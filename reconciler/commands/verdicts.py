@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from apiserver.endpoints.githooks import VERDICTS
-from reconciler.loading.changeset import Change, together
+from reconciler.loading.changeset import ChangeKind, together
 from reconciler.loading.loader import Loaded
-from reconciler.plan.deletions import Refused, command
+from reconciler.plan.deletions import RefusedDeletion, command
 from reconciler.repository.messages import one_line
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ def told(loaded: Loaded) -> Iterator[str]:
         yield f"commit {loaded.head:.10} is not served:"
         yield from _listed(str(problem) for problem in loaded.problems)
         return
-    counts = changes.told(Change.CREATED, Change.CONFIGURED, Change.MOVED, Change.DELETED)
+    counts = changes.told(ChangeKind.CREATED, ChangeKind.CONFIGURED, ChangeKind.MOVED, ChangeKind.DELETED)
     yield f"commit {loaded.head:.10} is served" + (f": {counts}" if counts else "")
     if held:
         yield f"{len(held)} workspace{'s are' if len(held) > 1 else ' is'} held back, and served as before:"
@@ -74,7 +74,7 @@ def told(loaded: Loaded) -> Iterator[str]:
     yield from deletions(refused)
 
 
-def deletions(refused: Mapping[str, Refused]) -> Iterator[str]:
+def deletions(refused: Mapping[str, RefusedDeletion]) -> Iterator[str]:
     """What would be deleted, line by line, and the one command that allows all of it."""
     for path, each in sorted(refused.items()):
         yield f"{path}: {each.why}; this would be deleted:"

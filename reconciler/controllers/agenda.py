@@ -30,7 +30,7 @@ _OFTEN = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Work:
+class KeyAtWork:
     """A key at work. `rows`: on disk that stand for it."""
 
     task: Task
@@ -93,12 +93,12 @@ class Agenda:
             self.progress.told(key, revision)
         self._queue.add((self._number, key))
 
-    def taken(self, key: Any) -> Work:
+    def taken(self, key: Any) -> KeyAtWork:
         """The key comes out of the queue; `done` or `failed` follows."""
         task = self.progress.taken(key) if self.progress is not None else Task(key)
-        return Work(task, frozenset(self._rows.pop(key, ())))
+        return KeyAtWork(task, frozenset(self._rows.pop(key, ())))
 
-    def during(self, work: Work, step: Reconcile) -> list[Future[list[int]]]:
+    def during(self, work: KeyAtWork, step: Reconcile) -> list[Future[list[int]]]:
         """Does it: what the step adds counts as of the entry that the key is looked at for. The writes to wait for."""
         self._at.revision, self._at.writes = work.task.revision, []
         try:
@@ -107,14 +107,14 @@ class Agenda:
             self._at.revision = None
         return [*self._at.writes, *([answer] if answer is not None else [])]
 
-    def done(self, work: Work) -> None:
+    def done(self, work: KeyAtWork) -> None:
         if self.progress is not None:
             self.progress.done(work.task)
         gone = work.rows - self._rows.get(work.task.key, set())
         if gone and self._appointments is not None:
             self._appointments.delete(gone)
 
-    def failed(self, work: Work, times: int) -> None:
+    def failed(self, work: KeyAtWork, times: int) -> None:
         """It is tried again; `times`: how often it failed by now."""
         key = work.task.key
         if work.rows:

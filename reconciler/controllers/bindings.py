@@ -33,7 +33,7 @@ Object = dict[str, Any]
 _PAGE = 1_000
 
 
-class Role(Enum):
+class NamespaceRole(Enum):
     """What a namespace is to a sync target."""
 
     HERE = "here"
@@ -44,7 +44,7 @@ class Role(Enum):
     """This process saw its Placement being deleted. What it did not see, git tells (syncing/withdrawals.py)."""
 
 
-Roles = Mapping[str, Role]
+Roles = Mapping[str, NamespaceRole]
 Listener = Callable[[str, str], None]
 """Told logical cluster and namespace whose roles may have changed."""
 
@@ -82,10 +82,10 @@ class Bindings(Controller[Key]):
 
     def roles(self, cluster: str, namespace: str) -> Roles:
         """What the namespace is to each target that it concerns, by key."""
-        found = dict.fromkeys(self._withdrawn.get((cluster, namespace), ()), Role.WITHDRAWN)
+        found = dict.fromkeys(self._withdrawn.get((cluster, namespace), ()), NamespaceRole.WITHDRAWN)
         selecting = self._selecting(cluster, namespace)
-        found.update({key: Role.LEAVING for s in selecting for key in s.leaving})
-        found.update({s.target: Role.HERE for s in selecting if s.target})
+        found.update({key: NamespaceRole.LEAVING for s in selecting for key in s.leaving})
+        found.update({s.target: NamespaceRole.HERE for s in selecting if s.target})
         return found
 
     def takes(self, cluster: str, namespace: str, target: str) -> bool:

@@ -14,7 +14,7 @@ from apiserver.model import clock, origins
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
 from apiserver.registry.catalog import BINDINGS
-from apiserver.registry.claims import Claim, claims, held, refused
+from apiserver.registry.claims import NameClaim, claims, held, refused
 from apiserver.registry.kindtable import KindTable
 from apiserver.storage.protocol import Store
 from reconciler.controllers.bycluster import ByCluster
@@ -51,7 +51,7 @@ class Definitions(ByCluster):
                 self._objects.update(one, lambda obj, wanted=wanted: {**obj, "status": wanted})  # type: ignore[misc]
 
 
-def judged(definition: Object, all_of_them: Iterable[Object], others: Collection[Claim], at: str) -> Object:
+def judged(definition: Object, all_of_them: Iterable[Object], others: Collection[NameClaim], at: str) -> Object:
     """The status of a definition among those of its cluster, the oldest first, and beside what others hold there."""
     status = strategy.crd_status(definition, at)
     taken = {*others, *(claim for other in _before(definition, all_of_them) for claim in claims(other["spec"]))}

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable
 from apiserver.model import clock
 from apiserver.model.keys import Key
 from apiserver.registry import indexes
-from apiserver.storage.declared import Entry as Found
-from apiserver.storage.declared import entries
+from apiserver.storage.declared import IndexEntry, entries
 from apiserver.storage.protocol import Delete, Record, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.disposal import declared, write_all
@@ -44,7 +43,7 @@ class EventExpiry(Controller[Key]):
         self._store = store
         self._seconds = seconds
         self._now = now
-        self._kept: Found | None = None
+        self._kept: IndexEntry | None = None
         """All entries up to this one stay."""
         self._kept_since = 0.0
 

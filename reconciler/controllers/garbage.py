@@ -34,7 +34,7 @@ from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.disposal import declared_by, release, replaced, write
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.owners import MENTION, Reference, dependents, has_dependents, references_of
-from reconciler.controllers.standing import Classes, Invalid, Standing, Undecided
+from reconciler.controllers.standing import Classes, Invalid, OwnerLookup, UndecidedOwner
 
 Object = dict[str, Any]
 
@@ -60,7 +60,7 @@ class Garbage(Controller[Key]):
         self._undecided: dict[str, set[Key]] = {}
         """By cluster: dependents to look at again when its kinds change. A restart looks at each of them again."""
         self._lock = threading.Lock()
-        self._standing = Standing(store, kinds)
+        self._standing = OwnerLookup(store, kinds)
 
     # -- what is heard
 
@@ -153,7 +153,7 @@ class Garbage(Controller[Key]):
         self._waits(key, True)
         try:
             judged = self._judge(record, obj, self._standing.classify(key, obj, references))
-        except Undecided:
+        except UndecidedOwner:
             self.queue.hold(key)
             return None
         except Invalid:
@@ -190,7 +190,7 @@ class Garbage(Controller[Key]):
     def _delete(self, record: Record, policy: str) -> Future[list[int]] | None:
         kind = self._kinds(record.key.cluster).of_storage(record.key.resource)
         if kind is None:
-            raise Undecided
+            raise UndecidedOwner
         op = deletion.operation(kind, record, DeleteOptions(policy=policy))
         return write(self._store, op) if op is not None else None
 

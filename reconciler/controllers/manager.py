@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apiserver.storage.protocol import Conflict
-from reconciler.controllers.agenda import SOON, Agenda, Item, Work
+from reconciler.controllers.agenda import SOON, Agenda, Item, KeyAtWork
 from reconciler.controllers.appointments import Appointments
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.failures import log_failure
@@ -151,11 +151,11 @@ class Manager:
         if written and (len(written) >= _TOGETHER or not len(self._queue)):
             self._await(written, again)
 
-    def _done(self, item: Item, work: Work) -> None:
+    def _done(self, item: Item, work: KeyAtWork) -> None:
         self._queue.forget(item)
         self._agendas[item[0]].done(work)
 
-    def _failed(self, item: Item, work: Work, error: Exception, again: Callable[[Item], None]) -> None:
+    def _failed(self, item: Item, work: KeyAtWork, error: Exception, again: Callable[[Item], None]) -> None:
         number, key = item
         failures = self._queue.failures(item)
         self._agendas[number].failed(work, failures)
@@ -199,4 +199,4 @@ class Manager:
         return not self._ending.is_set()
 
 
-_Written = list[tuple[Item, Work, list[Future[list[int]]]]]
+_Written = list[tuple[Item, KeyAtWork, list[Future[list[int]]]]]

@@ -48,7 +48,7 @@ class Kinds(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class PlacementWorld:
     """What the controller reads and tells."""
 
     objects: Objects
@@ -72,7 +72,7 @@ class Placements(Controller[Key]):
     })  # fmt: skip
     shown = frozenset({PLACEMENTS})
 
-    def __init__(self, world: World, settings: TargetSettings) -> None:
+    def __init__(self, world: PlacementWorld, settings: TargetSettings) -> None:
         self._world, self._settings = world, settings
         self.version = f"1 {settings.threshold:g} {settings.tolerance:g}"
         self._index = PlacementIndex(world.objects.store)
@@ -117,7 +117,7 @@ class Placements(Controller[Key]):
         if not tree.fleet(self._world.objects.store).loaded:
             self.queue.hold(key)
             return
-        answers: list[plan.Outcome] = []
+        answers: list[plan.PlacementOutcome] = []
 
         def change(obj: Object) -> Object | None:
             situation = self._situation(key, obj)
@@ -218,7 +218,7 @@ def needed(kinds: KindTable) -> dict[GroupResource, str]:
     return {k.group_resource: k.storage.partition(":")[2] for k in bound}
 
 
-def written(obj: Object, outcome: plan.Outcome) -> Object:
+def written(obj: Object, outcome: plan.PlacementOutcome) -> Object:
     """The Placement with the decision recorded on it."""
     decision = outcome.decision
     _record(

@@ -24,7 +24,7 @@ Object = dict[str, Any]
 _DEPARTED = 10_000
 
 
-class Undecided(Exception):
+class UndecidedOwner(Exception):
     """A reference whose kind is not served: its owner cannot be known to be gone."""
 
 
@@ -41,7 +41,7 @@ class Classes:
     waiting: set[str] = field(default_factory=set)
 
 
-class Standing:
+class OwnerLookup:
     """`kinds` of a logical cluster, as they are served now."""
 
     def __init__(self, store: Store, kinds: Callable[[str], KindTable]) -> None:
@@ -73,10 +73,10 @@ class Standing:
         try:
             group, version = split_api_version(reference.api_version)
         except ValueError:
-            raise Undecided from None
+            raise UndecidedOwner from None
         kind = self._kinds(key.cluster).by_kind(group, version, reference.kind)
         if kind is None or not kind.storage:
-            raise Undecided
+            raise UndecidedOwner
         if kind.namespaced and not key.namespace:
             self._misplaced(key, obj, kind.storage, reference)
             raise Invalid

@@ -16,7 +16,7 @@ from reconciler.layout.tree import ROOT, TOP, Level, WorkspaceDir, WorkspaceTree
 from reconciler.layout.weight import MOST_ADDED, too_heavy, weigh
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.repository.difference import FileChange
-from reconciler.repository.objects import Entry
+from reconciler.repository.objects import TreeEntry
 
 Known = Callable[[str], Collection[str] | None]
 """The directories in which a path was found before; None when that is not known, which makes it be searched."""
@@ -118,7 +118,7 @@ def _own_changes(
             yield from _own_changes(new, old, below, new_level, old_level)
 
 
-def _grouping(tree: WorkspaceTree, sub: Entry | None, directory: str, above: Level | None) -> Level | None:
+def _grouping(tree: WorkspaceTree, sub: TreeEntry | None, directory: str, above: Level | None) -> Level | None:
     """A subdirectory that belongs to the same workspace; None when it is absent or a workspace itself."""
     if sub is None or above is None:
         return None

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from apiserver.model.remembered import Remembered
 from reconciler.layout import ignore
 from reconciler.repository.errors import RepositoryUnreadable
-from reconciler.repository.objects import Entry, Repository
+from reconciler.repository.objects import Repository, TreeEntry
 
 _MOST = 8 * 1024 * 1024
 """Bytes in memory: some eight thousand directories, however many workspaces stand in each. What was not asked for for
@@ -36,7 +36,7 @@ class Subdirectories(NamedTuple):
 
     groups: frozenset[str]
     foreign: frozenset[str]
-    unknown: list[Entry]
+    unknown: list[TreeEntry]
 
 
 class _Known(NamedTuple):
@@ -54,7 +54,7 @@ class Grouping:
         self._repo = repo
         self._known: Remembered[str, _Known] = Remembered(most)
 
-    def look(self, directory: str, tree: str, stack: ignore.Stack, there: list[Entry]) -> Subdirectories:
+    def look(self, directory: str, tree: str, stack: ignore.Stack, there: list[TreeEntry]) -> Subdirectories:
         """What is known of `there`, the subdirectories of a directory; `stack`: the rules for what is in it."""
         known = self._known.get(directory)
         if known is None or known.rules != _rules(stack):

@@ -14,7 +14,7 @@ from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.tree import ROOT, Level, WorkspaceTree, named
-from reconciler.repository.objects import Entry, Repository
+from reconciler.repository.objects import Repository, TreeEntry
 
 
 class Part:
@@ -45,7 +45,7 @@ def _with_above(path: str) -> Iterator[str]:
 class KnownDirectories(Protocol):
     """What is known of directories without opening them."""
 
-    def is_workspace(self, directory: str, sub: Entry) -> bool:
+    def is_workspace(self, directory: str, sub: TreeEntry) -> bool:
         """Whether this subdirectory is one, of this very content."""
 
     def was_workspace(self, directory: str, name: str) -> bool:
@@ -64,7 +64,7 @@ class Outside:
         self._seen: set[str] = set()
         """Directories of other workspaces that were opened."""
 
-    def leaves_out(self, tree: PartTree, level: Level, directory: str, owner: str, sub: Entry) -> bool:
+    def leaves_out(self, tree: PartTree, level: Level, directory: str, owner: str, sub: TreeEntry) -> bool:
         """Whether a subdirectory of what belongs to `owner` is another workspace's. One that was another's and is no
         workspace any more is that one's still, or nobody's: it has to be of the part to know."""
         path, place = paths.join(owner, named(sub.name)), f"{directory}/{sub.name}"

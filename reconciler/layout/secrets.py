@@ -17,16 +17,16 @@ from reconciler.layout.yamldoc import LIMIT
 
 
 @dataclass(slots=True)
-class KeptSecrets:
+class DeclaredSecrets:
     """By workspace path. `errors` name files that are left out: they hold nothing else back."""
 
     by_workspace: dict[str, list[Manifest]] = field(default_factory=dict)
     errors: list[LayoutError] = field(default_factory=list)
 
 
-def read_secrets(keys_dir: Path, only: str = "") -> KeptSecrets:
+def read_secrets(keys_dir: Path, only: str = "") -> DeclaredSecrets:
     """All of them, or those of the workspace path `only`. Never raises: what cannot be read is in `errors`."""
-    out = KeptSecrets()
+    out = DeclaredSecrets()
     top = keys_dir / "secrets"
     for directory in sorted(p for p in top.glob(only or "*") if p.is_dir()) if top.is_dir() else []:
         if not paths.is_path(directory.name):

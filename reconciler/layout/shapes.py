@@ -38,7 +38,7 @@ class _Known(Enum):
     NONE = "none"
 
 
-class Said(NamedTuple):
+class FileSaid(NamedTuple):
     """What a file says. `size`: bytes in memory of the manifests' values, about."""
 
     manifests: tuple[Manifest, ...]
@@ -61,7 +61,7 @@ class Shapes:
         self._kept: Remembered[tuple[tuple[bytes, ...], ...], _Shape | _Known] = Remembered(_MOST)
         """By that, and by the texts that may not."""
 
-    def read(self, data: bytes, path: str) -> Said | None:
+    def read(self, data: bytes, path: str) -> FileSaid | None:
         """What `manifest.read` finds in a file without faults; None where it has to be asked."""
         parts = _TEXT.split(data) if len(data) <= _LONGEST and not path.endswith(".json") else [data]
         if not 1 < len(parts) <= 2 * _MOST_TEXTS + 1:
@@ -118,7 +118,7 @@ def _shape(around: tuple[bytes, ...], texts: list[bytes], free: tuple[int, ...],
     return _Shape(tuple(out), size) if sorted(seen) == [*range(len(free))] else None
 
 
-def _said(shape: _Shape, texts: tuple[bytes, ...], path: str) -> Said:
+def _said(shape: _Shape, texts: tuple[bytes, ...], path: str) -> FileSaid:
     """What a file says with these texts."""
     origin = Origin(path)
     found = [
@@ -128,7 +128,7 @@ def _said(shape: _Shape, texts: tuple[bytes, ...], path: str) -> Said:
         )
         for each, mould, places in shape.manifests
     ]  # fmt: skip
-    return Said(tuple(found), shape.size)
+    return FileSaid(tuple(found), shape.size)
 
 
 def _written(around: Iterable[bytes], texts: Iterable[bytes]) -> bytes:

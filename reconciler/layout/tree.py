@@ -14,7 +14,7 @@ from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.grouping import Grouping, Subdirectories
-from reconciler.repository.objects import Entry, Repository
+from reconciler.repository.objects import Repository, TreeEntry
 
 TOP = "workspaces"
 ROOT = "workspaces/root"
@@ -41,10 +41,10 @@ class WorkspaceDir(NamedTuple):
 
     path: str
     directory: str
-    manifest: Entry | None
+    manifest: TreeEntry | None
     tree: str
     spare: tuple[str, ...] = ()
-    files: tuple[Entry, ...] | None = None
+    files: tuple[TreeEntry, ...] | None = None
 
     @property
     def manifest_path(self) -> str:
@@ -56,9 +56,9 @@ class Level(NamedTuple):
 
     tree: str
     stack: ignore.Stack
-    directories: list[Entry]
-    files: list[Entry]
-    markers: list[Entry]
+    directories: list[TreeEntry]
+    files: list[TreeEntry]
+    markers: list[TreeEntry]
 
 
 class WorkspaceTree:
@@ -197,7 +197,7 @@ class WorkspaceTree:
 
     # --- files
 
-    def files(self, workspace: WorkspaceDir) -> Iterator[tuple[str, Entry]]:
+    def files(self, workspace: WorkspaceDir) -> Iterator[tuple[str, TreeEntry]]:
         """The workspace's own manifests with their paths, and what `problem` refuses; workspace.yaml is not one."""
         if workspace.files is not None:
             yield from ((f"{workspace.directory}/{entry.name}", entry) for entry in workspace.files)
@@ -267,10 +267,10 @@ class WorkspaceTree:
             self._stacks.clear()
         self._stacks[directory] = stack
 
-    def _rules(self, directory: str, entry: Entry) -> ignore.Rules:
+    def _rules(self, directory: str, entry: TreeEntry) -> ignore.Rules:
         return ignore.rules(directory, entry.id, self.repo.blob(entry.id))
 
-    def _own(self, level: Level, directory: str) -> Generator[tuple[str, Entry], None, bool]:
+    def _own(self, level: Level, directory: str) -> Generator[tuple[str, TreeEntry], None, bool]:
         """Returns whether there are none, by nobody's claim."""
         for entry in level.files:
             yield f"{directory}/{entry.name}", entry
@@ -360,7 +360,7 @@ class WorkspaceTree:
             yield from self._children_in(others, level, parent, directory, name)
 
     def _children_in(
-        self, subs: Iterable[Entry], level: Level, parent: WorkspaceDir, directory: str, name: str
+        self, subs: Iterable[TreeEntry], level: Level, parent: WorkspaceDir, directory: str, name: str
     ) -> Iterator[WorkspaceDir]:
         for sub in subs:
             below = f"{directory}/{sub.name}"
@@ -388,7 +388,7 @@ def workspace_dir(path: str, directory: str, tree: str, level: Level, *, whole: 
     return WorkspaceDir(path, directory, markers[0] if markers else None, tree, spare, files)
 
 
-def problem(path: str, entry: Entry) -> LayoutError | None:
+def problem(path: str, entry: TreeEntry) -> LayoutError | None:
     """Why a name that `files` or `changes` gave cannot be a manifest, None when it can be read."""
     if entry.kind == "link":
         return LayoutError(path, 0, 0, "is a symbolic link", "put the file itself here, or name it in .treeplaneignore")

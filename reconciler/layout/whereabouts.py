@@ -10,7 +10,7 @@ import marshal
 from collections.abc import Iterator
 
 from reconciler.layout.tree import WorkspaceDir
-from reconciler.repository.objects import Entry
+from reconciler.repository.objects import TreeEntry
 
 
 class Whereabouts:
@@ -57,7 +57,7 @@ def _pack(place: WorkspaceDir) -> bytes:
     return marshal.dumps((place.directory, manifest, place.tree, place.spare, files))
 
 
-def _plain(entry: Entry) -> tuple[str, str, str, bool]:
+def _plain(entry: TreeEntry) -> tuple[str, str, str, bool]:
     return entry.name, entry.id, entry.kind, entry.executable
 
 
@@ -66,8 +66,8 @@ def _unpack(path: str, packed: bytes) -> WorkspaceDir:
     return WorkspaceDir(
         path,
         directory,
-        Entry(*manifest) if manifest is not None else None,
+        TreeEntry(*manifest) if manifest is not None else None,
         tree,
         spare,
-        tuple(Entry(*entry) for entry in files) if files is not None else None,
+        tuple(TreeEntry(*entry) for entry in files) if files is not None else None,
     )

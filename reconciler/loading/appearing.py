@@ -21,7 +21,7 @@ from apiserver.registry.kinds import KindTable, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.templates import Kind
 from reconciler.layout.manifest import Manifest
-from reconciler.loading.changeset import Change, ObjectChange
+from reconciler.loading.changeset import ChangeKind, ObjectChange
 from reconciler.loading.clusterobject import cluster_key, facts_of, no_line, put_cluster, workspace_key
 from reconciler.loading.effects import Effects
 from reconciler.loading.forms import Example, Forms, Nobody
@@ -52,7 +52,7 @@ def put_namespace(record: WorkspaceRecord, kinds: KindTable, effects: Effects) -
     )
     if made is None:
         return False
-    effects.changes.objects.append(ObjectChange(Change.CREATED, made))
+    effects.changes.objects.append(ObjectChange(ChangeKind.CREATED, made))
     return True
 
 
@@ -78,7 +78,7 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
     )
     if cluster is None or workspace is None:
         return False
-    effects.changes.objects += (ObjectChange(Change.CREATED, cluster), ObjectChange(Change.CREATED, workspace))
+    effects.changes.objects += (ObjectChange(ChangeKind.CREATED, cluster), ObjectChange(ChangeKind.CREATED, workspace))
     effects.changed = True
     return True
 

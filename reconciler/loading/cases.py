@@ -14,14 +14,14 @@ from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import Case, Coming, Recorded, was_served
 from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.site import Site
-from reconciler.loading.step import Target
+from reconciler.loading.step import StepTarget
 from reconciler.loading.world import World
 
 
 class Cases:
     """Of one step. `places`: directories that are known already, by path; `at`: one that is being looked at."""
 
-    def __init__(self, site: Site, target: Target, world: World, kept: KeptWorkspaces) -> None:
+    def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces) -> None:
         self._site, self._target, self._world, self._kept = site, target, world, kept
         self.places = Whereabouts()
         self.at: WorkspaceDir | None = None

@@ -16,10 +16,10 @@ from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Delete, Op, Put
 from reconciler.layout.errors import LayoutError
-from reconciler.plan.deletions import Refused
+from reconciler.plan.deletions import RefusedDeletion
 
 
-class Change(StrEnum):
+class ChangeKind(StrEnum):
     """What became of a workspace or of an object, in the order in which it is told."""
 
     CREATED = "created"
@@ -35,7 +35,7 @@ class Change(StrEnum):
 class ObjectChange(NamedTuple):
     """One object that is written. `answers`: what is said of it to whoever asked for it, right behind it."""
 
-    change: Change
+    change: ChangeKind
     op: Put | Delete
     answers: tuple[Op, ...] = ()
 
@@ -52,12 +52,12 @@ class WorkspaceChanges:
     `provides`: exports, schemas or types are others, so that consumers have to be looked at again."""
 
     path: str
-    became: Change = Change.UNCHANGED
+    became: ChangeKind = ChangeKind.UNCHANGED
     objects: list[ObjectChange] = field(default_factory=list)
     unchanged: int = 0
     also: list[Op] = field(default_factory=list)
     why: list[LayoutError] = field(default_factory=list)
-    refused: Refused | None = None
+    refused: RefusedDeletion | None = None
     fault: bool = False
     mended: bool = False
     provides: bool = False
@@ -93,23 +93,23 @@ class ChangeSet:
     """
 
     judged: int = 0
-    became: dict[str, Change] = field(default_factory=dict)
-    objects: Counter[Change] = field(default_factory=Counter)
+    became: dict[str, ChangeKind] = field(default_factory=dict)
+    objects: Counter[ChangeKind] = field(default_factory=Counter)
     held: dict[str, list[LayoutError]] = field(default_factory=dict)
     mended: list[str] = field(default_factory=list)
     faults: set[str] = field(default_factory=set)
     deleted: list[str] = field(default_factory=list)
-    refused: dict[str, Refused] = field(default_factory=dict)
+    refused: dict[str, RefusedDeletion] = field(default_factory=dict)
     kept: dict[str, CommitRef] = field(default_factory=dict)
     later: set[str] = field(default_factory=set)
 
     def add(self, changes: WorkspaceChanges) -> None:
         """A workspace comes to this, for now: if it is judged again, the later verdict counts."""
         path = changes.path
-        self.judged += changes.became is not Change.DELETED
+        self.judged += changes.became is not ChangeKind.DELETED
         self._becomes(path, changes.became)
         self._count(changes, 1)
-        if changes.became is Change.DELETED:
+        if changes.became is ChangeKind.DELETED:
             self.deleted.append(path)
             return
         if changes.why:
@@ -132,7 +132,7 @@ class ChangeSet:
         out.held, out.faults, out.refused = dict(self.held), set(self.faults), dict(self.refused)
         for path, change in later.became.items():
             out._becomes(path, change)
-        for each in Change:
+        for each in ChangeKind:
             out.objects[each] += later.objects[each]
         out.held |= later.held
         out.faults |= later.faults
@@ -141,33 +141,33 @@ class ChangeSet:
         out.mended, out.deleted = [*self.mended, *later.mended], [*self.deleted, *later.deleted]
         return out
 
-    def of(self, path: str) -> Change | None:
+    def of(self, path: str) -> ChangeKind | None:
         """What became of a workspace in all; None where it was not looked at."""
-        return Change.HELD if path in self.held else self.became.get(path)
+        return ChangeKind.HELD if path in self.held else self.became.get(path)
 
-    def counts(self) -> Mapping[Change, int]:
+    def counts(self) -> Mapping[ChangeKind, int]:
         """Of workspaces."""
         out = Counter(self.became.values())
         for path in self.held:
             out[self.became[path]] -= 1
-            out[Change.HELD] += 1
+            out[ChangeKind.HELD] += 1
         return out
 
-    def told(self, *words: Change) -> str:
+    def told(self, *words: ChangeKind) -> str:
         """Counts of workspaces in words, those that are not zero: `3 created, 1 held`."""
         counts = self.counts()
-        return ", ".join(f"{counts[word]} {word}" for word in Change if word in words and counts[word])
+        return ", ".join(f"{counts[word]} {word}" for word in ChangeKind if word in words and counts[word])
 
     def __str__(self) -> str:
         """For a log line."""
-        objects = ", ".join(f"{self.objects[word]} {word}" for word in Change if self.objects[word])
-        said = self.told(*Change) or "nothing to do"
+        objects = ", ".join(f"{self.objects[word]} {word}" for word in ChangeKind if self.objects[word])
+        said = self.told(*ChangeKind) or "nothing to do"
         return f"workspaces {said}; objects {objects}" if objects else said
 
-    def _becomes(self, path: str, change: Change) -> None:
+    def _becomes(self, path: str, change: ChangeKind) -> None:
         before = self.became.get(path)
         self.became[path] = change if before is None else _after(before, change)
-        if before is not None and change is not Change.HELD and self.held.pop(path, None) is not None:
+        if before is not None and change is not ChangeKind.HELD and self.held.pop(path, None) is not None:
             self.faults.discard(path)
             self.refused.pop(path, None)
 
@@ -176,7 +176,7 @@ class ChangeSet:
         for each in changes.objects:
             objects[each.change] += sign
         if changes.unchanged:
-            objects[Change.UNCHANGED] += sign * changes.unchanged
+            objects[ChangeKind.UNCHANGED] += sign * changes.unchanged
 
 
 def together(found: Iterable[ChangeSet]) -> ChangeSet:
@@ -187,12 +187,12 @@ def together(found: Iterable[ChangeSet]) -> ChangeSet:
     return out
 
 
-_ORDER = (Change.HELD, Change.UNCHANGED, Change.CONFIGURED, Change.MOVED, Change.CREATED)
+_ORDER = (ChangeKind.HELD, ChangeKind.UNCHANGED, ChangeKind.CONFIGURED, ChangeKind.MOVED, ChangeKind.CREATED)
 
 
-def _after(before: Change, now: Change) -> Change:
+def _after(before: ChangeKind, now: ChangeKind) -> ChangeKind:
     """What becomes of a workspace in two steps: what says more counts, so what was created and then configured is
     created. What is deleted is that until something is created in its place."""
-    if now is Change.DELETED or (before is Change.DELETED and now is not Change.CREATED):
-        return Change.DELETED
-    return now if before is Change.DELETED else max(before, now, key=_ORDER.index)
+    if now is ChangeKind.DELETED or (before is ChangeKind.DELETED and now is not ChangeKind.CREATED):
+        return ChangeKind.DELETED
+    return now if before is ChangeKind.DELETED else max(before, now, key=_ORDER.index)

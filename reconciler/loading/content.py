@@ -15,7 +15,7 @@ from apiserver.registry.kinds import KindTable
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.gather import Gathered
-from reconciler.loading.render import Declared, Renderer
+from reconciler.loading.render import DeclaredObject, Renderer
 from reconciler.plan import apis
 
 Object = dict[str, Any]
@@ -24,7 +24,7 @@ _BY_LAYOUT = {(kind.group, kind.kind): kind.by_directory for kind in ENTRIES.val
 
 
 @dataclass(slots=True)
-class Content:
+class WorkspaceContent:
     """`was`: the kinds that the workspace served so far, `kinds`: those that it is to serve. `rest`: manifests that are
     declared when these are known.
 
@@ -35,7 +35,7 @@ class Content:
     was: KindTable
     kinds: KindTable
     rest: list[Manifest] = field(default_factory=list)
-    declared: dict[Key, Declared] = field(default_factory=dict)
+    declared: dict[Key, DeclaredObject] = field(default_factory=dict)
     removed: dict[Key, Manifest] = field(default_factory=dict)
     old: dict[Key, Object] = field(default_factory=dict)
     problems: list[LayoutError] = field(default_factory=list)
@@ -85,7 +85,7 @@ def _refused(manifest: Manifest) -> LayoutError | None:
     return manifest.error(text, _BY_LAYOUT[kind])
 
 
-def _twice(declared: Declared, other: Manifest) -> list[LayoutError]:
+def _twice(declared: DeclaredObject, other: Manifest) -> list[LayoutError]:
     """An error of both files."""
     here, what = declared.manifest, f"{declared.kind.kind} {declared.key.name} is declared twice: also in "
     return [

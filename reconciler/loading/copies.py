@@ -44,8 +44,10 @@ def left(store: Store, cluster: str, edits: Edits) -> dict[str, str]:
     if not any(placement.recorded(obj)[0] for obj in placements.values()):
         return {}
     namespaces = _stored(store, NAMESPACES, cluster)
-    before = statefuledits.Content.of(placements.values(), namespaces.values())
-    after = statefuledits.Content.of(_edited(placements, PLACEMENTS, edits), _edited(namespaces, NAMESPACES, edits))
+    before = statefuledits.PlacedContent.of(placements.values(), namespaces.values())
+    after = statefuledits.PlacedContent.of(
+        _edited(placements, PLACEMENTS, edits), _edited(namespaces, NAMESPACES, edits)
+    )
     found: dict[str, str] = {}
     for loss in statefuledits.losses(before, after, before.namespaces.keys()):
         found.setdefault(loss.namespace, _told(loss, before.placements[loss.placement]))
@@ -85,7 +87,7 @@ def _edited(stored: Mapping[Key, Object], resource: str, edits: Edits) -> Iterab
     return [value for value in new.values() if value is not None]
 
 
-def _told(loss: statefuledits.Loss, obj: Object) -> str:
+def _told(loss: statefuledits.StateLoss, obj: Object) -> str:
     where = placement.recorded_target(obj) or f"the sync target with key {loss.target}"
     text = f"namespace {loss.namespace} runs on {where} by Placement {loss.placement}, "
     if loss.how == "moved":

@@ -13,7 +13,7 @@ from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import kubernetes_kind
 from apiserver.storage.protocol import Store
-from reconciler.loading.past import Past, is_said
+from reconciler.loading.past import PastObjects, is_said
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.repositories import Repositories
 
@@ -27,7 +27,7 @@ class Declarations:
 
     def __init__(self, store: Store, repositories: Repositories) -> None:
         self._store = store
-        self._past = Past(repositories)
+        self._past = PastObjects(repositories)
         self._catalog = Catalog(store)
         self._names: OrderedDict[tuple[str, str], Names] = OrderedDict()
 

@@ -21,11 +21,11 @@ from apiserver.registry.intents import DONE, KEPT, Intent
 from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record
 from apiserver.storage.templates import Kind, Parameter
 from reconciler.loading.asked import FILE, NOTHING, Asked, named_by_git, object_of, same_declared, unmarked, with_owners
-from reconciler.loading.changeset import Change, ObjectChange, WorkspaceChanges
+from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.forms import Example, Forms, Nobody
 from reconciler.loading.likeness import like_others
 from reconciler.loading.moment import FindMoment, Moment
-from reconciler.loading.render import Declared
+from reconciler.loading.render import DeclaredObject
 from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.merge import merged, same_content
 from reconciler.plan.summary import Summary
@@ -59,7 +59,7 @@ class Effects:
         """Whether what is not stored follows from the commit alone, and `origin` is that."""
         return not self.asked and origin == self.moment.commit == self.summary.origin
 
-    def put(self, declared: Declared, old: Object | None, record: Record | None, status: Object | None) -> None:
+    def put(self, declared: DeclaredObject, old: Object | None, record: Record | None, status: Object | None) -> None:
         """Write what a manifest declares. `old`: the object rendered from the manifest before; `record`: what is
         stored; `status`: a status that follows from content (None: whatever is stored stays)."""
         if record is None:
@@ -77,10 +77,10 @@ class Effects:
         obj: Object = orjson.loads(record.value)
         if (intent and intent.base == record.revision) or not obj["metadata"].get("finalizers"):
             answers = tuple(intent.answered(DONE)) if intent else ()
-            self.changes.objects.append(ObjectChange(Change.DELETED, Delete(key, record.revision), answers))
+            self.changes.objects.append(ObjectChange(ChangeKind.DELETED, Delete(key, record.revision), answers))
         else:
             put = Put(key, codec.encode(self._ended(obj)), record.revision, record.stamp)
-            self.changes.objects.append(ObjectChange(Change.CONFIGURED, put))
+            self.changes.objects.append(ObjectChange(ChangeKind.CONFIGURED, put))
 
     def _ended(self, obj: Object) -> Object:
         """As it waits for its finalizers: no file's any more, so that whoever set them can take them away."""
@@ -89,12 +89,12 @@ class Effects:
         marked = {"deletionTimestamp": self.moment.rfc3339, "deletionGracePeriodSeconds": 0}
         return {**obj, "metadata": {**marked, **obj["metadata"], "annotations": annotations}}
 
-    def _create(self, declared: Declared, status: Object | None) -> None:
+    def _create(self, declared: DeclaredObject, status: Object | None) -> None:
         self.changed = True
         if not _is_everywhere(declared) or not self._put_from_form(declared, status):
             self._make(declared, status)
 
-    def _make(self, declared: Declared, status: Object | None) -> None:
+    def _make(self, declared: DeclaredObject, status: Object | None) -> None:
         intent = self.asked.of(declared.key, None, declared.obj)
         obj = {**(object_of(intent) or declared.obj)}
         if status is not None:
@@ -103,9 +103,9 @@ class Effects:
         value = codec.encode(obj)
         like = like_others(declared.key, obj, value) if _is_common(declared) else None
         put = Put(declared.key, value, self._expected(), like=like)
-        self.changes.objects.append(ObjectChange(Change.CREATED, put, _answers(intent, DONE)))
+        self.changes.objects.append(ObjectChange(ChangeKind.CREATED, put, _answers(intent, DONE)))
 
-    def _put_from_form(self, declared: Declared, status: Object | None) -> bool:
+    def _put_from_form(self, declared: DeclaredObject, status: Object | None) -> bool:
         """Writes a new object that says the same in every workspace; False where it has to be made in full."""
         if not self.is_new(self.summary.origin) or self._known(declared.key):
             return False
@@ -121,7 +121,7 @@ class Effects:
         made = _forms.put(signature, example, declared.key, texts)
         if made is None:
             return False
-        self.changes.objects.append(ObjectChange(Change.CREATED, made))
+        self.changes.objects.append(ObjectChange(ChangeKind.CREATED, made))
         return True
 
     @staticmethod
@@ -140,14 +140,14 @@ class Effects:
         """What stands where an object is created."""
         return NEVER
 
-    def _origin_of_new(self, declared: Declared) -> CommitRef:
+    def _origin_of_new(self, declared: DeclaredObject) -> CommitRef:
         return self.moment.commit if declared.manifest.origin.in_git else self.summary.origin
 
     def _known(self, key: Key) -> Object:
         """Metadata of an object that is not stored, as who needs it still remembers them."""
         return (self.former(key) or {}).get("metadata") or {}
 
-    def _metadata(self, declared: Declared, metadata: Object) -> Object:
+    def _metadata(self, declared: DeclaredObject, metadata: Object) -> Object:
         key, known, origin = declared.key, self._known(declared.key), self._origin_of_new(declared)
         metadata["uid"] = self._uid(key, known, origin)
         metadata["creationTimestamp"] = known.get("creationTimestamp") or self._time(origin)
@@ -170,20 +170,20 @@ class Effects:
     def _time(self, commit: CommitRef) -> str:
         return clock.rfc3339(self.moments.at(commit, self.moment.time).time)
 
-    def time_of(self, declared: Declared, record: Record | None) -> str:
+    def time_of(self, declared: DeclaredObject, record: Record | None) -> str:
         """The creation time that a declared object has or will have (RFC 3339)."""
         if record is None:
             return self._known(declared.key).get("creationTimestamp") or self._time(self._origin_of_new(declared))
         found: str = orjson.loads(record.value)["metadata"]["creationTimestamp"]
         return found
 
-    def _marks(self, declared: Declared, annotations: Object, commit: CommitRef) -> Object:
+    def _marks(self, declared: DeclaredObject, annotations: Object, commit: CommitRef) -> Object:
         path, out = declared.manifest.origin.path, {**annotations, marks.CLUSTER: declared.key.cluster}
         if path:
             out.update(origins.marks_of(path, commit))
         return out
 
-    def _update(self, declared: Declared, old: Object | None, record: Record, status: Object | None) -> None:
+    def _update(self, declared: DeclaredObject, old: Object | None, record: Record, status: Object | None) -> None:
         stored: Object = orjson.loads(record.value)
         annotations = stored["metadata"].get("annotations") or {}
         bare = {**stored, "metadata": {**stored["metadata"], "annotations": unmarked(annotations)}}
@@ -200,7 +200,7 @@ class Effects:
             new = {**new, "status": _steady(status, stored.get("status") or {})}
         commit = self._last_commit(declared, annotations)
         generation = int(stored["metadata"].get("generation", 0))
-        what = Change.CONFIGURED
+        what = ChangeKind.CONFIGURED
         if not same_declared(new, bare):
             generation += not same_content(new, bare)
             # Not for a write through the API: a client that keeps what it saw, as kopf does in an annotation, would see
@@ -208,7 +208,7 @@ class Effects:
             commit = self.moment.commit if declared.manifest.origin.in_git and intent is None else commit
             self.changed = True
         elif status is None and origins.path_in(annotations) not in ("", declared.manifest.origin.path):
-            what = Change.MOVED
+            what = ChangeKind.MOVED
         metadata = {**new["metadata"]}
         if declared.kind.generation:
             metadata["generation"] = max(generation, 1)
@@ -221,7 +221,7 @@ class Effects:
         self.changes.unchanged += 1
         self.changes.also += _answers(intent, KEPT)
 
-    def _last_commit(self, declared: Declared, annotations: Object) -> CommitRef:
+    def _last_commit(self, declared: DeclaredObject, annotations: Object) -> CommitRef:
         """The commit that last changed a stored object: this one, where it stood here before git named it (created
         through the API, or shipped). It keeps its UID then."""
         if not declared.manifest.origin.in_git:
@@ -245,7 +245,7 @@ class Restored(Effects):
     def _expected(self) -> int | None:
         return None
 
-    def _origin_of_new(self, _declared: Declared) -> CommitRef:
+    def _origin_of_new(self, _declared: DeclaredObject) -> CommitRef:
         return self.summary.origin
 
     def _known(self, key: Key) -> Object:
@@ -256,12 +256,12 @@ def _answers(intent: Intent | None, answer: Object) -> tuple[Op, ...]:
     return (*intent.answered(answer), *intent.also) if intent is not None else ()
 
 
-def _is_everywhere(declared: Declared) -> bool:
+def _is_everywhere(declared: DeclaredObject) -> bool:
     """Whether it is a namespace that every workspace has."""
     return declared.manifest.origin == COMPUTED and declared.key.resource == "namespaces"
 
 
-def _is_common(declared: Declared) -> bool:
+def _is_common(declared: DeclaredObject) -> bool:
     """Whether many workspaces have an object that says the same: what is computed, and what stands for a workspace."""
     return not declared.manifest.origin.path or declared.key.resource == WORKSPACES
 
@@ -277,7 +277,7 @@ def _steady(status: Object, stored: Object) -> Object:
     return {**status, "conditions": [found[kind] for kind in order]}
 
 
-def _ours(metadata: Object, declared: Declared) -> Object:
+def _ours(metadata: Object, declared: DeclaredObject) -> Object:
     annotations = unmarked(metadata.get("annotations") or {})
     if declared.manifest.origin.path:
         annotations.pop(marks.ORIGIN, None)

@@ -18,7 +18,7 @@ from reconciler.loading.case import Case
 from reconciler.loading.render import Accepted
 from reconciler.loading.sources import Sources, generated
 from reconciler.plan import computed, system
-from reconciler.repository.objects import Entry
+from reconciler.repository.objects import TreeEntry
 
 [EVERYWHERE] = generated([computed.default_namespace()], COMPUTED)
 """What every workspace has."""
@@ -116,5 +116,5 @@ def _namespaces(manifests: list[Manifest]) -> set[str]:
     return {m.name for m in manifests if m.gvk.kind == "Namespace" and not m.gvk.group}
 
 
-def _id(entry: Entry | None) -> str:
+def _id(entry: TreeEntry | None) -> str:
     return entry.id if entry is not None else ""

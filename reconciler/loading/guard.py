@@ -38,7 +38,7 @@ from reconciler.plan.deletions import (
     Limits,
     Line,
     Loss,
-    Refused,
+    RefusedDeletion,
     copies_told,
     digest_of,
     refusal,
@@ -85,7 +85,7 @@ class Guard:
     """What the types say that a workspace has, by its path."""
     _found: tuple[WorkspaceTree, str, str, WorkspaceDir | None] | None = None
 
-    def problem(self, record: WorkspaceRecord, taken: Taken, known: Summary) -> Refused | None:
+    def problem(self, record: WorkspaceRecord, taken: Taken, known: Summary) -> RefusedDeletion | None:
         """What of what a commit takes from a workspace has to be allowed first; None if it may go. `known`: the
         workspace's summary."""
         left = copies.left(self.store, record.cluster, {**dict.fromkeys(taken.removed), **taken.edited})
@@ -95,7 +95,7 @@ class Guard:
         removed = (self.loss(record, key, manifest, served, free=free) for key, manifest in taken.removed.items())
         losses = (*removed, *self._copies(record, taken, left, free=free))
         why = refusal(losses, taken.total, self.limits)
-        found = Refused(losses, why) if why else None
+        found = RefusedDeletion(losses, why) if why else None
         if self.commit == self.since:
             # Nobody said anything new: it stays held for what it is held for, in the words of then. What a recovery has
             # not (runtime objects in a namespace), and limits that changed since, make no difference.

@@ -24,7 +24,7 @@ from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.changeset import ChangeSet, together
 from reconciler.loading.loader import Loaded
 from reconciler.loading.trees import Trees
-from reconciler.repository.objects import Entry, Repository
+from reconciler.repository.objects import Repository, TreeEntry
 from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -87,7 +87,7 @@ class _Recorded:
         self._tree = self._repo.commit(recorded.source.id).tree if recorded is not None else ""
         self._known: dict[str, tuple[frozenset[str], dict[str, str]]] = {}
 
-    def is_workspace(self, directory: str, sub: Entry) -> bool:
+    def is_workspace(self, directory: str, sub: TreeEntry) -> bool:
         names, ids = self._in(directory)
         return sub.name in names and ids.get(sub.name) == sub.id
 
@@ -133,6 +133,6 @@ class _Listening:
         self._heard.everybody |= cluster is None and not resource.startswith("~")
         return self._store.scan(resource, cluster, *args, **options)
 
-    def indexed(self, *args: Any, **options: Any) -> list[declared.Entry]:
+    def indexed(self, *args: Any, **options: Any) -> list[declared.IndexEntry]:
         self._heard.everybody = True
         return self._store.indexed(*args, **options)

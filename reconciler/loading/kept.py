@@ -19,7 +19,7 @@ from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.trees import Trees
 from reconciler.loading.world import World
-from reconciler.plan.deletions import Refused
+from reconciler.plan.deletions import RefusedDeletion
 
 
 class Kept(NamedTuple):
@@ -38,7 +38,7 @@ class KeptWorkspaces:
     ) -> None:
         self.tops = dict(tops)
         self._store, self._trees, self._served, self._world = store, trees, served, world
-        self.refused: dict[str, Refused] = {}
+        self.refused: dict[str, RefusedDeletion] = {}
         """Those that this step refused, by their uppermost workspace."""
         self._of: dict[str, Kept] = {}
 

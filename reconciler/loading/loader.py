@@ -39,7 +39,7 @@ from reconciler.loading.pauses import Pauses
 from reconciler.loading.renewal import Judges, Renewal
 from reconciler.loading.site import Site
 from reconciler.loading.sources import Sources
-from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, Target
+from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, StepTarget
 from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
@@ -357,11 +357,11 @@ class Loader:
         ahead: frozenset[CommitRef] = frozenset(),
         left: tuple[CommitRef, ...] = (),
         absent: Collection[str] = (),
-    ) -> Target:
+    ) -> StepTarget:
         """`ahead`: the commit and those that come after it."""
         here = self._trees.at(commit)
         lost = RecordedFleet(self._repo, fleet.lost.id) if fleet.lost and not recorded else None
-        return Target(
+        return StepTarget(
             self._moments.at(commit),
             here,
             fleet.commit,

@@ -21,7 +21,7 @@ from reconciler.layout.source import Piece
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading.appearing import put_namespace, put_new
 from reconciler.loading.case import Case, Verdict
-from reconciler.loading.changeset import Change, WorkspaceChanges
+from reconciler.loading.changeset import ChangeKind, WorkspaceChanges
 from reconciler.loading.clusterobject import no_line
 from reconciler.loading.effects import Effects
 from reconciler.loading.render import Renderer
@@ -69,7 +69,7 @@ class Newcomers:
         if not put_new(record, parent.cluster, manifest, effects, _digest(place)):
             return None
         changes = effects.changes
-        changes.became = Change.CREATED
+        changes.became = ChangeKind.CREATED
         changes.also += (placed(record), put_workspace(record, known.as_json()))
         return Verdict(record, changes)
 

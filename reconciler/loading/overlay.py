@@ -14,7 +14,7 @@ from typing import Protocol
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.registry.catalog import MARKED
-from apiserver.storage.declared import Entry, Index, begin_of, covers, entries, entry
+from apiserver.storage.declared import Index, IndexEntry, begin_of, covers, entries, entry
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import (
     ABSENT,
@@ -126,9 +126,9 @@ class Overlay:
         begin: str = "",
         *,
         whole: bool = False,
-        after: Entry | None = None,
+        after: IndexEntry | None = None,
         limit: int | None = None,
-    ) -> list[Entry]:
+    ) -> list[IndexEntry]:
         below = self._below.indexed(index, begin, whole=whole)
         found = {each for each in below if each.key not in self._written and not self._hidden.key(each.key)}
         for key, record in self._written.items():

@@ -12,7 +12,7 @@ from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.case import Needs
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.site import Site
-from reconciler.loading.step import Target
+from reconciler.loading.step import StepTarget
 from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.ways import Way
 from reconciler.loading.world import PutOff
@@ -21,7 +21,7 @@ from reconciler.loading.world import PutOff
 class Overtaker(Stepper):
     """`earlier` takes a workspace past the commits before. `put_off`: those that wait."""
 
-    def __init__(self, site: Site, target: Target, way: Way, earlier: Callable[[str], Earlier]) -> None:
+    def __init__(self, site: Site, target: StepTarget, way: Way, earlier: Callable[[str], Earlier]) -> None:
         super().__init__(site, target, way)
         self._earlier = earlier
         self.put_off: set[str] = set()

@@ -27,7 +27,7 @@ def is_said(path: str, commit: CommitRef) -> bool:
     return len(path) <= _LONGEST and paths.is_path(path) and bool(commit)
 
 
-class Past:
+class PastObjects:
     """Everything raises RepositoryError."""
 
     def __init__(self, repositories: Repositories) -> None:

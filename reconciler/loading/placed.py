@@ -18,7 +18,7 @@ from apiserver.model.selectors import LabelSelector
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
-from reconciler.loading.past import Past, is_said
+from reconciler.loading.past import PastObjects, is_said
 from reconciler.plan.selection import selectable, selector_of
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.repositories import Repositories
@@ -50,7 +50,7 @@ class Placed:
 
     def __init__(self, store: Store, repositories: Repositories) -> None:
         self._objects = Objects(store)
-        self._past = Past(repositories)
+        self._past = PastObjects(repositories)
         self._known: OrderedDict[tuple[str, str], Placing] = OrderedDict()
         self._verdicts: OrderedDict[tuple[str, CommitRef, CommitRef, str], tuple[set[str], set[str]]] = OrderedDict()
 

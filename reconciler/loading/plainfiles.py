@@ -18,7 +18,7 @@ from reconciler.layout.source import ManifestSource, Piece, PieceChange, all_cha
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, problem
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
-from reconciler.repository.objects import Entry
+from reconciler.repository.objects import TreeEntry
 
 Object = dict[str, Any]
 
@@ -62,7 +62,7 @@ class PlainFiles:
     def editor(self, draft: Draft) -> FileEditor:
         return FileEditor(draft)
 
-    def _piece(self, path: str, entry: Entry) -> Piece:
+    def _piece(self, path: str, entry: TreeEntry) -> Piece:
         refused = problem(path, entry)
         return Piece(path, (), (refused,)) if refused is not None else self._files.read(path, entry.id)
 

@@ -16,9 +16,9 @@ from apiserver.model.keys import Key
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
-from reconciler.loading.content import Content
+from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.offers import EXPORTS, SCHEMAS
-from reconciler.loading.render import Declared
+from reconciler.loading.render import DeclaredObject
 from reconciler.plan.narrowing import narrower_resource
 
 Object = dict[str, Any]
@@ -31,7 +31,7 @@ _SHOWN = 3
 class Providing:
     """Of the workspace with this logical cluster. `content`: all that it is to hold."""
 
-    def __init__(self, store: ReadView, cluster: str, content: Content) -> None:
+    def __init__(self, store: ReadView, cluster: str, content: WorkspaceContent) -> None:
         self._store, self._cluster, self._content = store, cluster, content
 
     def problems(self) -> list[LayoutError]:
@@ -71,7 +71,7 @@ class Providing:
         return None
 
 
-def _narrower(export: Declared, old: Object, new: Declared) -> Iterator[LayoutError]:
+def _narrower(export: DeclaredObject, old: Object, new: DeclaredObject) -> Iterator[LayoutError]:
     why = narrower_resource(old["spec"], new.obj["spec"])
     turn = f"{old['metadata']['name']}->{new.key.name}"
     allowed = (export.obj["metadata"].get("annotations") or {}).get(ALLOWED, "")
@@ -83,7 +83,7 @@ def _narrower(export: Declared, old: Object, new: Declared) -> Iterator[LayoutEr
     yield _problem(new, text, hint)
 
 
-def _problem(declared: Declared, text: str, hint: str) -> LayoutError:
+def _problem(declared: DeclaredObject, text: str, hint: str) -> LayoutError:
     return declared.manifest.error(f"APIResourceSchema {declared.key.name} {text}", hint)
 
 

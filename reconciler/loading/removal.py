@@ -12,7 +12,7 @@ from apiserver.registry.catalog import KEPT_SCHEMAS, SCHEMAS
 from apiserver.registry.tree import WorkspaceRecord, forgotten
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Delete, DeleteRow, Put, Store
-from reconciler.loading.changeset import Change, ObjectChange, WorkspaceChanges
+from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.plan.computed import WORKSPACES
 
 
@@ -21,7 +21,7 @@ def remove(
 ) -> WorkspaceChanges:
     """What deletes a workspace with all of its objects, whether anybody serves their kind or not, its record last.
     `bound`: others bind its APIs and are served with them until they are changed."""
-    changes = WorkspaceChanges(record.path, Change.DELETED)
+    changes = WorkspaceChanges(record.path, ChangeKind.DELETED)
     gone = [
         each.key
         for storage in store.resources(record.cluster)
@@ -30,7 +30,7 @@ def remove(
     ]
     if parent is not None:
         gone.append(Key(WORKSPACES, parent.cluster, "", paths.base(record.path)))
-    changes.objects = [ObjectChange(Change.DELETED, Delete(key)) for key in gone]
+    changes.objects = [ObjectChange(ChangeKind.DELETED, Delete(key)) for key in gone]
     if bound:
         schemas = store.scan(SCHEMAS, record.cluster).records
         changes.also.extend(Put(r.key._replace(resource=KEPT_SCHEMAS), r.value) for r in schemas)

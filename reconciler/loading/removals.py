@@ -16,7 +16,7 @@ from reconciler.layout.errors import LayoutError
 from reconciler.loading.guard import Guard, line_of
 from reconciler.loading.render import key_of
 from reconciler.plan.computed import WORKSPACES
-from reconciler.plan.deletions import Line, Loss, Refused
+from reconciler.plan.deletions import Line, Loss, RefusedDeletion
 
 
 class Removal(NamedTuple):
@@ -24,7 +24,7 @@ class Removal(NamedTuple):
 
     path: str
     members: tuple[WorkspaceRecord, ...]
-    refused: Refused | None
+    refused: RefusedDeletion | None
 
     @property
     def problem(self) -> LayoutError:
@@ -59,7 +59,7 @@ class Removals:
             why = self._why(losses[top], many=many)
             allowed = why and self._guard.allows(losses[top], since.get(top, NONE))
             records = tuple(r for path in members if (r := self._record(path)) is not None)
-            out.append(Removal(top, records, Refused(tuple(losses[top]), why) if why and not allowed else None))
+            out.append(Removal(top, records, RefusedDeletion(tuple(losses[top]), why) if why and not allowed else None))
         return out
 
     def _why(self, losses: list[Loss], *, many: bool) -> str:

@@ -34,7 +34,7 @@ Accepted = Callable[[Manifest], Object | None]
 definition became stricter, what did not change since may stay. None where nothing is excused."""
 
 
-class Declared(NamedTuple):
+class DeclaredObject(NamedTuple):
     """One object that a workspace declares. An origin without a path: no file says so."""
 
     key: Key
@@ -98,7 +98,7 @@ class Renderer:
         self._line = line
         self._accepted = accepted
 
-    def render(self, manifest: Manifest) -> tuple[Declared | None, list[LayoutError]]:
+    def render(self, manifest: Manifest) -> tuple[DeclaredObject | None, list[LayoutError]]:
         kind = self.kinds.by_kind(*manifest.gvk)
         key = key_of(manifest, self.kinds, self.cluster)
         if kind is None or key is None or not _declarable(kind, manifest):
@@ -120,15 +120,15 @@ class Renderer:
             # It follows from the name, so it is there from the first read on, also after a recovery.
             labels = obj["metadata"].get("labels") or {}
             obj["metadata"]["labels"] = {**labels, marks.TARGET_KEY: sync_target_key(key.cluster, key.name)}
-        return Declared(key, kind, obj, manifest), []
+        return DeclaredObject(key, kind, obj, manifest), []
 
-    def trusted(self, manifest: Manifest, obj: Object | None = None) -> Declared:
+    def trusted(self, manifest: Manifest, obj: Object | None = None) -> DeclaredObject:
         """As `render`, for an object that Treeplane itself made complete: nothing is checked or defaulted. `obj`: what
         the manifest becomes, if that is not what it says."""
         kind = self.kinds.by_kind(*manifest.gvk)
         key = key_of(manifest, self.kinds, self.cluster)
         assert kind is not None and key is not None
-        return Declared(key, kind, manifest.value if obj is None else obj, manifest)
+        return DeclaredObject(key, kind, manifest.value if obj is None else obj, manifest)
 
     def _prepare(self, kind: ServedKind, namespace: str, manifest: Manifest) -> tuple[Object, list[LayoutError]]:
         known, said = None, b""

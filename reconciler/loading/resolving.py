@@ -18,11 +18,11 @@ from apiserver.registry import codec
 from apiserver.registry.kinds import KindTable
 from reconciler.loading.case import Case, Recorded, was_served
 from reconciler.loading.offers import EXPORTS, SCHEMAS
-from reconciler.loading.render import Declared
+from reconciler.loading.render import DeclaredObject
 from reconciler.loading.world import World
 from reconciler.plan import apis
-from reconciler.plan.apis import Past
-from reconciler.plan.bindings import Said
+from reconciler.plan.apis import ServedSoFar
+from reconciler.plan.bindings import BindingInShort
 from reconciler.plan.exports import Bound, Export
 
 Object = dict[str, Any]
@@ -45,15 +45,15 @@ class Resolving:
     identity: Identity
     case: Case
     cluster: str
-    declared: Mapping[Key, Declared]
+    declared: Mapping[Key, DeclaredObject]
 
-    def resolve(self, builtins: KindTable, past: Past) -> apis.Apis:
+    def resolve(self, builtins: KindTable, past: ServedSoFar) -> apis.Apis:
         crds = [d.obj for d in self._of(CRDS)]
         bindings = [self._with_stored_status(d) for d in self._of(BINDINGS)]
         case = self.case
         return apis.resolve(builtins, crds, bindings, self._find, case.path, case.moment.rfc3339, past)
 
-    def _of(self, resource: str) -> Iterator[Declared]:
+    def _of(self, resource: str) -> Iterator[DeclaredObject]:
         return (declared for key, declared in self.declared.items() if key.resource == resource)
 
     def _find(self, path: str, name: str) -> Export | None:
@@ -77,7 +77,7 @@ class Resolving:
             missing=tuple(n for n, s in found.items() if s is None),
         )
 
-    def _with_stored_status(self, declared: Declared) -> Object:
+    def _with_stored_status(self, declared: DeclaredObject) -> Object:
         record = self.world.store.get(declared.key)
         if record is None:
             return declared.obj
@@ -85,10 +85,10 @@ class Resolving:
 
     # -- what was before
 
-    def served(self) -> Past:
+    def served(self) -> ServedSoFar:
         """What the workspace is served with so far; nothing, if it never was."""
         if self.case.record is None or not self.case.record.served:
-            return Past()
+            return ServedSoFar()
         definitions, others = set(), []
         for record in self.world.store.scan(CRDS, self.cluster).records:
             crd = orjson.loads(record.value)
@@ -102,16 +102,16 @@ class Resolving:
             found = Bound.of(orjson.loads(record.value).get("status") or {})
             if found is not None:
                 bound[record.key.name] = found
-        return Past(frozenset(definitions), tuple(others), bound, self._read)
+        return ServedSoFar(frozenset(definitions), tuple(others), bound, self._read)
 
-    def remembered(self, recorded: Recorded) -> Past:
+    def remembered(self, recorded: Recorded) -> ServedSoFar:
         """What it was served with, as the status branch says."""
         if not was_served(recorded):
-            return Past()
+            return ServedSoFar()
         summary = recorded.summary
         absent = frozenset(summary.waiting)
         definitions = {d.key.name for d in self._of(CRDS) if DEFINITION + d.key.name not in absent}
-        said = {name: Said.from_json(found) for name, found in summary.bindings.items()}
+        said = {name: BindingInShort.from_json(found) for name, found in summary.bindings.items()}
         bound = {name: each.bound for name, each in said.items() if each.bound is not None}
         for declared in self._of(BINDINGS):
             name = declared.key.name
@@ -120,7 +120,7 @@ class Resolving:
                 offered = self._find(reference.get("path") or self.case.path, reference["name"])
                 if offered is not None and not offered.missing:
                     bound[name] = Bound.to(offered)
-        return Past(frozenset(definitions), (), bound, self._read, said=said)
+        return ServedSoFar(frozenset(definitions), (), bound, self._read, said=said)
 
     def _read(self, named: str, bound: Bound) -> Export | None:
         path, _, name = named.rpartition(":")
@@ -141,7 +141,7 @@ def waiting(found: apis.Apis) -> list[str]:
 def said_otherwise(statuses: Mapping[str, Object], found: apis.Apis) -> dict[str, Object]:
     """Which bindings (by name, with their statuses) are bound to something else than their export offers, as
     Summary.bindings holds it."""
-    said = {name: Said.of(status) for name, status in statuses.items()}
+    said = {name: BindingInShort.of(status) for name, status in statuses.items()}
     return {n: s.as_json() for n, s in said.items() if s.bound is not None and s.bound != found.offers.get(n)}
 
 

@@ -17,7 +17,7 @@ from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.storage.protocol import PutRow, View
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.secrets import KeptSecrets, read_secrets
+from reconciler.layout.secrets import DeclaredSecrets, read_secrets
 
 Signature = dict[str, tuple[int, int, int]]
 
@@ -28,7 +28,7 @@ class SecretFiles:
     def __init__(self, keys_dir: Path) -> None:
         self._keys_dir = keys_dir
         self._signature: Signature = {}
-        self._kept = KeptSecrets()
+        self._kept = DeclaredSecrets()
         self._found: dict[str, tuple[Manifest, ...]] = {}
         self.changed()
 

@@ -13,14 +13,14 @@ from apiserver.registry.tree import WorkspaceRecord, summary, workspace_at
 from apiserver.storage.protocol import Store
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.case import was_served
-from reconciler.loading.step import Target
+from reconciler.loading.step import StepTarget
 from reconciler.loading.trees import Trees
 
 
 class ServedTrees:
     """Of one step to `target`."""
 
-    def __init__(self, store: Store, trees: Trees, target: Target) -> None:
+    def __init__(self, store: Store, trees: Trees, target: StepTarget) -> None:
         self._store, self._trees, self._served, self._lost = store, trees, target.served, target.lost
         self._ahead = frozenset({target.moment.commit, *target.arriving})
         """Where workspaces may be already: the step's own commit, and those that were never finished."""

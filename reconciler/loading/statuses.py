@@ -14,11 +14,11 @@ from apiserver.registry import strategy
 from apiserver.registry.claims import refused
 from apiserver.storage.protocol import Record
 from reconciler.loading.case import Recorded
-from reconciler.loading.content import Content
+from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.effects import Effects
 from reconciler.loading.identities import Identities
 from reconciler.loading.offers import EXPORTS, TYPES
-from reconciler.loading.render import Declared
+from reconciler.loading.render import DeclaredObject
 from reconciler.loading.resolving import BINDINGS, CRDS
 from reconciler.plan import unsupported
 from reconciler.plan.bindings import export_status
@@ -26,7 +26,7 @@ from reconciler.plan.bindings import export_status
 Object = dict[str, Any]
 
 
-Otherwise = Callable[[Declared, Record | None], Object | None]
+Otherwise = Callable[[DeclaredObject, Record | None], Object | None]
 """The status of an object (as it is stored, None if it is not) that follows from nothing: `beginning`, or `remembered`
 with what is known of the workspace."""
 
@@ -34,9 +34,9 @@ with what is known of the workspace."""
 def status_of(
     identities: Identities,
     path: str,
-    declared: Declared,
+    declared: DeclaredObject,
     stored: Record | None,
-    content: Content,
+    content: WorkspaceContent,
     effects: Effects,
     otherwise: Otherwise,
 ) -> Object | None:
@@ -62,12 +62,12 @@ def status_of(
     return otherwise(declared, stored)
 
 
-def beginning(declared: Declared, stored: Record | None) -> Object | None:
+def beginning(declared: DeclaredObject, stored: Record | None) -> Object | None:
     """The status that an object of Treeplane's own making starts with."""
     return _shipped_status(declared) if stored is None else None
 
 
-def remembered(recorded: Recorded, declared: Declared, stored: Record | None) -> Object | None:
+def remembered(recorded: Recorded, declared: DeclaredObject, stored: Record | None) -> Object | None:
     """The recorded one."""
     if stored is not None:
         return None
@@ -76,20 +76,20 @@ def remembered(recorded: Recorded, declared: Declared, stored: Record | None) ->
     return found or _shipped_status(declared)
 
 
-def _complete(status: Object, declared: Declared, at: str) -> Object:
+def _complete(status: Object, declared: DeclaredObject, at: str) -> Object:
     """With what the object says that is not done."""
     told = unsupported.stated(declared.key.resource, declared.obj, at)
     return _dated({**status, "conditions": unsupported.with_stated(status["conditions"], told)}, at)
 
 
-def _type_status(declared: Declared, stored: Record | None, effects: Effects) -> Object | None:
+def _type_status(declared: DeclaredObject, stored: Record | None, effects: Effects) -> Object | None:
     told = unsupported.stated(TYPES, declared.obj, effects.time_of(declared, stored))
     if told:
         return {"conditions": told}
     return {} if stored is not None and "status" in orjson.loads(stored.value) else None
 
 
-def _shipped_status(declared: Declared) -> Object | None:
+def _shipped_status(declared: DeclaredObject) -> Object | None:
     """Manifests in files never have one."""
     found: Object | None = None if declared.manifest.origin.path else declared.manifest.value.get("status")
     return found

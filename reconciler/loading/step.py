@@ -45,7 +45,7 @@ class LostFleet(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class StepTarget:
     """Where a step goes: the commit, its tree, and what its way of working needs.
 
     `served`, `arriving`: see FleetRecord.commit and FleetRecord.arriving, when it begins. `passed`: of the latter the

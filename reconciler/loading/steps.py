@@ -35,7 +35,7 @@ from reconciler.loading.removal import remove
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
-from reconciler.loading.step import Target
+from reconciler.loading.step import StepTarget
 from reconciler.loading.turns import Steps, Turns
 from reconciler.loading.ways import Way
 from reconciler.loading.world import PutOff, World
@@ -68,7 +68,9 @@ class Stepper:
     `pause` is called between two workspaces, when nothing of the step is half done.
     """
 
-    def __init__(self, site: Site, target: Target, way: Way, progress: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(
+        self, site: Site, target: StepTarget, way: Way, progress: Callable[[int], None] = lambda _: None
+    ) -> None:
         self.pause: Callable[[], None] = lambda: None
         self._going: frozenset[str] = frozenset()
         self._passing = set(target.passed)

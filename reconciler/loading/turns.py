@@ -57,7 +57,7 @@ class Turns:
             self._close()
 
     def settled(self, path: str) -> bool:
-        """See world.Turns."""
+        """See world.TakesTurns."""
         if path in self._circle:
             self._asked = True
             return not self._circle[path]
@@ -69,7 +69,7 @@ class Turns:
         raise Waits(path)
 
     def offers(self, path: str) -> Offers:
-        """See world.Turns."""
+        """See world.TakesTurns."""
         if path not in self._offers:
             self._offers[path] = self._steps.offers(path)
         return self._offers[path]

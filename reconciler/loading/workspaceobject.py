@@ -13,7 +13,7 @@ from apiserver.registry.codec import dump
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.schema.defaults import copy_json
 from reconciler.layout.manifest import Manifest
-from reconciler.loading.render import Declared, Renderer
+from reconciler.loading.render import DeclaredObject, Renderer
 
 Object = dict[str, Any]
 
@@ -26,7 +26,7 @@ class WorkspaceObjects:
     def __init__(self) -> None:
         self._kept: dict[tuple[bytes, str], Object] = {}
 
-    def render(self, manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> Declared | None:
+    def render(self, manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> DeclaredObject | None:
         """With what the server knows; None where it does not pass its own rules. `renderer`: the parent's."""
         unnamed = {**manifest.value, "metadata": {k: v for k, v in manifest.value["metadata"].items() if k != "name"}}
         content = (dump(unnamed), record.type)
@@ -42,7 +42,7 @@ class WorkspaceObjects:
         return None if declared.kind.names(manifest.name) else declared
 
 
-def _render(manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> Declared | None:
+def _render(manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> DeclaredObject | None:
     where, _, name = record.type.rpartition(":")
     spec = {**(manifest.value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
     value = {**manifest.value, "metadata": {**manifest.value["metadata"]}, "spec": spec}

@@ -96,7 +96,7 @@ class Served(NamedTuple):
         return ResolvedType(found.ref, bindings, "", self.record.writes, self.record.builtins)
 
 
-class Remembered(NamedTuple):
+class RememberedType(NamedTuple):
     """By what the status branch says."""
 
     recorded: Recorded

@@ -48,7 +48,7 @@ class PutOff(Exception):
         self.path = path
 
 
-class Turns(Protocol):
+class TakesTurns(Protocol):
     """Whose turn it is to be judged."""
 
     def settled(self, path: str) -> bool:
@@ -62,7 +62,7 @@ class Turns(Protocol):
 class World:
     """What is read of the store is remembered for one step."""
 
-    def __init__(self, store: Store, turns: Turns) -> None:
+    def __init__(self, store: Store, turns: TakesTurns) -> None:
         self.store = store
         self._objects = Objects(store)
         self._turns = turns

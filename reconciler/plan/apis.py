@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apiserver.registry.claims import Claim, claimed, claims
+from apiserver.registry.claims import NameClaim, claimed, claims
 from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay
-from reconciler.plan.bindings import BindingTrouble, Said, binding_status
+from reconciler.plan.bindings import BindingInShort, BindingTrouble, binding_status
 from reconciler.plan.exports import Bound, Export, Turn
 
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class ServedSoFar:
     """What the workspace is served with so far.
 
     `definitions`: names of CustomResourceDefinitions that hold their names; `others`: definitions that git does not
@@ -38,10 +38,10 @@ class Past:
     bound: Mapping[str, Bound] = field(default_factory=dict)
     read: Callable[[str, Bound], Export | None] = lambda _, __: None
     keep: frozenset[str] = frozenset()
-    said: Mapping[str, Said] = field(default_factory=dict)
+    said: Mapping[str, BindingInShort] = field(default_factory=dict)
 
 
-_NO_PAST = Past()
+_NO_PAST = ServedSoFar()
 
 FindExport = Callable[[str, str], Export | None]
 """(workspace path, export name) → the export, or None where there is none."""
@@ -58,7 +58,7 @@ class Apis:
 
     kinds: KindTable
     bindings: dict[str, Object] = field(default_factory=dict)
-    refused: dict[str, list[Claim]] = field(default_factory=dict)
+    refused: dict[str, list[NameClaim]] = field(default_factory=dict)
     waiting: frozenset[str] = frozenset()
     providers: frozenset[tuple[str, str]] = frozenset()
     offers: dict[str, Bound] = field(default_factory=dict)
@@ -72,7 +72,7 @@ def resolve(
     find: FindExport,
     home: str,
     at: str,
-    past: Past = _NO_PAST,
+    past: ServedSoFar = _NO_PAST,
 ) -> Apis:
     """`home` is the workspace's path (an export without path is its own); `at` the time for conditions that change
     (RFC 3339). `bindings` carry the status that they have so far."""
@@ -117,7 +117,7 @@ class _Wish:
     offered: Export | None
     former: Export | None
     trouble: BindingTrouble | None
-    said: Said | None = None
+    said: BindingInShort | None = None
     conflict: BindingTrouble | None = None
     export: Export | None = None
 
@@ -163,7 +163,7 @@ class _Wish:
         return binding_status(self.binding, cluster, resources, trouble, at)
 
 
-def _settle(names: _Names, crds: Sequence[Object], wishes: Iterable[_Wish]) -> dict[str, list[Claim]]:
+def _settle(names: _Names, crds: Sequence[Object], wishes: Iterable[_Wish]) -> dict[str, list[NameClaim]]:
     """Gives names to who wants them, definitions first; those that get none, and what others hold."""
     found = {name: names.take(_definition(crd), claims(crd["spec"])) for name, crd in _named(crds)}
     for wish in wishes:
@@ -171,7 +171,7 @@ def _settle(names: _Names, crds: Sequence[Object], wishes: Iterable[_Wish]) -> d
     return {name: clashes for name, clashes in found.items() if clashes}
 
 
-def _wish(binding: Object, find: FindExport, home: str, past: Past) -> _Wish:
+def _wish(binding: Object, find: FindExport, home: str, past: ServedSoFar) -> _Wish:
     name = str(binding["metadata"]["name"])
     reference = ((binding.get("spec") or {}).get("reference") or {}).get("export") or {}
     path, wanted = reference.get("path") or home, str(reference.get("name", ""))
@@ -184,7 +184,7 @@ def _wish(binding: Object, find: FindExport, home: str, past: Past) -> _Wish:
     return _Wish(binding, (path, wanted), offered, _former(path, wanted, before, offered, past), trouble, said)
 
 
-def _former(path: str, name: str, before: Bound | None, offered: Export | None, past: Past) -> Export | None:
+def _former(path: str, name: str, before: Bound | None, offered: Export | None, past: ServedSoFar) -> Export | None:
     if before is None:
         return None
     if offered is not None and not offered.missing and before == Bound.to(offered):
@@ -215,17 +215,17 @@ class _Names:
     def __init__(self, builtins: KindTable) -> None:
         self._held = dict.fromkeys(claimed(builtins), "a built-in kind")
 
-    def take(self, claimant: str, wanted: list[Claim]) -> list[Claim]:
+    def take(self, claimant: str, wanted: list[NameClaim]) -> list[NameClaim]:
         """All or nothing: the claims that others hold, [] if it has them now."""
         clashes = [claim for claim in wanted if self._held.get(claim, claimant) != claimant]
         if not clashes:
             self._held.update(dict.fromkeys(wanted, claimant))
         return clashes
 
-    def holder(self, claim: Claim) -> str:
+    def holder(self, claim: NameClaim) -> str:
         return self._held[claim]
 
-    def keep_only(self, wanted: Mapping[str, list[Claim]]) -> None:
+    def keep_only(self, wanted: Mapping[str, list[NameClaim]]) -> None:
         """Those named hold nothing else any more."""
         self._held = {c: who for c, who in self._held.items() if who not in wanted or c in wanted[who]}
 
@@ -237,7 +237,7 @@ def _definition(crd: Object) -> str:
     return f"the CustomResourceDefinition {crd['metadata']['name']}"
 
 
-def _claims(export: Export | None) -> list[Claim]:
+def _claims(export: Export | None) -> list[NameClaim]:
     return [claim for schema in (export.schemas if export is not None else ()) for claim in claims(schema["spec"])]
 
 

@@ -55,7 +55,7 @@ def binding_status(
     return status
 
 
-class Said(NamedTuple):
+class BindingInShort(NamedTuple):
     """A binding's status in short. `bound` None: it is not bound; `cluster`: the provider's logical cluster."""
 
     cluster: str
@@ -63,11 +63,11 @@ class Said(NamedTuple):
     trouble: BindingTrouble | None
 
     @staticmethod
-    def of(status: Object) -> Said:
+    def of(status: Object) -> BindingInShort:
         found = ((kind, get(status.get("conditions"), kind)) for kind in _STANDS_ON)
         wrong = next(((kind, c) for kind, c in found if c is not None and c["status"] == "False"), None)
         trouble = BindingTrouble(wrong[0], wrong[1]["reason"], wrong[1]["message"]) if wrong is not None else None
-        return Said(status.get("apiExportClusterName", ""), Bound.of(status), trouble)
+        return BindingInShort(status.get("apiExportClusterName", ""), Bound.of(status), trouble)
 
     def as_json(self) -> Object:
         out: Object = {"cluster": self.cluster} if self.cluster else {}
@@ -76,11 +76,11 @@ class Said(NamedTuple):
         return out | (self.trouble._asdict() if self.trouble is not None else {})
 
     @staticmethod
-    def from_json(found: Object) -> Said:
+    def from_json(found: Object) -> BindingInShort:
         cluster = found.get("cluster", "")
         bound = Bound(cluster, found["identity"], tuple(found["schemas"])) if "schemas" in found else None
         wrong = [found[each] for each in BindingTrouble._fields if each in found]
-        return Said(cluster, bound, BindingTrouble(*wrong) if wrong else None)
+        return BindingInShort(cluster, bound, BindingTrouble(*wrong) if wrong else None)
 
 
 def export_status(export: Object, identity: str, at: str) -> Object:

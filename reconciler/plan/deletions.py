@@ -52,7 +52,7 @@ class Loss(NamedTuple):
     free: bool = False
 
 
-class Refused(NamedTuple):
+class RefusedDeletion(NamedTuple):
     """What has to be allowed first, and why."""
 
     losses: tuple[Loss, ...]
@@ -80,10 +80,10 @@ class Refused(NamedTuple):
         return digest_of(self.losses)
 
 
-def standing(losses: tuple[Loss, ...], errors: Iterable[str]) -> Refused | None:
+def standing(losses: tuple[Loss, ...], errors: Iterable[str]) -> RefusedDeletion | None:
     """The refusal of this very loss that errors tell of already."""
     found = (_WHY.search(error) for error in errors if digest_of(losses) in error)
-    return next((Refused(losses, match[1]) for match in found if match), None)
+    return next((RefusedDeletion(losses, match[1]) for match in found if match), None)
 
 
 def copies_told(errors: Iterable[str]) -> Iterator[Line]:

@@ -152,7 +152,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PlacementOutcome:
     """What `decide` answers. `again`: seconds after which time alone may change it. `made_from`: see plan/ownedits.
     `nothing_new`: what has a copy there stays, and nothing else comes."""
 
@@ -184,7 +184,7 @@ def recorded_target(placement: Object) -> str:
     return f"{said['path']}:{said['name']}" if said.get("path") and said.get("name") else ""
 
 
-def decide(placement: Object, situation: Situation) -> Outcome:
+def decide(placement: Object, situation: Situation) -> PlacementOutcome:
     """The decision for this Placement (a stored object), sticky to the one it carries."""
     key, leaving = recorded(placement)
     by_key = {**situation.known, **{t.key: t for t in situation.targets}}
@@ -407,7 +407,7 @@ def _outcome(
     failed: tuple[str, str] | tuple[()],
     again: float | None,
     by_key: Mapping[str, Target],
-) -> Outcome:
+) -> PlacementOutcome:
     if failed:
         reason, message = failed
         located = reason in ("NoValidTarget", "HoldsState")
@@ -432,7 +432,7 @@ def _outcome(
             text += f"; copies on {left} are removed once all is healthy here"
         scheduled = condition("Scheduled", True, "Scheduled", text)
     phase = "Pending" if decision is None else "Bound" if situation.bound else "Unbound"
-    return Outcome(decision, leaving, phase, (ready, scheduled), again)
+    return PlacementOutcome(decision, leaving, phase, (ready, scheduled), again)
 
 
 def _again(target: Target, situation: Situation) -> float | None:

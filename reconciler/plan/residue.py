@@ -51,7 +51,7 @@ _REMOVED = f'"{marks.ORIGIN}":"{marks.REMOVED}"'.encode()
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class IdentitySource:
     """What an object's identity follows from: the fleet's id, the path of the workspace where it stands, and the origin
     (a commit) of the workspace that it is judged with."""
 
@@ -71,7 +71,7 @@ def is_runtime(value: bytes) -> bool:
     return _RUNTIME in value and _origin(value) == marks.RUNTIME
 
 
-def of(key: Key, obj: Object, home: Home) -> Object | None:
+def of(key: Key, obj: Object, home: IdentitySource) -> Object | None:
     """The residue of an object as it is stored; None if there is none."""
     resource = key.resource.partition(":")[0]
     metadata = _identity(key, obj, home)
@@ -134,7 +134,7 @@ def _origin(value: bytes) -> str:
     return "" if origins.path_in(annotations) else annotations.get(marks.ORIGIN, "")
 
 
-def _identity(key: Key, obj: Object, home: Home) -> Object:
+def _identity(key: Key, obj: Object, home: IdentitySource) -> Object:
     metadata = obj["metadata"]
     annotations = metadata.get("annotations") or {}
     out: Object = {}

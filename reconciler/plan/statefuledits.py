@@ -21,7 +21,7 @@ from reconciler.plan.syncable import NEVER_NAMESPACES
 Object = dict[str, Any]
 
 
-class Loss(NamedTuple):
+class StateLoss(NamedTuple):
     """`target`: key of the sync target on which `placement` had the namespace run."""
 
     namespace: str
@@ -31,44 +31,44 @@ class Loss(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class PlacedContent:
     """A workspace's Placements by name, and its namespaces' labels."""
 
     placements: Mapping[str, Object]
     namespaces: Mapping[str, Mapping[str, str]]
 
     @staticmethod
-    def of(placements: Iterable[Object], namespaces: Iterable[Object]) -> Content:
+    def of(placements: Iterable[Object], namespaces: Iterable[Object]) -> PlacedContent:
         """From objects, stored or declared."""
         found = dict(selectable(namespace) for namespace in namespaces)
-        return Content({str(p["metadata"]["name"]): p for p in placements}, found)
+        return PlacedContent({str(p["metadata"]["name"]): p for p in placements}, found)
 
 
-def losses(before: Content, after: Content, stateful: Collection[str]) -> list[Loss]:
+def losses(before: PlacedContent, after: PlacedContent, stateful: Collection[str]) -> list[StateLoss]:
     """By namespace and Placement. `before`: as stored, decisions included; `after`: as the edit leaves it, decisions do
     not matter; `stateful`: names of namespaces with state."""
     chosen = (set(stateful) & before.namespaces.keys() & after.namespaces.keys()) - NEVER_NAMESPACES
     return [loss for namespace in sorted(chosen) for loss in _of_namespace(namespace, before, after)]
 
 
-def _of_namespace(namespace: str, before: Content, after: Content) -> Iterator[Loss]:
+def _of_namespace(namespace: str, before: PlacedContent, after: PlacedContent) -> Iterator[StateLoss]:
     was, now = before.namespaces[namespace], after.namespaces[namespace]
     ran = {name: target for name, target, selector in _decided(before) if selector.matches(was)}
     selected = {name for name, p in after.placements.items() if selector_of(p).matches(now)}
     stays = {target for name, target in ran.items() if name in selected and not _relocated(name, before, after)}
     for name, target in sorted(ran.items()):
         if target not in stays:
-            yield Loss(namespace, name, target, "moved" if name in selected else "withdrawn")
+            yield StateLoss(namespace, name, target, "moved" if name in selected else "withdrawn")
 
 
-def _decided(content: Content) -> Iterator[tuple[str, str, LabelSelector]]:
+def _decided(content: PlacedContent) -> Iterator[tuple[str, str, LabelSelector]]:
     for name, obj in content.placements.items():
         target = placement.recorded(obj)[0]
         if target:
             yield name, target, selector_of(obj)
 
 
-def _relocated(name: str, before: Content, after: Content) -> bool:
+def _relocated(name: str, before: PlacedContent, after: PlacedContent) -> bool:
     """Whether the edit says anew where the Placement's namespaces run, or lets them go from there."""
     was, now = before.placements[name], after.placements[name]
     if ownedits.made_from(was) != ownedits.made_from(now):

@@ -15,7 +15,7 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     at: 3c9d…                on the status branch alone, and only of one that is past the commit that is named there:
                              where it is
     bindings:                bindings that are bound to something else than their export offers by now; all of them
-                             while held back (plan/bindings.Said)
+                             while held back (plan/bindings.BindingInShort)
       widgets: {cluster: 1abc…, identity: 9f86…, schemas: [v1.widgets.example.io], condition: APIExportValid, reason: …}
     waiting: [APIBinding/gadgets]   definitions and bindings that are not served, since others have their names
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from reconciler.repository.objects import Entry, Repository
+from reconciler.repository.objects import Repository, TreeEntry
 
 
 class FileChange(NamedTuple):
     """A file that was created (`old` None), deleted (`new` None) or changed. Entries are never trees."""
 
     path: str
-    old: Entry | None
-    new: Entry | None
+    old: TreeEntry | None
+    new: TreeEntry | None
 
 
 def difference(repo: Repository, old_tree: str | None, new_tree: str | None, prefix: str = "") -> Iterator[FileChange]:
@@ -40,7 +40,7 @@ def difference(repo: Repository, old_tree: str | None, new_tree: str | None, pre
             yield from difference(repo, old_sub, new_sub, path)
 
 
-def walk(repo: Repository, tree: str, prefix: str = "") -> Iterator[tuple[str, Entry]]:
+def walk(repo: Repository, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeEntry]]:
     """Every file below a tree with its path, in git's order. Trees themselves are not named."""
     for entry in repo.entries(tree):
         path = f"{prefix}/{entry.name}" if prefix else entry.name
@@ -50,5 +50,5 @@ def walk(repo: Repository, tree: str, prefix: str = "") -> Iterator[tuple[str, E
             yield path, entry
 
 
-def _by_name(repo: Repository, tree: str | None) -> dict[str, Entry]:
+def _by_name(repo: Repository, tree: str | None) -> dict[str, TreeEntry]:
     return {entry.name: entry for entry in repo.entries(tree)} if tree is not None else {}

@@ -36,7 +36,7 @@ _NARROW, _KEPT_NARROW = 16 * 1024, 512 * 1024
 """Bytes of a tree up to which its entries are remembered, and of all of these."""
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """One name in a tree. `kind`: "commit" is a submodule, "link" a symbolic link (its blob holds the target)."""
 
     name: str
@@ -62,8 +62,8 @@ class Repository:
     def __init__(self, git_dir: Path | str) -> None:
         """Opens `git_dir`, a bare repository or a work tree's top. Never searches upwards."""
         self.path = Path(git_dir)
-        self._wide: dict[str, dict[str, Entry]] = {}
-        self._narrow: dict[str, Sequence[Entry]] = {}
+        self._wide: dict[str, dict[str, TreeEntry]] = {}
+        self._narrow: dict[str, Sequence[TreeEntry]] = {}
         self._narrow_bytes = 0
         self._asked: tuple[str, ...] = ()
         self._packs: frozenset[str] | None = None
@@ -203,7 +203,7 @@ class Repository:
         found = self.entry_at(tree_id, path)
         return found.id if found is not None and found.kind == "tree" else None
 
-    def entry_at(self, tree_id: str, path: str) -> Entry | None:
+    def entry_at(self, tree_id: str, path: str) -> TreeEntry | None:
         """What stands at `path` below a tree."""
         *directories, last = path.split("/")
         for part in directories:
@@ -213,20 +213,20 @@ class Repository:
             tree_id = step.id
         return self.pick(tree_id, (last,)).get(last)
 
-    def entries(self, tree_id: str) -> Sequence[Entry]:
+    def entries(self, tree_id: str) -> Sequence[TreeEntry]:
         """The names of one tree, in git's order."""
         known = self._narrow.get(tree_id)
         if known is not None:
             return known
         data = self.raw(tree_id, _TREE)
-        out: list[Entry] = []
+        out: list[TreeEntry] = []
         at, end = 0, len(data)
         while at < end:  # as raw_entries, written out: every walk over a fleet passes here for every directory
             nul = data.index(b"\0", at)
             mode, _, name = data[at:nul].partition(b" ")
             at = nul + 21
             kind, executable = _KINDS.get(mode, _FILE)
-            out.append(Entry(name.decode("utf-8", "surrogateescape"), data[nul + 1 : at].hex(), kind, executable))
+            out.append(TreeEntry(name.decode("utf-8", "surrogateescape"), data[nul + 1 : at].hex(), kind, executable))
         if end <= _NARROW:
             # The next commit is compared with this one, and shares most of its trees.
             if self._narrow_bytes + end > _KEPT_NARROW:
@@ -235,7 +235,7 @@ class Repository:
             self._narrow_bytes += end
         return out
 
-    def pick(self, tree_id: str, names: Iterable[str]) -> dict[str, Entry]:
+    def pick(self, tree_id: str, names: Iterable[str]) -> dict[str, TreeEntry]:
         """Some names of one tree, those that are there. Of a wide tree far cheaper than all its entries."""
         known = self._wide.get(tree_id)
         if known is not None:
@@ -252,12 +252,12 @@ class Repository:
         coded = {name.encode("utf-8", "surrogateescape"): name for name in names}
         # These bytes may also lie inside an id (a submodule's is anybody's choice): they only rule names out.
         wanted = {raw: name for raw, name in coded.items() if b" " + raw + b"\0" in data}
-        out: dict[str, Entry] = {}
+        out: dict[str, TreeEntry] = {}
         if wanted:
             for mode, raw_name, oid in raw_entries(data):
                 name = wanted.get(raw_name, "")
                 if name:
-                    out[name] = Entry(name, oid.hex(), *_KINDS.get(mode, _FILE))
+                    out[name] = TreeEntry(name, oid.hex(), *_KINDS.get(mode, _FILE))
                     if len(out) == len(wanted):
                         break
         return out
@@ -267,7 +267,7 @@ class Repository:
         before, self._asked = tree_id in self._asked, (*self._asked[-_KEPT:], tree_id)
         return before
 
-    def _keep(self, tree_id: str, known: dict[str, Entry]) -> None:
+    def _keep(self, tree_id: str, known: dict[str, TreeEntry]) -> None:
         # A new dict each time: other threads may be reading the old one.
         kept = list(self._wide.items())[-_KEPT + 1 :]
         self._wide = dict([*kept, (tree_id, known)])

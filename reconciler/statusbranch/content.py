@@ -18,7 +18,7 @@ MOST = 16_384
 """Files that wait, and one more piece."""
 
 
-class Content:
+class StatusContent:
     """`base`: the tree that the pieces change; None: they are all there is."""
 
     def __init__(self, repo: Repository, base: str | None) -> None:

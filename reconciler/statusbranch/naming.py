@@ -24,7 +24,7 @@ from reconciler.statusbranch import format
 from reconciler.statusbranch.claim import claim_of
 
 
-class Source(Protocol):
+class Branches(Protocol):
     """Where the branches are: a mirror, or a repository on this machine."""
 
     def branches(self) -> list[str]:
@@ -50,7 +50,7 @@ class Undecided(Exception):
         self.candidates = candidates
 
 
-def in_use(repo: Repository, head: str, branch: str, source: Source) -> str:
+def in_use(repo: Repository, head: str, branch: str, source: Branches) -> str:
     """The name of the status branch of the fleet that is served from `branch`, whose head this is; the head's own word
     where no branch counts. Raises Undecided, and RepositoryError where the source has to be asked and does not
     answer."""
@@ -95,7 +95,7 @@ def described(repo: Repository, candidate: Candidate) -> str:
     return f"{candidate.name} (commit {candidate.commit:.10} by {writer}, when {candidate.served:.10} was served)"
 
 
-def _candidates(repo: Repository, known: list[str], branch: str, source: Source) -> Iterator[Candidate]:
+def _candidates(repo: Repository, known: list[str], branch: str, source: Branches) -> Iterator[Candidate]:
     there = {name.removeprefix("refs/heads/") for name in source.branches()}
     for name in known:
         commit = source.newest(name) if name in there else None

@@ -19,7 +19,7 @@ from apiserver.storage.paging import pages, rows
 from apiserver.storage.protocol import Change, Row, View
 from reconciler.plan import residue
 from reconciler.plan.computed import WORKSPACES
-from reconciler.plan.residue import Home
+from reconciler.plan.residue import IdentitySource
 from reconciler.statusbranch import format
 from reconciler.statusbranch.names import Names
 
@@ -231,8 +231,8 @@ class Rendering:
         parent = tree.workspace_at(self._store, record.parent) if record.parent else None
         return _Place(
             format.directory_of(record.path, record.directory),
-            Home(self._fleet, record.path, record.origin),
-            Home(self._fleet, record.parent, record.origin),
+            IdentitySource(self._fleet, record.path, record.origin),
+            IdentitySource(self._fleet, record.parent, record.origin),
             Key(WORKSPACES, parent.cluster, "", paths.base(record.path)) if parent is not None else None,
             record.head,
             bool(record.errors),
@@ -245,8 +245,8 @@ class _Place(NamedTuple):
     object, whose key follows. `came`: with a commit that is on its way."""
 
     directory: str
-    home: Home
-    above: Home
+    home: IdentitySource
+    above: IdentitySource
     key: Key | None
     head: CommitRef
     held: bool
@@ -286,7 +286,7 @@ def _where(value: bytes | None) -> _Where:
     return _Where((obj.get("spec") or {}).get("cluster", ""), path.rpartition("/")[0])
 
 
-def _residue(key: Key, value: bytes, home: Home) -> bytes | None:
+def _residue(key: Key, value: bytes, home: IdentitySource) -> bytes | None:
     found = residue.of(key, orjson.loads(value), home)
     return format.dump(found) if found is not None else None
 

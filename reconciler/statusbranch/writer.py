@@ -27,7 +27,7 @@ from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.statusbranch import format, history, urgency
 from reconciler.statusbranch.claim import Claim
-from reconciler.statusbranch.content import Content
+from reconciler.statusbranch.content import StatusContent
 from reconciler.statusbranch.folders import Folders
 from reconciler.statusbranch.message import describe
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
@@ -156,7 +156,7 @@ class StatusWriter:
 
     # -- commits
 
-    def _content(self, rendering: Rendering, view: View, head: str | None) -> Content:
+    def _content(self, rendering: Rendering, view: View, head: str | None) -> StatusContent:
         until = view.revision()
         if not self._covered and head is not None:
             self._unsettled.settled = RecordedFleet(self._repo, head).facts().settled
@@ -164,7 +164,7 @@ class StatusWriter:
         if self._whole or after > until:
             self._unsettled.settled = 0
             return self._everything(rendering, head)
-        content = Content(self._repo, self._repo.commit(head).tree if head is not None else None)
+        content = StatusContent(self._repo, self._repo.commit(head).tree if head is not None else None)
         try:
             while after < until:
                 changes = view.changes(after, _BATCH)
@@ -176,9 +176,9 @@ class StatusWriter:
             return self._everything(rendering, head)
         return content
 
-    def _everything(self, rendering: Rendering, head: str | None) -> Content:
+    def _everything(self, rendering: Rendering, head: str | None) -> StatusContent:
         """All files anew, and those of the branch that the store cannot explain and that stay."""
-        content = Content(self._repo, None)
+        content = StatusContent(self._repo, None)
         if head is not None:
             recorded = self._repo.commit(head).tree
             content.keep_file(recorded, format.FLEET)

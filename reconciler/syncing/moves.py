@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from apiserver.model.keys import Key
-from reconciler.controllers.bindings import Bindings, Role
+from reconciler.controllers.bindings import Bindings, NamespaceRole
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.placements import PLACEMENTS
 from reconciler.syncing.target import Syncer
@@ -48,7 +48,7 @@ class Moves(Controller[Key]):
         for target in standing.leaving:
             old = syncers.get(target)
             # A namespace that another Placement still keeps there is not this one's to remove.
-            mine = [n for n in namespaces if self._bindings.roles(key.cluster, n).get(target) is Role.LEAVING]
+            mine = [n for n in namespaces if self._bindings.roles(key.cluster, n).get(target) is NamespaceRole.LEAVING]
             # Every namespace is begun with; `all` alone would stop at the first that is not done.
             if old is not None and False not in {n: old.retire(key.cluster, n) for n in mine}.values():
                 self._left(key, target)

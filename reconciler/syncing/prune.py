@@ -13,7 +13,7 @@ from typing import Any
 
 from apiserver.model.kinds import GroupResource
 from apiserver.registry.builtins.catalogue import resources_having
-from reconciler.controllers.bindings import Role
+from reconciler.controllers.bindings import NamespaceRole
 from reconciler.plan.syncable import made_in_all
 from reconciler.syncing import client
 from reconciler.syncing.homes import Home
@@ -65,12 +65,14 @@ class Pruner:
                 return Pruned.WITHDRAWN if verdict is WithdrawalVerdict.GOES else Pruned.DONE
         if verdict is WithdrawalVerdict.WAITS:
             return Pruned.WAITS
-        fine = role is Role.LEAVING or (obj is not None and role is Role.HERE)
+        fine = role is NamespaceRole.LEAVING or (obj is not None and role is NamespaceRole.HERE)
         return Pruned.DONE if fine else Pruned.UNEXPLAINED
 
-    def _explained(self, item: Item, obj: Object | None, role: Role | None, home: Home, *, known: bool) -> bool:
+    def _explained(
+        self, item: Item, obj: Object | None, role: NamespaceRole | None, home: Home, *, known: bool
+    ) -> bool:
         ledger = self._site.ledger
-        if role is Role.LEAVING and (item.cluster, item.namespace) in ledger.retiring:
+        if role is NamespaceRole.LEAVING and (item.cluster, item.namespace) in ledger.retiring:
             return True
         if obj is not None:
             return "deletionTimestamp" in obj["metadata"]
@@ -93,7 +95,7 @@ class Pruner:
             self._empty.pop(home.name, None)
             return None
         role = self._upstream.role(self._site.key, cluster, namespace)
-        gone = role is Role.LEAVING or self._withdrawals.of(cluster, namespace, home) is WithdrawalVerdict.GOES
+        gone = role is NamespaceRole.LEAVING or self._withdrawals.of(cluster, namespace, home) is WithdrawalVerdict.GOES
         grace = 0.0 if gone else self._site.settings.grace
         wait = self._empty.setdefault(home.name, time.monotonic()) + grace - time.monotonic()
         if wait > 0:

@@ -15,7 +15,7 @@ from apiserver.registry import tree
 from apiserver.registry.catalog import BINDINGS, CRDS, Catalog
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
-from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
+from reconciler.controllers.bindings import NAMESPACES, Bindings, NamespaceRole
 from reconciler.controllers.controller import EVERYTHING, NO_RESOURCES, Controller
 from reconciler.controllers.deliberate import deliberate
 from reconciler.controllers.entry import Entry
@@ -24,7 +24,7 @@ from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import Locations
 from reconciler.controllers.manager import Manager
 from reconciler.controllers.namespaces import Namespaces
-from reconciler.controllers.placements import PLACEMENTS, Placements, World
+from reconciler.controllers.placements import PLACEMENTS, Placements, PlacementWorld
 from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Credentials, Kubeconfig, TargetIndex
 from reconciler.controllers.uses import Uses
@@ -77,7 +77,7 @@ class Syncing:
         self.bindings = Bindings(self._objects)
         self._upstream = Upstream(self._objects, catalog, self.bindings, past, lambda: feed.reached)
         heartbeats = Heartbeats(settings.targets.threshold)
-        world = World(self._objects, catalog, self._index, heartbeats, self.bindings, Uses(store), durable)
+        world = PlacementWorld(self._objects, catalog, self._index, heartbeats, self.bindings, Uses(store), durable)
         placements = Placements(world, settings.targets)
         self._targets = SyncTargets(
             self._objects, heartbeats, credentials, self._connect, self._offered, self._told, settings.targets
@@ -176,7 +176,7 @@ class Syncing:
         if self.bindings.underway(cluster, namespace):
             return False
         syncers = self.syncers()
-        here = [key for key, role in self.bindings.roles(cluster, namespace).items() if role is Role.HERE]
+        here = [key for key, role in self.bindings.roles(cluster, namespace).items() if role is NamespaceRole.HERE]
         return all(key in syncers and syncers[key].settled(cluster, namespace) for key in here)
 
     def _home_changed(self, cluster: str, _: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from apiserver.model.commits import NONE
 from apiserver.model.kinds import GroupResource
-from reconciler.controllers.bindings import Role
+from reconciler.controllers.bindings import NamespaceRole
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.failures import Expected, log_failure
 from reconciler.controllers.manager import Manager, ManagerSettings
@@ -129,7 +129,7 @@ class Syncer(Controller[Item]):
 
     def namespace(self, cluster: str, namespace: str) -> None:
         """Look at all of a namespace: its role, or its namespace on the target, changed."""
-        if self.upstream.role(self.key, cluster, namespace) is Role.HERE:
+        if self.upstream.role(self.key, cluster, namespace) is NamespaceRole.HERE:
             for _, item in self.upstream.items(cluster, namespace, self.site.offered):
                 self.queue.add(item)
         home = self.site.homes.get(cluster, namespace)
@@ -257,13 +257,13 @@ class Syncer(Controller[Item]):
         commit = workspace.commit if workspace is not None else NONE
         kind = self.upstream.kind(item.cluster, item.kind, self.site.offered)
         obj = self.upstream.get(kind, item) if kind is not None else None
-        here = self.upstream.role(self.key, item.cluster, item.namespace) is Role.HERE
+        here = self.upstream.role(self.key, item.cluster, item.namespace) is NamespaceRole.HERE
         if here and kind is not None and obj is not None and _wanted(item, obj):
             self._forget_deletion(item)
             if item.kind != JOBS or self._jobs.runs(item, kind, obj):
                 self._applier.apply(item, kind, obj, commit)
             self._leftover(item, False)
-            if self.upstream.role(self.key, item.cluster, item.namespace) is not Role.HERE:
+            if self.upstream.role(self.key, item.cluster, item.namespace) is not NamespaceRole.HERE:
                 self.queue.add(item)  # it was withdrawn meanwhile, when there was nothing of it here to be seen
             return
         live = self.site.live(item)
@@ -305,13 +305,15 @@ class Syncer(Controller[Item]):
             before = ledger.failures.pop(item, "")
             if why:
                 ledger.failures[item] = why
-        moving = any(r is Role.LEAVING for r in self.upstream.bindings.roles(item.cluster, item.namespace).values())
+        moving = any(
+            r is NamespaceRole.LEAVING for r in self.upstream.bindings.roles(item.cluster, item.namespace).values()
+        )
         if before != why or moving:
             self._heard(item.cluster, item.namespace)
 
     def _upkeep(self, item: Item) -> None:
         cluster, namespace = item.cluster, item.namespace
-        here = self.upstream.role(self.key, cluster, namespace) is Role.HERE
+        here = self.upstream.role(self.key, cluster, namespace) is NamespaceRole.HERE
         kinds = self._kinds(cluster, namespace) if here else frozenset()
         again = self._pruner.empty(cluster, namespace, wanted=bool(kinds))
         if again is not None:

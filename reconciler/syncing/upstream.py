@@ -13,7 +13,7 @@ from apiserver.registry import tree
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.objects import Objects
 from apiserver.registry.served import ServedKind
-from reconciler.controllers.bindings import NAMESPACES, Bindings, Role
+from reconciler.controllers.bindings import NAMESPACES, Bindings, NamespaceRole
 from reconciler.controllers.failures import Expected
 from reconciler.controllers.placements import PLACEMENTS, Kinds
 from reconciler.plan import placement
@@ -79,12 +79,12 @@ class Upstream:
     past: Past
     reached: Callable[[], int]
 
-    def role(self, target: str, cluster: str, namespace: str) -> Role | None:
+    def role(self, target: str, cluster: str, namespace: str) -> NamespaceRole | None:
         return self.bindings.roles(cluster, namespace).get(target)
 
     def reports(self, target: str, cluster: str, namespace: str) -> bool:
         """Whether this target's status is the one that goes up: of several that run a namespace, the first by key."""
-        here = [k for k, role in self.bindings.roles(cluster, namespace).items() if role is Role.HERE]
+        here = [k for k, role in self.bindings.roles(cluster, namespace).items() if role is NamespaceRole.HERE]
         return bool(here) and min(here) == target
 
     def kind(self, cluster: str, kind: GroupResource, offered: Mapping[GroupResource, str]) -> ServedKind | None:
@@ -139,7 +139,7 @@ class Upstream:
 
     def anywhere(self, cluster: str, namespace: str) -> bool:
         """Whether any target is to run the namespace."""
-        return Role.HERE in self.bindings.roles(cluster, namespace).values()
+        return NamespaceRole.HERE in self.bindings.roles(cluster, namespace).values()
 
     def forget(self, kind: ServedKind, item: Item) -> None:
         """Take an object's status away, which nobody will put right any more. How a Job ended stays: it is not run

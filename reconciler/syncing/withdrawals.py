@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from reconciler.controllers.bindings import Role
+from reconciler.controllers.bindings import NamespaceRole
 from reconciler.syncing.homes import Home
 from reconciler.syncing.site import TargetSite
 from reconciler.syncing.upstream import Upstream
@@ -34,7 +34,7 @@ class Withdrawals:
     def of(self, cluster: str, namespace: str, home: Home) -> WithdrawalVerdict:
         """Of a namespace that has the role WITHDRAWN on the target, or none."""
         role = self._upstream.role(self._site.key, cluster, namespace)
-        if role is not Role.WITHDRAWN and (role is not None or not self._explained(namespace, home)):
+        if role is not NamespaceRole.WITHDRAWN and (role is not None or not self._explained(namespace, home)):
             return WithdrawalVerdict.STAYS
         return WithdrawalVerdict.GOES if self._settled(cluster, namespace) else WithdrawalVerdict.WAITS
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from apiserver.model.keys import Key
-from apiserver.storage.declared import LONGEST_TERM, Declared, Entry, Index
+from apiserver.storage.declared import LONGEST_TERM, Declared, Index, IndexEntry
 from apiserver.storage.protocol import Conflict, Delete, Put, Store
 
 
@@ -40,7 +40,7 @@ def test_entries_follow_the_object(store: Store) -> None:
     store.write(Put(pod("a"), b"has y z"), Put(pod("c"), b"has z"), Delete(pod("b"))).result()
     assert found(store, WORDS) == [("y", "a"), ("z", "a"), ("z", "c")]
     store.write(Put(pod("a"), b"nothing"), Put(pod("c"), b"has q"), Delete(pod("c")), Put(pod("b"), b"has q")).result()
-    assert store.indexed(WORDS) == [Entry("q", pod("b"))]
+    assert store.indexed(WORDS) == [IndexEntry("q", pod("b"))]
     store.fill(Put(pod("d"), b"has f")).result()
     assert found(store, WORDS, "f") == [("f", "d")]
     store.clear()
@@ -67,10 +67,14 @@ def test_entries_are_found_by_term_and_page_by_page(store: Store) -> None:
     for name, cluster in (("b", "one"), ("a", "two"), ("a", "one")):
         store.write(Put(pod(name, cluster), b"has t tt")).result()
     whole = store.indexed(WORDS, "t", whole=True)
-    assert whole == [Entry("t", pod("a", "one")), Entry("t", pod("b", "one")), Entry("t", pod("a", "two"))]
+    assert whole == [
+        IndexEntry("t", pod("a", "one")),
+        IndexEntry("t", pod("b", "one")),
+        IndexEntry("t", pod("a", "two")),
+    ]
     assert [entry.term for entry in store.indexed(WORDS, "t")] == ["t", "t", "t", "tt", "tt", "tt"]
     assert store.indexed(WORDS, "t", whole=True, after=whole[0], limit=1) == whole[1:2]
-    assert store.indexed(WORDS, after=whole[2], limit=1) == [Entry("tt", pod("a", "one"))]
+    assert store.indexed(WORDS, after=whole[2], limit=1) == [IndexEntry("tt", pod("a", "one"))]
     assert store.indexed(WORDS, "u") == store.indexed(WORDS, "", whole=True) == []
 
 
@@ -78,8 +82,8 @@ def test_a_view_shows_entries_as_they_were(store: Store) -> None:
     store.write(Put(pod("a"), b"has x")).result()
     with store.view() as view:
         store.write(Put(pod("a"), b"has y")).result()
-        assert view.indexed(WORDS) == [Entry("x", pod("a"))]
-    assert store.indexed(WORDS) == [Entry("y", pod("a"))]
+        assert view.indexed(WORDS) == [IndexEntry("x", pod("a"))]
+    assert store.indexed(WORDS) == [IndexEntry("y", pod("a"))]
 
 
 def test_what_a_tenant_writes_never_stops_a_write(store: Store) -> None:

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
-from apiserver.storage.declared import Declared, Entry, Index
+from apiserver.storage.declared import Declared, Index, IndexEntry
 from apiserver.storage.protocol import (
     ABSENT,
     NEVER,
@@ -335,11 +335,13 @@ class Machine(RuleBasedStateMachine):
                 assert self.store.resources(cluster) == sorted(there)
 
 
-def indexed(index: Index, state: State) -> list[Entry]:
+def indexed(index: Index, state: State) -> list[IndexEntry]:
     found = []
     for key, (_, value, _) in state.items():
         if index.resources is None or key.resource.partition(":")[0] in index.resources:
-            found += [Entry(t, key) for t in index.terms(key, value) if index.hint in value and t not in ("", "\0")]
+            found += [
+                IndexEntry(t, key) for t in index.terms(key, value) if index.hint in value and t not in ("", "\0")
+            ]
     return sorted(found)
 
 

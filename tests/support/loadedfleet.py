@@ -30,7 +30,7 @@ from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.secrets import SecretFiles
 from reconciler.plan import residue
-from reconciler.plan.residue import Home
+from reconciler.plan.residue import IdentitySource
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.underway import UnderWay
@@ -210,7 +210,7 @@ class LoadedFleet:
     def residue(self, path: str, resource: str, name: str, namespace: str | None = None) -> Object | None:
         """What the status branch has to know of a stored object."""
         record, found = self.record(path), self.get(path, resource, name, namespace)
-        home = Home(self.fleet().fleet, path, record.origin)
+        home = IdentitySource(self.fleet().fleet, path, record.origin)
         return residue.of(self.key(path, resource, name, namespace), found, home)
 
     def data(self, path: str, name: str = "app", namespace: str = "default") -> Any:

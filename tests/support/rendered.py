@@ -19,7 +19,7 @@ from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import Editor, ManifestSource, Piece, PieceChange, ReadOnly, all_changes
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.files import Files
-from reconciler.repository.objects import Entry
+from reconciler.repository.objects import TreeEntry
 
 Object = dict[str, Any]
 
@@ -29,7 +29,7 @@ MARKER, PARAMETERS = "render.json", "parameters.json"
 class Rendered:
     """See the module's head."""
 
-    def __init__(self, tree: WorkspaceTree, directory: WorkspaceDir, inputs: dict[str, Entry]) -> None:
+    def __init__(self, tree: WorkspaceTree, directory: WorkspaceDir, inputs: dict[str, TreeEntry]) -> None:
         self._tree, self._inputs = tree, inputs
         self._name = f"{directory.directory}/{MARKER}"
         self._parameters = f"{directory.directory}/{PARAMETERS}"

@@ -12,7 +12,7 @@ from reconciler.loading.copies import PLACES
 from reconciler.loading.guard import Taken
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.providing import Providing
-from reconciler.plan.deletions import SHARE_FROM, Refused
+from reconciler.plan.deletions import SHARE_FROM, RefusedDeletion
 from reconciler.plan.merge import merged
 
 Object = dict[str, Any]
@@ -31,7 +31,7 @@ def ask_for_losses(at: Judgement) -> None:
         at.content.problems.append(LayoutError(at.record.directory or at.case.path, 0, 0, str(at.refused)))
 
 
-def _losses(at: Judgement) -> Refused | None:
+def _losses(at: Judgement) -> RefusedDeletion | None:
     guard, content = at.grounds.guard, at.content
     edited = _edited(at)
     if guard is None or not (content.removed or edited):

@@ -15,10 +15,10 @@ from apiserver.registry.kinds import KindTable, ServedKind
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.case import Case
-from reconciler.loading.content import Content
+from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.gather import Gathered
 from reconciler.loading.phases.judgement import Go, Judgement
-from reconciler.loading.render import Declared, Renderer, itself, key_of
+from reconciler.loading.render import DeclaredObject, Renderer, itself, key_of
 from reconciler.plan import apis, bootstrap
 from reconciler.plan.exports import Turn
 from reconciler.plan.residue import is_runtime
@@ -73,7 +73,7 @@ def _leaves_behind(storages: Iterable[str], at: Judgement) -> bool:
     )
 
 
-def _look_back(gathered: Gathered, cluster: str, out: Content) -> None:
+def _look_back(gathered: Gathered, cluster: str, out: WorkspaceContent) -> None:
     """Which objects git said before, and which of them it says no more."""
     renderer = Renderer(out.was, cluster, lambda manifest, _: manifest.line, itself)
     for manifest in gathered.old:
@@ -127,7 +127,7 @@ def _turned(case: Case, found: apis.Apis | None) -> Mapping[str, Turn]:
     return {name: turn for name, turn in turned if turn.export.path != case.path}
 
 
-def _changed_hands(content: Content) -> Iterator[LayoutError]:
+def _changed_hands(content: WorkspaceContent) -> Iterator[LayoutError]:
     """Manifests of a kind that another definition brings than the one that brought it so far: they would become other
     objects, and those that were there would go."""
     for key, declared in content.declared.items():
@@ -139,7 +139,7 @@ def _changed_hands(content: Content) -> Iterator[LayoutError]:
             yield manifest.error(text, hint)
 
 
-def _same(now: Declared, before: Manifest) -> bool:
+def _same(now: DeclaredObject, before: Manifest) -> bool:
     return now.manifest is before or now.manifest.value == before.value
 
 

@@ -11,12 +11,12 @@ from apiserver.model.commits import NONE
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Verdict, was_served
-from reconciler.loading.changeset import Change, WorkspaceChanges
+from reconciler.loading.changeset import ChangeKind, WorkspaceChanges
 from reconciler.loading.phases.judgement import Go, Judgement
 from reconciler.loading.phases.merging import effects_of, restored_of
 from reconciler.loading.phases.publishing import remember_providers, seal
 from reconciler.loading.resolving import BINDINGS
-from reconciler.plan.bindings import Said
+from reconciler.plan.bindings import BindingInShort
 
 Object = dict[str, Any]
 
@@ -47,7 +47,7 @@ def hold_away(at: Judgement) -> Go | None:
 def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
     """The record of one that stays as it is; `known` is completed."""
     record, known, grounds = at.record, at.known, at.grounds
-    changes.became = Change.HELD
+    changes.became = ChangeKind.HELD
     out = replace(record, errors=[str(p) for p in changes.why], judged=at.case.moment.commit)
     known.served, known.errors = record.head if record.served else NONE, out.errors
     if not known.held:
@@ -56,14 +56,14 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
         known.claims = grounds.served.claims(record) if record.served else {}
     # What it is served with follows from the past alone, whatever its providers do meanwhile.
     statuses = _binding_statuses(at) if record.served else {}
-    known.bindings = {name: Said.of(status).as_json() for name, status in statuses.items()}
+    known.bindings = {name: BindingInShort.of(status).as_json() for name, status in statuses.items()}
     return out
 
 
 def away(record: WorkspaceRecord, changes: WorkspaceChanges) -> WorkspaceRecord:
     """The record of one that cannot be brought back."""
     text = "was served, and cannot be brought back"
-    changes.became = Change.HELD
+    changes.became = ChangeKind.HELD
     changes.why = [LayoutError(p.path, p.line, p.column, f"{text}: {p.message}", p.hint) for p in changes.why]
     return replace(record, served=False, errors=[str(p) for p in changes.why])
 

@@ -15,7 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.registry.tree import WorkspaceRecord, summary
 from apiserver.storage.protocol import Record, View
 from reconciler.loading.case import Case, Verdict
-from reconciler.loading.content import Content
+from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.gather import Gathered
 from reconciler.loading.guard import Guard
 from reconciler.loading.newcomers import Newcomers
@@ -24,7 +24,7 @@ from reconciler.loading.site import Site
 from reconciler.loading.treeobjects import Look, TreeObjects
 from reconciler.loading.workspacetype import Typed
 from reconciler.loading.world import World
-from reconciler.plan.deletions import Refused
+from reconciler.plan.deletions import RefusedDeletion
 from reconciler.plan.summary import Summary
 
 
@@ -73,10 +73,10 @@ class Judgement:
     typed: Typed = field(init=False)
     record: WorkspaceRecord = field(init=False)
     known: Summary = field(init=False)
-    content: Content = field(init=False)
+    content: WorkspaceContent = field(init=False)
     keep: frozenset[str] = frozenset()
-    first: Content | None = None
-    refused: Refused | None = None
+    first: WorkspaceContent | None = None
+    refused: RefusedDeletion | None = None
     look: Look | None = None
     verdict: Verdict = field(init=False)
 

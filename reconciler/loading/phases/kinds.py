@@ -11,13 +11,13 @@ from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.kinds import KUBERNETES, KindTable, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.manifest import Manifest
-from reconciler.loading.content import Content
+from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.ratcheting import accepted, accepted_once
 from reconciler.loading.resolving import Resolving
 from reconciler.loading.sources import generated
 from reconciler.plan import bootstrap, computed
-from reconciler.plan.apis import Past
+from reconciler.plan.apis import ServedSoFar
 from reconciler.plan.types import ResolvedType
 
 _KINDS_FIRST = kinds_having(lambda kind: kind.defines_kinds)
@@ -38,11 +38,11 @@ def bring_kinds_back(at: Judgement) -> None:
     _find(at, lambda resolving: resolving.remembered(recorded))
 
 
-def _find(at: Judgement, past_of: Callable[[Resolving], Past]) -> None:
+def _find(at: Judgement, past_of: Callable[[Resolving], ServedSoFar]) -> None:
     record, gathered, builtins = at.record, at.gathered, builtins_of(at.record.builtins)
     served = at.case.record is not None and at.case.record.served
     was = at.grounds.site.catalog.kinds(record.cluster) if served else builtins
-    content = at.content = Content(was, was)
+    content = at.content = WorkspaceContent(was, was)
     content.problems.extend(gathered.problems)
     if not gathered.complete:
         content.rest = gathered.new
@@ -54,7 +54,7 @@ def _find(at: Judgement, past_of: Callable[[Resolving], Past]) -> None:
     _resolve(at, builtins, past_of)
 
 
-def _resolve(at: Judgement, builtins: KindTable, past_of: Callable[[Resolving], Past]) -> None:
+def _resolve(at: Judgement, builtins: KindTable, past_of: Callable[[Resolving], ServedSoFar]) -> None:
     identities, path = at.grounds.site.identities, at.case.path
 
     def identity(name: str) -> str:

@@ -16,7 +16,7 @@ from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.storage.protocol import Delete, Put, ReadView, Record
 from reconciler.loading.case import Recorded, Verdict
-from reconciler.loading.changeset import Change, ObjectChange, WorkspaceChanges
+from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.effects import Effects, Restored
 from reconciler.loading.offers import SCHEMAS
 from reconciler.loading.phases.judgement import Judgement
@@ -70,7 +70,7 @@ def drop_likeness(at: Judgement) -> None:
     objects = at.verdict.changes.objects
     written = {change.op.key for change in objects}
     left = at.grounds.stored([key for key in at.content.removed if key not in written])
-    objects.extend(ObjectChange(Change.DELETED, Delete(key)) for key in left)
+    objects.extend(ObjectChange(ChangeKind.DELETED, Delete(key)) for key in left)
 
 
 def effects_of(at: Judgement) -> Effects:
@@ -123,7 +123,7 @@ def _restore_endings(at: Judgement, recorded: Recorded, effects: Effects) -> Non
         key = Key(kind.storage, cluster, left["metadata"].get("namespace", ""), left["metadata"]["name"])
         if key not in content.declared:
             put = Put(key, codec.encode(restored_ending(left, cluster)))
-            effects.changes.objects.append(ObjectChange(Change.CREATED, put))
+            effects.changes.objects.append(ObjectChange(ChangeKind.CREATED, put))
 
 
 def _delete_all_of(at: Judgement, record: Record, effects: Effects) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from apiserver.model.tables import Table, row_key
 from apiserver.registry.tree import placed, put_workspace, summary_in
 from apiserver.storage.protocol import Op, PutRow, Row, RowOp
-from reconciler.loading.changeset import Change
+from reconciler.loading.changeset import ChangeKind
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.secrets import kept
 from reconciler.loading.world import PROVIDED
@@ -29,11 +29,11 @@ def publish(at: Judgement) -> None:
     before = case.record
     changes.mended = before is not None and bool(before.errors)
     if before is None or not before.served:
-        changes.became = Change.CREATED
+        changes.became = ChangeKind.CREATED
     elif before.directory != verdict.record.directory:
-        changes.became = Change.MOVED
+        changes.became = ChangeKind.MOVED
     elif changes:
-        changes.became = Change.CONFIGURED
+        changes.became = ChangeKind.CONFIGURED
 
 
 def follow_on(at: Judgement) -> None:

@@ -8,7 +8,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from reconciler.loading.case import Case
 from reconciler.loading.newcomers import new_record
 from reconciler.loading.phases.judgement import Grounds, Judgement, summary_of
-from reconciler.loading.workspacetype import HasType, Remembered, Served, type_of
+from reconciler.loading.workspacetype import HasType, RememberedType, Served, type_of
 from reconciler.plan import types
 
 
@@ -22,7 +22,7 @@ def find_type(at: Judgement) -> None:
 def bring_type_back(at: Judgement) -> None:
     """As the status branch knows it."""
     assert at.case.recorded is not None
-    _type(at, Remembered(at.case.recorded))
+    _type(at, RememberedType(at.case.recorded))
 
 
 def identity(grounds: Grounds, case: Case, kind: types.ResolvedType) -> WorkspaceRecord:

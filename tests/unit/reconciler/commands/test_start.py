@@ -11,7 +11,7 @@ from support.loadedfleet import LoadedFleet
 from reconciler.commands.installation import Installation
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
-from reconciler.commands.start import Beginning, Refused, Start
+from reconciler.commands.start import Beginning, Start, StartRefused
 from reconciler.commands.teller import Teller
 from reconciler.loading.heads import BranchSettings
 from reconciler.repository.mirror import Mirror
@@ -53,7 +53,7 @@ def test_the_status_branch_says_whose_it_is(fleet: LoadedFleet) -> None:
 
 def test_a_server_for_another_branch_refuses(fleet: LoadedFleet) -> None:
     branch(fleet, "trunk", fleet.repo.head)
-    with pytest.raises(Refused, match="served from branch main") as refused:
+    with pytest.raises(StartRefused, match="served from branch main") as refused:
         start(fleet, "trunk")
     assert "treeplane up --branch main" in str(refused.value)
     assert f"git -C {fleet.repo.path} branch -D main" in str(refused.value)
@@ -78,7 +78,7 @@ def test_another_branch_is_no_other_name_for_one_that_is_gone(fleet: LoadedFleet
         None, *(2 * [fleet.repo.repo.git.get(served).author]), "orphan", fleet.repo.repo.commit(served).tree, []
     )
     branch(fleet, "trunk", str(orphan))
-    with pytest.raises(Refused, match="does not contain the commit that was served") as refused:
+    with pytest.raises(StartRefused, match="does not contain the commit that was served") as refused:
         start(fleet, "trunk")
     assert f"git push {fleet.repo.path} {served}:refs/heads/main" in str(refused.value)
 

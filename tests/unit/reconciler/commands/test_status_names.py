@@ -15,7 +15,7 @@ from reconciler.commands.lookout import Lookout
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.source import resolve
-from reconciler.commands.start import Beginning, Refused, Start
+from reconciler.commands.start import Beginning, Start, StartRefused
 from reconciler.commands.teller import Teller
 from reconciler.commands.validate import validate_revision
 from reconciler.layout.fleet import STATUS_BRANCH
@@ -130,7 +130,7 @@ def test_of_two_that_nothing_tells_apart_neither_is_taken(tmp_path: Path, where:
     fleet = serve(tmp_path / "fleet")
     repo = fleet.repo
     forge(repo, "elsewhere", repo.commit({TREEPLANE: naming("elsewhere")}))
-    with pytest.raises(Refused, match="it cannot be told which is the status branch") as refused:
+    with pytest.raises(StartRefused, match="it cannot be told which is the status branch") as refused:
         begin(where(repo.path), tmp_path / "data")
     commands = [line.strip() for line in str(refused.value).splitlines() if line.startswith("  ")]
     assert len(commands) == 2
@@ -158,7 +158,9 @@ def test_a_branch_that_is_elsewhere_is_asked_for_by_its_own_name(tmp_path: Path)
     fleet.repo.commit({TREEPLANE: naming("elsewhere")})
     work = tmp_path / "work"
     git("clone", "-q", "--single-branch", fleet.repo.path, work)
-    with pytest.raises(Refused, match=f"its status branch, {STATUS_BRANCH}, is not here: the origin of") as refused:
+    with pytest.raises(
+        StartRefused, match=f"its status branch, {STATUS_BRANCH}, is not here: the origin of"
+    ) as refused:
         begin(work, tmp_path / "data")
     [command, *_] = [line.strip() for line in str(refused.value).splitlines() if line.startswith("  ")]
     subprocess.run(command, shell=True, check=True, capture_output=True)

@@ -15,7 +15,7 @@ from support.swallowing import swallowing
 from reconciler.commands.installation import Installation
 from reconciler.commands.report import Report
 from reconciler.commands.settings import ReconcileSettings
-from reconciler.commands.start import Beginning, Refused, Start, refuse_incomplete
+from reconciler.commands.start import Beginning, Start, StartRefused, refuse_incomplete
 from reconciler.commands.teller import Teller
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
@@ -65,7 +65,7 @@ def begin(
     return beginning
 
 
-def run(refused: Refused) -> None:
+def run(refused: StartRefused) -> None:
     """The first command that a refusal prints."""
     [command, *_] = [line.strip() for line in str(refused).splitlines() if line.startswith("  ")]
     subprocess.run(command, shell=True, check=True, capture_output=True)
@@ -80,7 +80,7 @@ def test_a_fleet_that_never_was_served_begins(tmp_path: Path) -> None:
 def test_a_clone_of_one_branch_is_refused_with_what_fetches_the_other(tmp_path: Path, served: FleetRepo) -> None:
     work = tmp_path / "work"
     git("clone", "-q", "--single-branch", served.path, work)
-    with pytest.raises(Refused, match=r"the origin of .* has it") as refused:
+    with pytest.raises(StartRefused, match=r"the origin of .* has it") as refused:
         begin(work, tmp_path / "data")
     run(refused.value)
     assert begin(work, tmp_path / "data").recorded is not None
@@ -99,7 +99,7 @@ def test_a_ref_that_holds_it_is_enough(tmp_path: Path, served: FleetRepo, ref: s
     if ref.endswith("/x"):
         assert begin(work, tmp_path / "data").recorded is None, "another branch"
         return
-    with pytest.raises(Refused, match=ref) as refused:
+    with pytest.raises(StartRefused, match=ref) as refused:
         begin(work, tmp_path / "data")
     run(refused.value)
     assert begin(work, tmp_path / "data").recorded is not None
@@ -108,7 +108,7 @@ def test_a_ref_that_holds_it_is_enough(tmp_path: Path, served: FleetRepo, ref: s
 def test_a_url_is_asked_for_what_it_kept(tmp_path: Path, served: FleetRepo) -> None:
     git("-C", served.path, "update-ref", "refs/treeplane/status/2026-01-01", f"refs/heads/{STATUS}")
     git("-C", served.path, "branch", "-D", STATUS)
-    with pytest.raises(Refused, match="refs/treeplane/status/2026-01-01"):
+    with pytest.raises(StartRefused, match="refs/treeplane/status/2026-01-01"):
         begin(f"file://{served.path}", tmp_path / "data")
 
 
@@ -122,7 +122,7 @@ def test_what_the_data_directory_wrote_it_knows(tmp_path: Path, served: FleetRep
     clone = tmp_path / "clone"
     git("clone", "-q", served.path, clone)
     git("-C", served.path, "branch", "-D", STATUS)
-    with pytest.raises(Refused, match="this data directory wrote it"):
+    with pytest.raises(StartRefused, match="this data directory wrote it"):
         begin(served.path, data)
     git("-C", clone, "push", "-q", served.path, f"origin/{STATUS}:refs/heads/{STATUS}")
     assert begin(served.path, data).recorded is not None
@@ -140,7 +140,7 @@ def test_an_origin_that_does_not_answer_stops_only_real_clusters(
     for where in ("https://127.0.0.1:1/git/fleet.git", str(tmp_path / "gone")):
         git("-C", repo.path, "config", "remote.origin.url", where)
         if real:
-            with pytest.raises(Refused, match=r"real clusters: root:a:eu"):
+            with pytest.raises(StartRefused, match=r"real clusters: root:a:eu"):
                 begin(repo.path, tmp_path / "data")
         else:
             assert begin(repo.path, tmp_path / "data").recorded is None
@@ -160,12 +160,12 @@ def test_new_identities_are_begun_for_one_head_alone(tmp_path: Path, served: Fle
     work = tmp_path / "work"
     git("clone", "-q", "--single-branch", served.path, work)
     head = served.head
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(StartRefused) as refused:
         begin(work, tmp_path / "data", new_identities="1" * 40)
     assert str(refused.value).endswith(f"treeplane up --new-identities {head}")
     assert begin(work, tmp_path / "data", new_identities=head).recorded is None
     git("-C", work, "-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "next")
-    with pytest.raises(Refused):
+    with pytest.raises(StartRefused):
         begin(work, tmp_path / "data", new_identities=head)
 
 
@@ -178,7 +178,7 @@ def test_a_clone_that_is_not_whole_is_refused_with_what_completes_it(
     work = tmp_path / "work.git"
     how = ["--depth=1"] if kind == "shallow" else ["--filter=blob:none"]
     git("clone", "-q", "--bare", *how, f"file://{quote(str(served.path))}", work)
-    with pytest.raises(Refused, match="shallow or partial clone") as refused:
+    with pytest.raises(StartRefused, match="shallow or partial clone") as refused:
         begin(work, tmp_path / "data")
     run(refused.value)
     git("-C", work, "fetch", "-q", "origin", f"+refs/heads/{STATUS}:refs/heads/{STATUS}")

@@ -15,7 +15,7 @@ from apiserver.model.selectors import EVERYTHING, from_object
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers import bindings, standings
-from reconciler.controllers.bindings import Bindings, Role
+from reconciler.controllers.bindings import Bindings, NamespaceRole
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.placementindex import PlacementIndex
 from reconciler.controllers.standings import Standing, Standings
@@ -114,10 +114,10 @@ def test_what_was_withdrawn_is_remembered_within_bounds(fleet: Any, monkeypatch:
     for number in range(20):
         fleet.put("namespaces", f"w{number}", "web")
         made.set(f"w{number}", "p", every)
-        assert made.roles(f"w{number}", "web") == {WEST: Role.HERE}
+        assert made.roles(f"w{number}", "web") == {WEST: NamespaceRole.HERE}
         made.withdraw(f"w{number}", "p", explained=True)
     assert len(made._withdrawn) == 5
-    assert made.roles("w19", "web") == {WEST: Role.WITHDRAWN}
+    assert made.roles("w19", "web") == {WEST: NamespaceRole.WITHDRAWN}
     assert made.roles("w0", "web") == {}
 
 

@@ -17,7 +17,7 @@ from apiserver.model.kinds import GroupResource
 from apiserver.model.marks import LEAVING, SYNC_TARGET
 from apiserver.registry.kinds import KindTable, kubernetes_builtins
 from apiserver.registry.objects import Objects
-from reconciler.controllers.bindings import Bindings, Role
+from reconciler.controllers.bindings import Bindings, NamespaceRole
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.failures import Expected
 from reconciler.controllers.feed import Feed
@@ -25,7 +25,7 @@ from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import Locations
 from reconciler.controllers.manager import Manager
 from reconciler.controllers.namespaces import Namespaces
-from reconciler.controllers.placements import Placements, World
+from reconciler.controllers.placements import Placements, PlacementWorld
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Denied, Kubeconfig, Missing, TargetIndex
@@ -90,7 +90,7 @@ class Loops:
         self.index = TargetIndex(objects)
         self.bindings = Bindings(objects)
         uses = Uses(fleet.store)
-        world = World(objects, Claims(), self.index, self.heartbeats, self.bindings, uses, self.make_durable)
+        world = PlacementWorld(objects, Claims(), self.index, self.heartbeats, self.bindings, uses, self.make_durable)
         self.placements = Placements(world, QUICK)
         self.targets = SyncTargets(
             objects, self.heartbeats, self.credentials, self.connect, lambda _: {}, self.tell, QUICK
@@ -184,7 +184,7 @@ def test_from_target_to_namespace(fleet: Any, loops: Loops, eventually: Any, wri
     eventually(lambda: decided(fleet, key) == WEST)
     assert loops.bindings.roles("shop0", "web") == {}, "not durable yet"
     loops.gate.set()
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
     assert int(fleet.get(key)["metadata"]["resourceVersion"]) in loops.durable
     target = eventually(lambda: fleet.get(fleet.key("synctargets", "infra0", "west")))
     assert conditions.is_true(target["status"]["conditions"], "Ready")
@@ -216,9 +216,11 @@ def test_failover_after_the_tolerance(fleet: Any, loops: Loops, eventually: Any)
     loops.clusters[name].dead = True
     eventually(lambda: decided(fleet, key) == other)
     assert fleet.get(key)["metadata"]["annotations"][LEAVING] == first
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {other: Role.HERE, first: Role.LEAVING})
+    eventually(
+        lambda: loops.bindings.roles("shop0", "web") == {other: NamespaceRole.HERE, first: NamespaceRole.LEAVING}
+    )
     loops.placements.left(key, first)
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {other: Role.HERE})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {other: NamespaceRole.HERE})
 
 
 def test_missing_credentials_are_a_condition_and_move_nothing(fleet: Any, loops: Loops, eventually: Any) -> None:
@@ -258,7 +260,7 @@ def test_a_target_that_is_refused_or_refuses_us_keeps_what_it_runs_and_takes_not
     error = REFUSALS[how]
     key = declare(fleet, "west")
     loops.start()
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
     if error is None:
         loops.content["west"] = "exec"
     else:
@@ -282,7 +284,7 @@ def test_a_target_that_is_refused_or_refuses_us_keeps_what_it_runs_and_takes_not
     eventually(lambda: not loops.busy())
     assert decided(fleet, key) == WEST
     assert loops.heartbeats.seen(WEST).sight is Sight.SHUT
-    assert loops.bindings.roles("shop0", "web") == {WEST: Role.HERE, EAST: Role.HERE}
+    assert loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE, EAST: NamespaceRole.HERE}
     if error is None:
         loops.content.clear()
     else:
@@ -334,7 +336,7 @@ def test_a_placement_deleted_before_its_decision_is_durable_binds_nothing(
 ) -> None:
     first = declare(fleet, "west")
     loops.start()
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
     fleet.delete(first)
     eventually(lambda: loops.bindings.standings("shop0") == {})
     loops.gate.clear()
@@ -352,7 +354,7 @@ def test_a_placement_deleted_before_its_decision_is_durable_binds_nothing(
 def test_a_look_before_the_event_of_the_deletion_keeps_the_reason(fleet: Any, loops: Loops, eventually: Any) -> None:
     key = declare(fleet, "west")
     loops.start()
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
     loops.feed.stop()
     at = fleet.store.revision()
     fleet.delete(key)
@@ -360,7 +362,7 @@ def test_a_look_before_the_event_of_the_deletion_keeps_the_reason(fleet: Any, lo
     eventually(lambda: not loops.busy())
     late = [Entry.of(change) for change in fleet.store.changes(at) if change.key == key]
     assert [list(loops.placements.decisions.keys_of(entry)) for entry in late] == [[]]
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.WITHDRAWN})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.WITHDRAWN})
 
 
 def test_a_deleted_placement_withdraws_and_a_relabelled_namespace_does_not(
@@ -368,13 +370,13 @@ def test_a_deleted_placement_withdraws_and_a_relabelled_namespace_does_not(
 ) -> None:
     key = declare(fleet, "west")
     loops.start()
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
     fleet.put("namespaces", "shop0", "web", labels={})
     eventually(lambda: loops.bindings.roles("shop0", "web") == {})
     fleet.put("namespaces", "shop0", "web", labels={"app": "foo"})
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
     fleet.delete(key)
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.WITHDRAWN})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.WITHDRAWN})
 
 
 def test_a_location_is_for_those_who_may_use_it_and_for_its_own_workspace(
@@ -403,13 +405,13 @@ def test_losing_use_removes_nothing_and_lets_nothing_in(fleet: Any, loops: Loops
     first = declare(fleet, "east", "west")
     loops.start()
     at = eventually(lambda: decided(fleet, first))
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {at: Role.HERE})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {at: NamespaceRole.HERE})
     fleet.admit("infra0", ("User", "system:workspace:root:other"))
     eventually(lambda: "may not use that Location any more" in str(fleet.get(first)["status"]))
     second = fleet.put("placements", "shop0", "again", spec={**PLACEMENT, "locationWorkspace": "root:infra"})
     eventually(lambda: "LocationNotFound" in str(fleet.get(second).get("status")))
     assert (decided(fleet, first), decided(fleet, second)) == (at, "")
-    assert loops.bindings.roles("shop0", "web") == {at: Role.HERE}
+    assert loops.bindings.roles("shop0", "web") == {at: NamespaceRole.HERE}
     fleet.admit("infra0", ("Group", "system:workspaces:root"))
     eventually(lambda: decided(fleet, second))
     eventually(lambda: "may not use" not in str(fleet.get(first)["status"]))
@@ -438,7 +440,7 @@ def test_a_namespace_that_holds_state_stays_for_what_others_do_and_goes_for_its_
     key = declare(fleet, "west")
     claim = fleet.put("persistentvolumeclaims", "shop0", "data", "web")
     loops.start()
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
     fleet.put("synctargets", "infra0", "east", labels={"cloud": "aws"}, spec={})
     location = fleet.key("locations", "infra0", "aws")
     eventually(lambda: fleet.get(location)["status"]["availableInstances"] == 2)
@@ -458,14 +460,14 @@ def test_a_namespace_that_holds_state_stays_for_what_others_do_and_goes_for_its_
     fleet.delete(west)
     eventually(lambda: "is not declared any more" in held())
     assert decided(fleet, key) == WEST
-    assert loops.bindings.roles("shop0", "web") == {WEST: Role.HERE}
+    assert loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE}
 
     # A restart knows it, too.
     again = Loops(fleet)
     loops.stop()
     again.start()
     try:
-        eventually(lambda: again.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+        eventually(lambda: again.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
         eventually(lambda: again.heartbeats.seen(EAST).sight is Sight.ANSWERS)
         eventually(lambda: not again.busy())
         assert decided(fleet, key) == WEST
@@ -485,10 +487,10 @@ def test_an_edit_of_its_own_moves_a_namespace_with_state(fleet: Any, loops: Loop
     east = {"instanceSelector": {"matchLabels": {"cloud": "gcp"}}}
     fleet.put("locations", "infra0", "gcp", labels={"cloud": "gcp"}, spec=east)
     loops.start()
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: Role.HERE})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {WEST: NamespaceRole.HERE})
     edit = {**PLACEMENT, "locationSelectors": [{"matchLabels": {"cloud": "gcp"}}], "locationWorkspace": "root:infra"}
     fleet.put("placements", "shop0", "prod", spec=edit)
-    eventually(lambda: loops.bindings.roles("shop0", "web") == {EAST: Role.HERE, WEST: Role.LEAVING})
+    eventually(lambda: loops.bindings.roles("shop0", "web") == {EAST: NamespaceRole.HERE, WEST: NamespaceRole.LEAVING})
     assert decided(fleet, key) == EAST
 
 
@@ -502,7 +504,7 @@ def test_a_start_with_nothing_new_looks_at_no_placement_and_writes_nothing(
         fleet.put("namespaces", f"w{number}", "web", labels={"app": "foo"})
         fleet.put("placements", f"w{number}", "prod", spec={**PLACEMENT, "locationWorkspace": "root:infra"})
     loops.start()
-    eventually(lambda: all(loops.bindings.roles(f"w{n}", "web") == {WEST: Role.HERE} for n in range(30)), 30)
+    eventually(lambda: all(loops.bindings.roles(f"w{n}", "web") == {WEST: NamespaceRole.HERE} for n in range(30)), 30)
     eventually(lambda: all(manager.idle for manager in loops.managers), 30)
     loops.stop()
     revision = fleet.store.revision()
@@ -513,7 +515,7 @@ def test_a_start_with_nothing_new_looks_at_no_placement_and_writes_nothing(
         eventually(lambda: again.heartbeats.seen(WEST).sight is Sight.ANSWERS)
         eventually(lambda: all(manager.idle for manager in again.managers))
         assert set(counted.rows) <= {"synctargets.workload.kcp.io", "locations.scheduling.kcp.io"}
-        assert again.bindings.roles("w7", "web") == {WEST: Role.HERE}
+        assert again.bindings.roles("w7", "web") == {WEST: NamespaceRole.HERE}
         assert fleet.store.revision() == revision
     finally:
         again.stop()

@@ -15,21 +15,21 @@ from apiserver.model.keys import Key
 from apiserver.storage.protocol import Delete, Op, Put
 from reconciler.commands.verdicts import told
 from reconciler.layout.errors import LayoutError
-from reconciler.loading.changeset import Change, ChangeSet, ObjectChange, WorkspaceChanges, together
+from reconciler.loading.changeset import ChangeKind, ChangeSet, ObjectChange, WorkspaceChanges, together
 from reconciler.loading.loader import Loaded
 
 R = "workspaces/root"
 PATHS = ["root", "root:a", "root:b"]
 
 
-def changes(path: str, became: Change, objects: int, unchanged: int) -> WorkspaceChanges:
-    puts = [ObjectChange(Change.CREATED, Put(Key("configmaps", path, "", str(n)), b"")) for n in range(objects)]
-    why = [LayoutError(path, 1, 0, "is bad")] if became is Change.HELD else []
+def changes(path: str, became: ChangeKind, objects: int, unchanged: int) -> WorkspaceChanges:
+    puts = [ObjectChange(ChangeKind.CREATED, Put(Key("configmaps", path, "", str(n)), b"")) for n in range(objects)]
+    why = [LayoutError(path, 1, 0, "is bad")] if became is ChangeKind.HELD else []
     return WorkspaceChanges(path, became, puts, unchanged, why=why)
 
 
 STEPS = st.lists(
-    st.builds(changes, st.sampled_from(PATHS), st.sampled_from(Change), st.integers(0, 3), st.integers(0, 3)),
+    st.builds(changes, st.sampled_from(PATHS), st.sampled_from(ChangeKind), st.integers(0, 3), st.integers(0, 3)),
     max_size=6,
 )
 
@@ -56,13 +56,13 @@ def test_every_workspace_is_counted_once_and_is_held_where_its_last_word_is_that
     whole = step(found)
     last = {each.path: each.became for each in found}
     assert sum(whole.counts().values()) == len(last)
-    assert whole.held.keys() == {path for path, became in last.items() if became is Change.HELD}
+    assert whole.held.keys() == {path for path, became in last.items() if became is ChangeKind.HELD}
     assert whole.became.keys() == last.keys()
 
 
 @given(found=STEPS, path=st.sampled_from(PATHS), objects=st.integers(0, 3))
 def test_what_was_not_written_is_not_counted(found: list[WorkspaceChanges], path: str, objects: int) -> None:
-    refused = changes(path, Change.CREATED, objects, 1)
+    refused = changes(path, ChangeKind.CREATED, objects, 1)
     whole = step(found)
     before = dict(whole.objects)
     whole.add(refused)
@@ -72,8 +72,8 @@ def test_what_was_not_written_is_not_counted(found: list[WorkspaceChanges], path
 
 def test_what_is_written_is_made_of_it_and_the_record_comes_last() -> None:
     answer: Op = Put(Key("~answers", "", "", "x"), b"done")
-    one = ObjectChange(Change.CONFIGURED, Put(Key("a", "c", "", "a"), b"1"), (answer,))
-    other = ObjectChange(Change.DELETED, Delete(Key("a", "c", "", "b"), 3))
+    one = ObjectChange(ChangeKind.CONFIGURED, Put(Key("a", "c", "", "a"), b"1"), (answer,))
+    other = ObjectChange(ChangeKind.DELETED, Delete(Key("a", "c", "", "b"), 3))
     record: Op = Put(Key("~record", "c", "", ""), b"r")
     assert WorkspaceChanges("root", objects=[one, other], also=[record]).ops() == [one.op, answer, other.op, record]
 
@@ -106,9 +106,11 @@ def test_what_becomes_of_objects(fleet: LoadedFleet) -> None:
     [found] = fleet.commit(
         {f"{A}/app.yaml": None, f"{A}/other.yaml": configmap(), f"{A}/new.yaml": configmap("new")}
     ).steps
-    assert (found.objects[Change.MOVED], found.objects[Change.CREATED]) == (1, 1), "a file was renamed, and one came"
+    assert (found.objects[ChangeKind.MOVED], found.objects[ChangeKind.CREATED]) == (1, 1), (
+        "a file was renamed, and one came"
+    )
     [found] = fleet.commit({f"{A}/other.yaml": configmap(a="c"), f"{A}/new.yaml": None}).steps
-    assert (found.objects[Change.CONFIGURED], found.objects[Change.DELETED]) == (1, 1)
+    assert (found.objects[ChangeKind.CONFIGURED], found.objects[ChangeKind.DELETED]) == (1, 1)
 
 
 def test_a_workspace_that_follows_what_it_takes_is_judged_twice_and_counted_once(fleet: LoadedFleet) -> None:
@@ -151,7 +153,7 @@ def test_the_log_line_the_answer_to_a_push_and_reports_say_the_same(
 def test_a_load_keeps_of_a_workspace_that_is_done_what_became_of_it_and_no_object(empty: LoadedFleet) -> None:
     empty.repo.commit({**BEGINNING, **{f"{R}/w{n}/workspace.yaml": "" for n in range(100)}})
     [found] = empty.load().steps
-    assert found.counts()[Change.CREATED] == 104
-    assert found.objects[Change.CREATED] >= 300
+    assert found.counts()[ChangeKind.CREATED] == 104
+    assert found.objects[ChangeKind.CREATED] >= 300
     kept = [getattr(found, name) for name in ("held", "mended", "faults", "deleted", "refused", "kept")]
     assert not any(kept)

@@ -15,7 +15,7 @@ from apiserver.registry import strategy
 from apiserver.registry.kinds import ServedKind, kubernetes_builtins, workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.loading.prepared import Prepared
-from reconciler.loading.render import Declared, Renderer
+from reconciler.loading.render import DeclaredObject, Renderer
 from reconciler.loading.sources import generated
 from reconciler.loading.workspaceobject import WorkspaceObjects
 
@@ -111,7 +111,7 @@ def test_what_is_refused_is_refused_each_time(fleet: LoadedFleet) -> None:
     assert set(fleet.held(loaded)) == {"root:a", "root:b"}
 
 
-def rendered(made: WorkspaceObjects, name: str, cluster: str, **metadata: Any) -> Declared | None:
+def rendered(made: WorkspaceObjects, name: str, cluster: str, **metadata: Any) -> DeclaredObject | None:
     value = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"name": name, **metadata}}
     record = WorkspaceRecord(f"root:{name}", cluster, "root", type="root:universal")
     return made.render(

@@ -11,7 +11,7 @@ from apiserver.model.commits import own
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.storage.protocol import Op, Put
-from reconciler.loading.changeset import Change
+from reconciler.loading.changeset import ChangeKind
 from reconciler.plan import types
 from reconciler.plan.computed import WORKSPACES
 
@@ -60,7 +60,7 @@ def test_what_stands_in_the_place_of_a_workspace_that_appears_is_taken_over(flee
     obj["metadata"] = {**obj["metadata"], "name": "w0", "uid": "left", "labels": {"somebody": "was here"}}
     fleet.put(key, obj)
     loaded = fleet.commit(workspaces(1))
-    assert (loaded.steps[0].judged, loaded.steps[0].became["root:w0"]) == (2, Change.CREATED), "it was refused once"
+    assert (loaded.steps[0].judged, loaded.steps[0].became["root:w0"]) == (2, ChangeKind.CREATED), "it was refused once"
     found = fleet.workspace("root:w0")
     assert found["metadata"]["labels"] == {"somebody": "was here"}
     assert found["spec"]["cluster"] == fleet.record("root:w0").cluster

@@ -24,7 +24,7 @@ from reconciler.loading.phases import (
     publishing,
     typed,
 )
-from reconciler.loading.step import Target
+from reconciler.loading.step import StepTarget
 from reconciler.loading.ways import COMMIT, FIRST_LOAD, PROPOSAL, RECHECK, RECOVERY, Way
 
 WAYS = [FIRST_LOAD, COMMIT, RECOVERY, RECHECK, PROPOSAL]
@@ -65,7 +65,7 @@ def test_neither_a_case_nor_a_step_has_a_flag() -> None:
     """Whether anything is so is said by the list that is chosen."""
     for kind in (
         Case.__annotations__,
-        {f.name: f.type for f in fields(Target)},
+        {f.name: f.type for f in fields(StepTarget)},
         {f.name: f.type for f in fields(judgement.Grounds)},
     ):
         assert [name for name, said in kind.items() if str(said) == "bool"] == []

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from reconciler.plan.deletions import Limits, Line, Loss, Refused, command, copies_told, digest, refusal
+from reconciler.plan.deletions import Limits, Line, Loss, RefusedDeletion, command, copies_told, digest, refusal
 
 
 def losses(count: int, **more: object) -> list[Loss]:
@@ -61,7 +61,7 @@ def test_the_limits_are_the_fleets() -> None:
 
 
 def test_the_whole_command_is_told() -> None:
-    text = str(Refused(tuple(losses(1)), "it is said so"))
+    text = str(RefusedDeletion(tuple(losses(1)), "it is said so"))
     assert text.startswith("1 object would be deleted, and it is said so. They are: root:a configmaps default/c000. ")
     name = digest(loss.line for loss in losses(1))
     assert text.endswith(f"git commit --allow-empty -m 'Allow deletion' -m 'Allow-Delete: {name}'")
@@ -72,13 +72,13 @@ def test_a_copy_is_told_apart_from_its_object() -> None:
     line = Line("root:a", "persistentvolumeclaims", "web", "data")
     copy = line._replace(copy=True)
     assert digest([line]) != digest([copy])
-    refused = Refused((Loss(line), Loss(copy), Loss(copy._replace(name="more"))), "it is said so")
+    refused = RefusedDeletion((Loss(line), Loss(copy), Loss(copy._replace(name="more"))), "it is said so")
     assert str(refused).startswith("1 object and 2 copies on clusters would be deleted, and it is said so. They are: ")
     assert [*copies_told([str(refused), "another error (copy)"])] == [copy, copy._replace(name="more")]
-    assert str(Refused((Loss(copy),), "x")).startswith("1 copy on a cluster would be deleted, and x. ")
+    assert str(RefusedDeletion((Loss(copy),), "x")).startswith("1 copy on a cluster would be deleted, and x. ")
 
 
 def test_long_lists_are_cut_where_they_are_not_asked_for() -> None:
-    refused = Refused(tuple(losses(25)), "x")
+    refused = RefusedDeletion(tuple(losses(25)), "x")
     assert "; and 5 more. " in str(refused)
     assert len(refused.lines()) == 25

@@ -15,7 +15,7 @@ from reconciler.plan import ownedits
 from reconciler.plan.placement import (
     LEAVING,
     SYNC_TARGET,
-    Outcome,
+    PlacementOutcome,
     Seen,
     Sight,
     Situation,
@@ -54,7 +54,7 @@ def situation(*targets: Target, **more: Any) -> Situation:
     return Situation(workspace="root:shop", path="root:infra", targets=targets, now=NOW, tolerance=TOLERANCE, **more)
 
 
-def reason(outcome: Outcome, kind: str) -> tuple[str, str, str]:
+def reason(outcome: PlacementOutcome, kind: str) -> tuple[str, str, str]:
     found = conditions.get(outcome.conditions, kind)
     assert found is not None
     return found["status"], found["reason"], found["message"]
@@ -142,7 +142,7 @@ def test_a_target_must_serve_what_the_workspace_binds() -> None:
 
 
 def test_reasons_why_there_is_no_location() -> None:
-    def ready(outcome: Outcome) -> tuple[str, str, str]:
+    def ready(outcome: PlacementOutcome) -> tuple[str, str, str]:
         assert outcome.phase == "Pending"
         assert reason(outcome, "Scheduled")[1] == "ScheduleLocationNotFound"
         return reason(outcome, "Ready")

@@ -14,12 +14,12 @@ from apiserver.model.commits import own
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from reconciler.plan import residue
-from reconciler.plan.residue import Home
+from reconciler.plan.residue import IdentitySource
 
 Object = dict[str, Any]
 
 FIRST, LATER = "a" * 40, "b" * 40
-HOME = Home("fleet", "root:shop", own(FIRST))
+HOME = IdentitySource("fleet", "root:shop", own(FIRST))
 DEPLOYMENTS = Key("deployments.apps:9f86", "abc", "shop", "web")
 UID = object_uid("fleet", "root:shop", "deployments.apps", "shop", "web", own(FIRST))
 CREATED = "2026-01-01T00:00:00Z"

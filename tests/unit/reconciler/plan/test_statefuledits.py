@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apiserver.model import marks
-from reconciler.plan.statefuledits import Content, Loss, losses
+from reconciler.plan.statefuledits import PlacedContent, StateLoss, losses
 
 Object = dict[str, Any]
 
@@ -25,15 +25,15 @@ def placement(name: str, target: str = "", *, selector: Any = WEB, where: Any = 
     }
 
 
-def content(*placements: Object, **namespaces: str) -> Content:
+def content(*placements: Object, **namespaces: str) -> PlacedContent:
     """`web="web"`: namespace `web` with label app=web."""
     objects = [{"metadata": {"name": n, "labels": {"app": app}}} for n, app in namespaces.items()]
-    return Content.of(placements, objects)
+    return PlacedContent.of(placements, objects)
 
 
 BEFORE = content(placement("prod", "west"), web="web", other="web")
-LOST = [Loss("web", "prod", "key-west", "withdrawn")]
-MOVED = [Loss("web", "prod", "key-west", "moved")]
+LOST = [StateLoss("web", "prod", "key-west", "withdrawn")]
+MOVED = [StateLoss("web", "prod", "key-west", "moved")]
 LEAVE = {marks.MAY_LEAVE: "root:infra:west"}
 
 
@@ -59,7 +59,7 @@ LEAVE = {marks.MAY_LEAVE: "root:infra:west"}
         "leave to go", "leave to go from elsewhere", "its own end",
     ],
 )  # fmt: skip
-def test_what_an_edit_takes_away(after: Content, wanted: list[Loss]) -> None:
+def test_what_an_edit_takes_away(after: PlacedContent, wanted: list[StateLoss]) -> None:
     assert losses(BEFORE, after, {"web"}) == wanted
 
 
@@ -73,7 +73,7 @@ def test_only_what_holds_state_and_runs_counts() -> None:
 def test_a_target_that_another_placement_keeps_is_not_lost() -> None:
     before = content(placement("prod", "west"), placement("spare", "west"), placement("far", "east"), web="web")
     after = content(placement("spare"), web="web")
-    assert losses(before, after, {"web"}) == [Loss("web", "far", "key-east", "withdrawn")]
+    assert losses(before, after, {"web"}) == [StateLoss("web", "far", "key-east", "withdrawn")]
 
 
 CONTENTS = st.builds(
@@ -94,7 +94,7 @@ CONTENTS = st.builds(
 
 
 @given(CONTENTS, CONTENTS)
-def test_laws(before: Content, after: Content) -> None:
+def test_laws(before: PlacedContent, after: PlacedContent) -> None:
     both = {"web", "db"}
     assert losses(before, before, both) == []
     found = losses(before, after, both)
@@ -102,5 +102,5 @@ def test_laws(before: Content, after: Content) -> None:
     assert {loss.namespace for loss in found} <= before.namespaces.keys() & after.namespaces.keys()
     for loss in found:
         assert [lost for lost in losses(before, after, {loss.namespace}) if lost not in found] == []
-    taken = losses(before, Content({}, after.namespaces), both)
+    taken = losses(before, PlacedContent({}, after.namespaces), both)
     assert {(loss.namespace, loss.target) for loss in found} <= {(loss.namespace, loss.target) for loss in taken}

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.repository.difference import FileChange
 from reconciler.repository.messages import one_line, with_trailers
-from reconciler.repository.objects import Entry
+from reconciler.repository.objects import TreeEntry
 from reconciler.statusbranch.message import describe
 
 WEB, API = "workspaces/root/shop/web", "workspaces/root/7f/api"
@@ -14,7 +14,7 @@ PATHS = {WEB: "root:shop:web", API: "root:api"}
 
 
 def changed(path: str, *, old: bool = True, new: bool = True) -> FileChange:
-    entry = Entry("x", "1" * 40, "blob")
+    entry = TreeEntry("x", "1" * 40, "blob")
     return FileChange(path, entry if old else None, entry if new else None)
 
 
