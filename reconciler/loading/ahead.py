@@ -9,6 +9,7 @@ takes something of theirs hears of it when that commit is followed, as it would 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 
 from apiserver.model import paths
@@ -32,8 +33,18 @@ class Ahead:
     def __init__(self, recorded: RecordedFleet, trees: Trees) -> None:
         self._recorded, self._trees = recorded, trees
         self.arriving = tuple(c for c in recorded.facts().arriving if trees.repositories.of(c).has(c.id))
+        self._complete()
         ahead = recorded.ahead().items()
         self._places = {self._path(folder, at): at for folder, at in ahead if at in self.arriving}
+
+    def _complete(self) -> None:
+        """Has each commit's tree say which directories are still whose they were in the commit before: whoever walks it
+        alone takes them for a part of what they lie in."""
+        for number, commit in enumerate(self.arriving):
+            repo, earlier = self._trees.repositories.of(commit), self.arriving[:number]
+            before = [each for each in earlier if repo.is_ancestor(each.id, commit.id)]
+            with suppress(BadFile):  # it is held as a whole
+                touched(self._trees.at(commit), self._trees.at([self._recorded.source, *before][-1]))
 
     def _path(self, folder: str, at: CommitRef) -> str:
         """Of a workspace. Nothing may be recorded of those that it stands in, so its folder does not tell."""
