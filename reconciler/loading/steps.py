@@ -257,6 +257,7 @@ class Stepper:
             return True
         if self._is_past(path):
             return self._pass(path)
+        was_there = not self._world.is_judged(path) and bool(self._passed(path))
         case = self._case(path)
         verdict = self._verdict(case)
         if isinstance(verdict, Needs):
@@ -264,6 +265,8 @@ class Stepper:
         self._pending.pop(path, None)
         self._verdicts[path] = case, verdict
         self._world.moved(verdict.record)
+        if was_there:
+            self._tell_of(path)
         return not verdict.problems
 
     def _is_past(self, path: str) -> bool:
@@ -278,15 +281,21 @@ class Stepper:
         return record.past if record is not None and record.past in self._passing else NONE
 
     def _pass(self, path: str) -> bool:
-        """Leaves it where it is; whether it is good. Who follows from it may not have heard of it."""
+        """Leaves it where it is; whether it is good."""
         self._pending.pop(path, None)
         record = self._world.record(path)
         assert record is not None
         self._world.moved(record)
+        self._tell_of(path)
+        return not record.errors
+
+    def _tell_of(self, path: str) -> None:
+        """Who follows from a workspace that was at the commit before this step may not have heard of it."""
+        record = self._world.record(path)
+        assert record is not None
         self._recheck_consumers(path)
         written = self._site.store.scan(TYPES, record.cluster).records
         self._recheck_types(path, (each.key for each in written if _commit_of(each) in self._target.passed))
-        return not record.errors
 
     def _stand(self, judged: Iterable[str]) -> None:
         """The verdicts on these workspaces count from now on."""
