@@ -53,6 +53,7 @@ settings: $(STAMP)
 
 bench: $(STAMP) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)
+	@$(BIN)/python bench/start.py
 	@$(BIN)/python bench/commit_to_applied.py
 	@$(BIN)/python bench/api.py
 	@$(BIN)/python bench/commit_writes.py
