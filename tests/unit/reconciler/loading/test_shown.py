@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.loadedfleet import A, B, LoadedFleet, Object, configmap
 
@@ -221,6 +221,7 @@ STEPS: dict[str, Callable[[int], dict[str, str | None]]] = {
         st.tuples(st.sampled_from([*STEPS, "status", "finalizer", "allow"]), st.booleans()), min_size=1, max_size=9
     )
 )
+@example([("take away", False), ("take the consumer", False), ("allow", False), ("status", False)])
 def test_following_gives_what_a_recovery_gives(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, bool]]
 ) -> None:
@@ -260,6 +261,8 @@ def touch(holder: LoadedFleet, step: str, number: int) -> None:
     """What controllers and clients do to an object of git's."""
     there = tree.workspace_at(holder.store, "root:b")  # an allowed deletion may have taken it
     found = holder.find("root:b", "gadgets.example.io", "g") if there is not None and there.served else None
+    if found is None and tree.workspace_at(holder.store, "root:a") is None:
+        return
     key = gadget(holder) if found is not None else holder.key("root:a", "configmaps", "app")
     if holder.store.get(key) is None:
         return
