@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from itertools import islice
+from itertools import islice, takewhile
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
@@ -178,6 +178,19 @@ class Reader:
                 return self._env.resource_names(txn)
             numbers = counts.of_cluster(self._env, txn, cluster)
             return sorted(self._env.resource_name(txn, number) for number in numbers)
+
+    def keys(self, cluster: str) -> list[Key]:
+        with self._read() as txn:
+            numbers = counts.of_cluster(self._env, txn, cluster)
+            resources = sorted((self._env.resource_name(txn, number), number) for number in numbers)
+            found: list[Key] = []
+            with txn.cursor() as cursor:
+                for resource, number in resources:
+                    first, end = layout.prefix(number, cluster, None)
+                    if cursor.set_range(first):
+                        there = takewhile(end.__gt__, cursor.iternext(keys=True, values=False))
+                        found += (layout.split(stored, resource) for stored in there)
+            return found
 
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
         with self._read() as txn:

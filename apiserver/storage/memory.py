@@ -224,6 +224,10 @@ class MemoryReader:
                 return sorted(state.resources)
             return sorted({key.resource for key in state.objects if key.cluster == cluster})
 
+    def keys(self, cluster: str) -> list[Key]:
+        with self._memory.lock:
+            return sorted(key for key in self._state().objects if key.cluster == cluster)
+
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
         with self._memory.lock:
             return len(self._state().among(resource, cluster, namespace))

@@ -285,6 +285,9 @@ class ReadView(Protocol):
         """The resources that were ever written to, sorted: what there is to scan, without asking who defines it. With
         `cluster`: those that it has objects of."""
 
+    def keys(self, cluster: str) -> list[Key]:
+        """Of all objects that a workspace has, by resource. What they say is not read."""
+
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
         """Costs the same however many there are, but for those of one namespace."""
 

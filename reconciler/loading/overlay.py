@@ -145,6 +145,11 @@ class Overlay:
         found = sorted({*self._below.resources(cluster), *written})
         return found if cluster is None else [each for each in found if self.count(each, cluster)]
 
+    def keys(self, cluster: str) -> list[Key]:
+        below = {key for key in self._below.keys(cluster) if key not in self._written and not self._hidden.key(key)}
+        here = {key for key, record in self._written.items() if key.cluster == cluster and record is not None}
+        return sorted(below | here)
+
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
         return len(self.scan(resource, cluster, namespace).records)
 

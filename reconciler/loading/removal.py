@@ -22,12 +22,7 @@ def remove(
     """What deletes a workspace with all of its objects, whether anybody serves their kind or not, its record last.
     `bound`: others bind its APIs and are served with them until they are changed."""
     changes = WorkspaceChanges(record.path, ChangeKind.DELETED)
-    gone = [
-        each.key
-        for storage in store.resources(record.cluster)
-        if not storage.startswith("~")
-        for each in store.scan(storage, record.cluster).records
-    ]
+    gone = [key for key in store.keys(record.cluster) if not key.resource.startswith("~")]
     if parent is not None:
         gone.append(Key(WORKSPACES, parent.cluster, "", paths.base(record.path)))
     changes.objects = [ObjectChange(ChangeKind.DELETED, Delete(key)) for key in gone]

@@ -52,6 +52,25 @@ def test_it_tells_which_resources_were_ever_written_to(store: Store) -> None:
     assert store.resources("elsewhere") == []
 
 
+def test_it_tells_the_keys_of_a_workspace(store: Store) -> None:
+    here = [
+        cm("a"),
+        cm("b", ""),
+        cm("c", "z"),
+        Key("deployments.apps:abc", "root", "default", "a"),
+        Key("~own", "root", "", ""),
+    ]
+    others = [cm("a", cluster="roo"), cm("a", cluster="root0"), Key("pods", "", "", "root"), Key("pods", "z", "", "")]
+    store.write(*(Put(key, b"{}") for key in [*here, *others])).result()
+    assert store.keys("root") == sorted(here)
+    assert store.keys("elsewhere") == []
+    store.write(*(Delete(key) for key in here[1:])).result()
+    with store.view() as view:
+        store.write(Delete(here[0])).result()
+        assert view.keys("root") == [here[0]]
+    assert store.keys("root") == []
+
+
 def test_revisions_start_at_the_time_and_never_go_back(opened: Callable[..., Store]) -> None:
     store = opened()
     assert abs(store.revision() / 1e6 - time.time()) < 60

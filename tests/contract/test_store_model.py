@@ -333,6 +333,7 @@ class Machine(RuleBasedStateMachine):
             for cluster in CLUSTERS:
                 there = {key.resource for key in self.model.now if key.cluster == cluster}
                 assert self.store.resources(cluster) == sorted(there)
+                assert self.store.keys(cluster) == sorted(key for key in self.model.now if key.cluster == cluster)
 
 
 def indexed(index: Index, state: State) -> list[IndexEntry]:
