@@ -28,20 +28,22 @@ class Touched:
 
     `changed`: own manifests, the workspace.yaml or the directory; also where the workspace.yaml is gone but manifests
     remain, which the workspace still owns (see WorkspaceTree.claims). `places`: the workspaces of the new tree that
-    were come across, so that they need not be searched for.
+    were come across, so that they need not be searched for. `left`: those of the old tree whose directories are no
+    longer theirs.
     """
 
     changed: set[str] = field(default_factory=set)
     appeared: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
     places: Whereabouts = field(default_factory=Whereabouts, compare=False)
+    left: Whereabouts = field(default_factory=Whereabouts, compare=False)
 
     def __or__(self, other: Touched) -> Touched:
         """What became of them since either of two commits. Where only one of these had a workspace, it goes or changes
-        all the same."""
+        all the same. `left` stays that of the first."""
         removed, appeared = self.removed | other.removed, self.appeared | other.appeared
         changed = (self.changed | other.changed) - appeared - removed
-        return Touched(changed, appeared, removed, self.places | other.places)
+        return Touched(changed, appeared, removed, self.places | other.places, self.left)
 
 
 class _Side(NamedTuple):
@@ -200,6 +202,8 @@ class _Comparison:
         old_path = self._old.boundary(old_level, directory, was.owner) if old_level else None
         self._claim(directory, old_path, now, new_level)
         new_path = self._new.boundary(new_level, directory, now.owner) if new_level else None
+        if old_path is not None and old_path != new_path and old_level is not None and was.tree is not None:
+            self._out.left.note(workspace_dir(old_path, directory, was.tree, old_level))
         self._note(directory, old_path, new_path, old_level, new_level)
         if new_path is not None and new_level is not None and now.tree is not None:
             self._out.places.note(workspace_dir(new_path, directory, now.tree, new_level))

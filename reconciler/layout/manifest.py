@@ -101,6 +101,12 @@ def read(data: bytes, path: str) -> Manifests:
     return out
 
 
+def may_say(data: bytes, text: bytes) -> bool:
+    """Whether `text`, words without white space or quotes, may stand in a name or a value of a file. Where it does not
+    stand in the file as it is, only an escape or a tag (!!binary) can make it of something else."""
+    return text in data or b"\\" in data or b"!" in data
+
+
 def of_document(document: YamlDocument, path: str, index: int, notices: list[LayoutError]) -> Manifest:
     """The manifest that a document is; the document's value becomes the manifest's. Raises BadFile."""
     faults = _placed(document, path)

@@ -69,8 +69,8 @@ class ManifestSource(Protocol):
         """The line of a field like `spec.replicas`, or of the manifest where it cannot be told; 0 where it has none."""
 
     def mentioning(self, text: bytes) -> Iterator[Manifest]:
-        """At least the manifests that have the text in them; the others need not be read. What cannot be read is left
-        out."""
+        """At least the manifests that have the text (see manifest.may_say) in them, however it is written; the others
+        need not be read. What cannot be read is left out."""
 
     def editor(self, draft: Draft) -> Editor:
         """For a draft that begins with this source's tree. Raises ReadOnly."""

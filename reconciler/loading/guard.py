@@ -8,6 +8,7 @@ a commit's trailer, which names this very loss (plan/deletions).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,16 +19,17 @@ from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key, storage_name
+from apiserver.model.origins import origin_of
 from apiserver.registry import indexes
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import KindTable
-from apiserver.registry.tree import WorkspaceRecord
+from apiserver.registry.tree import WorkspaceRecord, workspace_at
 from apiserver.storage.protocol import Record, Store
+from reconciler.layout.draft import Draft
 from reconciler.layout.manifest import Manifest
-from reconciler.layout.source import manifests
-from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.source import ReadOnly, manifests
 from reconciler.loading import copies
-from reconciler.loading.offers import EXPORTS, SCHEMAS
+from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES
 from reconciler.loading.render import SYNC_TARGETS
 from reconciler.loading.resolving import BINDINGS, CRDS
 from reconciler.loading.servedtrees import ServedTrees
@@ -81,9 +83,8 @@ class Guard:
     _allowed: dict[CommitRef, set[str]] = field(default_factory=dict)
     _above: dict[str, bool] = field(default_factory=dict)
     """Whether a workspace that others are in may go."""
-    _types: dict[str, dict[str, str]] = field(default_factory=dict)
-    """What the types say that a workspace has, by its path."""
-    _found: tuple[WorkspaceTree, str, str, WorkspaceDir | None] | None = None
+    _types: dict[str, str] = field(default_factory=dict)
+    """What types say of it."""
 
     def problem(self, record: WorkspaceRecord, taken: Taken, known: Summary) -> RefusedDeletion | None:
         """What of what a commit takes from a workspace has to be allowed first; None if it may go. `known`: the
@@ -217,31 +218,55 @@ class Guard:
 
     def _said_of(self, record: WorkspaceRecord) -> str:
         tree = self.served.last(record)
-        place = self._place(tree, record) if tree is not None else None
+        place = self.served.place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
             found = self.sources.workspace(tree, place)
             said = _said(found.manifests[0].value) if found is not None and found.manifests else ""
             if said:
                 return said
-        where, _, name = record.type.rpartition(":")
-        if where not in self._types:
+        if record.type not in self._types:
+            where, _, name = record.type.rpartition(":")
             holder = self.before(where)
-            kinds = self.manifests(holder) if holder is not None and holder.directory else ()
-            self._types[where] = {m.name: _said(m.value) for m in kinds if m.gvk.kind == "WorkspaceType"}
-        return self._types[where].get(name, "")
+            kinds = self._declaring(holder, name) if holder is not None and holder.directory else ()
+            said = (_said(m.value) for m in kinds if m.gvk.kind == "WorkspaceType" and m.name == name)
+            self._types[record.type] = next(said, "")
+        return self._types[record.type]
+
+    def _declaring(self, holder: WorkspaceRecord, name: str) -> Iterator[Manifest]:
+        """Manifests of a workspace, among them that of its type `name`, if it declares one. As long as the step did not
+        come to it, what is stored names the file: beside that its directory may hold the whole fleet."""
+        with self.store.view() as view:
+            stored = view.get(Key(TYPES, holder.cluster, "", name))
+            stands = workspace_at(view, holder.path) == holder
+        origin = origin_of(_read(stored)) if stored is not None else None
+        if stands and origin is None:
+            return
+        if stands and origin is not None:
+            yield from self._piece(holder, origin.path)
+        yield from self.manifests(holder)
+
+    def _piece(self, record: WorkspaceRecord, name: str) -> Iterator[Manifest]:
+        """One piece of what a workspace declares as it is served; nothing where its source tells only all of them."""
+        tree = self.served.of(record)
+        place = self.served.place(tree, record) if tree is not None else None
+        if tree is None or place is None:
+            return
+        with suppress(ReadOnly):
+            yield from self.sources.of(tree, place).editor(Draft(tree.repo, tree.tree_id)).find(name)
 
     def manifests(self, record: WorkspaceRecord) -> Iterator[Manifest]:
         """What a workspace declares as it is served."""
         tree = self.served.of(record)
-        place = self._place(tree, record) if tree is not None else None
+        place = self.served.place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
             yield from manifests(self.sources.of(tree, place))
 
-    def _place(self, tree: WorkspaceTree, record: WorkspaceRecord) -> WorkspaceDir | None:
-        """One workspace is asked about several times before the next."""
-        if self._found is None or self._found[0] is not tree or self._found[1:3] != (record.path, record.directory):
-            self._found = tree, record.path, record.directory, tree.find(record.path, record.directory)
-        return self._found[3]
+    def outspoken(self, record: WorkspaceRecord) -> Iterator[Manifest]:
+        """At least those of them that say whether they may go."""
+        tree = self.served.of(record)
+        place = self.served.place(tree, record) if tree is not None else None
+        if tree is not None and place is not None:
+            yield from self.sources.of(tree, place).mentioning(PROTECTED.encode())
 
 
 def line_of(path: str, key: Key) -> Line:

@@ -13,7 +13,7 @@ from reconciler.layout import edit
 from reconciler.layout.compare import changes
 from reconciler.layout.draft import Draft
 from reconciler.layout.errors import BadFile
-from reconciler.layout.manifest import Manifest, read
+from reconciler.layout.manifest import Manifest, may_say, read
 from reconciler.layout.source import ManifestSource, Piece, PieceChange, all_changes
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree, problem
 from reconciler.layout.yamldoc import locate
@@ -56,7 +56,7 @@ class PlainFiles:
         for path, entry in self._tree.files(self._directory):
             if problem(path, entry) is None:
                 data = self._tree.repo.blob(entry.id)
-                if text in data:
+                if may_say(data, text):
                     yield from read(data, path).objects
 
     def editor(self, draft: Draft) -> FileEditor:

@@ -7,12 +7,14 @@ is protected, unless it or its type frees it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
+from reconciler.layout.manifest import Manifest
 from reconciler.loading.guard import Guard, line_of
 from reconciler.loading.render import key_of
 from reconciler.plan.computed import WORKSPACES
@@ -50,17 +52,21 @@ class Removals:
     def judge(self, gone: Collection[str], since: Mapping[str, CommitRef]) -> list[Removal]:
         """`gone`: paths of workspaces. `since`: of those that were refused before, what was served by then."""
         trees = dict(_trees(gone))
-        losses = {top: self._losses(members) for top, members in trees.items()}
+        losses = {top: self._weighty(members) for top, members in trees.items()}
         lines = (loss for found in losses.values() for loss in found if loss.line.resource == WORKSPACES)
         count = sum(not loss.free for loss in lines)
         many = self._most is not None and count > self._most
         out = []
         for top, members in trees.items():
             why = self._why(losses[top], many=many)
-            allowed = why and self._guard.allows(losses[top], since.get(top, NONE))
             records = tuple(r for path in members if (r := self._record(path)) is not None)
-            out.append(Removal(top, records, RefusedDeletion(tuple(losses[top]), why) if why and not allowed else None))
+            out.append(Removal(top, records, self._refused(members, why, since.get(top, NONE)) if why else None))
         return out
+
+    def _refused(self, members: Iterable[str], why: str, since: CommitRef) -> RefusedDeletion | None:
+        """None if some commit allows it. Only here is all that goes read: it has a hash, and is told."""
+        losses = [loss for path in members for loss in self._of(path, free=self._free(path))]
+        return None if self._guard.allows(losses, since) else RefusedDeletion(tuple(losses), why)
 
     def _why(self, losses: list[Loss], *, many: bool) -> str:
         protected = next((loss for loss in losses if loss.protected and not loss.free), None)
@@ -70,25 +76,48 @@ class Removals:
             return f"spec.safety.maxDeletedWorkspaces allows {self._most} in one commit"
         return ""
 
-    def _losses(self, members: Iterable[str]) -> list[Loss]:
-        return [loss for path in members for loss in self._of(path)]
+    def _free(self, path: str) -> bool:
+        record = self._record(path)
+        return record is not None and record.served and self._guard.freed(path)
 
-    def _of(self, path: str) -> Iterator[Loss]:
+    def _weighty(self, members: Iterable[str]) -> list[Loss]:
+        """What may stand against it. Of a workspace that is free only what has a word of its own is read; of one that
+        is not, one manifest protects it as all of them do."""
+        out = []
+        for path in members:
+            record, free = self._record(path), self._free(path)
+            if record is not None and free:
+                out += [Loss(_line(path), free=True), *self._each(record, self._guard.outspoken(record), free=True)]
+            else:
+                out += islice(self._of(path, free=False), 1)
+        return out
+
+    def _of(self, path: str, *, free: bool) -> Iterator[Loss]:
         """A workspace's own line, and those of its objects."""
-        record, guard = self._record(path), self._guard
-        line = Line(paths.parent(path) or "", WORKSPACES, "", paths.base(path))
+        record = self._record(path)
         if record is None or not record.served:
-            yield Loss(line)
+            yield Loss(_line(path))
             return
-        free, kinds = guard.freed(path), guard.catalog.kinds(record.cluster)
-        losses = []
-        for manifest in guard.manifests(record):
-            key = key_of(manifest, kinds, record.cluster)
+        losses = self._each(record, self._guard.manifests(record), free=free)
+        first = next(losses, None)
+        yield Loss(_line(path), "it has manifests" if first is not None else "", free=free)
+        if first is not None:
+            yield first
+            yield from losses
+
+    def _each(self, record: WorkspaceRecord, manifests: Iterable[Manifest], *, free: bool) -> Iterator[Loss]:
+        """The lines of some of a workspace's objects."""
+        guard = self._guard
+        for manifest in manifests:
+            key = key_of(manifest, guard.catalog.kinds(record.cluster), record.cluster)
             if key is not None:
                 # Of what goes with its workspace only a word of its own counts.
-                losses.append(guard.loss(record, key, manifest, free=True) if free else Loss(line_of(path, key)))
-        yield Loss(line, "it has manifests" if losses else "", free=free)
-        yield from losses
+                yield guard.loss(record, key, manifest, free=True) if free else Loss(line_of(record.path, key))
+
+
+def _line(path: str) -> Line:
+    """A workspace's own."""
+    return Line(paths.parent(path) or "", WORKSPACES, "", paths.base(path))
 
 
 def _trees(gone: Collection[str]) -> Iterator[tuple[str, list[str]]]:

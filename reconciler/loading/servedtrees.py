@@ -11,7 +11,8 @@ from __future__ import annotations
 from apiserver.model.commits import CommitRef
 from apiserver.registry.tree import WorkspaceRecord, summary, workspace_at
 from apiserver.storage.protocol import Store
-from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import was_served
 from reconciler.loading.step import StepTarget
 from reconciler.loading.trees import Trees
@@ -24,6 +25,21 @@ class ServedTrees:
         self._store, self._trees, self._served, self._lost = store, trees, target.served, target.lost
         self._ahead = frozenset({target.moment.commit, *target.arriving})
         """Where workspaces may be already: the step's own commit, and those that were never finished."""
+        self._seen: tuple[WorkspaceTree | None, Whereabouts] = None, Whereabouts()
+        self._found: tuple[WorkspaceTree, str, str, WorkspaceDir | None] | None = None
+
+    def note(self, tree: WorkspaceTree, places: Whereabouts) -> None:
+        """Where some workspaces stand in a tree, so that they need not be sought."""
+        self._seen = tree, places
+
+    def place(self, tree: WorkspaceTree, record: WorkspaceRecord) -> WorkspaceDir | None:
+        """A workspace's directory in a tree that `of` gave. One is asked for several times before the next."""
+        if self._found is None or self._found[0] is not tree or self._found[1:3] != (record.path, record.directory):
+            seen = self._seen[1].get(record.path) if self._seen[0] is tree else None
+            if seen is None or seen.directory != record.directory:
+                seen = tree.find(record.path, record.directory)
+            self._found = tree, record.path, record.directory, seen
+        return self._found[3]
 
     def of(self, record: WorkspaceRecord) -> WorkspaceTree | None:
         """None for a workspace that never had a good commit."""

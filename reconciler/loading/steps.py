@@ -140,6 +140,7 @@ class Stepper:
             # Some workspaces are at a commit that was never finished, and this one does not follow from it.
             found |= touched(self._target.tree, self._site.trees.at(commit), self._cases.known)
         self._cases.places = found.places
+        self._served.note(before, found.left)
         going = self._removals(found)
         self._forced.update(also)
         self._forced.update(self._allowed())

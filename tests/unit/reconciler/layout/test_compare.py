@@ -28,15 +28,17 @@ FLEET: Files = {
 
 
 def touched(new: WorkspaceTree, old: WorkspaceTree, known: Known | None = None) -> Touched:
-    """What became of the paths; `places`, a by-product, is checked here and taken out."""
+    """What became of the paths; `places` and `left`, by-products, are checked here."""
     found = compare.touched(new, old, known)
-    for path in found.places:
-        place = found.places.get(path)
-        assert place is not None and place.path == path
-        there = new.at(place.directory)
-        assert there == place._replace(files=None)
-        if place.files is not None:
-            assert list(new.files(there)) == list(new.files(place))
+    assert found.removed <= {*found.left}
+    for tree, places in ((new, found.places), (old, found.left)):
+        for path in places:
+            place = places.get(path)
+            assert place is not None and place.path == path
+            there = tree.at(place.directory)
+            assert there == place._replace(files=None)
+            if place.files is not None:
+                assert list(tree.files(there)) == list(tree.files(place))
     return found
 
 
