@@ -228,8 +228,8 @@ class Guard:
             where, _, name = record.type.rpartition(":")
             holder = self.before(where)
             kinds = self._declaring(holder, name) if holder is not None and holder.directory else ()
-            said = (_said(m.value) for m in kinds if m.gvk.kind == "WorkspaceType" and m.name == name)
-            self._types[record.type] = next(said, "")
+            words = (_said(m.value) for m in kinds if m.gvk.kind == "WorkspaceType" and m.name == name)
+            self._types[record.type] = next(words, "")
         return self._types[record.type]
 
     def _declaring(self, holder: WorkspaceRecord, name: str) -> Iterator[Manifest]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from enum import Enum
 from itertools import chain
 from types import MethodType
@@ -129,7 +130,7 @@ class Stepper:
             self._turns.take(path)
             self.pause()
         if going:
-            self._remove(sorted(going, key=_depth, reverse=True))
+            self._remove(sorted(going, key=self._when_it_goes))
             self._going = frozenset()
         return self._finish()
 
@@ -215,10 +216,17 @@ class Stepper:
             if any(each in error for each in said for error in errors) and self._cases.find(path) is not None:
                 yield path
 
+    def _when_it_goes(self, path: str) -> tuple[int, str]:
+        """Children before their parents; else in the order in which the store has them, so that those whose objects
+        stand on the same pages go together."""
+        record = self._world.record(path)
+        return -_levels(path), record.cluster if record is not None else ""
+
     def _remove(self, going: list[str]) -> None:
-        """`going`: children before their parents. Many go in one transaction, each wholly."""
+        """`going`: see `_when_it_goes`. Many go in one transaction, each wholly."""
         self._settle()
         ops: list[Op] = []
+        under_way: list[Future[list[int]]] = []
         bereft: dict[str, None] = {}
         for path in going:
             record = self._world.record(path)
@@ -233,13 +241,20 @@ class Stepper:
             bereft.update(dict.fromkeys(consumers))
             self.done.add(changes)
             if len(ops) >= _REMOVED_TOGETHER:
-                self._site.store.write(*ops).result()
+                under_way = self._hand_over(ops, under_way)
                 ops = []
-        self._site.store.write(*ops).result()
+        for written in self._hand_over(ops, under_way):
+            written.result()
         for path in self.done.deleted:
             self._world.gone(path)
             self._world.provides_anew(path)
         self._recheck(bereft)
+
+    def _hand_over(self, ops: list[Op], before: list[Future[list[int]]]) -> list[Future[list[int]]]:
+        """Has some be written while the next are looked up; what is under way then."""
+        for written in before:
+            written.result()
+        return [self._site.store.write(*ops)]
 
     # -- judging, when it is a workspace's turn
 
