@@ -143,7 +143,7 @@ class NamespaceLife(Controller[Key]):
     def _sweep(self, key: Key, revision: int) -> None:
         """What was written before the namespace went. Finalizers are waited for."""
         left = deleted = 0
-        for kind in self._kept_kinds(key.cluster):
+        for kind in self._kinds_there(key.cluster):
             for page in self._pages(kind, key):
                 old = [r for r in page if r.revision <= revision and self._leftover(r.value)]
                 deleted += disposal.delete_all(self._store, kind, old)
@@ -154,7 +154,8 @@ class NamespaceLife(Controller[Key]):
         elif left:
             self._store.write(PutRow(Table.GONE_NAMESPACES, row, b"%d" % revision)).result()
         else:
-            self._store.write(DeleteRow(Table.GONE_NAMESPACES, row)).result()
+            if self._store.get_row(Table.GONE_NAMESPACES, row) is not None:
+                self._store.write(DeleteRow(Table.GONE_NAMESPACES, row)).result()
             with self._lock:
                 if self._gone.get(key) == revision:
                     del self._gone[key]
@@ -218,6 +219,11 @@ class NamespaceLife(Controller[Key]):
         """One for each kind of object that namespaces hold and that may be deleted."""
         kinds = self._kinds(cluster).all()
         return list({k.storage: k for k in kinds if k.namespaced and k.storage and "delete" in k.verbs}.values())
+
+    def _kinds_there(self, cluster: str) -> list[ServedKind]:
+        """Those of them that the workspace has objects of; none where it went as a whole."""
+        there = {*self._store.resources(cluster)}
+        return [kind for kind in self._kept_kinds(cluster) if kind.storage in there] if there else []
 
     def _pages(self, kind: ServedKind, key: Key) -> Iterator[list[Record]]:
         after: Key | None = None

@@ -256,6 +256,20 @@ def test_a_namespace_that_a_commit_removes_takes_runtime_objects_along(world: Wo
     assert waiting["metadata"]["deletionTimestamp"]
 
 
+def test_a_namespace_that_goes_with_its_workspace_costs_no_transaction(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [world.namespace("shop"), world.config_map("settings")]
+    world.settle()
+    world.store.write(*map(Delete, keys)).result()
+    calls: list[str] = []
+    scan, write = world.store.scan, world.store.write
+    monkeypatch.setattr(world.store, "scan", lambda *a, **k: calls.append(f"scan {a[0]}") or scan(*a, **k))
+    monkeypatch.setattr(world.store, "write", lambda *ops: calls.append(f"write {ops}") or write(*ops))
+    world.settle()
+    assert calls == []
+
+
 def test_what_comes_after_a_namespace_came_back_stays(world: World) -> None:
     key = world.namespace()
     world.settle()
