@@ -6,7 +6,7 @@ flush, and the folders on the way to a piece's files are written with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from reconciler.repository.difference import walk
 from reconciler.repository.objects import Repository
@@ -26,8 +26,9 @@ class StatusContent:
         self._waiting: dict[str, bytes | Blob | None] = {}
 
     def add(self, pieces: Iterable[Files]) -> None:
-        """What a later one says of a file counts."""
+        """What a later one says of a file counts, and what it takes away goes with all that earlier ones put there."""
         for files in pieces:
+            self._take_away({path for path, data in files.items() if data is None})
             for path, data in files.items():
                 self._waiting[path] = self._known(data) if data is not None and self._anew else data
             if len(self._waiting) >= MOST:
@@ -52,6 +53,10 @@ class StatusContent:
         assert self._tree is not None
         return self._tree
 
+    def _take_away(self, gone: set[str]) -> None:
+        if gone and self._waiting:
+            self._waiting = {path: data for path, data in self._waiting.items() if gone.isdisjoint(_above(path))}
+
     def _write(self) -> None:
         if self._waiting or self._tree is None:
             self._tree = edit_tree(self._repo, self._tree, self._waiting)
@@ -61,3 +66,9 @@ class StatusContent:
         """Written anew, most of it is what git has already."""
         name = object_name(3, data)
         return Blob(name) if self._repo.has(name) else data
+
+
+def _above(path: str) -> Iterator[str]:
+    """The directories that a path lies in."""
+    while path := path.rpartition("/")[0]:
+        yield path

@@ -25,6 +25,11 @@ class Names:
         self._packed += names._packed
         self._last = ""
 
+    def copy(self) -> Names:
+        made = Names()
+        made.update(self)
+        return made
+
     def clear(self) -> None:
         self._packed, self._last = bytearray(), ""
 

@@ -14,7 +14,7 @@ from apiserver.model.keys import Internal, Key
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
-from apiserver.registry.tree import WorkspaceRecord
+from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.paging import pages, rows
 from apiserver.storage.protocol import Change, Row, View
 from reconciler.plan import residue
@@ -42,18 +42,27 @@ class Rendering:
 
     def __init__(self, store: View, *, sparing: bool = False) -> None:
         """`sparing`: what came with a commit that is on its way, and of which nothing else is known, is left out."""
-        fleet = tree.fleet(store)
-        self._store, self._sparing = store, sparing
+        self._sparing = sparing
         self._came: set[str] = set()
         """Folders of such workspaces in the piece at hand."""
-        self._fleet = fleet.fleet
-        self._arriving = frozenset(fleet.arriving)
+        self._moved: set[str] = set()
+        """Logical clusters whose files were rendered as of a view, and not as of the log: an object whose coming the
+        log has not told yet may have one."""
         self.ahead = Names()
-        """The logical clusters of workspaces that are past the fleet's commit already, of those rendered."""
+        """The logical clusters of workspaces that are past the fleet's commit already, of those rendered in a view."""
         self.gone: dict[str, str] = {}
         """The paths of workspaces that went, by their folders; of many the last."""
         self._places: dict[str, _Place | None] = {}
         self._texts: dict[tuple[bytes, CommitRef], bytes] = {}
+        self.over(store)
+
+    def over(self, view: View) -> FleetRecord:
+        """Go on with another view: with later entries of the log, and workspaces as they are by now."""
+        fleet = tree.fleet(view)
+        self._store, self._fleet, self._arriving = view, fleet.fleet, frozenset(fleet.arriving)
+        self._places.clear()
+        self.ahead.clear()
+        return fleet
 
     def changed(self, changes: Iterable[Change]) -> Files:
         """The files that a stretch of the log concerns; the newest change of a key wins."""
@@ -195,10 +204,11 @@ class Rendering:
             files[format.directory_of("", before.directory)] = None
             for piece in self._all(now.cluster):
                 files.update(piece)
+            self._moved.add(now.cluster)
         place = self._place(now.cluster) if now.cluster else None
         if place is not None and change.value is not None:
             left = _residue(change.key, change.value, place.above)
-            if left is not None or change.previous is not None:
+            if left is not None or change.previous is not None or now.cluster in self._moved:
                 files[format.status_path(place.directory, change.key)] = left
 
     def _workspace_of(self, place: _Place, files: Files) -> None:
@@ -216,9 +226,10 @@ class Rendering:
         elif value is not None and not residue.is_runtime(value):
             left = _residue(key, value, place.home)
         # What there was not had no file: most objects leave none, and many come at once.
-        if left is not None or previous is not None:
+        moved = key.cluster in self._moved
+        if left is not None or previous is not None or moved:
             files[format.status_path(place.directory, key)] = left
-        if ending is not None or (previous is not None and residue.is_ending(key, previous)):
+        if ending is not None or moved or (previous is not None and residue.is_ending(key, previous)):
             files[format.ending_path(place.directory, key)] = ending
 
     def _place(self, cluster: str) -> _Place | None:

@@ -9,7 +9,8 @@ written anew, and of these alone. How far the log was read when nothing of the k
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import chain, islice
 
 from apiserver.model.commits import CommitRef
 from apiserver.registry.tree import FleetRecord
@@ -17,31 +18,42 @@ from reconciler.statusbranch.names import Names
 
 
 class Unsettled:
-    """Of one writer. `settled`: the store's revision up to which nothing is left to be said again."""
+    """Of one writer. `settled`: the store's revision up to which nothing is left to be said again.
+
+    A status commit is gathered in several views of the store (stretches.py), on a copy, which counts once the commit is
+    made. Of each view: `look`, then `due` and `ahead`.
+    """
 
     def __init__(self) -> None:
         self.settled = 0
         self._clusters = Names()
         self._arriving: frozenset[CommitRef] = frozenset()
+        self._due: Iterator[str] = iter(())
 
-    def due(self, fleet: FleetRecord) -> Iterable[str]:
-        """The logical clusters whose summaries may say something else by now: all of them, or none while nothing has
-        arrived since."""
-        return self._clusters if self._is_due(fleet) else ()
+    def copy(self) -> Unsettled:
+        """Of one with nothing due, as it is between two status commits."""
+        made = Unsettled()
+        made.settled, made._clusters, made._arriving = self.settled, self._clusters.copy(), self._arriving
+        return made
 
-    def _is_due(self, fleet: FleetRecord) -> bool:
-        return not self._arriving <= set(fleet.arriving)
-
-    def settled_with(self, fleet: FleetRecord, ahead: Names, until: int) -> int:
-        """What `settled` is going to be; see `wrote`."""
-        left = bool(ahead) or (bool(self._clusters) and not self._is_due(fleet))
-        return self.settled if left else until
-
-    def wrote(self, fleet: FleetRecord, ahead: Names, until: int) -> None:
-        """All is recorded up to a revision. `ahead`: of the workspaces whose summaries were rendered for that, those
-        that are past the commit that is named."""
-        self.settled = self.settled_with(fleet, ahead, until)
-        if self._is_due(fleet):
-            self._clusters.clear()
-        self._clusters.update(ahead)
+    def look(self, fleet: FleetRecord) -> None:
+        """A view is open in which that is the fleet's record. Once something has arrived, whoever was said to be
+        beyond what is named may be so no more."""
+        if not self._arriving <= set(fleet.arriving):
+            self._due = chain(self._due, self._clusters)
+            self._clusters = Names()
         self._arriving = frozenset(fleet.arriving)
+
+    def due(self, most: int | None) -> list[str]:
+        """The next logical clusters whose summaries may say something else by now; fewer than `most`: the last. None:
+        all."""
+        return list(islice(self._due, most))
+
+    def ahead(self, names: Names) -> None:
+        """The workspaces whose summaries were rendered in that view and that are past the commit that it names."""
+        self._clusters.update(names)
+
+    def read(self, until: int) -> None:
+        """All that the store says up to a revision is gathered."""
+        if not self._clusters:
+            self.settled = until

@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from apiserver.model.commits import CommitRef
-from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord
-from apiserver.storage.protocol import Compacted, Store, View
+from apiserver.storage.protocol import Compacted, Store
 from reconciler.repository.chain import CONTINUES
 from reconciler.repository.difference import difference
 from reconciler.repository.errors import RefMoved, RepositoryError
@@ -33,6 +33,7 @@ from reconciler.statusbranch.message import describe
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
 from reconciler.statusbranch.render import Rendering
 from reconciler.statusbranch.schedule import Schedule
+from reconciler.statusbranch.stretches import Stretches
 from reconciler.statusbranch.underway import UnderWay
 from reconciler.statusbranch.unsettled import Unsettled
 from reconciler.statusbranch.urgency import Urgency
@@ -53,6 +54,15 @@ class WriterSettings:
     together: float = 0.1
     loading: float = 5.0
     retry: float = 5.0
+
+
+class _Recording(NamedTuple):
+    """All that there is to record up to a revision: its tree, but for fleet.yaml, and the fleet's record of then."""
+
+    tree: str
+    fleet: FleetRecord
+    until: int
+    unsettled: Unsettled
 
 
 class StatusWriter:
@@ -116,17 +126,11 @@ class StatusWriter:
         """Commit what the store says beyond what is covered; the new commit, or None if nothing differs."""
         with self._lock:
             head = self._repo.ref(STATUS_REF)
-            spare = self._under_way.is_so()
-            # LMDB keeps all pages that a view shows, so the store's file grows by what is written until it is let go
-            # of: that is one rendering's time, of one view at a time, and the next writes take those pages again.
-            with self._store.view() as view:
-                until, fleet, rendering = view.revision(), tree.fleet(view), Rendering(view, sparing=spare)
-                content = self._content(rendering, view, head)
-                content.add(rendering.summaries(self._unsettled.due(fleet)))
-                new = content.tree()
-            commit = self._commit(head, new, fleet, until, rendering) if fleet.commit else None
-            self._unsettled.wrote(fleet, rendering.ahead, until)
-            self._covered = max(self._covered, until)
+            rendering = Rendering(self._store, sparing=self._under_way.is_so())
+            said = self._said(rendering, head)
+            commit = self._commit(head, said, rendering) if said.fleet.commit else None
+            self._unsettled = said.unsettled
+            self._covered = max(self._covered, said.until)
             self._whole = False
         if commit is not None:
             self.committed()
@@ -156,39 +160,41 @@ class StatusWriter:
 
     # -- commits
 
-    def _content(self, rendering: Rendering, view: View, head: str | None) -> StatusContent:
-        until = view.revision()
+    def _said(self, rendering: Rendering, head: str | None) -> _Recording:
+        """All that there is to record: what the log tells of, or all there is."""
         if not self._covered and head is not None:
             self._unsettled.settled = RecordedFleet(self._repo, head).facts().settled
         after = self._covered or self._unsettled.settled
-        if self._whole or after > until:
-            self._unsettled.settled = 0
+        if self._whole or after > self._store.revision():
             return self._everything(rendering, head)
+        unsettled = self._unsettled.copy()
         content = StatusContent(self._repo, self._repo.commit(head).tree if head is not None else None)
+        stretches = Stretches(self._store, rendering, unsettled, after)
         try:
-            while after < until:
-                changes = view.changes(after, _BATCH)
-                if not changes:
-                    break
-                content.add([rendering.changed(changes)])
-                after = changes[-1].revision
+            content.add(stretches)
         except Compacted:
             return self._everything(rendering, head)
-        return content
+        return _Recording(content.tree(), stretches.fleet, stretches.until, unsettled)
 
-    def _everything(self, rendering: Rendering, head: str | None) -> StatusContent:
-        """All files anew, and those of the branch that the store cannot explain and that stay."""
-        content = StatusContent(self._repo, None)
-        if head is not None:
-            recorded = self._repo.commit(head).tree
-            content.keep_file(recorded, format.FLEET)
-            for folder in rendering.lost():
-                content.keep(recorded, folder)
-        content.add(rendering.everything())
-        return content
+    def _everything(self, rendering: Rendering, head: str | None) -> _Recording:
+        """All files anew, and those of the branch that the store cannot explain and that stay. In one view, which the
+        store's file grows by: nothing is loaded beside it as a rule."""
+        content, unsettled = StatusContent(self._repo, None), Unsettled()
+        with self._store.view() as view:
+            fleet, until = rendering.over(view), view.revision()
+            unsettled.look(fleet)
+            if head is not None:
+                recorded = self._repo.commit(head).tree
+                content.keep_file(recorded, format.FLEET)
+                for folder in rendering.lost():
+                    content.keep(recorded, folder)
+            content.add(rendering.everything())
+            unsettled.ahead(rendering.ahead)
+        unsettled.read(until)
+        return _Recording(content.tree(), fleet, until, unsettled)
 
-    def _commit(self, head: str | None, new: str, fleet: FleetRecord, until: int, rendering: Rendering) -> str | None:
-        """`new`: the tree of all that there is to record, but for fleet.yaml."""
+    def _commit(self, head: str | None, said: _Recording, rendering: Rendering) -> str | None:
+        new, fleet = said.tree, said.fleet
         before = RecordedFleet(self._repo, head) if head is not None else None
         base = before.tree if before is not None else None
         known = before.facts() if before is not None else FleetFacts()
@@ -201,8 +207,8 @@ class StatusWriter:
         ends = head is not None and self._ends(head, known, served)
         begins = head is None or ends
         began = self._time() if begins else history.began(self._repo, head or "", known.began)
-        settled = self._unsettled.settled_with(fleet, rendering.ahead, until)
-        facts = replace(facts, revision=until, settled=settled, began=began.isoformat(timespec="seconds"))
+        facts = replace(facts, revision=said.until, settled=said.unsettled.settled)
+        facts = replace(facts, began=began.isoformat(timespec="seconds"))
         facts = replace(facts, arriving=fleet.arriving)
         new = edit_tree(self._repo, new, {format.FLEET: format.dump(facts.as_file())})
         named: set[str] = set()
