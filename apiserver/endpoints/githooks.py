@@ -59,8 +59,9 @@ _POST_RECEIVE = """\
 while read -r old new ref; do
     [ "$ref" = SERVED ] || continue
     tries=0
-    while [ -d VERDICTS ] && [ ! -f "VERDICTS/$new" ] && [ $tries -lt 50 ]; do
-        sleep 0.1
+    while [ -d VERDICTS ] && [ ! -f "VERDICTS/$new" ] && [ $tries -lt 75 ]; do
+        # Most are there within a tenth of a second; who waits longer is waited for less closely, five seconds in all.
+        if [ $tries -lt 25 ]; then sleep 0.02; else sleep 0.09; fi
         tries=$((tries + 1))
     done
     if [ -f "VERDICTS/$new" ]; then

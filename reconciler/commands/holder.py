@@ -276,9 +276,14 @@ class Holder:
         self._looked = True
         heads = self._lookout.heads()
         if heads is not None and heads.desired is not None:
-            self._loader.overtake(commits.own(heads.desired))
+            self._overtake(heads.desired)
         if self._committer.waiting():
             self._committer.serve()
+
+    def _overtake(self, head: str) -> None:
+        found = self._loader.overtake(commits.own(head))
+        if found is not None:
+            self._verdicts.say(found)
 
     def _commit(self) -> None:
         with self._under_way:
@@ -290,7 +295,7 @@ class Holder:
             if heads is None or heads.desired is None:
                 return
             if self._loader.is_under_way:
-                self._loader.overtake(commits.own(heads.desired))
+                self._overtake(heads.desired)
             else:
                 self._take(heads, at_once=True)
 

@@ -65,13 +65,21 @@ def told(loaded: Loaded) -> Iterator[str]:
         yield from _listed(str(problem) for problem in loaded.problems)
         return
     counts = changes.told(ChangeKind.CREATED, ChangeKind.CONFIGURED, ChangeKind.MOVED, ChangeKind.DELETED)
-    yield f"commit {loaded.head:.10} is served" + (f": {counts}" if counts else "")
+    yield f"commit {loaded.head:.10} {_how_far(loaded, bool(changes.judged))}" + (f": {counts}" if counts else "")
     if held:
         yield f"{len(held)} workspace{'s are' if len(held) > 1 else ' is'} held back, and served as before:"
         listed = [(path, problem) for path, problems in held.items() for problem in problems]
         told_below = [str(each) for each in refused.values()]
         yield from _listed(f"{path}: {p}" for path, p in listed if not any(text in p.message for text in told_below))
     yield from deletions(refused)
+
+
+def _how_far(loaded: Loaded, some: bool) -> str:
+    """`some`: whether some workspaces are there."""
+    if not loaded.waits_for:
+        return "is served"
+    waits = f"waits for commit {loaded.waits_for:.10}, which is being loaded"
+    return f"is served in part, the rest of it {waits}" if some else waits
 
 
 def deletions(refused: Mapping[str, RefusedDeletion]) -> Iterator[str]:

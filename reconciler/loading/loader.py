@@ -55,12 +55,13 @@ _MAIN = BranchSettings()
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a call of `load` did. `problems`: why the whole commit is held ([] if it is not); `steps`: what
-    they came to."""
+    """What a call of `load` or `overtake` did. `problems`: why the whole commit is held ([] if it is not); `steps`:
+    what they came to; `waits_for`: the commit that has to be there before all of it is (NONE: none)."""
 
     head: CommitRef
     problems: tuple[LayoutError, ...] = ()
     steps: tuple[ChangeSet, ...] = ()
+    waits_for: CommitRef = NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +150,11 @@ class Loader:
                 problems = step_or_problems
         return Loaded(head, problems, tuple(steps))
 
-    def overtake(self, head: CommitRef) -> None:
-        """While a commit is loaded: small ones on top of it go before the rest of it, up to `head`."""
-        if self._over is not None:
-            self._over.follow(head)
+    def overtake(self, head: CommitRef) -> Loaded | None:
+        """While a commit is loaded: small ones on top of it go before the rest of it, up to `head`. What is known of
+        that by now, where it is news."""
+        found = self._over.follow(head) if self._over is not None else None
+        return Loaded(head, (), found.steps, found.waits_for) if found is not None else None
 
     def is_past(self, path: str) -> bool:
         """Whether a workspace is where `tip` leads it, so that a write to it can be made a commit."""

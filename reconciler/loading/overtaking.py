@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from apiserver.model.commits import CommitRef, own
+from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.model.keys import Key
 from apiserver.registry.intents import Intent
 from apiserver.registry.tree import FleetRecord
@@ -43,6 +43,14 @@ class Makes(NamedTuple):
     step: Callable[[FleetRecord, CommitRef, Mapping[Key, Intent] | None, Callable[[str], Earlier]], Overtaker]
 
 
+class Overtook(NamedTuple):
+    """`steps`: what commits that went before the rest of another came to so far; `waits_for`: that one, where something
+    of them comes after it (NONE: nothing does)."""
+
+    steps: tuple[ChangeSet, ...]
+    waits_for: CommitRef
+
+
 class Overtaking:
     """While `first` takes the fleet to `fleet.commit`. `stored`: its record as the store has it; `then`: the commits
     that come after that one, in order, to which those that overtake are added."""
@@ -61,15 +69,22 @@ class Overtaking:
         self.done: dict[CommitRef, ChangeSet] = {}
         """What those that overtook came to so far."""
 
-    def follow(self, head: CommitRef) -> None:
-        """Takes what is on top of what was taken, up to `head`, as long as each may go before the rest."""
+    def follow(self, head: CommitRef) -> Overtook | None:
+        """Takes what is on top of what was taken, up to `head`, as long as each may go before the rest. What came of
+        it, where it is news; None too where the head is on top of something else."""
         last = self.then[-1] if self.then else self.fleet.commit
         chain = self._makes.repo.first_parents(last.id, head.id) if last != head else []
-        self.then += map(own, chain or ())
+        if not chain:
+            return None
+        came = [own(each) for each in chain]
+        self.then += came
         while self._taken < len(self.then) and self._stuck is None:
             commit = self.then[self._taken]
             if not self._take(commit):
                 self._stuck = commit
+        waits = self._stuck is not None or bool(self._put_off)
+        found = tuple(self.done[each] for each in came if each in self.done)
+        return Overtook(found, self._under_way if waits else NONE)
 
     def is_past(self, path: str) -> bool:
         """Whether a workspace is where the newest commit leads it, so that the next can be made on top of that; it is

@@ -56,6 +56,15 @@ def test_a_head_that_is_held_as_a_whole(fleet: LoadedFleet) -> None:
     assert lines[1].startswith("  treeplane.yaml:")
 
 
+def test_what_waits_for_another_commit_says_so(fleet: LoadedFleet) -> None:
+    head, large = own("1" * 40), own("2" * 40)
+    waits = "waits for commit 2222222222, which is being loaded"
+    assert say(Loaded(head, waits_for=large)) == [f"commit 1111111111 {waits}"]
+    steps = fleet.commit({f"{A}/app.yaml": configmap(a="c")}).steps
+    found = say(Loaded(head, steps=steps, waits_for=large))
+    assert found == [f"commit 1111111111 is served in part, the rest of it {waits}: 1 configured"]
+
+
 def test_nothing_in_a_file_name_reaches_the_terminal(fleet: LoadedFleet) -> None:
     lines = say(fleet.commit({f"{B}/bad\x1b[2J.yaml": "kind: ["}))
     assert not any("\x1b" in line for line in lines)

@@ -15,6 +15,7 @@ from support.loadedfleet import LoadedFleet, configmap
 from support.recoveries import Another, assert_same
 
 from apiserver.model.commits import CommitRef, own
+from reconciler.commands import verdicts
 from reconciler.loading.pauses import Pauses
 
 R = "workspaces/root"
@@ -133,12 +134,14 @@ def test_a_change_is_there_before_the_rest_of_a_large_commit(empty: LoadedFleet,
     happening.begin()
     happening.push(merged([]))
     seen: list[tuple[bool, bool]] = []
+    told: list[list[str]] = []
 
     def work(pause: int) -> None:
         if pause == 1:
             happening.push({f"{R}/a/small.yaml": configmap("small"), f"{R}/m5/app.yaml": configmap(n="small")})
             happening.push({f"{R}/new/workspace.yaml": "", f"{R}/new/app.yaml": configmap()})
-        empty.loader.overtake(own(empty.repo.head))
+        loaded = empty.loader.overtake(own(empty.repo.head))
+        told.extend([*verdicts.told(loaded)] for _ in range(loaded is not None))
         small = empty.store.get(empty.key("root:a", "configmaps", "small", "default")) is not None
         seen.append((small and empty.record("root:new") is not None, "root:m4" in empty.paths()))
 
@@ -146,6 +149,7 @@ def test_a_change_is_there_before_the_rest_of_a_large_commit(empty: LoadedFleet,
     loaded = empty.load()
     assert seen[1] == (True, False)
     assert [step.judged > 0 for step in loaded.steps] == [True, True, True]
+    assert told == [[f"commit {empty.repo.head:.10} is served: 1 created, 2 configured"]]
     other = another(empty, "other", keys=empty.keys)
     other.load()
     assert empty.fleet().commit == other.fleet().commit
