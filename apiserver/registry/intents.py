@@ -22,7 +22,7 @@ import orjson
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Internal, Key
 from apiserver.model.tables import Table
-from apiserver.storage.protocol import ABSENT, NEVER, Check, Delete, Op, Put, PutRow, ReadView, Record, Store
+from apiserver.storage.protocol import ABSENT, NEVER, Check, Delete, Op, Put, PutRow, ReadView, Record
 
 Object = dict[str, Any]
 
@@ -90,7 +90,8 @@ class Intent:
         ended: Op = Delete(intent_key(self.key), self.revision)
         if not self.deadline:
             return [ended]
-        return [Put(answer_key(self.id), bytes(memoryview(orjson.dumps(answer)))), ended]
+        told = orjson.dumps({**answer, "until": self.deadline})
+        return [Put(answer_key(self.id), bytes(memoryview(told))), ended]
 
 
 DONE: Object = {"done": True}
@@ -106,9 +107,18 @@ def refused(error: StatusError) -> Object:
     return {"code": error.code, "reason": error.reason, "message": error.message, "details": error.details}
 
 
-def waiting(store: Store, limit: int = 1000) -> list[Intent]:
-    """Intents that are to be served, the first ones by key."""
-    return [Intent.decode(record) for record in store.scan(Internal.INTENT, limit=limit).records]
+_LATE = 60.0
+"""Seconds after which whoever waited for an answer is not about to read it: he waits no longer than his deadline."""
+
+
+def is_unread(answer: Record, now: float) -> bool:
+    """Whether nobody comes for an answer any more. `now`: seconds since 1970."""
+    return bool(orjson.loads(answer.value).get("until", 0.0) + _LATE < now)
+
+
+def waiting(store: ReadView, limit: int | None = None) -> list[Intent]:
+    """Intents that are to be served, the first ones by key; all, unless there is a limit."""
+    return [Intent.decode(record) for record in store.scan(Internal.INTENT, limit=limit, count=False).records]
 
 
 def stands(store: ReadView, intent: Intent) -> bool:

@@ -1,17 +1,17 @@
 """Serves writes that wait for their commit: many intents, few commits.
 
 Called by the reconciler's process, in the thread that loads commits, also between two workspaces of a commit that is
-being loaded: then on top of that one. What waits when it looks goes into one commit for each author. The order makes
-every crash harmless: the commit is made and judged (a bad write is refused before anybody sees it), it becomes the
-branch's head, then objects and answers are written in one transaction for each workspace. What a crash leaves in
-between is loaded like anybody's commit.
+being loaded: then on top of that one. What waits when it looks gets a turn for each author (rounds), and a turn is a
+commit. The order makes every crash harmless: the commit is made and judged (a bad write is refused before anybody sees
+it), it becomes the branch's head, then objects and answers are written in one transaction for each workspace. What a
+crash leaves in between is loaded like anybody's commit.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,8 @@ from reconciler.loading.copies import PLACES, lost_lines, removed
 from reconciler.loading.edits import Edits, Outdated, unreadable
 from reconciler.loading.guard import line_of
 from reconciler.loading.loader import Loader, Proposal
+from reconciler.loading.rounds import next_round
+from reconciler.loading.unfetched import Unfetched
 from reconciler.plan.deletions import ALLOW, digest
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
@@ -38,7 +40,7 @@ from reconciler.repository.objects import Repository
 log = logging.getLogger(__name__)
 
 _TOGETHER = 1000
-"""Intents in one commit at most."""
+"""Intents that are turned away at once."""
 _TRIES = 5
 """Commits tried for one group: somebody else may push between two."""
 _LISTED = 50
@@ -68,42 +70,48 @@ class Committer:
         self._secrets = secrets
         self._catalog = Catalog(store)
         self._later: set[tuple[Key, int]] = set()
+        self._unfetched = Unfetched(store)
 
     def waiting(self) -> bool:
         """Whether there is anything to serve. Cheap."""
         return bool(self._store.scan(Internal.INTENT, limit=1).records)
 
     def serve(self) -> None:
-        """Everything that waits now. Raises nothing: what fails is answered so."""
-        groups: dict[str, list[Intent]] = {}
+        """One round, in which everybody who waits has a turn. Raises nothing: what fails is answered so."""
         if not self._loader.is_under_way:
             self._later.clear()
-        for intent in waiting(self._store, _TOGETHER):
-            if intent.deadline and intent.deadline < time.time():
-                self._drop(intent)
-            elif (intent.key, intent.revision) in self._later or not self._loader.is_past(
-                self._path(intent.key.cluster)
-            ):
-                continue
-            elif intent.key.resource == "secrets":
-                self._alone(intent)
-            else:
-                groups.setdefault(intent.author, []).append(intent)
-        for author, intents in groups.items():
-            try:
-                self._commit_all(author, sorted(intents, key=lambda i: i.revision))
-            except RepositoryError as error:
-                self._refuse(intents, unavailable(f"the write cannot be committed: {error}"))
-            except Exception:
-                log.exception("a commit for the API failed")
-                self._refuse(intents, _FAULT)
+        self._unfetched.sweep()
+        for turn in next_round(filter(self._is_due, waiting(self._store))):
+            self._take(turn)
 
     def turn_away(self, why: str) -> None:
         """Answers everything that waits with a 503: it cannot be served here."""
         while found := waiting(self._store, _TOGETHER):
             self._refuse(found, unavailable(why))
 
+    def _is_due(self, intent: Intent) -> bool:
+        if intent.deadline and intent.deadline < time.time():
+            self._drop(intent)
+            return False
+        return not self._has_to_wait(intent)
+
     # -- one author's
+
+    def _take(self, turn: Sequence[Intent]) -> None:
+        """What git must not see goes alone, all else in one commit."""
+        together: list[Intent] = []
+        for intent in turn:
+            if intent.key.resource == "secrets":
+                self._alone(intent)
+            else:
+                together.append(intent)
+        try:
+            self._commit_all(turn[0].author, together)
+        except RepositoryError as error:
+            self._refuse(together, unavailable(f"the write cannot be committed: {error}"))
+        except Exception:
+            log.exception("a commit for the API failed")
+            self._refuse(together, _FAULT)
 
     def _commit_all(self, author: str, intents: list[Intent]) -> None:
         for _ in range(_TRIES):
