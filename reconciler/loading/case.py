@@ -23,11 +23,13 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the status branch knows of a workspace: its summary, and the residue of its objects."""
+    """What the status branch knows of a workspace: its summary, the residue of its objects, and those that wait for
+    their finalizers. `plain`: nothing is known of its objects but what git says."""
 
     summary: Summary
-    residue: Callable[[Key], Object | None]
-    endings: Callable[[], Iterable[Object]]
+    residue: Callable[[Key], Object | None] = lambda _: None
+    endings: Callable[[], Iterable[Object]] = tuple
+    plain: bool = True
 
 
 def was_served(recorded: Recorded | None) -> bool:

@@ -48,7 +48,7 @@ class Cases:
 
     def make(self, path: str, *, again: bool, forced: bool) -> Case:
         """`again`: it was judged in this step before; `forced`: all of its content counts."""
-        target, directory, record = self._target, self.find(path), self._world.record(path)
+        target, directory, record = self._target, self.find(path), self._world.standing(path)
         recorded, served, claims = self._recorded(path, directory)
         moment, tree, kept = target.moment, target.tree, self._kept.of(path)
         if served:
@@ -80,7 +80,7 @@ class Cases:
     ) -> tuple[Recorded | None, CommitRef, Mapping[str, str] | None]:
         """What the status branch knows of a workspace that is to be brought back, and the commit that it was served at
         where that is not the step's, with the claims that counted there."""
-        target, place, record = self._target, directory.directory if directory else "", self._world.record(path)
+        target, place, record = self._target, directory.directory if directory else "", self._world.standing(path)
         if target.recorded is not None:
             recorded = target.recorded(path, place)
             summary = recorded.summary if recorded is not None else None

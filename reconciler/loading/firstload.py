@@ -123,10 +123,13 @@ def reader(recorded: RecordedFleet, here: WorkspaceTree) -> FindRecorded:
     that it was recorded at."""
 
     def at(place: str) -> Recorded | None:
-        summary = recorded.summary(place) if place else None
-        if summary is None:
+        folder = recorded.folder(place) if place else None
+        if folder is None:
             return None
-        return Recorded(summary, recorded.residue_reader(place), lambda: recorded.endings(place))
+        summary = recorded.summary_in(place, folder)
+        if not (folder.status or folder.ending):
+            return Recorded(summary)
+        return Recorded(summary, recorded.residue_reader(place), lambda: recorded.endings(place), plain=False)
 
     def read(path: str, directory: str) -> Recorded | None:
         places = (format.directory_of(path, each) for each in (directory, *here.duplicates.get(path, ())))

@@ -1,5 +1,5 @@
-"""Workspaces that appear and stand alone: what all of a type have in common is known, and what their files declare is
-made object by object, without asking what the rest of a workspace says.
+"""Workspaces that appear, or come back as they appeared, and stand alone: what all of a type have in common is known,
+and what their files declare is made object by object, without asking what the rest of a workspace says.
 
 Called by phases.appearing, first of all for a workspace of which nothing is stored. Whoever brings kinds, namespaces or
 bindings, whatever is wrong with a workspace, and all that was not met before, is left to the phases, which come to the
@@ -26,7 +26,7 @@ from reconciler.loading.clusterobject import no_line
 from reconciler.loading.effects import Effects
 from reconciler.loading.render import Renderer
 from reconciler.loading.site import Site
-from reconciler.loading.workspacetype import said_of
+from reconciler.loading.workspacetype import RememberedType, said_of
 from reconciler.loading.world import World
 from reconciler.plan import system
 from reconciler.plan.summary import Summary
@@ -49,18 +49,23 @@ class Newcomers:
         parent = self._world.record(above) if above is not None else None
         if place is None or parent is None or system.manifests(case.path):
             return None
-        if case.problems or case.secrets or case.asked or case.recorded is not None:
+        if case.problems or case.secrets or case.asked:
             return None
         said = self._site.sources.workspace(case.tree, place)
         if said is None or said.problems:
             return None
         [manifest] = said.manifests
-        kind = self._world.type_of(manifest.value, case.path)
-        if kind.error or kind.bindings or kind.builtins == KUBERNETES:
+        has = RememberedType(case.recorded).former(manifest.value, None) if case.recorded is not None else None
+        kind = self._world.type_of(manifest.value, case.path, has)
+        if kind.error or kind.bindings or kind.builtins == KUBERNETES or has not in (None, kind.ref):
             return None
-        here, site = case.moment.commit, self._site
-        known = Summary(here, here, type=said_of(kind.ref, manifest.value))
-        effects = Effects(site.fleet, case.path, case.moment, site.moments, known, changes=WorkspaceChanges(case.path))
+        site, origin = self._site, case.origin
+        known = Summary(origin, origin, type=said_of(kind.ref, manifest.value))
+        if case.recorded is not None and not (case.recorded.plain and case.recorded.summary == known):
+            return None
+        # One that comes back unchanged since it appeared is made as it was made then.
+        moment = case.moment if origin == case.moment.commit else site.moments.at(origin, case.moment.time)
+        effects = Effects(site.fleet, case.path, moment, site.moments, known, changes=WorkspaceChanges(case.path))
         record, table = new_record(site, case, kind, served=True), builtins_of(kind.builtins)
         if not put_namespace(record, table, effects):
             return None
@@ -78,7 +83,6 @@ def new_record(site: Site, case: Case, kind: ResolvedType, *, served: bool) -> W
     """The record of a workspace that appears, or, at recovery, appeared at its origin. `served`: it is good."""
     origin = case.origin
     moment = site.moments.at(origin, case.moment.time)
-    at = origin if served else NONE
     return WorkspaceRecord(
         path=case.path,
         cluster=logical_cluster_name(site.fleet, case.path, origin),
@@ -87,8 +91,8 @@ def new_record(site: Site, case: Case, kind: ResolvedType, *, served: bool) -> W
         builtins=kind.builtins,
         writes=kind.writes,
         served=served,
-        commit=at,
-        head=at,
+        commit=origin if served else NONE,
+        head=case.moment.commit if served else NONE,
         origin=origin,
         origin_time=moment.time,
         directory=case.directory.directory if case.directory else "",

@@ -92,7 +92,7 @@ class Stepper:
                 _weakly(self._is_put_off),
             )
         )
-        self._world = World(site.store, self._turns)
+        self._world = World(site.store, self._turns, empty=way.fills)
         self._served = ServedTrees(site.store, site.trees, target)
         self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
         self._cases = Cases(site, target, self._world, self._kept)

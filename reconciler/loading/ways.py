@@ -31,7 +31,8 @@ Phases = tuple[Phase, ...]
 class Way:
     """`name`: in words. `lists`: what a workspace passes, by how it comes to the step. `handover`: takes what comes of
     it. `hears`: whether what the commit allows lets workspaces go on that are held for it. `tells`: whether those who
-    follow from what is written are judged again. `alone`: nobody else is judged but who is named."""
+    follow from what is written are judged again. `alone`: nobody else is judged but who is named. `fills`: the store
+    holds no workspace."""
 
     name: str
     lists: Mapping[Coming, Phases]
@@ -39,6 +40,7 @@ class Way:
     hears: bool = True
     tells: bool = True
     alone: bool = False
+    fills: bool = False
 
     def phases(self, coming: Coming) -> Phases:
         return self.lists[coming]
@@ -60,10 +62,11 @@ FIRST_LOAD = Way(
         Coming.NEW: _NEW,
         Coming.CHANGED: _CHANGED,
         Coming.WHOLE: _WHOLE,
-        Coming.RETURNING: _INTO_NOTHING,
+        Coming.RETURNING: (appear, *_INTO_NOTHING),
         Coming.RETURNING_AGAIN: _RETURNING,
     },
     Filling,
+    fills=True,
 )
 """Into a store that holds nothing, from the status branch where it knows a workspace."""
 

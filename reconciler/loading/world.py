@@ -60,13 +60,16 @@ class TakesTurns(Protocol):
 
 
 class World:
-    """What is read of the store is remembered for one step."""
+    """What is read of the store is remembered for one step. `empty`: the store holds no workspace when it begins."""
 
-    def __init__(self, store: Store, turns: TakesTurns) -> None:
+    def __init__(self, store: Store, turns: TakesTurns, *, empty: bool = False) -> None:
         self.store = store
+        self._empty = empty
         self._objects = Objects(store)
         self._turns = turns
         self._judged: set[str] = set()
+        self._again: set[str] = set()
+        """Of which the store may have something from this step."""
         self._records: dict[str, WorkspaceRecord | None] = {}
         """Of those that are judged and whose record the store does not say yet, or that are gone."""
         self._before: dict[str, WorkspaceRecord] = {}
@@ -82,6 +85,13 @@ class World:
         if path not in self._read:
             self._read[path] = tree.workspace_at(self.store, path)
         return self._read[path]
+
+    def standing(self, path: str) -> WorkspaceRecord | None:
+        """The record of a workspace whose turn it is. Nobody else's: who asks for those shall read of them, also where
+        there is nothing to read (`inpart` listens)."""
+        if self._empty and path not in self._judged and path not in self._again:
+            return None
+        return self.record(path)
 
     def moved(self, record: WorkspaceRecord) -> None:
         """Note what the current step made of a workspace, before the store shows it."""
@@ -108,6 +118,7 @@ class World:
         self._records.pop(path, None)
         self._read.pop(path, None)
         self._judged.discard(path)
+        self._again.add(path)
 
     def refresh(self) -> None:
         """Read again what the store says: another step wrote to it."""

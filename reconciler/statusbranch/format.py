@@ -35,7 +35,9 @@ SUMMARY = "_summary.yaml"
 STATUS = "_status"
 ENDING = "_ending"
 TRAILER = "Source-Commit"
-_OURS, _MARK = frozenset({SUMMARY, STATUS, ENDING}), "="
+OURS = frozenset({SUMMARY, STATUS, ENDING})
+"""What of a workspace's folder is about itself."""
+_MARK = "="
 
 
 def directory_of(path: str, directory: str) -> str:
@@ -43,7 +45,7 @@ def directory_of(path: str, directory: str) -> str:
     groups may have any name, so those that are ours here get a mark."""
     if not directory:
         return f"{WORKSPACES}/" + path.replace(":", "/")
-    return "/".join(f"{_MARK}{part}" if part in _OURS or part[0] == _MARK else part for part in directory.split("/"))
+    return "/".join(f"{_MARK}{part}" if part in OURS or part[0] == _MARK else part for part in directory.split("/"))
 
 
 def owner_of(path: str) -> str:

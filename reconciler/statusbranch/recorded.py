@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from typing import NamedTuple
 
 from apiserver.model import commits, marks, paths
 from apiserver.model.commits import NONE, CommitRef, own
@@ -41,6 +42,19 @@ class FleetFacts:
         return {key: value for key, value in found.items() if value or key in ("id", "revision", "settled")}
 
 
+_KEPT = 1024
+"""Distinct summaries that are remembered as they were read."""
+
+
+class RecordedFolder(NamedTuple):
+    """What is recorded of one workspace, as git's ids ("" where nothing is): the file of its summary, the directories
+    with the residue of its objects and with what waits for its finalizers."""
+
+    summary: str
+    status: str
+    ending: str
+
+
 class RecordedFleet:
     """One commit of the status branch. Reading raises RepositoryUnreadable."""
 
@@ -49,6 +63,8 @@ class RecordedFleet:
         self.commit = own(commit)
         self._info = repo.commit(commit)
         self._folders: dict[str, str] | None = None
+        self._summaries: dict[str, format.Object] = {}
+        self._beside: tuple[str, dict[str, str]] | None = None
 
     @property
     def source(self) -> CommitRef:
@@ -74,10 +90,41 @@ class RecordedFleet:
                 settled=int(found.get("settled", revision)),
             )
 
+    def folder(self, directory: str) -> RecordedFolder | None:
+        """What there is of a workspace; None if nothing is recorded of it. Folders that hold the same are opened
+        once."""
+        tree = self._sub(directory)
+        if tree is None:
+            return None
+        entries = (e for e in self._repo.entries(tree) if e.name in format.OURS)
+        found = {e.name: e.id for e in entries if e.kind == ("blob" if e.name == format.SUMMARY else "tree")}
+        there = RecordedFolder(*(found.get(name, "") for name in (format.SUMMARY, format.STATUS, format.ENDING)))
+        return there if there.summary else None
+
+    def _sub(self, directory: str) -> str | None:
+        """The id of a workspace's folder. The names beside it are kept until one is asked for that stands elsewhere:
+        who recovers a fleet comes through directory by directory."""
+        above, _, name = directory.rpartition("/")
+        if self._beside is None or self._beside[0] != above:
+            tree = self._repo.tree_at(self._info.tree, above)
+            entries = self._repo.entries(tree) if tree is not None else ()
+            self._beside = above, {entry.name: entry.id for entry in entries if entry.kind == "tree"}
+        return self._beside[1].get(name)
+
     def summary(self, directory: str) -> Summary | None:
-        data = self._read(f"{directory}/{format.SUMMARY}")
+        folder = self.folder(directory)
+        return self.summary_in(directory, folder) if folder is not None else None
+
+    def summary_in(self, directory: str, folder: RecordedFolder) -> Summary:
+        """Of the workspace whose folder that is. Workspaces that appeared together share what is read."""
         with self._said_in(f"{directory}/{format.SUMMARY}"):
-            return Summary.from_json(format.load(data)) if data is not None else None
+            found = self._summaries.get(folder.summary)
+            if found is None:
+                found = format.load(self._repo.blob(folder.summary))
+                if len(self._summaries) >= _KEPT:
+                    self._summaries.clear()
+                self._summaries[folder.summary] = found
+            return Summary.from_json(found)
 
     def served(self) -> set[CommitRef]:
         """The commits at which workspaces that are held are served. Reads each distinct summary."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fleetrepo import TREEPLANE_YAML, Files
 from support.loadedfleet import LoadedFleet, configmap
+from support.recoveries import Another, assert_same, recover
 from support.widgets import binding, export, schema
 
 from apiserver.model.tables import Table
@@ -24,7 +26,7 @@ from reconciler.loading.newcomers import Newcomers
 
 R = "workspaces/root"
 ROWS = (Table.WORKSPACES, Table.CONSUMERS, Table.KEPT_SECRETS, Table.FLEET)
-Said = tuple[dict[Any, bytes], dict[str, list[str]]]
+Said = tuple[dict[Any, bytes], dict[str, list[str]], dict[Any, bytes]]
 
 
 def manifest(kind: str, name: str, *, api: str = "v1", namespace: str = "", **said: Any) -> str:
@@ -43,18 +45,22 @@ def everything(fleet: LoadedFleet) -> dict[Any, bytes]:
 
 
 def loaded(directory: Path, commits: Iterable[Files], *, newcomers: bool) -> Said:
+    """What is served after these, what is held, and what is served after all but the repository is lost."""
     with pytest.MonkeyPatch.context() as patch:
         if not newcomers:
             patch.setattr(Newcomers, "verdict", lambda *_: None)
             patch.setattr(Shapes, "read", lambda *_: None)
-        fleet = LoadedFleet(directory / str(newcomers), keys=directory / "keys")
-        try:
+        with ExitStack() as stack:
+            fleet = LoadedFleet(directory / str(newcomers), keys=directory / "keys")
+            stack.callback(fleet.close)
             for files in commits:
                 fleet.repo.commit(files)
                 fleet.load()
-            return everything(fleet), fleet.held()
-        finally:
-            fleet.close()
+            fleet.publish()
+            new = LoadedFleet(directory / f"{newcomers} again", fleet.repo, keys=directory / "keys")
+            stack.callback(new.close)
+            new.load(new.recorded())
+            return everything(fleet), fleet.held(), everything(new)
 
 
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
@@ -134,6 +140,29 @@ def test_all_but_the_first_of_a_kind_have_their_verdict_at_once(
     fleet.commit(files(some))
     assert len(gathered) <= 2
     assert fleet.data("root:n5", "settings") == {"number": "1"}
+
+
+def test_what_nothing_happened_to_comes_back_at_once(
+    fleet: LoadedFleet, another: Another, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the commit that is named, although it appeared in an earlier one."""
+    some = {f"n{number}": (WORKSPACES[1], {"settings", "role"}) for number in range(6)}
+    fleet.commit(files(some))
+    fleet.commit({f"{R}/n3/later.yaml": configmap("later")})
+    fleet.publish()
+    asked: dict[str, bool] = {}
+    verdict = Newcomers.verdict
+
+    def spy(newcomers: Newcomers, case: Case) -> Verdict | None:
+        found = verdict(newcomers, case)
+        asked[case.path] = found is not None
+        return found
+
+    monkeypatch.setattr(Newcomers, "verdict", spy)
+    new = recover(fleet, another)
+    assert_same(new, fleet)
+    assert {path for path, found in asked.items() if not found} & {*map("root:n{}".format, range(2, 6))} == {"root:n3"}
+    assert new.record("root:n4").head == fleet.fleet().commit
 
 
 def test_the_texts_of_each_are_its_own(fleet: LoadedFleet) -> None:
