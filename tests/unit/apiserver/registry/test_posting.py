@@ -12,7 +12,7 @@ import pytest
 from support.liar import Asked, Liar
 
 from apiserver.registry import posting
-from apiserver.registry.outbound import Outbound
+from apiserver.registry.outbound import Outbound, trusting
 from apiserver.registry.posting import Failed, PostTarget, post
 
 
@@ -78,6 +78,16 @@ def test_one_who_answers_drop_by_drop_is_left_in_time(tmp_path: Path, drop: byte
             target = PostTarget(f"https://127.0.0.1:{hook.port}/", ca=hook.keys.ca.read_bytes())
             post(Outbound(["127.0.0.0/8"]), target, b"{}", seconds=0.5)
         assert time.monotonic() - begun < 3
+    finally:
+        hook.close()
+
+
+def test_a_request_in_two_pieces_does_not_wait_for_an_acknowledgement(tmp_path: Path) -> None:
+    hook = Liar(tmp_path, lambda asked: asked.ended.wait(5))
+    try:
+        context = trusting(hook.keys.ca.read_bytes())
+        with Outbound(["127.0.0.0/8"]).secured(context, "127.0.0.1", hook.port, time.monotonic() + 5) as secured:
+            assert secured.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     finally:
         hook.close()
 
