@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from load import FLEET, ROOT, WORKSPACE, WORKSPACES, Footprint, add, config, counted, directory, wait_ready
+from load import FLEET, LARGE_PUSH, ROOT, WORKSPACE, WORKSPACES, Footprint, add, config, counted, directory, wait_ready
 from measure import milliseconds, percentile, size, table, usage
 from support.plane import Clone, Connection, Plane, PlaneError, environment
 
@@ -52,7 +52,7 @@ class Run:
         (seed / "treeplane.yaml").write_text(FLEET)
         (seed / "workspaces" / "root" / "workspace.yaml").write_text(FREE)
         (seed / "workspaces" / "root" / "about.yaml").write_text(ROOT)
-        self._arguments = ("--roles", roles)
+        self._arguments = ("--roles", roles, *LARGE_PUSH)
         self._plane = Plane(seed, folder / "data", *self._arguments)
         self._hosted = self._plane.data / "repo" / "fleet.git"
 

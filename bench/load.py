@@ -28,6 +28,8 @@ ROOT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: about}\ndata: {this: i
 WORKSPACE = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: universal, path: root}}\n"
 WORKSPACES = "/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces"
 PAGE = 500
+LARGE_PUSH = ("--max-push-mib", "4096")
+"""A million workspaces are more than a server takes in one push by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def run(count: int, folder: Path, timeout: float, roles: str) -> None:
     (seed / "workspaces" / "root").mkdir(parents=True)
     (seed / "treeplane.yaml").write_text(FLEET)
     (seed / "workspaces" / "root" / "about.yaml").write_text(ROOT)
-    with Plane(seed, folder / "data", "--roles", roles) as plane:
+    with Plane(seed, folder / "data", "--roles", roles, *LARGE_PUSH) as plane:
         clone = plane.clone(folder / "clone")
         add(clone, count)
         before = Footprint.of(plane)

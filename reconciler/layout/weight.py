@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from reconciler.layout.errors import LayoutError
 from reconciler.repository.objects import Repository
 
-MOST_ADDED = 2_000_000
-"""What one commit may add: some 400,000 workspaces."""
+MOST_ADDED = 4_000_000
+"""What one commit may add: a million workspaces of two files each."""
 MOST = 10_000_000
 """What a fleet may have where it is loaded at first: a million workspaces of ten files each."""
 

@@ -13,7 +13,7 @@ from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.repositories import Repositories
 from reconciler.repository.write import commit_tree
 
-HELD = "holds more than 2,000,000 files and directories"
+HELD = "holds more than 4,000,000 files and directories"
 TREE = pygit2.enums.FileMode.TREE
 
 
