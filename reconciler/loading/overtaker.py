@@ -57,6 +57,13 @@ class Overtaker(Stepper):
         return super()._waits(path)
 
     def _bring(self, path: str) -> Earlier:
+        """Whom it takes something from goes first: it sees them as of its commit, whether or not its verdict asks."""
+        for other in self._world.sources(path):
+            if self._bring_alone(other) is Earlier.WAITS:
+                return Earlier.WAITS
+        return self._bring_alone(path)
+
+    def _bring_alone(self, path: str) -> Earlier:
         found = self._earlier(path)
         if found is Earlier.BROUGHT:
             self._world.refresh()

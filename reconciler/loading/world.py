@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
+import orjson
+
 from apiserver.model import paths
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table, row_key
 from apiserver.registry import tree
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.catalog import BINDINGS, KEPT_SCHEMAS
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.paging import rows
@@ -188,6 +190,16 @@ class World:
         """The workspaces with a binding to an export of the workspace at `path`."""
         found = rows(self.store, Table.CONSUMERS, row_key(path, ""))
         return sorted({row.key.rpartition("\0")[2] for row in found})
+
+    def sources(self, path: str) -> set[str]:
+        """The other workspaces from which that at `path` has its type or takes an API, as all are stored."""
+        record = self.record(path)
+        if record is None:
+            return set()
+        found = types.sources(types.TypeRef.parse(record.type), lambda at, name: self._object(at, TYPES, name))
+        for binding in self.store.scan(BINDINGS, record.cluster).records:
+            found.add(orjson.loads(binding.value)["spec"]["reference"]["export"].get("path") or path)
+        return found - {path}
 
     def of_types(self, changed: Collection[tuple[str, str]]) -> list[str]:
         """The workspaces that follow from one of these types. Reads all records."""

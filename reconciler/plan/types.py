@@ -93,6 +93,11 @@ def extends(ref: TypeRef, other: tuple[str, str], find: FindType) -> bool:
     return any((each.path, each.name) == other for each, _ in _lineage(ref, find))
 
 
+def sources(ref: TypeRef, find: FindType) -> set[str]:
+    """Paths of the workspaces from which a type comes, and all that it extends."""
+    return {ref.path, *(each.path for each, _ in _lineage(ref, find))}
+
+
 def _default_child(parent: TypeRef | None, find: FindType) -> TypeRef:
     kind = find(parent.path, parent.name) if parent else None
     child = ((kind or {}).get("spec") or {}).get("defaultChildWorkspaceType") or {}
