@@ -18,6 +18,9 @@ class Table(StrEnum):
     WORKSPACES = "workspaces"
     """<workspace path> → its record, and what the status branch's summary of it says (registry/tree.py)."""
 
+    HELD = "held"
+    """<workspace path> → nothing: its newest content is held back, as its record says."""
+
     FLEET = "fleet"
     """`record` → what is being loaded and served; `troubles` → what is wrong with it as a whole (registry/tree.py)."""
 

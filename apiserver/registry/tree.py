@@ -192,15 +192,24 @@ def cluster_key(cluster: str) -> Key:
 
 
 def put_workspace(record: WorkspaceRecord, summary: Mapping[str, Any] = MappingProxyType({})) -> PutRow:
-    """Writes the row of a workspace. `summary`: what the status branch's says."""
+    """Writes the row of a workspace. `summary`: what the status branch's says. Goes together with `listed`."""
     return PutRow(Table.WORKSPACES, record.path, record.encode(summary))
+
+
+def listed(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
+    """Keeps the list of those that are held back; `before` is what is stored. Nothing to do for most of them."""
+    was_held = before is not None and bool(before.errors)
+    if was_held == bool(record.errors):
+        return []
+    return [PutRow(Table.HELD, record.path, b"") if record.errors else DeleteRow(Table.HELD, record.path)]
 
 
 def forgotten(record: WorkspaceRecord) -> list[Op]:
     """The operations that take away what the store holds of a workspace beside its objects; the object that stands for
     it comes last."""
+    held = [DeleteRow(Table.HELD, record.path)] if record.errors else []
     gone = (Table.KEPT_SECRETS, record.cluster), (Table.WORKSPACES, record.path)
-    return [*(DeleteRow(table, row) for table, row in gone), Delete(cluster_key(record.cluster))]
+    return [*held, *(DeleteRow(table, row) for table, row in gone), Delete(cluster_key(record.cluster))]
 
 
 def workspace_row(store: View, name: str) -> Row | None:
@@ -239,9 +248,9 @@ def summary_in(row: Row) -> dict[str, Any]:
 
 
 def held(store: View) -> dict[str, list[str]]:
-    """Workspaces whose newest content is held back: path → errors. Reads every row and decodes only these."""
-    some = (row for row in rows(store, Table.WORKSPACES) if b'"errors":[' in row.value)
-    return {found.path: found.errors for found in (WorkspaceRecord.decode(*row) for row in some) if found.errors}
+    """Workspaces whose newest content is held back: path → errors. Reads these alone."""
+    found = (workspace_at(store, row.key) for row in rows(store, Table.HELD))
+    return {record.path: record.errors for record in found if record is not None}
 
 
 def below(store: View, path: str) -> Iterator[str]:

@@ -34,6 +34,9 @@ _FLEETS = frozenset({Internal.WORKSPACE, Internal.INTENT, Internal.ANSWER, KEPT_
 """Resources whose objects do not belong to the workspace in whose logical cluster they stand, if they stand in one, or
 are nobody's to recover. A Workspace belongs to the one that it is."""
 
+_BY_PATH = (Table.WORKSPACES, Table.HELD)
+"""Tables whose rows have a workspace's path for a key."""
+
 NewLoader = Callable[[Store], Loader]
 
 
@@ -169,7 +172,7 @@ class Shown:
         """All rows of a workspace, here or there."""
         found: set[tuple[Table, str]] = set()
         for record in records:
-            found |= {(Table.WORKSPACES, record.path), (Table.KEPT_SECRETS, record.cluster)}
+            found |= {(table, record.path) for table in _BY_PATH} | {(Table.KEPT_SECRETS, record.cluster)}
             for store in (self._store, aside):
                 ports = rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
                 found |= {(Table.NODE_PORTS, row.key) for row in ports}
@@ -225,7 +228,7 @@ class _Hidden:
         return key.cluster in self._clusters and key.resource not in _FLEETS
 
     def row(self, table: Table, row: str) -> bool:
-        if table == Table.WORKSPACES:
+        if table in _BY_PATH:
             return row in self._paths
         return table in (Table.KEPT_SECRETS, Table.NODE_PORTS) and row.partition("\0")[0] in self._clusters
 

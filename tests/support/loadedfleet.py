@@ -138,6 +138,7 @@ class LoadedFleet:
     def held(self, loaded: Loaded | None = None) -> dict[str, list[str]]:
         """Workspaces with errors, from the store; they say the same as `loaded`."""
         found = {r.path: r.errors for r in self.records() if r.errors}
+        assert tree.held(self.store) == found
         if loaded is not None:
             said: dict[str, list[str]] = {}
             for path, problems in together(loaded.steps).held.items():

@@ -46,6 +46,7 @@ def assert_same(new: LoadedFleet, old: LoadedFleet, *, at: bool = True) -> None:
             mine["served"] = theirs["served"]
         assert mine == theirs, record.path
     assert new.fleet().fleet == old.fleet().fleet
+    assert new.held() == old.held()
 
 
 def text(fleet: LoadedFleet) -> list[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apiserver.model.tables import Table, row_key
-from apiserver.registry.tree import placed, put_workspace, summary_in
+from apiserver.registry.tree import listed, placed, put_workspace, summary_in
 from apiserver.storage.protocol import Op, PutRow, Row, RowOp
 from reconciler.loading.changeset import ChangeKind
 from reconciler.loading.phases.judgement import Judgement
@@ -60,6 +60,7 @@ def seal(at: Judgement) -> None:
         # That it was held by one more commit is news for nobody.
         changes.also += [row] if record != before else []
         return
+    changes.also += listed(record, before)
     # What a commit changes is followed by its objects. Where a workspace is and whether it is served at all is news
     # by itself, and so is what nothing but its summary says.
     told = before is not None and any(_tells(record.cluster, op) for op in changes.ops())

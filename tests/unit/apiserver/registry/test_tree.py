@@ -56,11 +56,19 @@ def test_a_row_says_a_record_and_a_summary_as_they_were_written(record: Workspac
     assert tree.summary_in(row) == said
 
 
-@given(st.lists(RECORDS, max_size=4, unique_by=lambda record: record.path), SUMMARIES)
-def test_who_is_held_is_found_whatever_stands_in_the_rows(records: list[WorkspaceRecord], said: dict[str, Any]) -> None:
-    store = MemoryStore()
-    store.write(*(tree.put_workspace(record, said) for record in records)).result()
-    assert tree.held(store) == {record.path: record.errors for record in records if record.errors}
+@given(st.lists(st.tuples(RECORDS, st.booleans()), max_size=8), SUMMARIES)
+def test_who_is_held_is_listed_whatever_stands_in_the_rows(
+    history: list[tuple[WorkspaceRecord, bool]], said: dict[str, Any]
+) -> None:
+    """Each is written, and may be forgotten again."""
+    store, stored = MemoryStore(), dict[str, WorkspaceRecord]()
+    for record, goes in history:
+        before = stored.get(record.path)
+        store.write(tree.put_workspace(record, said), *tree.listed(record, before)).result()
+        stored[record.path] = record
+        if goes:
+            store.write(*tree.forgotten(stored.pop(record.path))).result()
+        assert tree.held(store) == {path: found.errors for path, found in stored.items() if found.errors}
 
 
 @given(RECORDS)
