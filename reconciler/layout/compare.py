@@ -12,7 +12,7 @@ from typing import NamedTuple
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import ROOT, TOP, Level, WorkspaceDir, WorkspaceTree, workspace_dir
+from reconciler.layout.tree import ROOT, TOP, WORKSPACE_FILES, Level, WorkspaceDir, WorkspaceTree, workspace_dir
 from reconciler.layout.weight import MOST_ADDED, too_heavy, weigh
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.repository.difference import FileChange
@@ -20,6 +20,10 @@ from reconciler.repository.objects import TreeEntry
 
 Known = Callable[[str], Collection[str] | None]
 """The directories in which a path was found before; None when that is not known, which makes it be searched."""
+
+
+_TELLING = (*WORKSPACE_FILES, ignore.FILE)
+"""What a directory says of itself and of all that is in it."""
 
 
 @dataclass(slots=True)
@@ -193,8 +197,7 @@ class _Comparison:
         unchanged = was.tree == now.tree and was.owner == now.owner and ignore.same(was.stack, now.stack)
         if unchanged and not _claims_differ(self._new, self._old, directory):
             return
-        old_level = self._old.look(was.tree, directory, was.stack) if was.tree is not None else None
-        new_level = self._new.look(now.tree, directory, now.stack) if now.tree is not None else None
+        old_level, new_level, whole = self._levels(directory, was, now)
         old_subs = {e.name: e.id for e in old_level.directories} if old_level else {}
         new_subs = {e.name: e.id for e in new_level.directories} if new_level else {}
         if old_level is not None or directory == ROOT:
@@ -203,10 +206,10 @@ class _Comparison:
         self._claim(directory, old_path, now, new_level)
         new_path = self._new.boundary(new_level, directory, now.owner) if new_level else None
         if old_path is not None and old_path != new_path and old_level is not None and was.tree is not None:
-            self._out.left.note(workspace_dir(old_path, directory, was.tree, old_level))
+            self._out.left.note(workspace_dir(old_path, directory, was.tree, old_level, whole=whole))
         self._note(directory, old_path, new_path, old_level, new_level)
         if new_path is not None and new_level is not None and now.tree is not None:
-            self._out.places.note(workspace_dir(new_path, directory, now.tree, new_level))
+            self._out.places.note(workspace_dir(new_path, directory, now.tree, new_level, whole=whole))
         old_owner, new_owner = old_path or was.owner, new_path or now.owner
         self._files(old_owner, new_owner, old_level, new_level)
         old_stack = old_level.stack if old_level else was.stack
@@ -218,6 +221,32 @@ class _Comparison:
                 _Side(old_subs.get(name), old_owner, old_stack),
                 _Side(new_subs.get(name), new_owner, new_stack),
             )
+
+    def _levels(self, directory: str, was: _Side, now: _Side) -> tuple[Level | None, Level | None, bool]:
+        """The directory in both trees, and whether that is all of it: of a wide one of which nothing but names in it
+        changed it is these names, and what tells about the directory itself."""
+        narrowed = self._narrowed(directory, was, now)
+        if narrowed is not None:
+            return (*narrowed, False)
+        return (
+            self._old.look(was.tree, directory, was.stack) if was.tree is not None else None,
+            self._new.look(now.tree, directory, now.stack) if now.tree is not None else None,
+            True,
+        )
+
+    def _narrowed(self, directory: str, was: _Side, now: _Side) -> tuple[Level, Level] | None:
+        old, new = self._old, self._new
+        if was.tree is None or now.tree is None or was.owner != now.owner or not ignore.same(was.stack, now.stack):
+            return None
+        found = new.repo.differing(was.tree, now.tree, _TELLING) if not _claims_differ(new, old, directory) else None
+        if found is None:
+            return None
+        old_level, new_level = (
+            tree.level(side.tree or "", directory, side.stack, entries)
+            for tree, side, entries in zip((old, new), (was, now), found, strict=True)
+        )
+        alike = old_level.markers == new_level.markers and ignore.same(old_level.stack, new_level.stack)
+        return (old_level, new_level) if alike else None
 
     def _weigh(self, directory: str, fresh: list[str]) -> None:
         """What is new in a directory is weighed before it is walked, whole: nothing below it is weighed again."""

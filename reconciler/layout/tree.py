@@ -7,7 +7,7 @@ trees is compare's.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from apiserver.model import paths
@@ -221,7 +221,10 @@ class WorkspaceTree:
 
     def look(self, tree: str, directory: str, stack: ignore.Stack) -> Level:
         """One directory. `stack` are the rules of the directory above."""
-        entries = self.repo.entries(tree)
+        return self.level(tree, directory, stack, self.repo.entries(tree))
+
+    def level(self, tree: str, directory: str, stack: ignore.Stack, entries: Sequence[TreeEntry]) -> Level:
+        """The same, of which these entries count."""
         rules = next((e for e in entries if e.name == ignore.FILE and e.kind == "blob"), None)
         if rules is not None:
             stack = (*stack, self._rules(directory, rules))

@@ -8,6 +8,7 @@ Threads may share a Repository for reading; a forked process opens its own.
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,6 +32,9 @@ _FILE: tuple[Kind, bool] = ("blob", False)
 _TREE, _BLOB = 2, 3
 _WIDE, _TOO_WIDE, _KEPT = 4096, 4 * 1024 * 1024, 8
 """Bytes of a tree from which on, and up to which, its names are remembered when it is asked for again; of how many."""
+
+_ENTRY = re.compile(rb"[^ \0]* [^\0]*\0.{20}", re.DOTALL)
+"""Of a tree's bytes."""
 
 _NARROW, _KEPT_NARROW = 16 * 1024, 512 * 1024
 """Bytes of a tree up to which its entries are remembered, and of all of these."""
@@ -235,6 +239,22 @@ class Repository:
             self._narrow_bytes += end
         return out
 
+    def differing(self, one: str, other: str, besides: Iterable[str]) -> tuple[list[TreeEntry], list[TreeEntry]] | None:
+        """Of two wide trees what is not alike in both, and whatever is called as one of `besides`; in git's order. None
+        where one of them is not wide, of which `entries` costs no more."""
+        first, second = self.raw(one, _TREE), self.raw(other, _TREE)
+        if min(len(first), len(second)) <= _WIDE:
+            return None
+        before, after = _ENTRY.findall(first), _ENTRY.findall(second)
+        if sum(map(len, before)) != len(first) or sum(map(len, after)) != len(second):
+            return None  # no tree that git would make
+        alike = set(before).intersection(after)
+        for name in besides:
+            called = b" %b\0" % name.encode()
+            if called in first or called in second:
+                alike -= {entry for entry in alike if entry[entry.index(b" ") : -20] == called}
+        return _but(alike, before), _but(alike, after)
+
     def pick(self, tree_id: str, names: Iterable[str]) -> dict[str, TreeEntry]:
         """Some names of one tree, those that are there. Of a wide tree far cheaper than all its entries."""
         known = self._wide.get(tree_id)
@@ -330,6 +350,11 @@ class Repository:
             return self._git[object_id]
         except library.FAILURES as error:
             raise _missing(object_id, self.path) from error
+
+
+def _but(left_out: set[bytes], entries: list[bytes]) -> list[TreeEntry]:
+    chosen = raw_entries(b"".join(entry for entry in entries if entry not in left_out))
+    return [TreeEntry(name.decode("utf-8", "surrogateescape"), i.hex(), *_KINDS.get(m, _FILE)) for m, name, i in chosen]
 
 
 def raw_entries(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,6 +11,7 @@ from reconciler.layout import compare
 from reconciler.layout.compare import Known, Touched, changes
 from reconciler.layout.errors import BadFile
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.repository import objects
 from reconciler.repository.objects import Repository
 
 Planted = Callable[..., WorkspaceTree]
@@ -246,10 +248,16 @@ fleets = st.dictionaries(files_below, st.sampled_from([b"1", b"2"]), max_size=14
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(versions=st.lists(fleets, min_size=2, max_size=4), with_known=st.booleans())
+@given(versions=st.lists(fleets, min_size=2, max_size=4), with_known=st.booleans(), wide=st.booleans())
 def test_touched_and_changes_agree_with_the_reference(
-    planted: Planted, versions: list[Files], with_known: bool
+    planted: Planted, versions: list[Files], with_known: bool, wide: bool
 ) -> None:
+    """`wide`: all directories are taken for such."""
+    with patch.object(objects, "_WIDE", 0 if wide else objects._WIDE):
+        check_touched(planted, versions, with_known=with_known)
+
+
+def check_touched(planted: Planted, versions: list[Files], *, with_known: bool) -> None:
     old_files, claims = versions[0], dict[str, str]()
     old = planted(old_files)
     for new_files in versions[1:]:
