@@ -27,6 +27,7 @@ FLEET = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: bench
 ROOT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: about}\ndata: {this: is a benchmark}\n"
 WORKSPACE = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: universal, path: root}}\n"
 WORKSPACES = "/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces"
+ROOT_CLUSTER = "/clusters/root/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
 PAGE = 500
 LARGE_PUSH = ("--max-push-mib", "4096")
 """A million workspaces are more than a server takes in one push by default."""
@@ -112,42 +113,59 @@ def add(clone: Clone, count: int, *, empty: bool = False) -> None:
 
 
 def wait_ready(plane: Plane, count: int, start: float, timeout: float) -> float:
-    """Seconds since `start` at which all were there and Ready."""
+    """Seconds since `start` at which all were there and Ready. To read a million of them takes a minute, which is not
+    counted: none of them may have changed since they were counted."""
     connection = plane.connection()
     shown = time.monotonic()
     try:
         while True:
-            found = counted(connection)
-            if found == count and all_ready(connection):
-                return time.monotonic() - start
+            found, revision = count_at(connection)
             now = time.monotonic()
+            if found == count and all_ready(connection, revision):
+                return now - start
             if now > start + timeout:
                 raise PlaneError(f"{found} of {count} workspaces after {timeout:.0f} s: {plane.output()[-2000:]}")
             if now > shown + 5:
                 shown = now
+                stop_if_held(connection)
                 print(f"{found} of {count} workspaces", file=sys.stderr, flush=True)
             time.sleep(0.05)
     finally:
         connection.close()
 
 
+def stop_if_held(connection: Connection) -> None:
+    """A commit that is held appears never, however long one waits."""
+    cluster = connection.request("GET", ROOT_CLUSTER).body
+    for condition in cluster.get("status", {}).get("conditions", []):
+        if condition["type"] == "FleetFollowed" and condition["reason"] == "Held":
+            raise PlaneError(condition["message"])
+
+
 def counted(connection: Connection) -> int:
-    """How many Workspaces root has, from the first page's count: cheap for the server and for us."""
+    """How many Workspaces root has."""
+    return count_at(connection)[0]
+
+
+def count_at(connection: Connection) -> tuple[int, int]:
+    """The same and at which revision, from the first page's count: cheap for the server and for us."""
     answer = connection.request("GET", f"{WORKSPACES}?limit=1")
     if answer.status != 200:
-        return -1
-    remaining: int = answer.body["metadata"].get("remainingItemCount", 0)
-    return len(answer.body["items"]) + remaining
+        return -1, 0
+    metadata = answer.body["metadata"]
+    return len(answer.body["items"]) + metadata.get("remainingItemCount", 0), int(metadata["resourceVersion"])
 
 
-def all_ready(connection: Connection) -> bool:
+def all_ready(connection: Connection, revision: int) -> bool:
+    """Whether all are, and were at that revision."""
     token = ""
     while True:
         answer = connection.request("GET", f"{WORKSPACES}?limit={PAGE}" + (f"&continue={token}" if token else ""))
         if answer.status != 200:
             return False
-        if any(item.get("status", {}).get("phase") != "Ready" for item in answer.body["items"]):
-            return False
+        for item in answer.body["items"]:
+            if item.get("status", {}).get("phase") != "Ready" or int(item["metadata"]["resourceVersion"]) > revision:
+                return False
         token = answer.body["metadata"].get("continue", "")
         if not token:
             return True

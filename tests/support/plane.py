@@ -33,8 +33,10 @@ COMMAND = Path(sys.executable).with_name("treeplane")
 
 def environment(**more: str) -> dict[str, str]:
     """This process's environment without what would steer git past its settings: a hook's GIT_DIR, a proxy's
-    GIT_SSL_CAINFO (which hides the CA that the clone carries), the user's own configuration."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "KUBECONFIG"))}
+    GIT_SSL_CAINFO (which hides the CA that the clone carries), the user's own configuration; and without what would
+    have every process compile all of Python's modules anew."""
+    dropped = ("GIT_", "KUBECONFIG", "PYTHONDONTWRITEBYTECODE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return {**kept, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", **more}
 
 
