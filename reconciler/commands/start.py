@@ -139,7 +139,10 @@ class Start:
         if not self._first or self._mirror.is_remote:
             return False
         recorded = RecordedFleet(self._repo, theirs)
-        commits = {recorded.source, *recorded.served(), *recorded.facts().arriving}
+        facts = recorded.facts()
+        if facts.targets is not None:
+            return not facts.targets
+        commits = {recorded.source, *recorded.served(), *facts.arriving}
         return not real_targets(self._mirror.repositories, commits)
 
     def _taken_over(self, heads: Heads, claim: Claim, theirs: str) -> Beginning | None:

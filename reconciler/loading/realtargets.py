@@ -1,6 +1,7 @@
 """Which real clusters a fleet has, by its manifests: SyncTargets that a kubeconfig is the way to.
 
-Asked before a server takes a fleet over or begins one anew: what runs on a real cluster is not the store's to forget.
+Asked before a server begins a fleet anew, or takes one over whose status branch does not say it: what runs on a real
+cluster is not the store's to forget.
 Reads every manifest of a commit, and parses those few that may be about one.
 """
 

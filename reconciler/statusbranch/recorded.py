@@ -22,7 +22,8 @@ from reconciler.statusbranch import format
 class FleetFacts:
     """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `settled`: that up to which
     nothing is left to be said again (see Ahead); `claims`, `kept`, `arriving`: see FleetRecord; `branch`: the desired
-    branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote)."""
+    branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote); `targets`: the
+    SyncTargets that are real clusters (None where an older version wrote)."""
 
     id: str = ""
     revision: int = 0
@@ -32,6 +33,7 @@ class FleetFacts:
     kept: dict[str, CommitRef] = field(default_factory=dict)
     arriving: tuple[CommitRef, ...] = ()
     settled: int = 0
+    targets: tuple[str, ...] | None = None
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
@@ -39,9 +41,11 @@ class FleetFacts:
         found |= {"began": self.began, "kept": {path: str(commit) for path, commit in self.kept.items()}}
         found |= {"arriving": [str(commit) for commit in self.arriving]}
         found |= {"settled": self.settled} if self.settled != self.revision else {}
-        return {key: value for key, value in found.items() if value or key in ("id", "revision", "settled")}
+        found |= {"targets": [*self.targets]} if self.targets is not None else {}
+        return {key: value for key, value in found.items() if value or key in _ALWAYS}
 
 
+_ALWAYS = frozenset({"id", "revision", "settled", "targets"})
 _KEPT = 1024
 """Distinct summaries that are remembered as they were read."""
 
@@ -88,6 +92,7 @@ class RecordedFleet:
                 kept={path: commits.parse(commit) for path, commit in (found.get("kept") or {}).items()},
                 arriving=tuple(commits.parse(str(commit)) for commit in found.get("arriving") or ()),
                 settled=int(found.get("settled", revision)),
+                targets=tuple(map(str, found["targets"])) if found.get("targets") is not None else None,
             )
 
     def folder(self, directory: str) -> RecordedFolder | None:

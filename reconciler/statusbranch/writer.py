@@ -30,6 +30,7 @@ from reconciler.statusbranch.claim import Claim
 from reconciler.statusbranch.content import StatusContent
 from reconciler.statusbranch.folders import Folders
 from reconciler.statusbranch.message import describe
+from reconciler.statusbranch.realtargets import real_targets
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
 from reconciler.statusbranch.render import Rendering
 from reconciler.statusbranch.schedule import Schedule
@@ -199,6 +200,7 @@ class StatusWriter:
         base = before.tree if before is not None else None
         known = before.facts() if before is not None else FleetFacts()
         facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch, kept=fleet.kept)
+        facts = replace(facts, targets=self._targets(known, fleet))
         # A commit that changes nothing is recorded with the next that does, unless a branch that left it is held.
         left = fleet.error and before is not None and before.source != fleet.commit
         if before is not None and new == base and facts == known and not left:
@@ -226,6 +228,11 @@ class StatusWriter:
             return self._made(new, [first, *more, served], message, first) if more else first
         more = history.unreachable(self._repo, named, [head, served])
         return self._made(new, [head, *more, served], message, head)
+
+    def _targets(self, known: FleetFacts, fleet: FleetRecord) -> tuple[str, ...]:
+        """What a recovery could not bring back may have real clusters too."""
+        lost = known.targets or () if fleet.lost else ()
+        return tuple(sorted({*real_targets(self._store), *lost}))
 
     def _made(self, content: str, parents: Sequence[str], message: str, head: str | None) -> str:
         return commit_tree(self._repo, content, parents, message, int(self._now()), STATUS_REF, head)
