@@ -19,12 +19,11 @@ from apiserver.auth.escalation import Rights
 from apiserver.auth.scopes import in_scope
 from apiserver.auth.user import Attributes, User
 from apiserver.model import marks
-from apiserver.model.errors import forbidden, invalid
+from apiserver.model.errors import forbidden
 from apiserver.model.keys import Key
 from apiserver.registry.rest_options import Vet
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import workspace_at
-from apiserver.schema import messages
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
@@ -82,8 +81,7 @@ class Taker:
 
 
 def guard(taker: Taker, kind: ServedKind) -> Vet | None:
-    """The Vet for writes of `kind`; None for kinds that take nothing of others. Raises StatusError 403, and 422 for an
-    APIBinding that would leave what it has taken."""
+    """The Vet for writes of `kind`; None for kinds that take nothing of others. Raises StatusError 403."""
     find = {BINDINGS: _of_binding, TYPES: _of_type, TARGETS: _of_target}.get(kind.storage)
     if find is None:
         return None
@@ -95,8 +93,6 @@ def guard(taker: Taker, kind: ServedKind) -> Vet | None:
                 action = "create" if live is None else "update"
                 why = f"unable to {action} {kind.kind}: {named.missing}"
                 raise forbidden(kind.resource, kind.group, new["metadata"].get("name", ""), why)
-        if kind.storage == BINDINGS and live is not None:
-            _check_kept(kind, new, live)
 
     return vet
 
@@ -121,11 +117,3 @@ def _of_target(obj: Object, path: str) -> Iterator[Named]:  # noqa: ARG001
     for export in (obj.get("spec") or {}).get("supportedAPIExports") or ():
         if export.get("path"):
             yield Named(EXPORTS, export["path"], export["export"])
-
-
-def _check_kept(kind: ServedKind, new: Object, live: Object) -> None:
-    """The objects of what is bound are the other export's: they would be left behind."""
-    reference = new["spec"]["reference"]
-    if reference != live["spec"]["reference"] and (live.get("status") or {}).get("boundResources"):
-        causes = [messages.invalid("spec.reference", reference, "APIExport reference must not be changed")]
-        raise invalid(kind.kind, kind.group, live["metadata"]["name"], causes)

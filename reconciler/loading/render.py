@@ -6,7 +6,7 @@ not create. Unknown fields are errors here: in git there is nobody to read a war
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -85,6 +85,20 @@ def _taken(kind: ServedKind, namespace: str, obj: Object) -> Object | None:
     return obj if not unknown and not causes else None
 
 
+def refused(
+    kind: ServedKind, manifest: Manifest, causes: list[Cause], line: FindLine, hint: str = ""
+) -> Iterator[LayoutError]:
+    """What the rules of a kind have against the object of a manifest, where it says so."""
+    for cause in causes:
+        field = strategy.in_manifest(kind, cause.field)
+        where = f"{field}: " if field else ""
+        yield _problem(manifest, field, f"{kind.kind} {manifest.name}: {where}{cause.message}", hint, line)
+
+
+def _problem(manifest: Manifest, field: str, text: str, hint: str, line: FindLine) -> LayoutError:
+    return LayoutError(str(manifest.origin), line(manifest, field) if field else manifest.line, 0, text, hint)
+
+
 _prepared = Prepared()
 
 
@@ -155,16 +169,10 @@ class Renderer:
         self, kind: ServedKind, manifest: Manifest, unknown: list[str], causes: list[Cause]
     ) -> list[LayoutError]:
         problems = [self._problem(manifest, f, f'unknown field "{f}" in {kind.kind} {manifest.name}') for f in unknown]
-        for cause in causes:
-            field = strategy.in_manifest(kind, cause.field)
-            where = f"{field}: " if field else ""
-            text = f"{kind.kind} {manifest.name}: {where}{cause.message}"
-            problems.append(self._problem(manifest, field, text))
-        return problems
+        return problems + list(refused(kind, manifest, causes, self._line))
 
     def _problem(self, manifest: Manifest, field: str, text: str, hint: str = "") -> LayoutError:
-        line = self._line(manifest, field) if field else manifest.line
-        return LayoutError(str(manifest.origin), line, 0, text, hint)
+        return _problem(manifest, field, text, hint, self._line)
 
     def _unknown(self, manifest: Manifest) -> LayoutError:
         gvk = manifest.gvk

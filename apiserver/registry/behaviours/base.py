@@ -40,6 +40,8 @@ class Behaviour:
     `check_status` are the same for a write of the status subresource. `identified` completes a new object that has its
     uid. `warnings(old, new)` is what whoever writes is told besides; `old` is None for a new object. `any_text`: fields
     at the top of which each value is a text, and nothing is made of it or asked of it but how long all are together.
+    `remedy`: what to do instead of a change that `check_update` refuses, where it binds commits too; "" where git may
+    replace what a client may not.
     """
 
     default: Callable[[Object], None] = _nothing
@@ -52,6 +54,7 @@ class Behaviour:
     check_status: Callable[[Object, Object], list[Cause]] = _no_errors
     warnings: Callable[[Object | None, Object], list[str]] = _nothing_to_say
     any_text: frozenset[str] = frozenset()
+    remedy: str = ""
 
 
 def fill(obj: Object, **values: Any) -> None:

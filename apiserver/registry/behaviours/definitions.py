@@ -207,5 +207,10 @@ def _schema_update(old: Object, new: Object) -> list[Cause]:
     return immutable("spec", old.get("spec"), new.get("spec"))
 
 
-API_RESOURCE_SCHEMA = Behaviour(_schema_default, resource_schema_check, _schema_update)
+API_RESOURCE_SCHEMA = Behaviour(
+    _schema_default,
+    resource_schema_check,
+    _schema_update,
+    remedy="leave it as it was, add the new one under another name, and have the APIExport name that",
+)
 CUSTOM_RESOURCE_DEFINITION = Behaviour(crd_default, crd_check, crd_update, carry_status=crd_carry_status)

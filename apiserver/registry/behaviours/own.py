@@ -26,6 +26,15 @@ def binding_check(obj: Object) -> list[Cause]:
     return _path("spec.reference.export.path", obj["spec"]["reference"]["export"].get("path"))
 
 
+def binding_update(old: Object, new: Object) -> list[Cause]:
+    """The objects of what is bound are that export's: another one would leave them behind. What has bound nothing yet
+    may be put right, other than in kcp."""
+    before, after = (obj["spec"]["reference"] for obj in (old, new))
+    if before == after or not (old.get("status") or {}).get("boundResources"):
+        return []
+    return [messages.invalid("spec.reference", after, "APIExport reference must not be changed")]
+
+
 def export_check(obj: Object) -> list[Cause]:
     """What would limit the rights of others and would not be done is not taken."""
     if (obj.get("spec") or {}).get("maximalPermissionPolicy") is None:
@@ -78,7 +87,11 @@ def _path(field: str, value: str | None) -> list[Cause]:
     return [messages.invalid(field, value, "must be a workspace path such as root:team-a:web")]
 
 
-API_BINDING = Behaviour(check=binding_check)
+API_BINDING = Behaviour(
+    check=binding_check,
+    check_update=binding_update,
+    remedy="remove the binding in one commit, and add the new one in a later one",
+)
 API_EXPORT = Behaviour(check=export_check)
 LOCATION = Behaviour(location_default, location_check)
 PLACEMENT = Behaviour(placement_default, placement_check)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from apiserver.model import origins
 from apiserver.model.keys import Key
 from apiserver.registry import codec
+from apiserver.registry.builtins.catalogue import behaviour_of
 from apiserver.registry.kinds import KindTable, ServedKind
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
@@ -18,7 +19,7 @@ from reconciler.loading.case import Case
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.gather import Gathered
 from reconciler.loading.phases.judgement import Go, Judgement
-from reconciler.loading.render import DeclaredObject, Renderer, itself, key_of
+from reconciler.loading.render import DeclaredObject, Renderer, itself, key_of, refused
 from reconciler.plan import apis, bootstrap
 from reconciler.plan.exports import Turn
 from reconciler.plan.residue import is_runtime
@@ -44,6 +45,7 @@ def _declare(at: Judgement, strict: Collection[tuple[str, str]]) -> Go | None:
     if content.kinds is not content.was:
         content.problems.extend(_changed_hands(content))
     _look_back(gathered, cluster, content)
+    content.problems.extend(_against_rules(at))
     _check_others(at)
     more = _unfit(at)
     if more:
@@ -89,6 +91,18 @@ def _look_back(gathered: Gathered, cluster: str, out: WorkspaceContent) -> None:
         else:
             rendered, _ = renderer.render(manifest)
             out.old[key] = rendered.obj if rendered is not None else {"metadata": {}}
+
+
+def _against_rules(at: Judgement) -> Iterator[LayoutError]:
+    """What is there already may not become this, no more than by a request: of kinds that others build on."""
+    for key, old in at.content.old.items():
+        now = at.content.declared[key]
+        behaviour = behaviour_of(now.kind)
+        record = at.grounds.store.get(key) if behaviour.remedy and old is not now.obj else None
+        if record is not None and "spec" in old:
+            status = codec.decode(record.value, 0).get("status")
+            causes = behaviour.check_update({**old, "status": status}, now.obj)
+            yield from refused(now.kind, now.manifest, causes, at.gathered.line, behaviour.remedy)
 
 
 def _check_others(at: Judgement) -> None:

@@ -257,11 +257,51 @@ def test_a_schema_that_takes_less_holds_its_provider(fleet: LoadedFleet) -> None
     assert fleet.held() == {}
 
 
-@pytest.mark.parametrize("first", ["", f"{A}/schema.json"], ids=["in place", "after it was taken away"])
-def test_a_schema_that_others_are_served_with_never_takes_less(fleet: LoadedFleet, first: str) -> None:
+def test_a_schema_is_not_edited_in_place(fleet: LoadedFleet, another: Callable[..., LoadedFleet]) -> None:
     fleet.commit({**provide(), **consume()})
-    if first:
-        fleet.commit({first: None})
+    stored = fleet.get("root:a", SCHEMAS, "v1.widgets.example.io", "")
+    for wider in (schema(kind="number"), schema(field="colour")):
+        fleet.commit({f"{A}/schema.json": wider})
+        error = next(each for each in fleet.held()["root:a"] if "immutable" in each)
+        assert error.startswith(f"{A}/schema.json:1: APIResourceSchema v1.widgets.example.io: spec: Invalid value: ")
+        assert error.endswith(
+            "field is immutable (leave it as it was, add the new one under another name, "
+            "and have the APIExport name that)"
+        )
+        assert fleet.get("root:a", SCHEMAS, "v1.widgets.example.io", "") == stored
+    fleet.commit({f"{A}/schema.json": schema(), f"{A}/v2.json": schema("v2"), f"{A}/export.json": export("v2")})
+    assert fleet.held() == {}
+    assert bound_to(fleet, "root:b") == ["v2"]
+    assert_recovers(fleet, another)
+
+
+def test_a_schema_may_move_to_another_file_and_be_relabelled(fleet: LoadedFleet) -> None:
+    fleet.commit(provide())
+    uid = fleet.get("root:a", SCHEMAS, "v1.widgets.example.io", "")["metadata"]["uid"]
+    labelled = json.loads(schema())
+    labelled["metadata"]["labels"] = {"team": "a"}
+    fleet.commit({f"{A}/schema.json": None, f"{A}/moved.json": json.dumps(labelled)})
+    assert fleet.held() == {}
+    metadata = fleet.get("root:a", SCHEMAS, "v1.widgets.example.io", "")["metadata"]
+    assert (metadata["uid"], metadata["labels"]["team"]) == (uid, "a")
+
+
+def test_a_binding_does_not_take_another_export(fleet: LoadedFleet) -> None:
+    other = export().replace('"name": "widgets"', '"name": "others"')
+    fleet.commit({**provide(), f"{A}/other.json": other, f"{B}/binding.json": binding("root:a")})
+    fleet.commit({f"{B}/binding.json": binding("root:a", wanted="others")})
+    [error] = fleet.held()["root:b"]
+    assert error.startswith(f"{B}/binding.json:1: APIBinding widgets: spec.reference: Invalid value: ")
+    assert "APIExport reference must not be changed (remove the binding in one commit" in error
+    assert bound_to(fleet, "root:b") == ["v1"]
+    fleet.commit({f"{B}/binding.json": None})
+    fleet.commit({f"{B}/binding.json": binding("root:a", wanted="others")})
+    assert fleet.held() == {}
+
+
+def test_a_schema_that_others_are_served_with_never_takes_less(fleet: LoadedFleet) -> None:
+    fleet.commit({**provide(), **consume()})
+    fleet.commit({f"{A}/schema.json": None})
     fleet.commit({f"{A}/schema.json": schema(kind="string"), f"{A}/export.json": export("v1", allow="v1->v1")})
     [error] = fleet.held()["root:a"]
     assert "takes less than it did, and others are served with it" in error
