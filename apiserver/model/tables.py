@@ -27,6 +27,9 @@ class Table(StrEnum):
     CONSUMERS = "consumers"
     """<provider's path>, <export>, <consumer's path> → nothing: who is looked at again when an export changes."""
 
+    PROVIDERS = "providers"
+    """<consumer's path> → [[provider's path, export], …] under which CONSUMERS has it (loading/consumers.py)."""
+
     KEPT_SECRETS = "keptsecrets"
     """<logical cluster> → digest of what keys/secrets/ held for the workspace when its Secrets were served last."""
 

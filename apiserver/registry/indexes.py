@@ -1,5 +1,5 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
-tokens stand where, which namespaces run somewhere, what is placed where.
+tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -118,4 +118,19 @@ def _placed(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
 PLACED = Index("placed", 1, _placed, resources=frozenset({PLACEMENTS}), counted=True)
 """`runs(target)`, `leaves(target)`, `looks(path)` → Placements."""
 
-ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED)
+
+def schema(cluster: str, name: str) -> str:
+    """The term of BOUND for an APIResourceSchema of a provider's logical cluster."""
+    return f"{cluster}/{name}"
+
+
+def _bound(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
+    status = orjson.loads(value).get("status") or {}
+    cluster = status.get("apiExportClusterName", "")
+    return {schema(cluster, bound["schema"]["name"]) for bound in status.get("boundResources") or ()}
+
+
+BOUND = Index("bound", 1, _bound, resources=frozenset({"apibindings.apis.kcp.io"}))
+"""`schema(provider's cluster, name)` → the APIBindings that are bound with that schema."""
+
+ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND)

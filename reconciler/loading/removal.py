@@ -13,6 +13,7 @@ from apiserver.registry.tree import WorkspaceRecord, forgotten
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Delete, DeleteRow, Put, Store
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
+from reconciler.loading.consumers import listing
 from reconciler.plan.computed import WORKSPACES
 
 
@@ -31,5 +32,6 @@ def remove(
         changes.also.extend(Put(r.key._replace(resource=KEPT_SCHEMAS), r.value) for r in schemas)
     ports = rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
     changes.also.extend(DeleteRow(Table.NODE_PORTS, row.key) for row in ports)
+    changes.also.extend(listing(store, record.path, ()))
     changes.also.extend(forgotten(record))
     return changes

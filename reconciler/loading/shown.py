@@ -22,6 +22,7 @@ from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, PutRow, Store
 from reconciler.layout.compare import touched
 from reconciler.layout.fleet import read_fleet
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.consumers import listing, taken
 from reconciler.loading.loader import Loaded, Loader, Progress
 from reconciler.loading.overlay import Overlay
 from reconciler.plan.computed import WORKSPACES
@@ -34,7 +35,7 @@ _FLEETS = frozenset({Internal.WORKSPACE, Internal.INTENT, Internal.ANSWER, KEPT_
 """Resources whose objects do not belong to the workspace in whose logical cluster they stand, if they stand in one, or
 are nobody's to recover. A Workspace belongs to the one that it is."""
 
-_BY_PATH = (Table.WORKSPACES, Table.HELD)
+_BY_PATH = (Table.WORKSPACES, Table.HELD, Table.PROVIDERS)
 """Tables whose rows have a workspace's path for a key."""
 
 NewLoader = Callable[[Store], Loader]
@@ -73,10 +74,7 @@ class Shown:
             if not more:
                 break
             affected |= more
-        written = aside.written_rows.items()
-        bound = [PutRow(*at, value) for at, value in written if at[0] == Table.CONSUMERS and value is not None]
-        if bound:
-            self._store.write(*bound).result()
+        self._list(affected, aside)
         # Parents before children, and what goes before what it stood in.
         going = {path for path in affected if tree.workspace_at(aside, path) is None}
         staying = sorted(affected - going, key=_depth)
@@ -88,6 +86,12 @@ class Shown:
             self._store.write(*gone).result()
         self._note(after)
         return sorted(affected)
+
+    def _list(self, paths: Iterable[str], aside: Overlay) -> None:
+        """Before anything else, so that no provider changes behind a consumer's back."""
+        ops = [op for path in sorted(paths) for op in listing(self._store, path, taken(aside, path))]
+        if ops:
+            self._store.write(*ops).result()
 
     # -- what differs
 

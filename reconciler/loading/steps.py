@@ -25,6 +25,7 @@ from apiserver.registry import tree
 from apiserver.storage.protocol import Op, Record
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading import keptschemas
 from reconciler.loading.case import Case, Needs, Verdict
 from reconciler.loading.cases import Cases
 from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
@@ -417,6 +418,8 @@ class Stepper:
                 self._turns.take(path)
                 self.pause()
             self._settle()
+        if self._target.recorded is None:
+            keptschemas.let_go(self._site.store)
         self.done.kept = self._kept.tops
         self.done.refused |= self._kept.refused
         return self.done

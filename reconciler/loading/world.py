@@ -15,13 +15,14 @@ import orjson
 
 from apiserver.model import paths
 from apiserver.model.keys import Key
-from apiserver.model.tables import Table, row_key
+from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry.catalog import BINDINGS, KEPT_SCHEMAS
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Store
+from reconciler.loading import consumers
 from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES, Offers
 from reconciler.plan import system, types
 from reconciler.plan.exports import Bound, Export
@@ -188,8 +189,7 @@ class World:
 
     def consumers(self, path: str) -> list[str]:
         """The workspaces with a binding to an export of the workspace at `path`."""
-        found = rows(self.store, Table.CONSUMERS, row_key(path, ""))
-        return sorted({row.key.rpartition("\0")[2] for row in found})
+        return consumers.of(self.store, path)
 
     def sources(self, path: str) -> set[str]:
         """The other workspaces from which that at `path` has its type or takes an API, as all are stored."""

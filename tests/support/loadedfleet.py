@@ -17,13 +17,14 @@ from support.fleetrepo import TREEPLANE_YAML, Files, FleetRepo
 
 from apiserver.model.commits import own
 from apiserver.model.keys import Key
-from apiserver.model.tables import Table
+from apiserver.model.tables import Table, row_key
 from apiserver.registry import codec, tree
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Change, Op, Put, RowOp, Store
 from apiserver.stores import DECLARED
+from reconciler.loading import consumers
 from reconciler.loading.changeset import together
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
@@ -139,6 +140,7 @@ class LoadedFleet:
         """Workspaces with errors, from the store; they say the same as `loaded`."""
         found = {r.path: r.errors for r in self.records() if r.errors}
         assert tree.held(self.store) == found
+        self.listed()
         if loaded is not None:
             said: dict[str, list[str]] = {}
             for path, problems in together(loaded.steps).held.items():
@@ -168,6 +170,14 @@ class LoadedFleet:
     def path_of(self, cluster: str) -> str:
         record = tree.workspace_of(self.store, cluster)
         return record.path if record else cluster
+
+    def listed(self) -> dict[str, frozenset[tuple[str, str]]]:
+        """Whose exports each workspace is listed for; both tables say the same, and of nobody who is not there."""
+        found = {row.key: consumers.taken(self.store, row.key) for row in self.store.scan_rows(Table.PROVIDERS)}
+        turned = {row_key(*export, path) for path, exports in found.items() for export in exports}
+        assert {row.key for row in self.store.scan_rows(Table.CONSUMERS)} == turned
+        assert found.keys() <= {record.path for record in self.records()}
+        return found
 
     def records(self) -> list[WorkspaceRecord]:
         return [WorkspaceRecord.decode(*row) for row in self.store.scan_rows(Table.WORKSPACES)]

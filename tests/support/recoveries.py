@@ -47,6 +47,8 @@ def assert_same(new: LoadedFleet, old: LoadedFleet, *, at: bool = True) -> None:
         assert mine == theirs, record.path
     assert new.fleet().fleet == old.fleet().fleet
     assert new.held() == old.held()
+    mine, theirs = ({p: e for p, e in fleet.listed().items() if p not in new.held()} for fleet in (new, old))
+    assert mine == theirs
 
 
 def text(fleet: LoadedFleet) -> list[str]:

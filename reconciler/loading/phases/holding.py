@@ -14,7 +14,7 @@ from reconciler.loading.case import Verdict, was_served
 from reconciler.loading.changeset import ChangeKind, WorkspaceChanges
 from reconciler.loading.phases.judgement import Go, Judgement
 from reconciler.loading.phases.merging import effects_of, restored_of
-from reconciler.loading.phases.publishing import remember_providers, seal
+from reconciler.loading.phases.publishing import list_consumer, seal
 from reconciler.loading.resolving import BINDINGS
 from reconciler.plan.bindings import BindingInShort
 
@@ -74,7 +74,7 @@ def _tell(at: Judgement) -> None:
     effects = restored_of(at) if at.case.recorded is not None else effects_of(at)
     effects.changes = verdict.changes
     at.grounds.tree_objects.put(at.case, verdict.record, at.gathered, effects, at.look)
-    remember_providers(at)
+    list_consumer(at, held=True)
     seal(at)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apiserver.model.tables import Table, row_key
 from apiserver.registry.tree import listed, placed, put_workspace, summary_in
-from apiserver.storage.protocol import Op, PutRow, Row, RowOp
+from apiserver.storage.protocol import Op, Row, RowOp
 from reconciler.loading.changeset import ChangeKind
+from reconciler.loading.consumers import listing, taken
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.secrets import kept
 from reconciler.loading.world import PROVIDED
@@ -24,7 +24,7 @@ def publish(at: Judgement) -> None:
     served = verdict.record
     if served.head != case.moment.commit and (changes or served != case.record):
         verdict.record = replace(served, head=case.moment.commit)
-    remember_providers(at)
+    list_consumer(at, held=False)
     seal(at)
     before = case.record
     changes.mended = before is not None and bool(before.errors)
@@ -41,13 +41,12 @@ def follow_on(at: Judgement) -> None:
     at.verdict.again = True
 
 
-def remember_providers(at: Judgement) -> None:
-    """Whoever provides to the workspace is to find it."""
-    found = at.content.apis
-    for path, export in found.providers if found is not None else ():
-        row = row_key(path, export, at.case.path)
-        if at.grounds.store.get_row(Table.CONSUMERS, row) is None:
-            at.verdict.changes.also.append(PutRow(Table.CONSUMERS, row, b""))
+def list_consumer(at: Judgement, *, held: bool) -> None:
+    """Whoever provides to the workspace is to find it. `held`: it is served with what it took before, too."""
+    found, path = at.content.apis, at.case.path
+    if found is not None:
+        before = taken(at.grounds.store, path) if held else frozenset()
+        at.verdict.changes.also += listing(at.grounds.store, path, found.providers | before)
 
 
 def seal(at: Judgement) -> None:

@@ -12,8 +12,10 @@ from support.recoveries import assert_recovers
 from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.model.keys import Key
+from apiserver.registry.catalog import KEPT_SCHEMAS
 from reconciler.loading.offers import SCHEMAS
 
+D = "workspaces/root/d"
 APP_B = f"{B}/app.yaml"
 
 
@@ -297,6 +299,44 @@ def test_a_binding_does_not_take_another_export(fleet: LoadedFleet) -> None:
     fleet.commit({f"{B}/binding.json": None})
     fleet.commit({f"{B}/binding.json": binding("root:a", wanted="others")})
     assert fleet.held() == {}
+
+
+def kept(fleet: LoadedFleet) -> set[str]:
+    """Names of the schemas that are kept for consumers."""
+    return {record.key.name for record in fleet.store.scan(KEPT_SCHEMAS).records}
+
+
+@pytest.mark.parametrize("gone", [{f"{A}/schema.json": None}, {A: None}], ids=["schema", "provider"])
+def test_a_schema_is_kept_until_nobody_is_bound_to_it(
+    fleet: LoadedFleet, another: Callable[..., LoadedFleet], gone: dict[str, str | None]
+) -> None:
+    fleet.commit({**provide(), **consume(), f"{D}/workspace.yaml": "", **consume(D)})
+    (fleet.commit if A not in gone else fleet.delete)(gone)
+    assert kept(fleet) == {"v1.widgets.example.io"}
+    fleet.delete({f"{B}/binding.json": None, f"{B}/w.json": None})
+    assert kept(fleet) == {"v1.widgets.example.io"}
+    assert_recovers(fleet, another)
+    fleet.delete({D: None})
+    assert kept(fleet) == set()
+    assert_recovers(fleet, another, "again")
+
+
+def test_who_is_bound_is_listed_for_as_long(fleet: LoadedFleet, another: Callable[..., LoadedFleet]) -> None:
+    fleet.commit({**provide(), **consume()})
+    assert fleet.listed() == {"root:b": {("root:a", "widgets")}}
+    fleet.commit({f"{B}/binding.json": binding("root:lost"), f"{B}/bad.json": "["})
+    # One that is held waits for what it asks for by now, and is served with what it took.
+    assert set(fleet.held()) == {"root:b"}
+    assert fleet.listed() == {"root:b": {("root:a", "widgets"), ("root:lost", "widgets")}}
+    fleet.commit({f"{B}/bad.json": None, f"{B}/binding.json": binding("root:a")})
+    assert fleet.held() == {}
+    assert fleet.listed() == {"root:b": {("root:a", "widgets")}}
+    assert_recovers(fleet, another)
+    fleet.delete({f"{B}/binding.json": None, f"{B}/w.json": None})
+    assert fleet.listed() == {}
+    fleet.commit(consume())
+    fleet.delete({B: None})
+    assert fleet.listed() == {}
 
 
 def test_a_schema_that_others_are_served_with_never_takes_less(fleet: LoadedFleet) -> None:
