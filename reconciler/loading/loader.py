@@ -123,7 +123,6 @@ class Loader:
         fleet = tree.fleet(self._store)
         self._trees.claims = fleet.claims
         steps: list[ChangeSet] = []
-        half = fleet.loaded and bool(fleet.arriving)
         if not fleet.loaded:
             making = Making(self._store, self._repo, self._trees, self._whole, self._branch, self._stepper)
             first = FirstLoad(making, recorded)
@@ -138,7 +137,7 @@ class Loader:
             return Loaded(head, (gone.problem,), tuple(steps))
         later: set[str] = set()
         # Of a commit that was on its way when the branch went back to what is served, some workspaces are to go back.
-        then = [*gone.commits] or [fleet.commit] * half
+        then = [*gone.commits] or [fleet.commit] * bool(fleet.arriving)
         while then:
             commit = then.pop(0)
             fleet, step_or_problems = self._advance(fleet, commit, then, later)

@@ -48,8 +48,13 @@ class Rendering:
         self._moved: set[str] = set()
         """Logical clusters whose files were rendered as of a view, and not as of the log: an object whose coming the
         log has not told yet may have one."""
+        self.recorded = 0
+        """The revision up to which the branch has all, also where the log is read from an earlier one: what came before
+        it may have a file."""
         self.ahead = Names()
         """The logical clusters of workspaces that are past the fleet's commit already, of those rendered in a view."""
+        self._again: set[Key] = set()
+        """What the stretch at hand tells of and was recorded already."""
         self.gone: dict[str, str] = {}
         """The paths of workspaces that went, by their folders; of many the last."""
         self._places: dict[str, _Place | None] = {}
@@ -68,7 +73,9 @@ class Rendering:
         """The files that a stretch of the log concerns; the newest change of a key wins."""
         files: Files = {}
         clusters: set[str] = set()
-        for change in _newest(list(changes)):
+        changes = list(changes)
+        self._again = {change.key for change in changes if change.revision <= self.recorded}
+        for change in _newest(changes):
             key = change.key
             if key.resource == Internal.WORKSPACE:
                 self._removed(change, files)
@@ -208,7 +215,7 @@ class Rendering:
         place = self._place(now.cluster) if now.cluster else None
         if place is not None and change.value is not None:
             left = _residue(change.key, change.value, place.above)
-            if left is not None or change.previous is not None or now.cluster in self._moved:
+            if left is not None or change.previous is not None or self._may_stand(change.key, now.cluster):
                 files[format.status_path(place.directory, change.key)] = left
 
     def _workspace_of(self, place: _Place, files: Files) -> None:
@@ -226,11 +233,15 @@ class Rendering:
         elif value is not None and not residue.is_runtime(value):
             left = _residue(key, value, place.home)
         # What there was not had no file: most objects leave none, and many come at once.
-        moved = key.cluster in self._moved
-        if left is not None or previous is not None or moved:
+        may_stand = self._may_stand(key, key.cluster)
+        if left is not None or previous is not None or may_stand:
             files[format.status_path(place.directory, key)] = left
-        if ending is not None or moved or (previous is not None and residue.is_ending(key, previous)):
+        if ending is not None or may_stand or (previous is not None and residue.is_ending(key, previous)):
             files[format.ending_path(place.directory, key)] = ending
+
+    def _may_stand(self, key: Key, cluster: str) -> bool:
+        """Whether an object of a workspace may have a file, though the log says that there was none before."""
+        return cluster in self._moved or key in self._again
 
     def _place(self, cluster: str) -> _Place | None:
         if cluster not in self._places:

@@ -164,7 +164,8 @@ class StatusWriter:
     def _said(self, rendering: Rendering, head: str | None) -> _Recording:
         """All that there is to record: what the log tells of, or all there is."""
         if not self._covered and head is not None:
-            self._unsettled.settled = RecordedFleet(self._repo, head).facts().settled
+            facts = RecordedFleet(self._repo, head).facts()
+            self._unsettled.settled, rendering.recorded = facts.settled, facts.revision
         after = self._covered or self._unsettled.settled
         if self._whole or after > self._store.revision():
             return self._everything(rendering, head)

@@ -86,6 +86,8 @@ def agree(new: LoadedFleet, old: LoadedFleet, *, at: bool = True) -> None:
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=HISTORIES)
 @example(history=[("die", 3, False), ("publish", 0, False)])
+@example(history=[("die", 16, False), ("back", 1, False), ("publish", 0, False)])
+@example(history=[("die", 16, False), ("rewrite", 1, False), ("publish", 0, False)])
 @example(history=[("add many", 5, True), ("remove many", 0, True), ("limits", 0, True)])
 def test_the_running_server_a_recovery_and_a_first_load_agree(
     tmp_path_factory: pytest.TempPathFactory, history: History
