@@ -11,6 +11,7 @@ import json
 import uuid
 
 from apiserver.model.commits import CommitRef
+from apiserver.model.keys import Key
 
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 _BASE62 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -56,15 +57,17 @@ def base62_sha224(text: str) -> str:
     return _encode(hashlib.sha224(text.encode()).digest(), _BASE62)
 
 
-def object_uid(fleet: str, path: str, resource: str, namespace: str, name: str, origin: CommitRef) -> str:
+def object_uid(fleet: str, key: Key, origin: CommitRef) -> str:
     """The UID of what git declares.
 
-    `fleet` is the fleet id, `path` the workspace path, `resource` as `deployments.apps`, `origin` the commit in which
-    the object appeared. Delete and recreate gives another origin, so another UID.
+    `fleet` is the fleet id, `key` where it stands in the store, `origin` the commit in which it appeared. Delete and
+    recreate gives another origin, so another UID; a workspace that moves keeps its logical cluster name, and its
+    objects keep theirs. What a bound resource is stored under besides its name makes no difference.
     """
     # uuid.uuid5 by hand: it is computed for every object of a load, and the UUID class costs three times the hash.
     digest = _NAMED.copy()
-    digest.update("\0".join((fleet, path, resource, namespace, name, str(origin))).encode())
+    resource = key.resource.partition(":")[0]
+    digest.update("\0".join((fleet, key.cluster, resource, key.namespace, key.name, str(origin))).encode())
     out = digest.hexdigest()
     return f"{out[:8]}-{out[8:12]}-5{out[13:16]}-{_VARIANT[out[16]]}{out[17:20]}-{out[20:32]}"
 

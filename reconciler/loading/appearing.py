@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from apiserver.model import clock, paths
-from apiserver.model.commits import CommitRef
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import Origin
@@ -48,7 +47,7 @@ def put_namespace(record: WorkspaceRecord, kinds: KindTable, effects: Effects) -
         (_NAMESPACES, record.builtins),
         partial(_example_of_namespace, kinds),
         key,
-        (_uid(effects.fleet, record.path, key, record.origin), clock.rfc3339(record.origin_time)),
+        (object_uid(effects.fleet, key, record.origin), clock.rfc3339(record.origin_time)),
     )
     if made is None:
         return False
@@ -84,17 +83,13 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
 
 
 def _texts_of_cluster(record: WorkspaceRecord, parent_cluster: str, fleet: str) -> tuple[str, ...]:
-    uid = _uid(fleet, record.path, cluster_key(record), record.origin)
+    uid = object_uid(fleet, cluster_key(record), record.origin)
     return uid, clock.rfc3339(record.origin_time), record.path, paths.base(record.path), parent_cluster
 
 
 def _texts_of_workspace(record: WorkspaceRecord, parent_cluster: str, origin: Origin, fleet: str) -> tuple[str, ...]:
-    uid = _uid(fleet, record.parent, workspace_key(record, parent_cluster), record.origin)
+    uid = object_uid(fleet, workspace_key(record, parent_cluster), record.origin)
     return uid, clock.rfc3339(record.origin_time), record.cluster, str(record.origin), origin.path
-
-
-def _uid(fleet: str, path: str, key: Key, origin: CommitRef) -> str:
-    return object_uid(fleet, path, key.resource, key.namespace, key.name, origin)
 
 
 def _example_of_cluster(type_name: str, nobody: Nobody) -> Example:
@@ -110,7 +105,7 @@ def _example_of_namespace(kinds: KindTable, nobody: Nobody) -> Example | None:
         return None
     effects = Effects.of_nobody(nobody, nobody.path)
     effects.put(declared, None, None, None)
-    texts = _uid(effects.fleet, nobody.path, declared.key, nobody.moment.commit), nobody.moment.rfc3339
+    texts = object_uid(effects.fleet, declared.key, nobody.moment.commit), nobody.moment.rfc3339
     return effects.example(*zip((Kind.UID, Kind.TIME), texts, strict=True))
 
 

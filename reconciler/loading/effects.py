@@ -164,8 +164,7 @@ class Effects:
         return self._uid(key, self._known(key), self.moment.commit)
 
     def _uid(self, key: Key, known: Object, origin: CommitRef) -> str:
-        resource = key.resource.partition(":")[0]
-        return known.get("uid") or object_uid(self.fleet, self.path, resource, key.namespace, key.name, origin)
+        return known.get("uid") or object_uid(self.fleet, key, origin)
 
     def _time(self, commit: CommitRef) -> str:
         return clock.rfc3339(self.moments.at(commit, self.moment.time).time)

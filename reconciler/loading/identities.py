@@ -18,9 +18,10 @@ class Identities:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def hash_of(self, path: str, export: str, recorded: str = "") -> str:
-        """The identity hash (SHA-256, hex) of an export. `recorded` (from the status branch) wins over a new key."""
-        file = self._directory / f"{path}:{export}"
+    def hash_of(self, cluster: str, export: str, recorded: str = "") -> str:
+        """The identity hash (SHA-256, hex) of an export of a logical cluster. `recorded` (from the status branch) wins
+        over a new key."""
+        file = self._directory / f"{cluster}:{export}"
         try:
             key = file.read_text().strip()
         except FileNotFoundError:

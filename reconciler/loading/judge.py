@@ -82,7 +82,7 @@ class Judge:
             return str(orjson.loads(there.value)["metadata"]["uid"]) if there else effects.uid_of_new(key)
 
         def hash_of(name: str) -> str:
-            return site.identities.hash_of(case.path, name, identities.get(name, ""))
+            return site.identities.hash_of(at.record.cluster, name, identities.get(name, ""))
 
         return Offers(case.path, at.record.cluster, workspace_builtins(), found, hash_of, uid)
 

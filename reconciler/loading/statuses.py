@@ -33,7 +33,6 @@ with what is known of the workspace."""
 
 def status_of(
     identities: Identities,
-    path: str,
     declared: DeclaredObject,
     stored: Record | None,
     content: WorkspaceContent,
@@ -55,7 +54,7 @@ def status_of(
         return _complete(content.apis.bindings[name], declared, effects.time_of(declared, stored))
     if resource == EXPORTS:
         hashes, at = effects.summary.identities, effects.time_of(declared, stored)
-        hashes[name] = identities.hash_of(path, name, hashes.get(name, ""))
+        hashes[name] = identities.hash_of(declared.key.cluster, name, hashes.get(name, ""))
         return _complete(export_status({}, hashes[name], at), declared, at)
     if resource == TYPES:
         return _type_status(declared, stored, effects)

@@ -52,11 +52,10 @@ _REMOVED = f'"{marks.ORIGIN}":"{marks.REMOVED}"'.encode()
 
 @dataclass(frozen=True, slots=True)
 class IdentitySource:
-    """What an object's identity follows from: the fleet's id, the path of the workspace where it stands, and the origin
-    (a commit) of the workspace that it is judged with."""
+    """What an object's identity follows from besides where it stands: the fleet's id, and the origin (a commit) of the
+    workspace that it is judged with."""
 
     fleet: str
-    path: str
     origin: CommitRef
 
 
@@ -139,10 +138,9 @@ def _identity(key: Key, obj: Object, home: IdentitySource) -> Object:
     annotations = metadata.get("annotations") or {}
     out: Object = {}
     path, commit = origins.path_in(annotations), annotations.get(marks.SOURCE_COMMIT, str(home.origin))
-    if path and (commit != str(home.origin) or Origin(path).in_keys):
-        resource = key.resource.partition(":")[0]
-        if metadata["uid"] != object_uid(home.fleet, home.path, resource, key.namespace, key.name, home.origin):
-            out = {"uid": metadata["uid"], "creationTimestamp": metadata["creationTimestamp"]}
+    follows = not path or (commit == str(home.origin) and not Origin(path).in_keys)
+    if not follows and metadata["uid"] != object_uid(home.fleet, key, home.origin):
+        out = {"uid": metadata["uid"], "creationTimestamp": metadata["creationTimestamp"]}
     if metadata.get("generation", 1) != 1:
         out["generation"] = metadata["generation"]
     if commit != str(home.origin):

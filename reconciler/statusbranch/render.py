@@ -95,7 +95,7 @@ class Rendering:
         """Summaries stand in rows beside the objects that changed, so no change of the log is theirs."""
         place = self._place(cluster)
         if place is not None:
-            said = tree.summary(self._store, place.home.path)
+            said = tree.summary(self._store, place.path)
             files[f"{place.directory}/{format.SUMMARY}"] = self._summary(cluster, place, said)
 
     def summaries(self, clusters: Iterable[str]) -> Iterator[Files]:
@@ -214,14 +214,14 @@ class Rendering:
             self._moved.add(now.cluster)
         place = self._place(now.cluster) if now.cluster else None
         if place is not None and change.value is not None:
-            left = _residue(change.key, change.value, place.above)
+            left = _residue(change.key, change.value, place.home)
             if left is not None or change.previous is not None or self._may_stand(change.key, now.cluster):
                 files[format.status_path(place.directory, change.key)] = left
 
     def _workspace_of(self, place: _Place, files: Files) -> None:
         record = self._store.get(place.key) if place.key is not None else None
         if record is not None:
-            files[format.status_path(place.directory, record.key)] = _residue(record.key, record.value, place.above)
+            files[format.status_path(place.directory, record.key)] = _residue(record.key, record.value, place.home)
 
     def _object(self, key: Key, value: bytes | None, files: Files, previous: bytes | None = None) -> None:
         place = self._place(key.cluster)
@@ -252,9 +252,9 @@ class Rendering:
     def _place_of(self, record: WorkspaceRecord) -> _Place:
         parent = tree.workspace_at(self._store, record.parent) if record.parent else None
         return _Place(
+            record.path,
             format.directory_of(record.path, record.directory),
-            IdentitySource(self._fleet, record.path, record.origin),
-            IdentitySource(self._fleet, record.parent, record.origin),
+            IdentitySource(self._fleet, record.origin),
             Key(WORKSPACES, parent.cluster, "", paths.base(record.path)) if parent is not None else None,
             record.head,
             bool(record.errors),
@@ -263,12 +263,12 @@ class Rendering:
 
 
 class _Place(NamedTuple):
-    """Of a workspace: its directory on the branch, what its objects' identities follow from, and that of its Workspace
-    object, whose key follows. `came`: with a commit that is on its way."""
+    """Of a workspace: where it is, its directory on the branch, what the identities of its objects and of its Workspace
+    follow from, and where that stands. `came`: with a commit that is on its way."""
 
+    path: str
     directory: str
     home: IdentitySource
-    above: IdentitySource
     key: Key | None
     head: CommitRef
     held: bool

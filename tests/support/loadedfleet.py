@@ -221,7 +221,7 @@ class LoadedFleet:
     def residue(self, path: str, resource: str, name: str, namespace: str | None = None) -> Object | None:
         """What the status branch has to know of a stored object."""
         record, found = self.record(path), self.get(path, resource, name, namespace)
-        home = IdentitySource(self.fleet().fleet, path, record.origin)
+        home = IdentitySource(self.fleet().fleet, record.origin)
         return residue.of(self.key(path, resource, name, namespace), found, home)
 
     def data(self, path: str, name: str = "app", namespace: str = "default") -> Any:

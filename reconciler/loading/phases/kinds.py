@@ -55,12 +55,12 @@ def _find(at: Judgement, past_of: Callable[[Resolving], ServedSoFar]) -> None:
 
 
 def _resolve(at: Judgement, builtins: KindTable, past_of: Callable[[Resolving], ServedSoFar]) -> None:
-    identities, path = at.grounds.site.identities, at.case.path
+    identities, cluster = at.grounds.site.identities, at.record.cluster
 
     def identity(name: str) -> str:
-        return identities.hash_of(path, name, at.known.identities.get(name, ""))
+        return identities.hash_of(cluster, name, at.known.identities.get(name, ""))
 
-    resolving = Resolving(at.grounds.world, identity, at.case, at.record.cluster, at.content.declared)
+    resolving = Resolving(at.grounds.world, identity, at.case, cluster, at.content.declared)
     past = past_of(resolving)
     if at.keep:
         past = replace(past, keep=past.keep | at.keep)

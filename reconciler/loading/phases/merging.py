@@ -40,7 +40,7 @@ def merge(at: Judgement) -> None:
     identities = at.grounds.site.identities
     for key, declared in content.declared.items():
         stored = records.get(key)
-        status = status_of(identities, at.case.path, declared, stored, content, effects, beginning)
+        status = status_of(identities, declared, stored, content, effects, beginning)
         effects.put(declared, content.old.get(key), stored, status)
     if effects.changed or not at.record.served:
         known.commit = at.case.moment.commit
@@ -57,7 +57,7 @@ def restore(at: Judgement) -> None:
     identities, otherwise = at.grounds.site.identities, partial(remembered, recorded)
     for key, declared in content.declared.items():
         stored = records.get(key)
-        status = status_of(identities, at.case.path, declared, stored, content, effects, otherwise)
+        status = status_of(identities, declared, stored, content, effects, otherwise)
         if stored is None:
             restore_residue(declared.obj, recorded.residue(key) or {})
         effects.put(declared, content.old.get(key), stored, status)

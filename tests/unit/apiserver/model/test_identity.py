@@ -4,6 +4,7 @@ import uuid
 
 from apiserver.model import identity
 from apiserver.model.commits import own
+from apiserver.model.keys import Key
 
 
 def test_downstream_names_are_kcps() -> None:
@@ -24,16 +25,20 @@ def test_keys_are_kcps() -> None:
 
 
 def test_uids_are_version_5_uuids() -> None:
-    made = identity.object_uid("fleet", "root:a", "deployments.apps", "default", "web", own("c0ffee"))
+    key = Key("deployments.apps:9f86", "qvw2krkj1gseg229", "default", "web")
+    made = identity.object_uid("fleet", key, own("c0ffee"))
     parsed = uuid.UUID(made)
     assert (parsed.version, parsed.variant) == (5, uuid.RFC_4122)
     assert made == str(
-        uuid.uuid5(identity._NAMESPACE, "\0".join(("fleet", "root:a", "deployments.apps", "default", "web", "c0ffee")))
+        uuid.uuid5(
+            identity._NAMESPACE,
+            "\0".join(("fleet", "qvw2krkj1gseg229", "deployments.apps", "default", "web", "c0ffee")),
+        )
     )
 
 
 def test_uids_differ_by_origin() -> None:
-    first, second = (identity.object_uid("f", "root", "configmaps", "default", "a", own(o)) for o in ("1", "2"))
+    first, second = (identity.object_uid("f", Key("configmaps", "root", "default", "a"), own(o)) for o in ("1", "2"))
     assert first != second
 
 

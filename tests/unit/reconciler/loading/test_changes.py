@@ -57,7 +57,7 @@ def test_a_change_moves_the_commit_of_object_and_workspace_alone(fleet: LoadedFl
     metadata = fleet.get("root:a", "configmaps", "app")["metadata"]
     assert metadata["annotations"]["treeplane.dev/source-commit"] == fleet.repo.head
     assert metadata["creationTimestamp"] == "2026-01-01T00:00:00Z"
-    assert metadata["uid"] == object_uid(first, "root:a", "configmaps", "default", "app", own(first))
+    assert metadata["uid"] == object_uid(first, fleet.key("root:a", "configmaps", "app"), own(first))
     assert (fleet.record("root:a").commit, fleet.record("root:a").origin) == (own(fleet.repo.head), own(first))
     assert fleet.record("root:b").commit == fleet.record("root").commit == own(first)
     assert fleet.fleet().commit == own(fleet.repo.head)

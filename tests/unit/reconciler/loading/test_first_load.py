@@ -36,7 +36,7 @@ def test_logical_clusters_lead_back_to_their_workspaces(fleet: LoadedFleet) -> N
 def test_an_object_has_the_identity_of_the_commit_and_says_where_it_stands(fleet: LoadedFleet) -> None:
     metadata = fleet.get("root:a", "configmaps", "app")["metadata"]
     head = fleet.repo.head
-    assert metadata["uid"] == object_uid(head, "root:a", "configmaps", "default", "app", own(head))
+    assert metadata["uid"] == object_uid(head, fleet.key("root:a", "configmaps", "app"), own(head))
     assert metadata["creationTimestamp"] == FIRST
     assert metadata["annotations"] == {
         "kcp.io/cluster": fleet.record("root:a").cluster,

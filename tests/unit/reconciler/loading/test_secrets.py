@@ -30,7 +30,7 @@ def test_its_identity_is_its_workspaces(fleet: LoadedFleet) -> None:
     fleet.keep_secret("root:a", SECRET.replace("VALUE", "one"))
     metadata = fleet.get("root:a", "secrets", "target")["metadata"]
     record = fleet.record("root:a")
-    assert metadata["uid"] == object_uid(fleet.fleet().fleet, "root:a", "secrets", "default", "target", record.origin)
+    assert metadata["uid"] == object_uid(fleet.fleet().fleet, fleet.key("root:a", "secrets", "target"), record.origin)
     assert metadata["creationTimestamp"] == "2026-01-01T00:00:00Z"
     # Nothing of it is in what goes to git.
     assert "secrets" not in str(tree.summary(fleet.store, record.path))

@@ -19,9 +19,9 @@ from reconciler.plan.residue import IdentitySource
 Object = dict[str, Any]
 
 FIRST, LATER = "a" * 40, "b" * 40
-HOME = IdentitySource("fleet", "root:shop", own(FIRST))
+HOME = IdentitySource("fleet", own(FIRST))
 DEPLOYMENTS = Key("deployments.apps:9f86", "abc", "shop", "web")
-UID = object_uid("fleet", "root:shop", "deployments.apps", "shop", "web", own(FIRST))
+UID = object_uid("fleet", DEPLOYMENTS, own(FIRST))
 CREATED = "2026-01-01T00:00:00Z"
 
 
@@ -131,7 +131,7 @@ def test_decisions_are_kept_and_others_annotations_are_not() -> None:
 )
 def test_a_status_that_follows_from_git_is_not_kept(resource: str, status: Object) -> None:
     key = Key(resource, "abc", "", "web")
-    uid = object_uid("fleet", "root:shop", resource, "", "web", own(FIRST))
+    uid = object_uid("fleet", key, own(FIRST))
     assert left(deployment(metadata={"uid": uid}, status=status), key) is None
 
 

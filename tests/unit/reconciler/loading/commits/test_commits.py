@@ -36,7 +36,7 @@ def test_answer_stored_object_and_watch_event_are_one(fleet: CommitFleet) -> Non
     assert [c.key.name for c in fleet.store.changes(before) if c.key.resource == "configmaps"] == ["made"]
     origin = fleet.repo.head
     assert stored["metadata"]["uid"] == object_uid(
-        fleet.fleet().fleet, "root:a", "configmaps", "default", "made", commits.own(origin)
+        fleet.fleet().fleet, fleet.key("root:a", "configmaps", "made"), commits.own(origin)
     )
     assert stored["metadata"]["annotations"]["treeplane.dev/source-commit"] == origin
     assert stored["metadata"]["annotations"]["treeplane.dev/source-path"] == MADE
