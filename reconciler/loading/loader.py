@@ -120,16 +120,10 @@ class Loader:
         self, head: CommitRef, recorded: RecordedFleet | None = None, progress: Progress = lambda _: None
     ) -> Loaded:
         """Bring the store to `head`. `recorded`: the status branch, looked at only while the store is empty."""
-        fleet = tree.fleet(self._store)
-        self._trees.claims = fleet.claims
-        steps: list[ChangeSet] = []
-        if not fleet.loaded:
-            making = Making(self._store, self._repo, self._trees, self._whole, self._branch, self._stepper)
-            first = FirstLoad(making, recorded)
-            begun = first.begin(head, fleet)
-            if isinstance(begun, tuple):
-                return Loaded(head, begun)
-            fleet, steps = first.fill(begun, progress)
+        first = self.begin(head, recorded, progress)
+        if first.problems:
+            return first
+        fleet, steps = tree.fleet(self._store), [*first.steps]
         problems: tuple[LayoutError, ...] = ()
         gone = self._route(fleet, head)
         if gone.problem is not None:
@@ -148,6 +142,21 @@ class Loader:
             else:
                 problems = step_or_problems
         return Loaded(head, problems, tuple(steps))
+
+    def begin(self, head: CommitRef, recorded: RecordedFleet | None, progress: Progress = lambda _: None) -> Loaded:
+        """Fills a store that is empty: as the status branch has it, with what was past the commit that it names, or, in
+        want of one, from `head`."""
+        fleet = tree.fleet(self._store)
+        self._trees.claims = fleet.claims
+        if fleet.loaded:
+            return Loaded(head)
+        making = Making(self._store, self._repo, self._trees, self._whole, self._branch, self._stepper)
+        first = FirstLoad(making, recorded)
+        begun = first.begin(head, fleet)
+        if isinstance(begun, tuple):
+            return Loaded(head, begun)
+        _, steps = first.fill(begun, progress)
+        return Loaded(head, (), tuple(steps))
 
     def overtake(self, head: CommitRef) -> Loaded | None:
         """While a commit is loaded: small ones on top of it go before the rest of it, up to `head`. What is known of

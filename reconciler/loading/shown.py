@@ -53,7 +53,7 @@ class Shown:
         """Forgets what the store holds, and recovers. It is not loaded while that takes."""
         self._store.clear()
         self._note(FleetRecord(holder=holder))
-        loaded = self._loader(self._store).load(recorded.source, recorded, progress)
+        loaded = self._loader(self._store).begin(recorded.source, recorded, progress)
         fleet = tree.fleet(self._store)
         if fleet.loaded:
             self._note(replace(fleet, holder=holder, shown=recorded.commit))

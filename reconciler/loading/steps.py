@@ -274,7 +274,7 @@ class Stepper:
             return True
         if self._is_past(path):
             return self._pass(path)
-        was_there = not self._world.is_judged(path) and bool(self._passed(path))
+        was_there = not self._world.is_judged(path) and self._was_ahead(path)
         case = self._case(path)
         verdict = self._verdict(case)
         if isinstance(verdict, Needs):
@@ -297,6 +297,11 @@ class Stepper:
         record = self._world.record(path) if self._passing else None
         return record.past if record is not None and record.past in self._passing else NONE
 
+    def _was_ahead(self, path: str) -> bool:
+        """Whether a workspace is where this step leads, or at a commit that was left: nobody need have heard of it."""
+        record = self._world.record(path)
+        return bool(self._passed(path)) or (record is not None and record.past in self._target.left)
+
     def _pass(self, path: str) -> bool:
         """Leaves it where it is; whether it is good."""
         self._pending.pop(path, None)
@@ -311,8 +316,9 @@ class Stepper:
         record = self._world.record(path)
         assert record is not None
         self._recheck_consumers(path)
+        told_late = {*self._target.passed, *self._target.left}
         written = self._site.store.scan(TYPES, record.cluster).records
-        self._recheck_types(path, (each.key for each in written if _commit_of(each) in self._target.passed))
+        self._recheck_types(path, (each.key for each in written if _commit_of(each) in told_late))
 
     def _stand(self, judged: Iterable[str]) -> None:
         """The verdicts on these workspaces count from now on."""

@@ -144,7 +144,7 @@ def test_an_observer_shows_what_was_recorded_in_a_load(happening: Happening, ano
         assert recorded is not None
         shown.follow(recorded, "holder/1")
         aside = another(fleet, f"aside-{len(path)}", keys=fleet.keys)
-        aside.loader.load(recorded.source, recorded)
+        aside.loader.begin(recorded.source, recorded)
         assert_same(other, aside)
     fleet.load()
     fleet.publish()
