@@ -135,12 +135,15 @@ def test_a_copied_data_directory_is_another_server(
     first = plane(url, "--poll", "1", data=tmp_path / "first" / "data")
     eventually(lambda: holder(bare), 20, "it has recorded")
     first.stop()
+    before = last_start(first)
     shutil.copytree(tmp_path / "first" / "data", tmp_path / "second" / "data", ignore=shutil.ignore_patterns("*.sock"))
     first.start()
     work.edit(DEPLOYMENT, "replicas: 2", "replicas: 3")
     work.commit("three replicas")
     work.push()
-    eventually(lambda: holder(bare).endswith(f"/{last_start(first)}"), 20, "the first one wrote")
+    # A start makes its number last when it first writes: until then the file names the start that was copied.
+    eventually(lambda: last_start(first) != before, 20, "it wrote again")
+    eventually(lambda: holder(bare).endswith(f"/{last_start(first)}"), 20, "it pushed that")
     second = plane(url, "--poll", "1", data=tmp_path / "second" / "data")
     assert "holds this fleet" in second.output()
     assert second.request("POST", CONFIGMAPS, {"metadata": {"name": "x"}}).status == 503
