@@ -35,6 +35,10 @@ class Internal:
     """Key(INTENT, <logical cluster>, "", <digest of the object's key>): a write that waits for its commit; while it is
     there, nobody else's write of that object is taken. See registry/intents.py."""
 
+    AWAITED = "~awaited"
+    """Key(AWAITED, <logical cluster>, "", ""): what its workspace may have waited for has gone, so it is to be judged
+    again. See reconciler/loading/awaited.py."""
+
     ANSWER = "~answers"
     """Key(ANSWER, "", "", <intent's id>): what became of an intent. Whoever asked takes it away."""
 

@@ -31,6 +31,7 @@ from reconciler.commands.tidying import tidying
 from reconciler.commands.verdicts import Verdicts
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.layout.weight import added
+from reconciler.loading import awaited
 from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.loading.identities import Identities
@@ -233,6 +234,10 @@ class Holder:
         changed = self._secrets.changed()
         if changed:
             self._loader.recheck(changed)
+        try:
+            awaited.serve(self._store, self._loader.recheck)
+        except RepositoryError as error:
+            self._teller.trouble(str(error))
         return woken
 
     def _take(self, heads: Heads, *, at_once: bool = False) -> None:
@@ -311,8 +316,8 @@ class Holder:
         self._mirror.keep_served(commit)
 
     def _written(self) -> None:
-        """The store changed: perhaps a write waits for its commit."""
-        if self._committer.waiting():
+        """The store changed: perhaps a write waits for its commit, or a workspace for what has gone."""
+        if self._committer.waiting() or awaited.waiting(self._store):
             self._lookout.wake.set()
 
 

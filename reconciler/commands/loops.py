@@ -18,6 +18,7 @@ from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.station import Station
 from reconciler.commands.targets import Kubeconfigs
+from reconciler.controllers.awaited import Awaited
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.housekeeping import housekeeping
@@ -66,6 +67,7 @@ class Loops:
             housekeeping(feed, Catalog(store).kinds, bounds, busy),
             cluster_loops(feed, started_with(store, KUBERNETES), bundle, busy),
             Manager("tokensecrets", [secrets], feed, CAREFUL, busy),
+            Manager("awaited", [Awaited(store)], feed, CAREFUL, busy),
             Manager("stand-ins", [self._standins], feed),
         )
         past, targets, credentials = _past(station), _targets(settings), _credentials(station)

@@ -1,8 +1,9 @@
 """The end of APIBindings: what their kinds have in the workspace goes first, and only then are the kinds' names free.
 
-One controller for all workspaces of a store, as definitionlife for CustomResourceDefinitions. Only a binding
-that is deleted through the API comes here (registry/marking.py gives it its finalizer); what a commit takes away goes
-in that commit. Objects that files declare leave git in commits of their own, the binding's file in the last.
+One controller for all workspaces of a store, as definitionlife for CustomResourceDefinitions. A binding that is
+deleted through the API comes here (registry/marking.py gives it its finalizer), and one that a commit takes away while
+objects of its kinds wait for theirs (loading/leaving). Objects that files declare leave git in commits of their own,
+the binding's file in the last.
 """
 
 from __future__ import annotations

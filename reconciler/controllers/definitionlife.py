@@ -1,9 +1,9 @@
 """The end of CustomResourceDefinitions: their instances go first.
 
-One controller for all workspaces of a store. A definition deleted through the API is Terminating until its last
-instance is gone. One that is gone at once, because a commit no longer declares it, leaves instances that nobody serves
-and nobody can free of finalizers: they go at once, too. Instances that git declares stay (see disposal); the condition
-names their files.
+One controller for all workspaces of a store. A definition that is deleted through the API, or that a commit takes away
+while instances have finalizers (loading/leaving), is Terminating until its last instance is gone. Instances of one that
+is gone at once nobody serves and nobody can free: they go at once, too. Instances that git declares stay (see
+disposal); the condition names their files.
 """
 
 from __future__ import annotations

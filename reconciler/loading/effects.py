@@ -67,27 +67,32 @@ class Effects:
         else:
             self._update(declared, old, record, status)
 
-    def delete(self, key: Key, record: Record | None) -> None:
-        """Remove what git no longer declares; with finalizers it is marked, and goes when the last one does."""
+    def delete(self, key: Key, record: Record | None, finalizer: str = "") -> None:
+        """Remove what git no longer declares; with finalizers it is marked, and goes when the last one does.
+        `finalizer`: one that it gets, since it has to wait for others to go."""
         intent = self.asked.ending(key)
         if record is None:
             self.changes.also += intent.answered(KEPT) if intent else ()
             return
         self.changed = True
         obj: Object = orjson.loads(record.value)
-        if (intent and intent.base == record.revision) or not obj["metadata"].get("finalizers"):
+        waits = obj["metadata"].get("finalizers") or finalizer
+        if (intent and intent.base == record.revision) or not waits:
             answers = tuple(intent.answered(DONE)) if intent else ()
             self.changes.objects.append(ObjectChange(ChangeKind.DELETED, Delete(key, record.revision), answers))
         else:
-            put = Put(key, codec.encode(self._ended(obj)), record.revision, record.stamp)
+            put = Put(key, codec.encode(self._ended(obj, finalizer)), record.revision, record.stamp)
             self.changes.objects.append(ObjectChange(ChangeKind.CONFIGURED, put))
 
-    def _ended(self, obj: Object) -> Object:
+    def _ended(self, obj: Object, finalizer: str) -> Object:
         """As it waits for its finalizers: no file's any more, so that whoever set them can take them away."""
         annotations = {k: v for k, v in (obj["metadata"].get("annotations") or {}).items() if k not in FILE}
         annotations[marks.ORIGIN] = marks.REMOVED
         marked = {"deletionTimestamp": self.moment.rfc3339, "deletionGracePeriodSeconds": 0}
-        return {**obj, "metadata": {**marked, **obj["metadata"], "annotations": annotations}}
+        metadata = {**marked, **obj["metadata"], "annotations": annotations}
+        if finalizer:
+            metadata["finalizers"] = [*dict.fromkeys([*(metadata.get("finalizers") or ()), finalizer])]
+        return {**obj, "metadata": metadata}
 
     def _create(self, declared: DeclaredObject, status: Object | None) -> None:
         self.changed = True

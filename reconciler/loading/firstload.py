@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from apiserver.model.commits import NONE, CommitRef
@@ -129,7 +130,8 @@ def reader(recorded: RecordedFleet, here: WorkspaceTree) -> FindRecorded:
         summary = recorded.summary_in(place, folder)
         if not (folder.status or folder.ending):
             return Recorded(summary)
-        return Recorded(summary, recorded.residue_reader(place), lambda: recorded.endings(place), plain=False)
+        endings = partial(recorded.endings, place) if folder.ending else tuple
+        return Recorded(summary, recorded.residue_reader(place), endings, plain=False)
 
     def read(path: str, directory: str) -> Recorded | None:
         places = (format.directory_of(path, each) for each in (directory, *here.duplicates.get(path, ())))

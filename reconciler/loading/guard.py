@@ -21,7 +21,7 @@ from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key, storage_name
 from apiserver.model.origins import origin_of
 from apiserver.registry import indexes
-from apiserver.registry.catalog import Catalog
+from apiserver.registry.catalog import BINDINGS, CRDS, Catalog
 from apiserver.registry.kinds import KindTable
 from apiserver.registry.tree import WorkspaceRecord, workspace_at
 from apiserver.storage.protocol import Record, Store
@@ -31,7 +31,6 @@ from reconciler.layout.source import ReadOnly, manifests
 from reconciler.loading import copies
 from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES
 from reconciler.loading.render import SYNC_TARGETS
-from reconciler.loading.resolving import BINDINGS, CRDS
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.sources import Sources
 from reconciler.plan.deletions import (

@@ -12,11 +12,13 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import conditions, marks, origins
+from apiserver.model import conditions
 from apiserver.model.keys import Key
 from apiserver.registry import codec
+from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.kinds import KindTable
 from reconciler.loading.case import Case, Recorded, was_served
+from reconciler.loading.leaving import BINDING, DEFINITION, LeftBehind, undeclared
 from reconciler.loading.offers import EXPORTS, SCHEMAS
 from reconciler.loading.render import DeclaredObject
 from reconciler.loading.world import World
@@ -26,12 +28,6 @@ from reconciler.plan.bindings import BindingInShort
 from reconciler.plan.exports import Bound, Export
 
 Object = dict[str, Any]
-
-CRDS = "customresourcedefinitions.apiextensions.k8s.io"
-BINDINGS = "apibindings.apis.kcp.io"
-
-DEFINITION, BINDING = "CustomResourceDefinition/", "APIBinding/"
-"""Before the names in Summary.waiting."""
 
 Identity = Callable[[str], str]
 """The identity hash of an export that the judged workspace itself declares, by its name."""
@@ -89,20 +85,18 @@ class Resolving:
         """What the workspace is served with so far; nothing, if it never was."""
         if self.case.record is None or not self.case.record.served:
             return ServedSoFar()
-        definitions, others = set(), []
+        definitions = set()
         for record in self.world.store.scan(CRDS, self.cluster).records:
-            crd = orjson.loads(record.value)
-            if not conditions.is_true((crd.get("status") or {}).get("conditions"), "NamesAccepted"):
-                continue
-            definitions.add(record.key.name)
-            if record.key not in self.declared and _is_runtime(crd):
-                others.append(crd)
+            status = orjson.loads(record.value).get("status") or {}
+            if conditions.is_true(status.get("conditions"), "NamesAccepted"):
+                definitions.add(record.key.name)
         bound = {}
         for record in self.world.store.scan(BINDINGS, self.cluster).records:
             found = Bound.of(orjson.loads(record.value).get("status") or {})
             if found is not None:
                 bound[record.key.name] = found
-        return ServedSoFar(frozenset(definitions), tuple(others), bound, self._read)
+        others = undeclared(self.world.store, self.cluster, self.case.path, self.declared, self.read)
+        return ServedSoFar(frozenset(definitions), tuple(others), bound, self.read)
 
     def remembered(self, recorded: Recorded) -> ServedSoFar:
         """What it was served with, as the status branch says."""
@@ -120,9 +114,11 @@ class Resolving:
                 offered = self._find(reference.get("path") or self.case.path, reference["name"])
                 if offered is not None and not offered.missing:
                     bound[name] = Bound.to(offered)
-        return ServedSoFar(frozenset(definitions), (), bound, self._read, said=said)
+        others = LeftBehind(recorded.endings(), self.cluster, self.case.path, self.read).undeclared()
+        return ServedSoFar(frozenset(definitions), tuple(others), bound, self.read, said=said)
 
-    def _read(self, named: str, bound: Bound) -> Export | None:
+    def read(self, named: str, bound: Bound) -> Export | None:
+        """An export (`<path>:<name>`) as a binding is bound to it."""
         path, _, name = named.rpartition(":")
         if path == self.case.path:
             return self.world.former_export(path, name, bound, self._own_schema)
@@ -143,8 +139,3 @@ def said_otherwise(statuses: Mapping[str, Object], found: apis.Apis) -> dict[str
     Summary.bindings holds it."""
     said = {name: BindingInShort.of(status) for name, status in statuses.items()}
     return {n: s.as_json() for n, s in said.items() if s.bound is not None and s.bound != found.offers.get(n)}
-
-
-def _is_runtime(crd: Object) -> bool:
-    annotations = crd["metadata"].get("annotations") or {}
-    return annotations.get(marks.ORIGIN) == marks.RUNTIME and not origins.path_in(annotations)

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from apiserver.registry import strategy
+from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.claims import refused
 from apiserver.storage.protocol import Record
 from reconciler.loading.case import Recorded
@@ -19,7 +20,6 @@ from reconciler.loading.effects import Effects
 from reconciler.loading.identities import Identities
 from reconciler.loading.offers import EXPORTS, TYPES
 from reconciler.loading.render import DeclaredObject
-from reconciler.loading.resolving import BINDINGS, CRDS
 from reconciler.plan import unsupported
 from reconciler.plan.bindings import export_status
 

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from apiserver.model import marks, origins, paths
+from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Case, Recorded, was_served
 from reconciler.loading.gather import Gathered
-from reconciler.loading.resolving import BINDINGS
 from reconciler.loading.world import World
 from reconciler.plan import types
 from reconciler.plan.summary import Summary

@@ -10,9 +10,9 @@ what the workspace's content does not fit, keeps the schemas that it was bound w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from apiserver.registry.claims import NameClaim, claimed, claims
 from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay
@@ -22,19 +22,30 @@ from reconciler.plan.exports import Bound, Export, Turn
 Object = dict[str, Any]
 
 
+class Undeclared(NamedTuple):
+    """A resource that is served though no file declares what brings it: its definition was made through the API, or is
+    on its way out (`ends`) while objects of it wait for finalizers. `holder`: who brings it, in words; `storage`: the
+    store's name of it; `names`: what it claims."""
+
+    holder: str
+    storage: str
+    names: Sequence[NameClaim]
+    ends: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class ServedSoFar:
     """What the workspace is served with so far.
 
-    `definitions`: names of CustomResourceDefinitions that hold their names; `others`: definitions that git does not
-    know of and that hold theirs. `bound`: by binding what it is bound to. `read`: an export (`<path>:<name>`) as a
+    `definitions`: names of CustomResourceDefinitions that hold their names; `others`: what git does not know of and
+    holds its names. `bound`: by binding what it is bound to. `read`: an export (`<path>:<name>`) as a
     binding is bound to it, None where its schemas are lost. `keep`: bindings that are to keep what they are bound to,
     since the workspace's content does not fit what their export offers by now. `said`: at recovery, bindings that are
     to be what they were, whatever their export offers.
     """
 
     definitions: frozenset[str] = frozenset()
-    others: Sequence[Object] = ()
+    others: Sequence[Undeclared] = ()
     bound: Mapping[str, Bound] = field(default_factory=dict)
     read: Callable[[str, Bound], Export | None] = lambda _, __: None
     keep: frozenset[str] = frozenset()
@@ -81,11 +92,11 @@ def resolve(
     if not crds and not wishes:
         return Apis(builtins)
     names = _Names(builtins)
-    for crd in past.others:
-        names.take(_definition(crd), claims(crd["spec"]))
+    for other in past.others:
+        names.leave(other)
     for name, crd in _named(crds):
         if name in past.definitions:
-            names.take(_definition(crd), claims(crd["spec"]))
+            names.take(definition_named(name), claims(crd["spec"]))
     for wish in wishes:
         if wish.former is not None:
             names.take(wish.label, _claims(wish.former))
@@ -127,17 +138,17 @@ class _Wish:
 
     @property
     def label(self) -> str:
-        return f"{_BINDING}{self.name}"
+        return binding_named(self.name)
 
     def settle(self, names: _Names) -> None:
         """Takes what is offered if nothing stands against it, and keeps what it has otherwise."""
         self.conflict, self.export = None, self.former
         if self.said is not None or self.trouble is not None or self.offered is None:
             return
-        clashes = names.take(self.label, _claims(self.offered))
+        clashes = names.take(self.label, _claims(self.offered), self.offered.storages())
         if clashes:
             what = f"{clashes[0].name}.{clashes[0].group}".rstrip(".")
-            why = f"{what} is served already by {names.holder(clashes[0])}: remove one of the two"
+            why = f"{what} is served already by {names.holder(clashes[0])}: {names.remedy(clashes[0])}"
             self.conflict = BindingTrouble("BindingUpToDate", "NamingConflicts", why)
         else:
             self.export = self.offered
@@ -165,7 +176,7 @@ class _Wish:
 
 def _settle(names: _Names, crds: Sequence[Object], wishes: Iterable[_Wish]) -> dict[str, list[NameClaim]]:
     """Gives names to who wants them, definitions first; those that get none, and what others hold."""
-    found = {name: names.take(_definition(crd), claims(crd["spec"])) for name, crd in _named(crds)}
+    found = {name: names.take(definition_named(name), claims(crd["spec"])) for name, crd in _named(crds)}
     for wish in wishes:
         wish.settle(names)
     return {name: clashes for name, clashes in found.items() if clashes}
@@ -214,27 +225,49 @@ class _Names:
 
     def __init__(self, builtins: KindTable) -> None:
         self._held = dict.fromkeys(claimed(builtins), "a built-in kind")
+        self._left: dict[NameClaim, Undeclared] = {}
 
-    def take(self, claimant: str, wanted: list[NameClaim]) -> list[NameClaim]:
-        """All or nothing: the claims that others hold, [] if it has them now."""
-        clashes = [claim for claim in wanted if self._held.get(claim, claimant) != claimant]
+    def leave(self, other: Undeclared) -> None:
+        """Gives names to what no file brings."""
+        if not self.take(other.holder, list(other.names)):
+            self._left.update(dict.fromkeys(other.names, other))
+
+    def take(self, claimant: str, wanted: list[NameClaim], storages: Collection[str] = ()) -> list[NameClaim]:
+        """All or nothing: the claims that others hold, [] if it has them now. `storages`: where its objects stand;
+        who takes over what stands there takes its names over as well."""
+        clashes = [c for c in wanted if self._held.get(c, claimant) != claimant and not self._inherits(c, storages)]
         if not clashes:
             self._held.update(dict.fromkeys(wanted, claimant))
         return clashes
 
+    def _inherits(self, claim: NameClaim, storages: Collection[str]) -> bool:
+        left = self._is_left(claim)
+        return left is not None and left.storage in storages
+
+    def _is_left(self, claim: NameClaim) -> Undeclared | None:
+        left = self._left.get(claim)
+        return left if left is not None and self._held[claim] == left.holder else None
+
     def holder(self, claim: NameClaim) -> str:
         return self._held[claim]
+
+    def remedy(self, claim: NameClaim) -> str:
+        left = self._is_left(claim)
+        return "it is bound once that has gone" if left is not None and left.ends else "remove one of the two"
 
     def keep_only(self, wanted: Mapping[str, list[NameClaim]]) -> None:
         """Those named hold nothing else any more."""
         self._held = {c: who for c, who in self._held.items() if who not in wanted or c in wanted[who]}
 
 
-_BINDING = "the APIBinding "
+def binding_named(name: str) -> str:
+    """Who holds names, in words."""
+    return f"the APIBinding {name}"
 
 
-def _definition(crd: Object) -> str:
-    return f"the CustomResourceDefinition {crd['metadata']['name']}"
+def definition_named(name: str) -> str:
+    """The same."""
+    return f"the CustomResourceDefinition {name}"
 
 
 def _claims(export: Export | None) -> list[NameClaim]:

@@ -27,6 +27,15 @@ class Export:
     schemas: tuple[Object, ...]
     missing: tuple[str, ...] = ()
 
+    def storages(self) -> set[str]:
+        """The store's names of its resources."""
+        return {self.storage(schema) for schema in self.schemas}
+
+    def storage(self, schema: Object) -> str:
+        """The store's name of the resource that one of its schemas brings."""
+        spec = schema["spec"]
+        return storage_name(spec.get("group") or "", spec["names"]["plural"], self.identity)
+
 
 class Bound(NamedTuple):
     """What a binding is served with: the provider's logical cluster, the identity hash ("" where there are no schemas),
@@ -64,9 +73,4 @@ class Turn(NamedTuple):
 
     def dropped(self) -> set[str]:
         """The store's names of what was bound and is no more."""
-        return _storages(self.former) - _storages(self.export)
-
-
-def _storages(export: Export) -> set[str]:
-    specs = [schema["spec"] for schema in export.schemas]
-    return {storage_name(spec.get("group") or "", spec["names"]["plural"], export.identity) for spec in specs}
+        return self.former.storages() - self.export.storages()

@@ -18,6 +18,8 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
                              while held back (plan/bindings.BindingInShort)
       widgets: {cluster: 1abc…, identity: 9f86…, schemas: [v1.widgets.example.io], condition: APIExportValid, reason: …}
     waiting: [APIBinding/gadgets]   definitions and bindings that are not served, since others have their names
+    ending: [APIBinding/gadgets]    definitions and bindings that no file declares any more, served until what is of
+                             their kinds has gone
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
     brought:                 only where its type cannot be resolved by now: what it brought
       {writes: Store, builtins: Kubernetes, bindings: [root:compute:kubernetes]}
@@ -47,6 +49,7 @@ class Summary:
     at: CommitRef = NONE
     bindings: dict[str, dict[str, Any]] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
+    ending: list[str] = field(default_factory=list)
     type: str = ""
     brought: dict[str, Any] = field(default_factory=dict)
     identities: dict[str, str] = field(default_factory=dict)
@@ -67,17 +70,15 @@ class Summary:
             out["errors"] = self.errors
         if self.at != NONE:
             out["at"] = str(self.at)
-        if self.bindings:
-            out["bindings"] = dict(sorted(self.bindings.items()))
-        if self.waiting:
-            out["waiting"] = sorted(self.waiting)
-        if self.type:
-            out["type"] = self.type
-        if self.brought:
-            out["brought"] = self.brought
-        if self.identities:
-            out["identities"] = dict(sorted(self.identities.items()))
-        return out
+        said = {
+            "bindings": dict(sorted(self.bindings.items())),
+            "waiting": sorted(self.waiting),
+            "ending": sorted(self.ending),
+            "type": self.type,
+            "brought": self.brought,
+            "identities": dict(sorted(self.identities.items())),
+        }
+        return out | {name: value for name, value in said.items() if value}
 
     @staticmethod
     def from_json(found: dict[str, Any]) -> Summary:
@@ -94,6 +95,7 @@ class Summary:
             at=commits.parse(found.get("at", "")),
             bindings=dict(found.get("bindings") or {}),
             waiting=list(found.get("waiting") or ()),
+            ending=list(found.get("ending") or ()),
             type=found.get("type", ""),
             brought=dict(found.get("brought") or {}),
             identities=dict(found.get("identities") or {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.plane import COMMAND, Clone, Plane, environment
+from support.widgets import crd, widget
 
 WEB = "workspaces/root/shop/web"
 
@@ -133,3 +135,36 @@ def recorded(work: Clone) -> str:
 def status_files(work: Clone) -> str:
     work.git("fetch", "--quiet")
     return work.git("ls-tree", "-r", "--name-only", "origin/treeplane/status")
+
+
+def test_a_definition_waits_for_its_objects_and_comes_back_after_them(
+    served: Plane, tmp_path: Path, eventually: Any
+) -> None:
+    work = served.clone(tmp_path / "fleet")
+    work.write(f"{WEB}/crd.json", crd())
+    held = json.loads(widget(size=1))
+    held["metadata"]["finalizers"] = ["example.io/hold"]
+    work.write(f"{WEB}/w.json", json.dumps(held))
+    work.commit("widgets")
+    work.push()
+    crds = "/clusters/root:shop:web/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    item = "/clusters/root:shop:web/apis/example.io/v1/namespaces/default/widgets/w"
+    first = served.get(f"{crds}/widgets.example.io")["metadata"]["uid"]
+    work.git("rm", "-q", f"{WEB}/crd.json", f"{WEB}/w.json")
+    work.commit("no more widgets")
+    said = [line.removeprefix("treeplane: ").strip() for line in work.push().splitlines()]
+    [allow] = [line for line in said if line.startswith("git commit --allow-empty")]
+    shell(work, allow)
+    work.push()
+    assert served.get(item)["metadata"]["deletionTimestamp"]
+    waiting = served.get(f"{crds}/widgets.example.io")["metadata"]
+    assert (waiting["uid"], bool(waiting["deletionTimestamp"])) == (first, True)
+    # It comes back, and is taken as soon as whoever held the old one has let go.
+    work.write(f"{WEB}/crd.json", crd())
+    work.write(f"{WEB}/w.json", widget(size=3))
+    work.commit("widgets again")
+    assert "is being deleted still" in work.push()
+    free = {"metadata": {"finalizers": None}}
+    assert served.request("PATCH", item, free, "application/merge-patch+json").status == 200
+    eventually(lambda: served.request("GET", item).status == 200 and served.get(item)["spec"] == {"size": 3}, 20)
+    assert served.get(f"{crds}/widgets.example.io")["metadata"]["uid"] != first

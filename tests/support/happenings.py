@@ -16,11 +16,16 @@ from typing import Any
 
 from support import lostcopies
 from support.fleetrepo import TREEPLANE_YAML
+from support.following import Following
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.registry import tree
-from apiserver.storage.protocol import View
+from apiserver.registry.catalog import Catalog
+from apiserver.storage.protocol import Delete, View
+from reconciler.controllers import housekeeping
+from reconciler.controllers.awaited import Awaited
+from reconciler.loading import awaited
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.statusbranch.underway import UnderWay
 
@@ -170,6 +175,7 @@ EVENTS = (
     "restart",
     "status",
     "finalizer",
+    "let go",
     "decide",
     "publish",
     "publish beside a load",
@@ -178,6 +184,10 @@ EVENTS = (
     "die",
     "record and die",
 )
+
+
+OF_ONE = ("status", "finalizer", "let go", "decide")
+"""What controllers of one server do."""
 
 
 class Killed(BaseException):
@@ -201,7 +211,18 @@ class Happening:
         self.fleet.begin(BEGIN)
         assert self.fleet.held() == {}
         self.commits.append(self.fleet.repo.head)
+        self.tidy()
         self.fleet.publish()
+
+    def tidy(self) -> None:
+        """Controllers do what there is to do about what ends, and the loader what they ask it for."""
+        store = self.fleet.store
+        made = [*housekeeping.controllers(store, Catalog(store).kinds), Awaited(store)]
+        following = Following.of(store, *made)
+        following.settle()
+        while awaited.waiting(store):
+            awaited.serve(store, self.fleet.loader.recheck)
+            following.settle()
 
     def happen(self, name: str, number: int, *, load: bool = True) -> None:
         """`load` False: it is pushed, and loaded with what comes next."""
@@ -297,10 +318,21 @@ class Happening:
         self.die(number % 7)
 
     def _status(self, number: int) -> None:
-        self._touch(lambda obj: obj.update(status={"seen": number}))
+        self._touch(number, lambda obj: obj.update(status={"seen": number}))
 
     def _finalizer(self, number: int) -> None:
-        self._touch(lambda obj: obj["metadata"].update(finalizers=[f"example.io/{number}"] if number % 3 else []))
+        self._touch(
+            number, lambda obj: obj["metadata"].update(finalizers=[f"example.io/{number}"] if number % 3 else [])
+        )
+
+    def _let_go(self, number: int) -> None:
+        """Whoever set a finalizer takes it away of what is being deleted, and what waited for that goes on."""
+        waiting = [key for key, value in self.fleet.everything().items() if b'"example.io/' in value]
+        gone = [key for key in waiting if b'"deletionTimestamp"' in self.fleet.everything()[key]]
+        if gone:
+            self.fleet.store.write(*map(Delete, gone)).result()
+        self.tidy()
+        self.touched = self.ever_touched = True
 
     def _decide(self, number: int) -> None:
         """Where a namespace runs from then on."""
@@ -350,9 +382,10 @@ class Happening:
             self.fleet.publish(self.fleet.writer(under_way))
         self.touched = False
 
-    def _touch(self, change: Callable[[Any], Any]) -> None:
+    def _touch(self, number: int, change: Callable[[Any], Any]) -> None:
         """What a controller writes."""
-        for path, resource in (("root:b", "widgets.example.io"), ("root:a", "configmaps")):
+        places = [("root:b", "widgets.example.io"), ("root:c", "widgets.example.io"), ("root:a", "configmaps")]
+        for path, resource in places if number % 2 else places[1:]:
             record = tree.workspace_at(self.fleet.store, path)
             if record is not None and record.served:
                 key = self.fleet.key(path, resource, "w" if "." in resource else "app", "default")

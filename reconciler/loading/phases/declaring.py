@@ -18,6 +18,7 @@ from reconciler.layout.manifest import Manifest
 from reconciler.loading.case import Case
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.gather import Gathered
+from reconciler.loading.leaving import still_there
 from reconciler.loading.phases.judgement import Go, Judgement
 from reconciler.loading.render import DeclaredObject, Renderer, itself, key_of, refused
 from reconciler.plan import apis, bootstrap
@@ -46,6 +47,7 @@ def _declare(at: Judgement, strict: Collection[tuple[str, str]]) -> Go | None:
         content.problems.extend(_changed_hands(content))
     _look_back(gathered, cluster, content)
     content.problems.extend(_against_rules(at))
+    content.problems.extend(_leaving_still(at))
     _check_others(at)
     more = _unfit(at)
     if more:
@@ -103,6 +105,16 @@ def _against_rules(at: Judgement) -> Iterator[LayoutError]:
             status = codec.decode(record.value, 0).get("status")
             causes = behaviour.check_update({**old, "status": status}, now.obj)
             yield from refused(now.kind, now.manifest, causes, at.gathered.line, behaviour.remedy)
+
+
+def _leaving_still(at: Judgement) -> Iterator[LayoutError]:
+    """A definition that comes back while what was of its kinds has not gone yet would be no other than the one that
+    ends, and end with it."""
+    for key in still_there(at.grounds.store, at.known.ending, at.record.cluster):
+        declared = at.content.declared.get(key)
+        if declared is not None:
+            text = f"{declared.kind.kind} {key.name} is being deleted still: objects of its kinds wait for finalizers"
+            yield declared.manifest.error(text, "it is taken as soon as they are gone; or take it out again")
 
 
 def _check_others(at: Judgement) -> None:

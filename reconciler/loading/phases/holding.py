@@ -8,14 +8,15 @@ from typing import Any
 import orjson
 
 from apiserver.model.commits import NONE
+from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Verdict, was_served
 from reconciler.loading.changeset import ChangeKind, WorkspaceChanges
+from reconciler.loading.leaving import labels_of
 from reconciler.loading.phases.judgement import Go, Judgement
 from reconciler.loading.phases.merging import effects_of, restored_of
 from reconciler.loading.phases.publishing import list_consumer, seal
-from reconciler.loading.resolving import BINDINGS
 from reconciler.plan.bindings import BindingInShort
 
 Object = dict[str, Any]
@@ -49,6 +50,7 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
     record, known, grounds = at.record, at.known, at.grounds
     changes.became = ChangeKind.HELD
     out = replace(record, errors=[str(p) for p in changes.why], judged=at.case.moment.commit)
+    known.ending = labels_of(grounds.store, known.ending, record.cluster)
     known.served, known.errors = record.head if record.served else NONE, out.errors
     if not known.held:
         known.held = at.case.moment.commit

@@ -54,17 +54,22 @@ def _find(at: Judgement, past_of: Callable[[Resolving], ServedSoFar]) -> None:
     _resolve(at, builtins, past_of)
 
 
-def _resolve(at: Judgement, builtins: KindTable, past_of: Callable[[Resolving], ServedSoFar]) -> None:
+def resolving(at: Judgement) -> Resolving:
+    """Of the content as far as it is declared."""
     identities, cluster = at.grounds.site.identities, at.record.cluster
 
     def identity(name: str) -> str:
         return identities.hash_of(cluster, name, at.known.identities.get(name, ""))
 
-    resolving = Resolving(at.grounds.world, identity, at.case, cluster, at.content.declared)
-    past = past_of(resolving)
+    return Resolving(at.grounds.world, identity, at.case, cluster, at.content.declared)
+
+
+def _resolve(at: Judgement, builtins: KindTable, past_of: Callable[[Resolving], ServedSoFar]) -> None:
+    here = resolving(at)
+    past = past_of(here)
     if at.keep:
         past = replace(past, keep=past.keep | at.keep)
-    at.content.apis = resolving.resolve(builtins, past)
+    at.content.apis = here.resolve(builtins, past)
     at.content.kinds = at.content.apis.kinds
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,17 +10,19 @@ from typing import Any
 import orjson
 
 from apiserver.model.commits import NONE
-from apiserver.model.keys import Key, storage_name
-from apiserver.model.kinds import kind_of
+from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.storage.protocol import Delete, Put, ReadView, Record
 from reconciler.loading.case import Recorded, Verdict
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.effects import Effects, Restored
+from reconciler.loading.keptschemas import is_named
+from reconciler.loading.leaving import FINALIZERS, LeftBehind, is_waiting, label, labels_of, storages
 from reconciler.loading.offers import SCHEMAS
 from reconciler.loading.phases.judgement import Judgement
-from reconciler.loading.resolving import BINDINGS, CRDS, said_otherwise, waiting
+from reconciler.loading.phases.kinds import resolving
+from reconciler.loading.resolving import said_otherwise, waiting
 from reconciler.loading.statuses import beginning, remembered, status_of
 from reconciler.plan.residue import restore as restore_residue
 from reconciler.plan.residue import restored_ending
@@ -35,6 +37,7 @@ def merge(at: Judgement) -> None:
     if content.apis is not None:
         known.bindings = said_otherwise(content.apis.bindings, content.apis)
         known.waiting = waiting(content.apis)
+        known.ending = labels_of(at.grounds.store, known.ending, at.record.cluster)
     effects, records = effects_of(at), at.stored([*content.declared, *content.removed])
     _remove(at, effects, records)
     identities = at.grounds.site.identities
@@ -107,40 +110,45 @@ def _accept(at: Judgement, effects: Effects) -> None:
 def _remove(at: Judgement, effects: Effects, records: Mapping[Key, Record]) -> None:
     for key in at.content.removed:
         record = records.get(key)
-        effects.delete(key, record)
+        waits = record is not None and key.resource in FINALIZERS and _takes_along(at, record, effects)
+        effects.delete(key, record, FINALIZERS[key.resource] if waits else "")
+        if waits:
+            at.known.ending.append(label(key))
         if record is not None:
-            _delete_all_of(at, record, effects)
             _keep_for_consumers(at, record, effects)
 
 
 def _restore_endings(at: Judgement, recorded: Recorded, effects: Effects) -> None:
     """What no file declares any more and still waits for its finalizers."""
     cluster, content = at.record.cluster, at.content
-    for left in recorded.endings():
-        kind = content.kinds.by_kind(*kind_of(left))
-        if kind is None:
-            continue  # nobody could see it
-        key = Key(kind.storage, cluster, left["metadata"].get("namespace", ""), left["metadata"]["name"])
+    left = LeftBehind(recorded.endings(), cluster, at.case.path, resolving(at).read).objects(content.kinds)
+    at.known.ending = [label(key) for key in left if key.resource in FINALIZERS and key not in content.declared]
+    for key, obj in left.items():
         if key not in content.declared:
-            put = Put(key, codec.encode(restored_ending(left, cluster)))
+            put = Put(key, codec.encode(restored_ending(obj, cluster)))
             effects.changes.objects.append(ObjectChange(ChangeKind.CREATED, put))
 
 
-def _delete_all_of(at: Judgement, record: Record, effects: Effects) -> None:
-    """With a CRD or a binding go the objects of its kinds that git does not know of."""
-    key, content = record.key, at.content
-    if key.resource not in (CRDS, BINDINGS):
-        return
-    known = {*content.removed, *content.declared}
-    for resource in _storages(record) - {kind.storage for kind in content.kinds.all()}:
-        for left in at.grounds.store.scan(resource, key.cluster).records:
+def _takes_along(at: Judgement, definition: Record, effects: Effects) -> bool:
+    """With a CRD or a binding go the objects of its kinds that git does not know of; whether any of all those waits for
+    its finalizers, so that the definition has to."""
+    key, content, store = definition.key, at.content, at.grounds.store
+    known, waits = {*content.removed, *content.declared}, False
+    brought = storages(key.resource, key.name, orjson.loads(definition.value))
+    for resource in brought - {kind.storage for kind in content.kinds.all()}:
+        waits = waits or is_waiting(store, resource, key.cluster)
+        for left in store.scan(resource, key.cluster).records:
             if left.key not in known:
                 effects.delete(left.key, left)
+    return waits
 
 
 def _keep_for_consumers(at: Judgement, record: Record, effects: Effects) -> None:
-    """A provider that takes a schema away breaks nobody who is bound to it."""
-    if record.key.resource == SCHEMAS and at.grounds.world.consumers(at.case.path):
+    """A provider that takes a schema away breaks nobody who is bound to it, be it on its way out."""
+    key = record.key
+    if key.resource != SCHEMAS:
+        return
+    if at.grounds.world.consumers(at.case.path) or is_named(at.grounds.store, key.cluster, key.name):
         effects.changes.also.append(Put(record.key._replace(resource=KEPT_SCHEMAS), record.value))
 
 
@@ -151,12 +159,3 @@ def _former(store: ReadView, key: Key) -> Object | None:
         return None
     metadata = orjson.loads(record.value)["metadata"]
     return {"metadata": {name: metadata[name] for name in ("uid", "creationTimestamp")}}
-
-
-def _storages(record: Record) -> set[str]:
-    """The store's names of the resources that a CRD or an APIBinding serves."""
-    if record.key.resource == CRDS:
-        return {record.key.name}
-    status = orjson.loads(record.value).get("status") or {}
-    bound: Iterable[Object] = status.get("boundResources") or ()
-    return {storage_name(b["group"], b["resource"], b["schema"]["identityHash"]) for b in bound}

@@ -17,7 +17,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.happenings import EVENTS, PUSHES, Happening, History
+from support.happenings import EVENTS, OF_ONE, PUSHES, Happening, History
 from support.loadedfleet import LoadedFleet
 from support.recoveries import assert_same
 
@@ -108,6 +108,47 @@ def test_the_running_server_a_recovery_and_a_first_load_agree(
             assert plain(first) == plain(old, untouched=happening.ever_touched)
 
 
+ENDS = (
+    *("finalizer", "let go", "allow", "restart", "publish", "die"),
+    *("unbind", "bind", "bind twice", "use", "define", "define no more", "use defined"),
+    *("withdraw", "provide", "provide beside", "turn", "break", "mend", "nothing"),
+)
+
+
+TAKEN_AWAY: list[History] = [
+    [("finalizer", 1, True), ("unbind", 1, True), ("allow", 1, True)],
+    [("finalizer", 2, True), ("define no more", 1, True), ("allow", 1, True)],
+]
+"""A binding, a definition."""
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    before=st.sampled_from(TAKEN_AWAY),
+    history=st.lists(st.tuples(st.sampled_from(ENDS), st.integers(0, 23), st.booleans()), max_size=14),
+)
+def test_definitions_that_wait_for_their_objects_are_recovered(
+    tmp_path_factory: pytest.TempPathFactory, before: History, history: History
+) -> None:
+    """And when all have let go, nothing is left that waits, and what is served is what the head says."""
+    with fleets(tmp_path_factory) as found:
+        happening = happened(found, before)
+        assert any(
+            tree.summary(happening.fleet.store, record.path).get("ending") for record in happening.fleet.records()
+        )
+        for name, number, load in history:
+            happening.happen(name, number, load=load)
+        old = happening.fleet
+        old.load()
+        old.publish()
+        agree(recovered(found, happening), old)
+        happening.happen("let go", 0)
+        assert not [key for key, value in old.everything().items() if b'"treeplane.dev/origin":"removed"' in value]
+        assert not any(tree.summary(old.store, record.path).get("ending") for record in old.records())
+        old.publish()
+        agree(recovered(found, happening), old)
+
+
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=HISTORIES, more=HISTORIES)
 def test_what_was_recovered_goes_on_as_what_ran_on(
@@ -124,7 +165,7 @@ def test_what_was_recovered_goes_on_as_what_ran_on(
 
         happening.also = load_too
         for name, number, load in more:
-            if name not in ("status", "finalizer", "decide", "publish", "publish beside a load", *DEATHS):
+            if name not in (*OF_ONE, "publish", "publish beside a load", *DEATHS):
                 happening.happen(name, number, load=load)
         happening.load()
         agree(new, happening.fleet, at=False)
@@ -132,6 +173,7 @@ def test_what_was_recovered_goes_on_as_what_ran_on(
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=HISTORIES, die=st.booleans(), number=st.integers(0, 44), more=HISTORIES)
+@example(history=[("of the type", 1, False)], die=False, number=15, more=[])
 def test_what_is_recorded_in_the_middle_of_a_load_recovers_what_ran_on(
     tmp_path_factory: pytest.TempPathFactory, history: History, die: bool, number: int, more: History
 ) -> None:
@@ -146,7 +188,7 @@ def test_what_is_recorded_in_the_middle_of_a_load_recovers_what_ran_on(
         if not left and not happening.touched:
             agree(new, happening.fleet, at=False)
         for name, more_number, load in more[:3]:
-            if name not in ("status", "finalizer", "decide"):
+            if name not in OF_ONE:
                 happening.happen(name, more_number, load=load)
         happening.load()
         happening.fleet.publish()
@@ -162,7 +204,7 @@ def is_plain(fleet: LoadedFleet) -> bool:
     if record.error or record.kept or record.claims or record.commit != fleet.repo.head or fleet.held():
         return False
     summaries = [tree.summary(fleet.store, r.path) for r in fleet.records()]
-    return not any(s.get(name) for s in summaries for name in ("bindings", "waiting", "brought"))
+    return not any(s.get(name) for s in summaries for name in ("bindings", "waiting", "ending", "brought"))
 
 
 _OWN = re.compile(
