@@ -23,14 +23,15 @@ def bring_type_back(at: Judgement) -> None:
     """As the status branch knows it."""
     assert at.case.recorded is not None
     _type(at, RememberedType(at.case.recorded))
+    kind = at.typed.kind  # what stands where it comes back may be no more than a likeness of it (see ahead)
+    at.record = replace(at.record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes)
 
 
 def identity(grounds: Grounds, case: Case, kind: types.ResolvedType) -> WorkspaceRecord:
     """The record as it is, or that of a workspace which appears now (or, at recovery, appeared then). Until a
-    workspace is served, it has the type that it would have; and what stands where one comes back may be no more than a
-    likeness of it (see ahead)."""
+    workspace is served, it has the type that it would have."""
     if case.record is not None:
-        if case.record.served and case.recorded is None:
+        if case.record.served:
             return case.record
         return replace(case.record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes)
     return new_record(grounds.site, case, kind, served=False)
