@@ -36,8 +36,8 @@ class Internal:
     there, nobody else's write of that object is taken. See registry/intents.py."""
 
     AWAITED = "~awaited"
-    """Key(AWAITED, <logical cluster>, "", ""): what its workspace may have waited for has gone, so it is to be judged
-    again. See reconciler/loading/awaited.py."""
+    """Key(AWAITED, <logical cluster>, "", "") → its workspace's path: what that may have waited for has gone, so it is
+    to be judged again. See reconciler/loading/awaited.py."""
 
     ANSWER = "~answers"
     """Key(ANSWER, "", "", <intent's id>): what became of an intent. Whoever asked takes it away."""

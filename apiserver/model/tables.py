@@ -21,6 +21,9 @@ class Table(StrEnum):
     HELD = "held"
     """<workspace path> → nothing: its newest content is held back, as its record says."""
 
+    LEAVING = "leaving"
+    """<workspace path> → nothing: a commit took it away, and something in it waits for finalizers."""
+
     FLEET = "fleet"
     """`record` → what is being loaded and served; `troubles` → what is wrong with it as a whole (registry/tree.py)."""
 

@@ -1,5 +1,5 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
-tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what.
+tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what, what has finalizers.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -133,4 +133,20 @@ def _bound(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
 BOUND = Index("bound", 1, _bound, resources=frozenset({"apibindings.apis.kcp.io"}))
 """`schema(provider's cluster, name)` → the APIBindings that are bound with that schema."""
 
-ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND)
+
+def waiting(cluster: str, resource: str = "") -> str:
+    """The term of FINALIZERS for the objects of a resource in a workspace; without one all its terms begin so."""
+    return f"{cluster}/{resource}"
+
+
+def _finalizers(key: Key, value: bytes) -> Iterable[str]:
+    if value.count(_FINALIZERS) == 1 and b'"spec":{' + _FINALIZERS in value:
+        return ()  # a namespace's own, which every one has
+    return (waiting(key.cluster, key.resource),) if orjson.loads(value)["metadata"].get("finalizers") else ()
+
+
+_FINALIZERS = b'"finalizers":['
+FINALIZERS = Index("finalizers", 1, _finalizers, _FINALIZERS)
+"""`waiting(cluster, resource)` → objects that do not go before somebody has taken finalizers away."""
+
+ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, FINALIZERS)

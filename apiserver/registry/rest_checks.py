@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apiserver.model import marks
 from apiserver.model.errors import StatusError, bad_request, conflict, forbidden, invalid, not_found
 from apiserver.model.keys import Key
 from apiserver.registry import codec, strategy
@@ -16,6 +17,7 @@ from apiserver.schema import messages
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _BINDINGS = "apibindings.apis.kcp.io"
+_LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 
 
 def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> None:
@@ -101,6 +103,18 @@ def check_creation(kind: ServedKind, name: str, applied: Object) -> None:
         raise conflict(kind.resource, kind.group, name, why)
     if not metadata.get("name"):
         raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+
+
+def check_cluster(at: Collection, key: Key) -> None:
+    """Nothing new comes into a workspace that is being deleted. (A cluster's own store has no such object.)"""
+    found = at.store.get(Key(_LOGICAL_CLUSTERS, at.cluster, "", "cluster"))
+    if found is None or b'"deletionTimestamp"' not in found.value:
+        return
+    metadata = codec.decode(found.value, found.revision)["metadata"]
+    if metadata.get("deletionTimestamp"):
+        path = (metadata.get("annotations") or {}).get(marks.PATH, at.cluster)
+        why = f"unable to create new content in workspace {path} because it is being terminated"
+        raise forbidden(at.kind.resource, at.kind.group, key.name, why)
 
 
 def check_namespace(at: Collection, key: Key) -> None:

@@ -66,6 +66,7 @@ def _create(
         raise invalid(kind.kind, kind.group, name, causes)
     warnings += strategy.warnings(kind, None, obj)
     at.vet(obj, None)
+    checks.check_cluster(at, key)
     checks.check_namespace(at, key)
     checks.check_definition(at, name)
     establish(at, obj)

@@ -25,6 +25,8 @@ from apiserver.registry.workspacerow import Known, expanded, shortened
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Absent, Delete, DeleteRow, Op, Put, PutRow, Row, View
 
+USUAL_TYPE = "root:universal"
+
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceRecord:
@@ -36,13 +38,14 @@ class WorkspaceRecord:
     base of the next difference. `origin`, `origin_time`: the commit in which it appeared, and that commit's committer
     time (seconds since 1970). `errors`: why a newer commit is held back (`path:line: what`), [] if none is.
     `directory`: its directory in the repository, "" for what ships with Treeplane. `judged`: of one that is held, the
-    last commit that was judged, NONE of all others.
+    last commit that was judged, NONE of all others. `leaves`: a commit took it away, and something in it waits for
+    finalizers; `directory` is where it stood then.
     """
 
     path: str
     cluster: str
     parent: str
-    type: str = "root:universal"
+    type: str = USUAL_TYPE
     served: bool = True
     commit: CommitRef = NONE
     head: CommitRef = NONE
@@ -53,6 +56,7 @@ class WorkspaceRecord:
     writes: str = ""
     builtins: str = ""
     judged: CommitRef = NONE
+    leaves: bool = False
 
     @property
     def past(self) -> CommitRef:
@@ -197,19 +201,23 @@ def put_workspace(record: WorkspaceRecord, summary: Mapping[str, Any] = MappingP
 
 
 def listed(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
-    """Keeps the list of those that are held back; `before` is what is stored. Nothing to do for most of them."""
-    was_held = before is not None and bool(before.errors)
-    if was_held == bool(record.errors):
-        return []
-    return [PutRow(Table.HELD, record.path, b"") if record.errors else DeleteRow(Table.HELD, record.path)]
+    """Keeps the lists of those that are held back and of those that leave; `before` is what is stored. Nothing to do
+    for most of them."""
+    out: list[Op] = []
+    if bool(record.errors) != (before is not None and bool(before.errors)):
+        out.append(PutRow(Table.HELD, record.path, b"") if record.errors else DeleteRow(Table.HELD, record.path))
+    if record.leaves and not (before is not None and before.leaves):
+        out.append(PutRow(Table.LEAVING, record.path, b""))
+    return out
 
 
 def forgotten(record: WorkspaceRecord) -> list[Op]:
     """The operations that take away what the store holds of a workspace beside its objects; the object that stands for
     it comes last."""
-    held = [DeleteRow(Table.HELD, record.path)] if record.errors else []
+    listed = (Table.HELD, record.errors), (Table.LEAVING, record.leaves)
+    lists = [DeleteRow(table, record.path) for table, is_there in listed if is_there]
     gone = (Table.KEPT_SECRETS, record.cluster), (Table.WORKSPACES, record.path)
-    return [*held, *(DeleteRow(table, row) for table, row in gone), Delete(cluster_key(record.cluster))]
+    return [*lists, *(DeleteRow(table, row) for table, row in gone), Delete(cluster_key(record.cluster))]
 
 
 def workspace_row(store: View, name: str) -> Row | None:
@@ -251,6 +259,12 @@ def held(store: View) -> dict[str, list[str]]:
     """Workspaces whose newest content is held back: path → errors. Reads these alone."""
     found = (workspace_at(store, row.key) for row in rows(store, Table.HELD))
     return {record.path: record.errors for record in found if record is not None}
+
+
+def leaving(store: View) -> dict[str, WorkspaceRecord]:
+    """Workspaces that a commit took away and that wait, by path. Reads these alone."""
+    found = (workspace_at(store, row.key) for row in rows(store, Table.LEAVING))
+    return {record.path: record for record in found if record is not None}
 
 
 def below(store: View, path: str) -> Iterator[str]:

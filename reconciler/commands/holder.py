@@ -235,7 +235,7 @@ class Holder:
         if changed:
             self._loader.recheck(changed)
         try:
-            awaited.serve(self._store, self._loader.recheck)
+            awaited.serve(self._store, self._loader.look_again)
         except RepositoryError as error:
             self._teller.trouble(str(error))
         return woken

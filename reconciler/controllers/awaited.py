@@ -1,7 +1,8 @@
 """Notices that something has gone which a workspace may have waited for, and asks the loader to judge it again.
 
 A controller of the main store alone. What may be waited for is a definition (its names are free, or it may be declared
-anew), and an object that git says again while it is on its way out: it is made anew once it has gone.
+anew), an object that git says again while it is on its way out (it is made anew once it has gone), and whatever keeps a
+workspace that leaves.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import Future
 
-from apiserver.model import marks
-from apiserver.model.keys import Key
+from apiserver.model import marks, paths
+from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.tree import WorkspaceRecord
@@ -18,13 +19,18 @@ from apiserver.storage.protocol import Store
 from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.loading import awaited
+from reconciler.plan.computed import WORKSPACES
 
 _DYING = b'"deletionTimestamp"'
 _DECLARED = f'"{marks.SOURCE_PATH}"'.encode()
+_REMOVED = f'"{marks.ORIGIN}":"{marks.REMOVED}"'.encode()
+"""Of what a commit takes away nobody keeps the file's name: who has one was said again."""
+_SAID_AGAIN = Internal.AWAITED
+"""Stands for the resource of a key that is about a whole workspace."""
 
 
 class Awaited(Controller[Key]):
-    """By the key of what went."""
+    """By the key of what went, or of a Workspace that lost a finalizer."""
 
     name = "awaited"
     version = "1"
@@ -36,26 +42,38 @@ class Awaited(Controller[Key]):
 
     def begin(self) -> None:
         """What went while nobody looked is in no log: whoever is held may have waited for it."""
-        for path in tree.held(self._store):
+        for path in (*tree.held(self._store), *tree.leaving(self._store)):
             record = tree.workspace_at(self._store, path)
             if record is not None:
                 self.queue.add(Key(CRDS, record.cluster, "", ""))
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
-        if entry.value is None and (entry.key.resource in (CRDS, BINDINGS) or _is_declared_again(entry.previous)):
-            yield entry.key
+        key, value, previous = entry.key, entry.value, entry.previous or b""
+        if value is not None:
+            if key.resource == WORKSPACES and _DYING in value and _REMOVED in value:
+                yield key
+        elif key.resource in (CRDS, BINDINGS):
+            yield key
+        elif _DYING in previous and _DECLARED in previous:
+            yield Key(_SAID_AGAIN, key.cluster, "", "")
+        elif _DYING in previous and _REMOVED in previous:
+            yield key
 
     def reconcile(self, key: Key) -> Future[list[int]] | None:
-        record = tree.workspace_of(self._store, key.cluster)
-        if record is None or (key.resource in (CRDS, BINDINGS) and not self._waits(record)):
+        record = self._concerned(key)
+        if record is None or not (record.leaves or key.resource == _SAID_AGAIN or self._waits(record)):
             return None
-        return self._store.write(awaited.note(key.cluster))
+        return self._store.write(awaited.note(record))
+
+    def _concerned(self, key: Key) -> WorkspaceRecord | None:
+        """The workspace that may have waited. A Workspace may be all that is left of one that leaves, or the last that
+        kept its parent."""
+        record = tree.workspace_of(self._store, key.cluster)
+        if record is None or key.resource != WORKSPACES:
+            return record
+        below = tree.workspace_at(self._store, paths.join(record.path, key.name))
+        return below if below is not None and below.leaves else record
 
     def _waits(self, record: WorkspaceRecord) -> bool:
         said = tree.summary(self._store, record.path)
         return bool(record.errors or said.get("waiting") or said.get("ending"))
-
-
-def _is_declared_again(value: bytes | None) -> bool:
-    """Of what a commit takes away nobody keeps the file's name."""
-    return value is not None and _DYING in value and _DECLARED in value

@@ -68,7 +68,7 @@ class BindingLife(Controller[Key]):
         if BINDING_CLEANUP not in (metadata.get("finalizers") or ()):
             return
         left = Left()
-        for resource in _bound(binding):
+        for resource in self._alone(key, binding):
             self._ending[key.cluster, resource] = key
             kind = self._kinds(key.cluster).of_storage(resource)
             if kind is not None:  # else nobody could see what there is
@@ -78,6 +78,15 @@ class BindingLife(Controller[Key]):
             made = disposal.without_finalizer(made, BINDING_CLEANUP)
         if made != binding:
             disposal.write(self._store, disposal.replaced(record, made)).result()
+
+    def _alone(self, key: Key, binding: Object) -> list[str]:
+        """What no other binding of the workspace serves that stays: objects of the rest are that one's from now on."""
+        others = set[str]()
+        for record in self._store.scan(BINDINGS, key.cluster, count=False).records:
+            other = codec.decode(record.value, record.revision)
+            if record.key != key and not other["metadata"].get("deletionTimestamp"):
+                others.update(_bound(other))
+        return [resource for resource in _bound(binding) if resource not in others]
 
 
 def _bound(binding: Object) -> list[str]:

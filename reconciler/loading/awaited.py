@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from apiserver.model.keys import Internal, Key
-from apiserver.registry import tree
+from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Conflict, Delete, Put, Store
 
 _TOGETHER = 1000
 
 
-def note(cluster: str) -> Put:
-    """Asks for the workspace with this logical cluster name."""
-    return Put(Key(Internal.AWAITED, cluster, "", ""), b"")
+def note(record: WorkspaceRecord) -> Put:
+    """Asks for a workspace."""
+    return Put(Key(Internal.AWAITED, record.cluster, "", ""), record.path.encode())
 
 
 def waiting(store: Store) -> bool:
@@ -26,10 +26,9 @@ def waiting(store: Store) -> bool:
 
 
 def serve(store: Store, judge_again: Callable[[Collection[str]], object]) -> None:
-    """Has the workspaces judged, by their paths. What is noted meanwhile is served another time."""
+    """Has the workspaces looked at, by their paths. What is noted meanwhile is served another time."""
     while found := store.scan(Internal.AWAITED, limit=_TOGETHER, count=False).records:
-        records = [tree.workspace_of(store, note.key.cluster) for note in found]
-        judge_again({record.path for record in records if record is not None})
+        judge_again({note.value.decode() for note in found})
         for each in found:
             try:
                 store.write(Delete(each.key, each.revision)).result()

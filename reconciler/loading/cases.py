@@ -40,7 +40,12 @@ class Cases:
         if self.at is not None and self.at.path == path:
             return self.at
         here, record = self.places.get(path) or self._kept.find(path), self._world.record(path)
-        return here or self._target.tree.find(path, record.directory if record is not None else "")
+        known = record.directory if record is not None else ""
+        if here is not None and known not in ("", here.directory) and self._kept.of(path) is None:
+            # Of one that stands twice the place counts where it is served from, whichever the commit touches.
+            there = self._target.tree.find(path, known)
+            return there if there is not None and there.directory == known else here
+        return here or self._target.tree.find(path, known)
 
     def forget(self, path: str) -> None:
         """It is judged, and its record says where it stands."""
@@ -57,7 +62,7 @@ class Cases:
             directory = tree.find(path)
         elif kept is not None:
             tree = kept.tree
-        if record is not None and record.errors:
+        if record.errors if record is not None else forced:
             tree.find_twins(path)  # what stands twice is judged so with every look, not only when that comes about
         problems = tuple(tree.problems(directory)) if directory is not None else ()
         if kept is not None and kept.why is not None:

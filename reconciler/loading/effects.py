@@ -81,18 +81,8 @@ class Effects:
             answers = tuple(intent.answered(DONE)) if intent else ()
             self.changes.objects.append(ObjectChange(ChangeKind.DELETED, Delete(key, record.revision), answers))
         else:
-            put = Put(key, codec.encode(self._ended(obj, finalizer)), record.revision, record.stamp)
+            put = Put(key, codec.encode(ended(obj, self.moment.rfc3339, finalizer)), record.revision, record.stamp)
             self.changes.objects.append(ObjectChange(ChangeKind.CONFIGURED, put))
-
-    def _ended(self, obj: Object, finalizer: str) -> Object:
-        """As it waits for its finalizers: no file's any more, so that whoever set them can take them away."""
-        annotations = {k: v for k, v in (obj["metadata"].get("annotations") or {}).items() if k not in FILE}
-        annotations[marks.ORIGIN] = marks.REMOVED
-        marked = {"deletionTimestamp": self.moment.rfc3339, "deletionGracePeriodSeconds": 0}
-        metadata = {**marked, **obj["metadata"], "annotations": annotations}
-        if finalizer:
-            metadata["finalizers"] = [*dict.fromkeys([*(metadata.get("finalizers") or ()), finalizer])]
-        return {**obj, "metadata": metadata}
 
     def _create(self, declared: DeclaredObject, status: Object | None) -> None:
         self.changed = True
@@ -254,6 +244,22 @@ class Restored(Effects):
 
     def _known(self, key: Key) -> Object:
         return (self.recorded(key) or {}).get("metadata") or {}
+
+
+def removed(obj: Object) -> Object:
+    """An object as it stands on when no file declares it any more."""
+    annotations = {k: v for k, v in (obj["metadata"].get("annotations") or {}).items() if k not in FILE}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": {**annotations, marks.ORIGIN: marks.REMOVED}}}
+
+
+def ended(obj: Object, at: str, finalizer: str = "") -> Object:
+    """An object as it waits for its finalizers, from a time on (RFC 3339) if it does not yet: no file's any more, so
+    that whoever set them can take them away. `finalizer`: one that it gets."""
+    marked = {"deletionTimestamp": at, "deletionGracePeriodSeconds": 0}
+    metadata = {**marked, **removed(obj)["metadata"]}
+    if finalizer:
+        metadata["finalizers"] = [*dict.fromkeys([*(metadata.get("finalizers") or ()), finalizer])]
+    return {**obj, "metadata": metadata}
 
 
 def _answers(intent: Intent | None, answer: Object) -> tuple[Op, ...]:

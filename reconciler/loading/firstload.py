@@ -24,6 +24,8 @@ from reconciler.loading.ahead import Ahead
 from reconciler.loading.case import Recorded, was_served
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.heads import BranchSettings
+from reconciler.loading.moment import Moments
+from reconciler.loading.returning import Returning
 from reconciler.loading.step import FindRecorded
 from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
@@ -45,6 +47,7 @@ class Making(NamedTuple):
     whole: Whole
     branch: BranchSettings
     stepper: Callable[..., Stepper]
+    moments: Moments
 
 
 class FirstLoad:
@@ -95,6 +98,8 @@ class FirstLoad:
         steps = [stepper.everything()]
         if left:
             behind.sweep(made.store)
+        if recorded is not None:
+            Returning(made.store, fleet, recorded, made.moments).take()
         if self._ahead is not None:
             # What is held was loaded as it is served: what its newest content waits for is known once that is judged.
             held = [r.path for r in _held(made.store) if r.served and not self._ahead.are_held(r)]

@@ -66,7 +66,7 @@ class KeptWorkspaces:
         self, removed: Collection[str], here: Collection[str], is_there: Callable[[str], bool], removals: Removals
     ) -> list[str]:
         """Which workspaces go: of `removed`, and of those that stayed until now. `here`: the paths of what the commit
-        brings or changes; `is_there`: whether it has a workspace of this path."""
+        brings or changes; `is_there`: whether a workspace of this path does not go now."""
         before, gone = dict(self.tops), set(removed)
         for top in before:
             if removals.hears() or any(_is_within(p, top) for p in here) or any(_is_within(top, p) for p in removed):

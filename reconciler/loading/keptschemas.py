@@ -11,14 +11,19 @@ from apiserver.storage.paging import pages
 from apiserver.storage.protocol import Delete, Store, View
 
 
-def let_go(store: Store) -> None:
-    """Takes those away that no binding names any more. What a recovery could not bring back may name any of them."""
+def let_go(store: Store) -> set[str]:
+    """Takes those away that no binding names any more; the paths of their providers, which may be held for them. What a
+    recovery could not bring back may name any of them."""
+    providers: set[str] = set()
     if not store.count(KEPT_SCHEMAS) or tree.fleet(store).lost:
-        return
+        return providers
     for page in pages(store, KEPT_SCHEMAS):
-        ops = [Delete(record.key) for record in page if not is_named(store, record.key.cluster, record.key.name)]
-        if ops:
-            store.write(*ops).result()
+        gone = [record.key for record in page if not is_named(store, record.key.cluster, record.key.name)]
+        if gone:
+            store.write(*map(Delete, gone)).result()
+        found = (tree.workspace_of(store, cluster) for cluster in {key.cluster for key in gone})
+        providers |= {record.path for record in found if record is not None}
+    return providers
 
 
 def is_named(store: View, cluster: str, name: str) -> bool:

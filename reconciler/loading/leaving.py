@@ -17,12 +17,13 @@ import orjson
 from apiserver.model import conditions, marks, origins
 from apiserver.model.keys import Key, storage_name
 from apiserver.model.kinds import kind_of
-from apiserver.registry.catalog import BINDINGS, CRDS
+from apiserver.registry import indexes
+from apiserver.registry.catalog import BINDINGS, CRDS, KEPT_SCHEMAS, SCHEMAS
 from apiserver.registry.claims import claims
 from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay, workspace_builtins
 from apiserver.registry.marking import BINDING_CLEANUP, CLEANUP
-from apiserver.storage.paging import pages
-from apiserver.storage.protocol import View
+from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace, summary
+from apiserver.storage.protocol import Op, View
 from reconciler.plan.apis import Undeclared, binding_named, definition_named
 from reconciler.plan.exports import Bound, Export
 
@@ -37,8 +38,6 @@ FINALIZERS = {CRDS: CLEANUP, BINDINGS: BINDING_CLEANUP}
 DEFINITION, BINDING = "CustomResourceDefinition/", "APIBinding/"
 """Before the names of definitions in a summary."""
 
-_FINALIZERS = b'"finalizers"'
-
 
 def label(key: Key) -> str:
     """A definition as a summary names it."""
@@ -48,6 +47,17 @@ def label(key: Key) -> str:
 def labels_of(store: View, labels: Iterable[str], cluster: str) -> list[str]:
     """What is left of those that a summary names."""
     return [label(key) for key in still_there(store, labels, cluster)]
+
+
+def told_anew(store: View, record: WorkspaceRecord) -> list[Op]:
+    """What takes out of a workspace's summary the definitions that have gone: that may be judged no more, where its own
+    removal waits to be allowed."""
+    said = summary(store, record.path)
+    left = labels_of(store, said.get("ending") or (), record.cluster)
+    if left == (said.get("ending") or []):
+        return []
+    without = {name: value for name, value in said.items() if name != "ending"}
+    return [placed(record), put_workspace(record, {**without, "ending": left} if left else without)]
 
 
 def still_there(store: View, labels: Iterable[str], cluster: str) -> Iterator[Key]:
@@ -60,13 +70,25 @@ def still_there(store: View, labels: Iterable[str], cluster: str) -> Iterator[Ke
             yield key
 
 
+def reading(store: View) -> ReadExport:
+    """Exports as they are bound, of a store that has all workspaces."""
+
+    def schema(cluster: str, name: str) -> Object | None:
+        found = store.get_many([Key(resource, cluster, "", name) for resource in (SCHEMAS, KEPT_SCHEMAS)])
+        return next((orjson.loads(each.value) for each in found if each is not None), None)
+
+    def read(named: str, bound: Bound) -> Export | None:
+        path, _, name = named.rpartition(":")
+        found = [schema(bound.cluster, each) for each in bound.schemas]
+        schemas = tuple(each for each in found if each is not None)
+        return Export(path, name, bound.cluster, bound.identity, schemas) if len(schemas) == len(found) else None
+
+    return read
+
+
 def is_waiting(store: View, storage: str, cluster: str) -> bool:
     """Whether objects of a resource (as keys have it) have finalizers, so that they do not go at once."""
-    return any(
-        _FINALIZERS in record.value and orjson.loads(record.value)["metadata"].get("finalizers")
-        for page in pages(store, storage, cluster)
-        for record in page
-    )
+    return bool(store.indexed(indexes.FINALIZERS, indexes.waiting(cluster, storage), whole=True, limit=1))
 
 
 def storages(resource: str, name: str, obj: Object) -> set[str]:
@@ -117,7 +139,7 @@ class LeftBehind:
     def undeclared(self) -> list[Undeclared]:
         """What holds its names."""
         objects = self.objects(workspace_builtins())
-        waiting = {key.resource for key in objects}
+        waiting = {key.resource for key, obj in objects.items() if obj["metadata"].get("finalizers")}
         definitions = ((key, obj) for key, obj in objects.items() if key.resource in FINALIZERS)
         found = chain.from_iterable(brought(key, obj, self._path, self._read) for key, obj in definitions)
         return [each for each in found if each.storage in waiting]

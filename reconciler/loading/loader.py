@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from apiserver.model import clock
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
 from apiserver.registry import tree
@@ -25,6 +26,7 @@ from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading import departure
 from reconciler.loading.ahead import Ahead
 from reconciler.loading.asked import NOTHING, Asked, Proposed
 from reconciler.loading.case import was_served
@@ -32,11 +34,13 @@ from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
 from reconciler.loading.heads import BranchSettings, Route, route
 from reconciler.loading.identities import Identities
+from reconciler.loading.leaving import told_anew
 from reconciler.loading.moment import Moments
 from reconciler.loading.overtaker import Overtaker
 from reconciler.loading.overtaking import Makes, Overtaking
 from reconciler.loading.pauses import Pauses
 from reconciler.loading.renewal import Judges, Renewal
+from reconciler.loading.returning import Returning
 from reconciler.loading.site import Site
 from reconciler.loading.sources import Sources
 from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, StepTarget
@@ -150,7 +154,7 @@ class Loader:
         self._trees.claims = fleet.claims
         if fleet.loaded:
             return Loaded(head)
-        making = Making(self._store, self._repo, self._trees, self._whole, self._branch, self._stepper)
+        making = Making(self._store, self._repo, self._trees, self._whole, self._branch, self._stepper, self._moments)
         first = FirstLoad(making, recorded)
         begun = first.begin(head, fleet)
         if isinstance(begun, tuple):
@@ -194,6 +198,22 @@ class Loader:
         self._whole.note(replace(tree.fleet(self._store), url=self._branch.url, branch=self._branch.name))
         return step
 
+    def look_again(self, paths: Collection[str]) -> None:
+        """Judges workspaces that may have waited for something that has gone. One that leaves goes with the last that
+        it waited for, and what a commit has in its place is judged then."""
+        fleet, also = tree.fleet(self._store), {*paths}
+        for path in sorted(paths, key=lambda each: each.count(":"), reverse=True):
+            record = tree.workspace_at(self._store, path)
+            if record is not None and path in fleet.kept:
+                ops = told_anew(self._store, record)
+                self._store.write(*ops).result() if ops else None
+            if record is not None and record.leaves:
+                gone = departure.go_on(self._store, record, clock.now())
+                here = self.tree_at(fleet)
+                place = here.find(path) if gone else None
+                also |= {each.path for each in here.workspaces(place)} if place is not None else set()
+        self.recheck(also)
+
     def renew(self, is_wanted: Callable[[], bool] = lambda: False) -> bool:
         """Writes what ships with this version where another one shipped something else, workspace by workspace, until
         `is_wanted` says that there is other work; whether all is written."""
@@ -234,6 +254,7 @@ class Loader:
         ahead = Ahead(recorded, self._trees)
         stepper = self._stepper(RECOVERY, fleet, recorded.source, recorded=recorded, absent=ahead.absent(find))
         step = stepper.difference(here, paths)
+        Returning(self._store, fleet, recorded, self._moments).take(also)
         ahead.take(self._store, fleet, self._stepper, also)
         return step
 
@@ -385,4 +406,5 @@ class Loader:
             ahead.intersection(fleet.arriving),
             left,
             absent,
+            frozenset(recorded.facts().leaving) if recorded is not None else (),
         )

@@ -5,31 +5,36 @@ Only called for the difference of two fully read commits (see steps): absence al
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from apiserver.model import paths
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table, row_key
 from apiserver.registry.catalog import KEPT_SCHEMAS, SCHEMAS
 from apiserver.registry.tree import WorkspaceRecord, forgotten
 from apiserver.storage.paging import rows
-from apiserver.storage.protocol import Delete, DeleteRow, Put, Store
+from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, Store, View
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.consumers import listing
+from reconciler.loading.keptschemas import is_named
 from reconciler.plan.computed import WORKSPACES
 
 
-def remove(
-    store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None, *, bound: bool = False
-) -> WorkspaceChanges:
-    """What deletes a workspace with all of its objects, whether anybody serves their kind or not, its record last.
-    `bound`: others bind its APIs and are served with them until they are changed."""
+def kept_schemas(store: View, gone: Iterable[Key]) -> list[Op]:
+    """What keeps schemas that go, for those that are served with them until they are changed."""
+    named = [key for key in gone if key.resource == SCHEMAS and is_named(store, key.cluster, key.name)]
+    found = store.get_many(named) if named else ()
+    return [Put(each.key._replace(resource=KEPT_SCHEMAS), each.value) for each in found if each is not None]
+
+
+def remove(store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None) -> WorkspaceChanges:
+    """What deletes a workspace with all of its objects, whether anybody serves their kind or not, its record last."""
     changes = WorkspaceChanges(record.path, ChangeKind.DELETED)
     gone = [key for key in store.keys(record.cluster) if not key.resource.startswith("~")]
     if parent is not None:
         gone.append(Key(WORKSPACES, parent.cluster, "", paths.base(record.path)))
     changes.objects = [ObjectChange(ChangeKind.DELETED, Delete(key)) for key in gone]
-    if bound:
-        schemas = store.scan(SCHEMAS, record.cluster).records
-        changes.also.extend(Put(r.key._replace(resource=KEPT_SCHEMAS), r.value) for r in schemas)
+    changes.also += kept_schemas(store, gone)
     ports = rows(store, Table.NODE_PORTS, row_key(record.cluster, ""))
     changes.also.extend(DeleteRow(Table.NODE_PORTS, row.key) for row in ports)
     changes.also.extend(listing(store, record.path, ()))

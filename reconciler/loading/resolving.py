@@ -115,7 +115,9 @@ class Resolving:
                 if offered is not None and not offered.missing:
                     bound[name] = Bound.to(offered)
         others = LeftBehind(recorded.endings(), self.cluster, self.case.path, self.read).undeclared()
-        return ServedSoFar(frozenset(definitions), tuple(others), bound, self.read, said=said)
+        held = summary.served is not None
+        waiting = frozenset(n.removeprefix(DEFINITION) for n in absent if held and n.startswith(DEFINITION))
+        return ServedSoFar(frozenset(definitions), tuple(others), bound, self.read, said=said, waiting=waiting)
 
     def read(self, named: str, bound: Bound) -> Export | None:
         """An export (`<path>:<name>`) as a binding is bound to it."""

@@ -55,7 +55,7 @@ class StepTarget:
     could not bring every workspace back. `limits`: of what may be deleted, None where nothing is served yet. `kept`:
     workspaces that stay with all below them although their directories are gone, and the commit that was served before
     those went. `asked`: writes through the API that wait. `absent`: workspaces of the tree that a commit on its way had
-    taken away already, at recovery.
+    taken away already, at recovery; `leaving`: those that waited for finalizers then, since a commit took them away.
     """
 
     moment: Moment
@@ -71,3 +71,4 @@ class StepTarget:
     passed: frozenset[CommitRef] = frozenset()
     left: tuple[CommitRef, ...] = ()
     absent: Collection[str] = ()
+    leaving: Collection[str] = ()

@@ -22,7 +22,8 @@ from apiserver.model.failures import described
 from apiserver.model.keys import Key
 from apiserver.model.origins import origin_of
 from apiserver.registry import tree
-from apiserver.storage.protocol import Op, Record
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import Conflict, Op, Record
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import keptschemas
@@ -32,8 +33,8 @@ from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
 from reconciler.loading.guard import Guard
 from reconciler.loading.judge import Judge
 from reconciler.loading.kept import KeptWorkspaces
+from reconciler.loading.leavers import Leavers
 from reconciler.loading.offers import TYPES, Offers
-from reconciler.loading.removal import remove
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
@@ -94,6 +95,7 @@ class Stepper:
             )
         )
         self._world = World(site.store, self._turns, empty=way.fills)
+        self._leavers = Leavers(site.store, self._world, target.moment, target.leaving)
         self._served = ServedTrees(site.store, site.trees, target)
         self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
         self._cases = Cases(site, target, self._world, self._kept)
@@ -112,7 +114,8 @@ class Stepper:
             pass  # two directories of one path are known once all are seen, and both are held for it
         self._kept.look()
         for directory in self._target.tree.workspaces():
-            self._cases.at = directory
+            # Of two directories of one path it is the one that every search finds.
+            self._cases.at = directory if directory.path not in self._target.tree.duplicates else None
             self._turns.take(directory.path)
         for path in [*self._kept.paths()]:
             self._turns.take(path)
@@ -207,7 +210,13 @@ class Stepper:
             return list(found.removed)
         removals = Removals(self._guard, self._world.record, limits.workspaces)
         here = found.changed | found.appeared
-        return self._kept.judge(found.removed, here, lambda path: self._cases.find(path) is not None, removals)
+        # What leaves is allowed to: that a commit brought its directory back for a while changes nothing.
+        leaving = self._leavers.paths
+
+        def is_there(path: str) -> bool:
+            return path in leaving or self._cases.find(path) is not None
+
+        return [*self._kept.judge(found.removed - leaving, here, is_there, removals), *(found.removed & leaving)]
 
     def _allowed(self) -> Iterator[str]:
         """The workspaces that are held for a deletion which the commit allows."""
@@ -233,12 +242,14 @@ class Stepper:
             record = self._world.record(path)
             if record is None:
                 continue
-            parent = self._world.record(record.parent) if record.parent else None
             consumers = [consumer for consumer in self._world.consumers(path) if consumer != path]
-            changes = remove(self._site.store, record, parent, bound=bool(consumers))
+            changes = self._leavers.take_away(record)
             if self._writes.keeps(changes):
                 raise RuntimeError(f"a proposed commit removes workspace {path}")
-            ops += changes.ops()
+            if path in self._leavers.paths:
+                changes = self._depart(record, changes)
+            else:
+                ops += changes.ops()
             bereft.update(dict.fromkeys(consumers))
             self.done.add(changes)
             if len(ops) >= _REMOVED_TOGETHER:
@@ -247,9 +258,21 @@ class Stepper:
         for written in self._hand_over(ops, under_way):
             written.result()
         for path in self.done.deleted:
-            self._world.gone(path)
+            if path not in self._leavers.paths:
+                self._world.gone(path)
             self._world.provides_anew(path)
         self._recheck(bereft)
+
+    def _depart(self, record: WorkspaceRecord, changes: WorkspaceChanges) -> WorkspaceChanges:
+        """Written at once, since what a workspace stands in follows from it; what was written in the end."""
+        for _ in range(_RETRIES):
+            try:
+                if changes:
+                    self._site.store.write(*changes.ops()).result()
+                return changes
+            except Conflict:
+                changes = self._leavers.again(record)
+        raise RuntimeError(f"workspace {record.path} is written to so often that it cannot be taken away")
 
     def _hand_over(self, ops: list[Op], before: list[Future[list[int]]]) -> list[Future[list[int]]]:
         """Has some be written while the next are looked up; what is under way then."""
@@ -264,6 +287,8 @@ class Stepper:
 
     def _judge_now(self, path: str) -> bool | Needs:
         """Judges a workspace; whether it is good, or whom it needs, when it waits still."""
+        if self._leavers.top(path):
+            return self._wait_for(path)
         if self._cases.find(path) is None and path not in system.shipped_workspaces():
             self._pending.pop(path, None)
             record = self._world.record(path)
@@ -285,6 +310,18 @@ class Stepper:
         if was_there:
             self._tell_of(path)
         return not verdict.problems
+
+    def _wait_for(self, path: str) -> bool:
+        """A commit may have a workspace where one leaves; whether nothing is wrong with that."""
+        self._pending.pop(path, None)
+        place = self._target.tree.find(path) if path not in self._target.absent else None
+        changes = self._leavers.in_place_of(path, place)
+        if changes is None:
+            return True
+        self.done.add(changes)
+        if changes and not self._writes.keeps(changes):
+            self._write(changes)
+        return not changes.why
 
     def _is_past(self, path: str) -> bool:
         """Whether a workspace is at the step's commit already, or at one that follows it. Judging it here would take it
@@ -418,17 +455,25 @@ class Stepper:
             self._pending.setdefault(path)
 
     def _finish(self) -> ChangeSet:
+        self._settle_all()
+        if self._target.recorded is None:
+            for path in keptschemas.let_go(self._site.store):
+                record = self._world.record(path)
+                if record is not None and record.errors:
+                    self._look_again(path)
+            self._settle_all()
+        self.done.kept = self._kept.tops
+        self.done.refused |= self._kept.refused
+        return self.done
+
+    def _settle_all(self) -> None:
+        """Until nobody waits to be judged."""
         self._settle()
         while self._pending or self._writes:
             for path in sorted(self._pending, key=_depth):
                 self._turns.take(path)
                 self.pause()
             self._settle()
-        if self._target.recorded is None:
-            keptschemas.let_go(self._site.store)
-        self.done.kept = self._kept.tops
-        self.done.refused |= self._kept.refused
-        return self.done
 
 
 def _weakly(method: Callable[P, R]) -> Callable[P, R]:

@@ -41,7 +41,8 @@ class ServedSoFar:
     holds its names. `bound`: by binding what it is bound to. `read`: an export (`<path>:<name>`) as a
     binding is bound to it, None where its schemas are lost. `keep`: bindings that are to keep what they are bound to,
     since the workspace's content does not fit what their export offers by now. `said`: at recovery, bindings that are
-    to be what they were, whatever their export offers.
+    to be what they were, whatever their export offers; `waiting`: of one that is held, definitions that others had the
+    names of.
     """
 
     definitions: frozenset[str] = frozenset()
@@ -50,6 +51,7 @@ class ServedSoFar:
     read: Callable[[str, Bound], Export | None] = lambda _, __: None
     keep: frozenset[str] = frozenset()
     said: Mapping[str, BindingInShort] = field(default_factory=dict)
+    waiting: frozenset[str] = frozenset()
 
 
 _NO_PAST = ServedSoFar()
@@ -100,10 +102,12 @@ def resolve(
     for wish in wishes:
         if wish.former is not None:
             names.take(wish.label, _claims(wish.former))
+    refused = {name: claims(crd["spec"]) for name, crd in _named(crds) if name in past.waiting}
+    crds = [crd for crd in crds if crd["metadata"]["name"] not in refused]
     _settle(names, crds, wishes)
     # A binding may have let go of names that others wait for.
     names.keep_only({wish.label: _claims(wish.export) for wish in wishes})
-    refused = _settle(names, crds, wishes)
+    refused |= _settle(names, crds, wishes)
     kinds = [kind for name, crd in _named(crds) if name not in refused for kind in kinds_of_crd(crd)]
     kinds += [kind for wish in wishes for kind in wish.kinds()]
     return Apis(

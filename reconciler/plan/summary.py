@@ -20,6 +20,7 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     waiting: [APIBinding/gadgets]   definitions and bindings that are not served, since others have their names
     ending: [APIBinding/gadgets]    definitions and bindings that no file declares any more, served until what is of
                              their kinds has gone
+    leaves: true             a commit took it away, and something in it waits for finalizers
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
     brought:                 only where its type cannot be resolved by now: what it brought
       {writes: Store, builtins: Kubernetes, bindings: [root:compute:kubernetes]}
@@ -50,6 +51,7 @@ class Summary:
     bindings: dict[str, dict[str, Any]] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
     ending: list[str] = field(default_factory=list)
+    leaves: bool = False
     type: str = ""
     brought: dict[str, Any] = field(default_factory=dict)
     identities: dict[str, str] = field(default_factory=dict)
@@ -74,6 +76,7 @@ class Summary:
             "bindings": dict(sorted(self.bindings.items())),
             "waiting": sorted(self.waiting),
             "ending": sorted(self.ending),
+            "leaves": self.leaves,
             "type": self.type,
             "brought": self.brought,
             "identities": dict(sorted(self.identities.items())),
@@ -96,6 +99,7 @@ class Summary:
             bindings=dict(found.get("bindings") or {}),
             waiting=list(found.get("waiting") or ()),
             ending=list(found.get("ending") or ()),
+            leaves=bool(found.get("leaves")),
             type=found.get("type", ""),
             brought=dict(found.get("brought") or {}),
             identities=dict(found.get("identities") or {}),

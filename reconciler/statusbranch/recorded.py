@@ -23,7 +23,8 @@ class FleetFacts:
     """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `settled`: that up to which
     nothing is left to be said again (see Ahead); `claims`, `kept`, `arriving`: see FleetRecord; `branch`: the desired
     branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote); `targets`: the
-    SyncTargets that are real clusters (None where an older version wrote)."""
+    SyncTargets that are real clusters (None where an older version wrote); `leaving`: workspaces that a commit took
+    away and that wait for finalizers, and the directories where they stood."""
 
     id: str = ""
     revision: int = 0
@@ -34,6 +35,7 @@ class FleetFacts:
     arriving: tuple[CommitRef, ...] = ()
     settled: int = 0
     targets: tuple[str, ...] | None = None
+    leaving: dict[str, str] = field(default_factory=dict)
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
@@ -42,6 +44,7 @@ class FleetFacts:
         found |= {"arriving": [str(commit) for commit in self.arriving]}
         found |= {"settled": self.settled} if self.settled != self.revision else {}
         found |= {"targets": [*self.targets]} if self.targets is not None else {}
+        found |= {"leaving": self.leaving}
         return {key: value for key, value in found.items() if value or key in _ALWAYS}
 
 
@@ -93,6 +96,7 @@ class RecordedFleet:
                 arriving=tuple(commits.parse(str(commit)) for commit in found.get("arriving") or ()),
                 settled=int(found.get("settled", revision)),
                 targets=tuple(map(str, found["targets"])) if found.get("targets") is not None else None,
+                leaving={str(path): str(directory) for path, directory in (found.get("leaving") or {}).items()},
             )
 
     def folder(self, directory: str) -> RecordedFolder | None:

@@ -18,7 +18,7 @@ from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.paging import pages, rows
 from apiserver.storage.protocol import Change, Row, View
 from reconciler.plan import residue
-from reconciler.plan.computed import WORKSPACES
+from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
 from reconciler.plan.residue import IdentitySource
 from reconciler.statusbranch import format
 from reconciler.statusbranch.names import Names
@@ -83,7 +83,7 @@ class Rendering:
                 files[format.schema_path(key)] = _whole(change.value) if change.value is not None else None
             elif key.resource == WORKSPACES:
                 self._workspace(change, clusters, files)
-            elif residue.may_leave(key):
+            elif residue.may_leave(key) or _ends(key, change.value) or _ends(key, change.previous):
                 self._object(key, change.value, files, change.previous)
             if key.cluster:
                 clusters.add(key.cluster)
@@ -207,36 +207,43 @@ class Rendering:
         now, before = _where(change.value), _where(change.previous)
         if now.cluster:
             clusters.add(now.cluster)
-        if before.cluster == now.cluster and before.directory != now.directory and before.directory:
+        ends = _ends(change.key, change.value)  # of one that leaves no file tells where it stood
+        if not ends and before.cluster == now.cluster and before.directory != now.directory and before.directory:
             files[format.directory_of("", before.directory)] = None
             for piece in self._all(now.cluster):
                 files.update(piece)
             self._moved.add(now.cluster)
         place = self._place(now.cluster) if now.cluster else None
         if place is not None and change.value is not None:
-            left = _residue(change.key, change.value, place.home)
+            left = _residue(change.key, change.value, place.home) if not ends else None
             if left is not None or change.previous is not None or self._may_stand(change.key, now.cluster):
                 files[format.status_path(place.directory, change.key)] = left
+            if ends:
+                files[format.ending_path(place.directory, change.key)] = _ending(change.value)
 
     def _workspace_of(self, place: _Place, files: Files) -> None:
         record = self._store.get(place.key) if place.key is not None else None
-        if record is not None:
+        if record is not None and not _ends(record.key, record.value):
             files[format.status_path(place.directory, record.key)] = _residue(record.key, record.value, place.home)
+        for key in place.leaves:
+            found = self._store.get(key)
+            if found is not None and _ends(key, found.value):
+                files[format.ending_path(place.directory, key)] = _ending(found.value)
 
     def _object(self, key: Key, value: bytes | None, files: Files, previous: bytes | None = None) -> None:
         place = self._place(key.cluster)
         if place is None:
             return
         left = ending = None
-        if value is not None and residue.is_ending(key, value):
-            ending = format.dump(residue.ending(orjson.loads(value)))
+        if value is not None and _ends(key, value):
+            ending = _ending(value)
         elif value is not None and not residue.is_runtime(value):
             left = _residue(key, value, place.home)
         # What there was not had no file: most objects leave none, and many come at once.
         may_stand = self._may_stand(key, key.cluster)
         if left is not None or previous is not None or may_stand:
             files[format.status_path(place.directory, key)] = left
-        if ending is not None or may_stand or (previous is not None and residue.is_ending(key, previous)):
+        if ending is not None or may_stand or _ends(key, previous):
             files[format.ending_path(place.directory, key)] = ending
 
     def _may_stand(self, key: Key, cluster: str) -> bool:
@@ -251,20 +258,23 @@ class Rendering:
 
     def _place_of(self, record: WorkspaceRecord) -> _Place:
         parent = tree.workspace_at(self._store, record.parent) if record.parent else None
+        own = Key(WORKSPACES, parent.cluster, "", paths.base(record.path)) if parent is not None else None
         return _Place(
             record.path,
             format.directory_of(record.path, record.directory),
             IdentitySource(self._fleet, record.origin),
-            Key(WORKSPACES, parent.cluster, "", paths.base(record.path)) if parent is not None else None,
+            own,
             record.head,
             bool(record.errors),
             record.origin in self._arriving,
+            (own, Key(LOGICAL_CLUSTERS, record.cluster, "", "cluster")) if record.leaves and own is not None else (),
         )
 
 
 class _Place(NamedTuple):
     """Of a workspace: where it is, its directory on the branch, what the identities of its objects and of its Workspace
-    follow from, and where that stands. `came`: with a commit that is on its way."""
+    follow from, and where that stands. `came`: with a commit that is on its way. `leaves`: of one that a commit took
+    away, the objects that stand for it."""
 
     path: str
     directory: str
@@ -273,6 +283,7 @@ class _Place(NamedTuple):
     head: CommitRef
     held: bool
     came: bool
+    leaves: tuple[Key, ...]
 
 
 class _Where(NamedTuple):
@@ -311,6 +322,14 @@ def _where(value: bytes | None) -> _Where:
 def _residue(key: Key, value: bytes, home: IdentitySource) -> bytes | None:
     found = residue.of(key, orjson.loads(value), home)
     return format.dump(found) if found is not None else None
+
+
+def _ends(key: Key, value: bytes | None) -> bool:
+    return value is not None and residue.is_ending(key, value)
+
+
+def _ending(value: bytes) -> bytes:
+    return format.dump(residue.ending(orjson.loads(value)))
 
 
 def _whole(value: bytes) -> bytes:

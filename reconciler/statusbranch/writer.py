@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from apiserver.model.commits import CommitRef
-from apiserver.registry.tree import FleetRecord
+from apiserver.registry.tree import FleetRecord, leaving
 from apiserver.storage.protocol import Compacted, Store
 from reconciler.repository.chain import CONTINUES
 from reconciler.repository.difference import difference
@@ -201,7 +201,8 @@ class StatusWriter:
         base = before.tree if before is not None else None
         known = before.facts() if before is not None else FleetFacts()
         facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch, kept=fleet.kept)
-        facts = replace(facts, targets=self._targets(known, fleet))
+        there = {path: record.directory for path, record in leaving(self._store).items()}
+        facts = replace(facts, targets=self._targets(known, fleet), leaving=there)
         # A commit that changes nothing is recorded with the next that does, unless a branch that left it is held.
         left = fleet.error and before is not None and before.source != fleet.commit
         if before is not None and new == base and facts == known and not left:

@@ -137,6 +137,42 @@ def status_files(work: Clone) -> str:
     return work.git("ls-tree", "-r", "--name-only", "origin/treeplane/status")
 
 
+def test_a_workspace_waits_for_what_is_in_it(
+    served: Plane, plane: Callable[..., Plane], tmp_path: Path, eventually: Any
+) -> None:
+    """Also on another server, after the loss of this one."""
+    work = served.clone(tmp_path / "fleet")
+    held = "metadata: {name: held, finalizers: [example.io/hold]}"
+    work.write(f"{WEB}/held.yaml", f"apiVersion: v1\nkind: ConfigMap\n{held}\n")
+    work.commit("held")
+    work.push()
+    item = "/clusters/root:shop:web/api/v1/namespaces/default/configmaps/held"
+    uid = served.get(item)["metadata"]["uid"]
+    work.git("rm", "-q", "-r", WEB)
+    work.commit("no more web")
+    said = [line.removeprefix("treeplane: ").strip() for line in work.push().splitlines()]
+    shell(work, next(line for line in said if line.startswith("git commit --allow-empty")))
+    work.push()
+    above = "/clusters/root:shop/apis/tenancy.kcp.io/v1alpha1/workspaces/web"
+    workspace = served.get(above)
+    assert workspace["status"]["phase"] == "Deleting"
+    told = next(c for c in workspace["status"]["conditions"] if c["type"] == "WorkspaceContentDeleted")
+    assert "example.io/hold in 1 resource instances" in told["message"]
+    assert served.get(item)["metadata"]["deletionTimestamp"]
+    assert [each["metadata"]["name"] for each in served.get(item.removesuffix("/held"))["items"]] == ["held"]
+    eventually(lambda: "leaving:" in recorded(work), 20)
+    served.stop()
+    mirror = tmp_path / "clone.git"
+    bare = served.data / "repo" / "fleet.git"
+    shell(work, f"git clone -q --mirror {shlex.quote(str(bare))} {shlex.quote(str(mirror))}")
+    new = plane(mirror)
+    assert new.get(item)["metadata"]["uid"] == uid
+    free = {"metadata": {"finalizers": None}}
+    assert new.request("PATCH", item, free, "application/merge-patch+json").status == 200
+    eventually(lambda: new.request("GET", above).status == 404, 20)
+    assert "root:shop:web" not in new.workspaces()
+
+
 def test_a_definition_waits_for_its_objects_and_comes_back_after_them(
     served: Plane, tmp_path: Path, eventually: Any
 ) -> None:

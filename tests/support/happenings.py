@@ -16,16 +16,12 @@ from typing import Any
 
 from support import lostcopies
 from support.fleetrepo import TREEPLANE_YAML
-from support.following import Following
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.settling import Settling
 from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.registry import tree
-from apiserver.registry.catalog import Catalog
 from apiserver.storage.protocol import Delete, View
-from reconciler.controllers import housekeeping
-from reconciler.controllers.awaited import Awaited
-from reconciler.loading import awaited
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.statusbranch.underway import UnderWay
 
@@ -216,13 +212,7 @@ class Happening:
 
     def tidy(self) -> None:
         """Controllers do what there is to do about what ends, and the loader what they ask it for."""
-        store = self.fleet.store
-        made = [*housekeeping.controllers(store, Catalog(store).kinds), Awaited(store)]
-        following = Following.of(store, *made)
-        following.settle()
-        while awaited.waiting(store):
-            awaited.serve(store, self.fleet.loader.recheck)
-            following.settle()
+        Settling()(self.fleet)
 
     def happen(self, name: str, number: int, *, load: bool = True) -> None:
         """`load` False: it is pushed, and loaded with what comes next."""
@@ -391,5 +381,8 @@ class Happening:
                 key = self.fleet.key(path, resource, "w" if "." in resource else "app", "default")
                 if self.fleet.store.get(key) is not None:
                     self.fleet.update(key, change)
+                    metadata = self.fleet.get(path, resource, key.name)["metadata"]
+                    if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
+                        self.fleet.store.write(Delete(key)).result()  # it goes with its last one
                     self.touched = self.ever_touched = True
                     return

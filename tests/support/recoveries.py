@@ -55,7 +55,7 @@ def text(fleet: LoadedFleet) -> list[str]:
     lines = []
     for key, value in fleet.everything().items():
         obj = orjson.loads(value)
-        if obj["metadata"].get("deletionTimestamp") and (obj.get("status") or {}).get("conditions"):
+        if b'"treeplane.dev/origin":"removed"' in value and (obj.get("status") or {}).get("conditions"):
             # All of one that git declares no more is a residue, which has them in an order that depends on nothing.
             obj["status"]["conditions"].sort(key=lambda condition: condition["type"])
         dumped = orjson.dumps(obj, option=orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2).decode()

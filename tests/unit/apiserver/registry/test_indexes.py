@@ -34,6 +34,18 @@ def test_a_uid_that_is_none_names_nobody(uid: Any) -> None:
     assert entries(indexes.OWNERS, AT, value % json.dumps(uid).encode()) == set()
 
 
+def test_what_has_finalizers_stands_under_its_workspace() -> None:
+    bound = AT._replace(resource="pods:9f86")
+    held = {"finalizers": ["example.io/hold"]}
+    assert terms(indexes.FINALIZERS, bound, metadata=held) == [indexes.waiting("c1", "pods:9f86")]
+    assert terms(indexes.FINALIZERS, bound, metadata={"finalizers": []}) == terms(indexes.FINALIZERS) == []
+    # A namespace has some of its own.
+    assert terms(indexes.FINALIZERS, spec={"finalizers": ["kubernetes"]}) == []
+    assert terms(indexes.FINALIZERS, metadata=held, spec={"finalizers": ["kubernetes"]}) == ["c1/pods"]
+    assert terms(indexes.FINALIZERS, metadata=held, spec={"finalizers": {"a": "b"}}) == ["c1/pods"]
+    assert terms(indexes.FINALIZERS, metadata=held, data={"a": '"spec":{"finalizers":["x"]'}) == ["c1/pods"]
+
+
 def test_what_is_ending_stands_under_its_resource() -> None:
     bound = AT._replace(resource="pods:9f86")
     assert terms(indexes.ENDING, bound, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}) == ["pods:9f86"]

@@ -1,0 +1,225 @@
+"""A workspace that a commit takes away while something in it waits for finalizers: it leaves, and is served until that
+is gone.
+
+What would go at once goes at once (removal). Of one that waits, the objects with finalizers are marked, as those that a
+commit takes away alone; what is needed to let them go stays beside them (who may do what, namespaces, definitions); the
+rest goes. Workspace and LogicalCluster get kcp's finalizers and say what is waited for. All that is left says that it
+was removed, so the status branch has all of it, and a recovery needs no file of the commit that was left.
+
+Called by steps (`depart`, `stay_away`), by the loader when something has gone (`is_over`, `tell`), and at a recovery
+(`restore`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from apiserver.model import conditions, paths
+from apiserver.model.commits import NONE, CommitRef
+from apiserver.model.conditions import Condition, condition
+from apiserver.model.keys import Key
+from apiserver.registry import codec, indexes, tree
+from apiserver.registry.catalog import BINDINGS, CRDS
+from apiserver.registry.tree import USUAL_TYPE, WorkspaceRecord, listed, placed, put_workspace
+from apiserver.storage.paging import pages
+from apiserver.storage.protocol import Delete, Op, Put, Record, Store, View
+from reconciler.layout.errors import LayoutError
+from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
+from reconciler.loading.consumers import listing
+from reconciler.loading.effects import ended, removed
+from reconciler.loading.leaving import storages
+from reconciler.loading.removal import kept_schemas, remove
+from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
+from reconciler.plan.summary import Summary
+
+Object = dict[str, Any]
+
+CLUSTER_FINALIZER = "core.kcp.io/logicalcluster-deletion"
+WORKSPACE_FINALIZER = "core.kcp.io/logicalcluster"
+CONTENT_DELETED = "WorkspaceContentDeleted"
+"""kcp's condition: False as long as something is left."""
+_RBAC = ".rbac.authorization.k8s.io"
+_ACCOUNTS = "serviceaccounts"
+_NAMESPACES = "namespaces"
+_MOST = 1000
+"""Objects that are counted to say what is waited for."""
+
+
+def is_awaited(store: View, record: WorkspaceRecord) -> bool:
+    """Whether anything in the workspace has finalizers, a workspace below it that leaves included."""
+    return bool(store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster), limit=1))
+
+
+def depart(
+    store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, at: str
+) -> tuple[WorkspaceRecord, WorkspaceChanges]:
+    """The workspace as it leaves, and what is written for that. `at`: the commit's time (RFC 3339)."""
+    changes = WorkspaceChanges(record.path, ChangeKind.DELETED)
+    waiting = {each.key for each in store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster))}
+    needed = _Needed(waiting)
+    for key, each in _objects(store, record):
+        if key in waiting:
+            changes.objects += _put(each, ended(orjson.loads(each.value), at))
+        elif key.resource != LOGICAL_CLUSTERS and not needed.stays(key, each):
+            changes.objects.append(ObjectChange(ChangeKind.DELETED, Delete(key, each.revision)))
+    # What stays beside them is known last: a namespace by what is in it.
+    for each in needed.kept():
+        changes.objects += _put(each, removed(orjson.loads(each.value)))
+    changes.objects += [ObjectChange(ChangeKind.DELETED, Delete(each.key, each.revision)) for each in needed.gone()]
+    changes.objects += _told(store, record, parent, _left(store, waiting), at)
+    changes.also += kept_schemas(store, changes.written())
+    left = replace(record, leaves=True, errors=[], judged=NONE)
+    changes.also += listing(store, record.path, ())
+    changes.also += _rows(left, record)
+    return left, changes
+
+
+class _Needed:
+    """What stays of a workspace as long as these objects wait."""
+
+    def __init__(self, waiting: Iterable[Key]) -> None:
+        self._resources = {key.resource for key in waiting}
+        self._namespaces = {key.namespace for key in waiting if key.namespace}
+        self._kept: list[Record] = []
+        self._spaces: dict[str, Record] = {}
+
+    def stays(self, key: Key, record: Record) -> bool:
+        """Whether it may stay: of namespaces `kept` tells."""
+        if key.resource == _NAMESPACES:
+            self._spaces[key.name] = record
+            return True
+        if key.resource in (CRDS, BINDINGS):
+            stays = bool(storages(key.resource, key.name, orjson.loads(record.value)) & self._resources)
+        else:
+            stays = key.resource.endswith(_RBAC) or key.resource == _ACCOUNTS
+        if stays:
+            self._kept.append(record)
+            self._namespaces |= {key.namespace} - {""}
+        return stays
+
+    def kept(self) -> Iterator[Record]:
+        yield from self._kept
+        yield from (record for name, record in self._spaces.items() if name in self._namespaces)
+
+    def gone(self) -> Iterator[Record]:
+        """The namespaces that nothing needs."""
+        return (record for name, record in self._spaces.items() if name not in self._namespaces)
+
+
+def go_on(store: Store, record: WorkspaceRecord, at: str) -> bool:
+    """Something has gone that one that leaves may have waited for: it goes, too, or says what it waits for by now.
+    Whether it went. `at`: the time (RFC 3339)."""
+    parent = tree.workspace_at(store, record.parent)
+    over = is_over(store, record, parent)
+    ops = remove(store, record, parent).ops() if over else tell(store, record, parent, at)
+    if ops:
+        store.write(*ops).result()
+    return over
+
+
+def is_over(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None) -> bool:
+    """Whether nothing is waited for any more."""
+    waiting = (each.key for each in store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster), limit=2))
+    if any(key.resource != LOGICAL_CLUSTERS for key in waiting):
+        return False
+    own = [store.get(key) for key in _own(record, parent)]
+    metadata = (orjson.loads(each.value)["metadata"] for each in own if each is not None)
+    found = {finalizer for each in metadata for finalizer in each.get("finalizers") or ()}
+    return found <= {CLUSTER_FINALIZER, WORKSPACE_FINALIZER}
+
+
+def tell(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, at: str) -> list[Op]:
+    """What says in Workspace and LogicalCluster what is waited for, if that is something else by now."""
+    waiting = {each.key for each in store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster))}
+    return [change.op for change in _told(store, record, parent, _left(store, waiting), at)]
+
+
+def stay_away(
+    record: WorkspaceRecord, commit: CommitRef, why: Iterable[LayoutError]
+) -> tuple[WorkspaceRecord, list[Op]]:
+    """That a commit has a workspace at the path of one that leaves: it is held for that until the other one has gone;
+    for nothing, where there is none any more."""
+    errors = [str(each) for each in why]
+    held = replace(record, errors=errors, judged=(record.judged or commit) if errors else NONE)
+    return held, _rows(held, record) if held != record else []
+
+
+def restore(record: WorkspaceRecord, objects: Mapping[Key, Object]) -> WorkspaceChanges:
+    """What puts back one that the status branch knows."""
+    changes = WorkspaceChanges(record.path, ChangeKind.CREATED)
+    changes.objects = [ObjectChange(ChangeKind.CREATED, Put(key, codec.encode(obj))) for key, obj in objects.items()]
+    changes.also = _rows(record, None)
+    return changes
+
+
+def _objects(store: View, record: WorkspaceRecord) -> Iterator[tuple[Key, Record]]:
+    for resource in store.resources(record.cluster):
+        if not resource.startswith("~"):
+            for page in pages(store, resource, record.cluster):
+                yield from ((each.key, each) for each in page)
+
+
+def _put(record: Record, obj: Object) -> list[ObjectChange]:
+    """Nothing where it is so already."""
+    value = codec.encode(obj)
+    put = Put(record.key, value, record.revision, record.stamp)
+    return [ObjectChange(ChangeKind.CONFIGURED, put)] if value != record.value else []
+
+
+def _rows(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
+    brought = {"writes": record.writes, "builtins": record.builtins}
+    known = Summary(
+        record.origin,
+        record.commit,
+        held=record.judged,
+        errors=record.errors,
+        leaves=True,
+        type=record.type if record.type != USUAL_TYPE else "",
+        brought={name: value for name, value in brought.items() if value},
+    )
+    return [*listed(record, before), placed(record), put_workspace(record, known.as_json())]
+
+
+# -- what is said
+
+
+def _own(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:
+    """The two objects that stand for it."""
+    above = [Key(WORKSPACES, parent.cluster, "", paths.base(record.path))] if parent is not None else []
+    return [Key(LOGICAL_CLUSTERS, record.cluster, "", "cluster"), *above]
+
+
+def _told(
+    store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, left: Condition, at: str
+) -> list[ObjectChange]:
+    finalizers = CLUSTER_FINALIZER, WORKSPACE_FINALIZER
+    out: list[ObjectChange] = []
+    for key, finalizer in zip(_own(record, parent), finalizers, strict=False):
+        there = store.get(key)
+        if there is None:
+            continue
+        obj = ended(orjson.loads(there.value), at, finalizer)
+        status = obj.get("status") or {}
+        told = conditions.merged(status.get("conditions"), [{**left, "lastTransitionTime": at}])
+        obj = {**obj, "status": {**status, "phase": "Deleting", "conditions": told}}
+        out += _put(there, obj)
+    return out
+
+
+def _left(store: View, waiting: Iterable[Key]) -> Condition:
+    """What is waited for, in words."""
+    keys = sorted(key for key in waiting if key.resource != LOGICAL_CLUSTERS)
+    kinds = Counter(key.resource.partition(":")[0] for key in keys)
+    found: Counter[str] = Counter()
+    for each in store.get_many(keys[:_MOST]):
+        if each is not None:
+            found.update(orjson.loads(each.value)["metadata"].get("finalizers") or ())
+    what = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(kinds.items()))
+    who = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(found.items()))
+    text = f"Some resources are remaining: {what}; Some content in the workspace has finalizers remaining: {who}"
+    return condition(CONTENT_DELETED, False, "SomeFinalizersRemain", text, at="")
