@@ -40,6 +40,9 @@ def test_a_broken_manifest_holds_its_own_workspace_alone(
     assert "spec.replicas" in errors[2]
 
     bad = clone.commit("break the shop window, add a team that never was good")
+    # What is served stands on the status branch, which a clone made at once may not have yet.
+    eventually(lambda: "treeplane/status" in clone.git("ls-remote", "origin"), 20)
+    clone.git("fetch", "--quiet")
     compared = f"{said.rstrip()}, compared with {clone.git('rev-parse', 'HEAD~1'):.10}\n"
     assert validate(clone.folder, "--rev", "HEAD") == (1, compared)
     assert validate(clone.folder, "--rev", "HEAD~1")[0] == 0
