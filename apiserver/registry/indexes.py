@@ -146,7 +146,7 @@ def _finalizers(key: Key, value: bytes) -> Iterable[str]:
 
 
 _FINALIZERS = b'"finalizers":['
-FINALIZERS = Index("finalizers", 1, _finalizers, _FINALIZERS)
+FINALIZERS = Index("finalizers", 1, _finalizers, _FINALIZERS, by_form=True)
 """`waiting(cluster, resource)` → objects that do not go before somebody has taken finalizers away."""
 
 ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, FINALIZERS)

@@ -26,6 +26,8 @@ class Index:
     index of another version is built anew when the store is opened. `resources`: names without their identities, None
     for all but Treeplane's own. `hint`: bytes that each object which has a term contains; whoever lacks them is not
     read, and costs a search of its bytes. `counted`: how many objects have a term is kept, too (`View.tally`).
+    `by_form`: whether an object has terms does not depend on which texts its strings say, so one of those that say the
+    same but for some texts (templates.py) tells of all.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Index:
     hint: bytes = b""
     resources: frozenset[str] | None = None
     counted: bool = False
+    by_form: bool = False
 
 
 @dataclass(frozen=True, slots=True)

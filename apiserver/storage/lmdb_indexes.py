@@ -17,8 +17,12 @@ from apiserver.storage import lmdb_templates as templates
 from apiserver.storage.declared import Index, entries, table, tallies
 from apiserver.storage.lmdb_environment import LmdbEnvironment
 from apiserver.storage.lmdb_library import Transaction
+from apiserver.storage.protocol import Put
 
 log = logging.getLogger(__name__)
+
+_FORMS = 4096
+"""Forms and indexes that are remembered."""
 
 
 class Changed(NamedTuple):
@@ -38,6 +42,25 @@ def change(env: LmdbEnvironment, txn: Transaction, index: Index, changed: Change
     for row in now - was:
         rows.put(env, txn, rows.encoded(table(index.name), row), b"")
         _count(env, txn, index, row, 1)
+
+
+class ByForm:
+    """Which forms of values have terms of an index whose `by_form` is set. Of one writer."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bytes], bool] = {}
+
+    def has_terms(self, index: Index, key: Key, put: Put) -> bool:
+        """Whether a value that is written may have any; True where no form tells."""
+        if not index.by_form or put.like is None or put.stamp:
+            return True
+        at = index.name, put.like.template
+        found = self._known.get(at)
+        if found is None:
+            if len(self._known) >= _FORMS:
+                self._known.clear()
+            found = self._known[at] = bool(entries(index, key, put.value))
+        return found
 
 
 def tally(env: LmdbEnvironment, txn: Transaction, numbers: str, term: str) -> int:

@@ -29,6 +29,7 @@ from apiserver.storage import limits
 from apiserver.storage import lmdb_indexes as indexes
 from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
+from apiserver.storage.declared import Index
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_counts import Counted
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
@@ -121,11 +122,12 @@ class _Effect(NamedTuple):
         """As it is stored without a template. Only to be asked for where it is needed: it may have to be made."""
         return self.whole or layout.encode_object(self.revision, put.stamp, put.value)
 
-    def has(self, hint: bytes) -> bool:
+    def concerns(self, index: Index, forms: indexes.ByForm) -> bool:
         """Whether what an index looks for may stand in what was there or in what comes."""
-        return (self.put is not None and self.put.may_say(hint)) or (
-            self.previous is not None and hint in self.previous
-        )
+        if self.previous is not None and index.hint in self.previous:
+            return True
+        put = self.put
+        return put is not None and put.may_say(index.hint) and forms.has_terms(index, self.key, put)
 
 
 class WriterThread:
@@ -138,6 +140,7 @@ class WriterThread:
         self._thread: threading.Thread | None = None
         self._closed = False
         self.retention = Retention(environment, settings)
+        self._forms = indexes.ByForm()
         self._checked_readers = time.monotonic()
 
     def write(self, ops: Sequence[Op], *, logged: bool, under: Under | None) -> Future[list[int]]:
@@ -194,7 +197,7 @@ class WriterThread:
         item: _Call | _Compact | _Clear | None = first
         try:
             with self._env.write() as txn:
-                group = _Group(self._env, txn)
+                group = _Group(self._env, txn, self._forms)
                 until = time.perf_counter() + self._settings.group_seconds
                 operations = 0
                 while isinstance(item, _Call):
@@ -271,11 +274,12 @@ class WriterThread:
 class _Group:
     """One LMDB write transaction: applies calls one by one, each wholly or not at all."""
 
-    def __init__(self, environment: LmdbEnvironment, txn: Transaction) -> None:
+    def __init__(self, environment: LmdbEnvironment, txn: Transaction, forms: indexes.ByForm) -> None:
         self._env, self._txn = environment, txn
         self._before = self._state = environment.state(txn)
         self._counted = Counted()
         self._references = References(environment, txn)
+        self._forms = forms
         self.interned: dict[str, bytes] = {}
 
     def take(self, call: _Call, passed: list[tuple[Future[list[int]], list[int]]]) -> Exception | None:
@@ -300,7 +304,7 @@ class _Group:
         for effect in effects:
             key, full, previous, _, _, revision, marked = effect
             for index in self._env.indexes.of(key.resource):
-                if effect.has(index.hint):
+                if effect.concerns(index, self._forms):
                     indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, effect.record))
             if marked:
                 last_marked = revision

@@ -143,3 +143,27 @@ def test_what_an_older_version_stored_reads_as_it_did() -> None:
         '{"a":"default.k3xa","b":["00010203-0405-0607-0809-0a0b0c0d0e0f","2026-01-01T00:01:00Z","' + "e0" * 20 + '"],'
         '"\\"é":"k3xa"}'
     )
+
+
+def test_an_index_by_form_reads_one_of_those_that_have_nothing(tmp_path: Path) -> None:
+    read = []
+
+    def terms(key: Key, value: bytes) -> list[str]:
+        read.append(key.cluster)
+        return ["held"] if b'"held":[' in value else []
+
+    def put(cluster: str, **more: object) -> Put:
+        value = orjson.dumps({"cluster": cluster, "said": LONG, **more})
+        return Put(thing(cluster), value, like=cut(thing(cluster), value, []))
+
+    held = Index("held", 1, terms, b'"said":', by_form=True)
+    store = open_store(tmp_path, sync=False, declared=Declared(indexes=(held,)))
+    store.write(*(put(f"c{n}") for n in range(3))).result()
+    assert read == ["c0"]
+    store.write(*(put(f"h{n}", held=["y"]) for n in range(3))).result()
+    # One that has another form, or none, is read.
+    store.write(put("c1", held=["y"]), Put(thing("c2"), b'{"said":"x","held":["y"]}')).result()
+    assert [entry.key.cluster for entry in store.indexed(held)] == ["c1", "c2", "h0", "h1", "h2"]
+    store.write(put("c1"), put("h1")).result()
+    assert [entry.key.cluster for entry in store.indexed(held)] == ["c2", "h0", "h2"]
+    store.close()
