@@ -33,6 +33,7 @@ from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChan
 from reconciler.loading.consumers import listing
 from reconciler.loading.effects import ended, removed
 from reconciler.loading.leaving import storages
+from reconciler.loading.moment import Moment
 from reconciler.loading.removal import kept_schemas, remove
 from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
 from reconciler.plan.summary import Summary
@@ -56,9 +57,11 @@ def is_awaited(store: View, record: WorkspaceRecord) -> bool:
 
 
 def depart(
-    store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, at: str
+    store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, moment: Moment
 ) -> tuple[WorkspaceRecord, WorkspaceChanges]:
-    """The workspace as it leaves, and what is written for that. `at`: the commit's time (RFC 3339)."""
+    """The workspace as it leaves, and what is written for that. `moment`: the commit that takes it away, of which it is
+    from then on: nothing of it is declared there."""
+    at = moment.rfc3339
     changes = WorkspaceChanges(record.path, ChangeKind.DELETED)
     waiting = {each.key for each in store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster))}
     needed = _Needed(waiting)
@@ -73,7 +76,7 @@ def depart(
     changes.objects += [ObjectChange(ChangeKind.DELETED, Delete(each.key, each.revision)) for each in needed.gone()]
     changes.objects += _told(store, record, parent, _left(store, waiting), at)
     changes.also += kept_schemas(store, changes.written())
-    left = replace(record, leaves=True, errors=[], judged=NONE)
+    left = replace(record, leaves=True, head=moment.commit, errors=[], judged=NONE)
     changes.also += listing(store, record.path, ())
     changes.also += _rows(left, record)
     return left, changes

@@ -45,7 +45,7 @@ class Leavers:
             return self._stays_away(record, ())
         if not departure.is_awaited(self._store, record):
             return remove(self._store, record, parent)
-        left, changes = departure.depart(self._store, record, parent, self._moment.rfc3339)
+        left, changes = departure.depart(self._store, record, parent, self._moment)
         self.paths.add(path)
         self._world.moved(left)
         return changes

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from support import settling
 from support.loadedfleet import A, LoadedFleet
 from support.syncedfleet import FREE, config, namespace, placement
 
@@ -52,6 +53,16 @@ def test_what_a_commit_takes_away_is_withdrawn(edit: dict[str, Any], by: tuple[s
     placing.commit({f"{A}/{name}": text for name, text in edit.items()})
     assert withdrawn(placing, first, *by)
     assert not withdrawn(placing, placing.repo.head, *by), "it never placed it"
+
+
+def test_a_workspace_that_leaves(placing: LoadedFleet) -> None:
+    """What waits in it for finalizers keeps no copy of the rest."""
+    first = placing.repo.head
+    settling.keep(placing, "root:a", "app", "configmaps")
+    placing.commit(dict.fromkeys([*FILES, f"{A}/app.yaml"]))
+    assert placing.record("root:a").leaves
+    assert withdrawn(placing, first)
+    assert not withdrawn(placing, placing.repo.head)
 
 
 def test_a_workspace_that_is_gone(placing: LoadedFleet) -> None:
