@@ -27,7 +27,7 @@ from apiserver.registry import codec, indexes, tree
 from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.tree import USUAL_TYPE, WorkspaceRecord, listed, placed, put_workspace
 from apiserver.storage.paging import pages
-from apiserver.storage.protocol import Delete, Op, Put, Record, Store, View
+from apiserver.storage.protocol import Conflict, Delete, Op, Put, Record, Store, View
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.consumers import listing
@@ -49,6 +49,7 @@ _ACCOUNTS = "serviceaccounts"
 _NAMESPACES = "namespaces"
 _MOST = 1000
 """Objects that are counted to say what is waited for."""
+_RETRIES = 20
 
 
 def is_awaited(store: View, record: WorkspaceRecord) -> bool:
@@ -117,12 +118,17 @@ class _Needed:
 def go_on(store: Store, record: WorkspaceRecord, at: str) -> bool:
     """Something has gone that one that leaves may have waited for: it goes, too, or says what it waits for by now.
     Whether it went. `at`: the time (RFC 3339)."""
-    parent = tree.workspace_at(store, record.parent)
-    over = is_over(store, record, parent)
-    ops = remove(store, record, parent).ops() if over else tell(store, record, parent, at)
-    if ops:
-        store.write(*ops).result()
-    return over
+    for _ in range(_RETRIES):
+        parent = tree.workspace_at(store, record.parent)
+        over = is_over(store, record, parent)
+        ops = remove(store, record, parent).ops() if over else tell(store, record, parent, at)
+        try:
+            if ops:
+                store.write(*ops).result()
+            return over
+        except Conflict:
+            continue  # somebody wrote to it meanwhile, and may have added a finalizer
+    raise RuntimeError(f"workspace {record.path} is written to so often that it cannot be taken away")
 
 
 def is_over(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None) -> bool:

@@ -406,5 +406,5 @@ class Loader:
             ahead.intersection(fleet.arriving),
             left,
             absent,
-            frozenset(recorded.facts().leaving) if recorded is not None else (),
+            frozenset(recorded.leaving()) if recorded is not None else (),
         )

@@ -35,12 +35,11 @@ class Returning:
 
     def take(self, among: Collection[str] | None = None) -> None:
         """Puts them back, parents before children. `among`: no others; None: all."""
-        leaving = self._recorded.facts().leaving
+        directories, leaving = self._recorded.facts().leaving, self._recorded.leaving()
         for path in sorted(leaving, key=lambda each: (each.count(":"), each)):
-            folder = format.directory_of(path, leaving[path])
-            summary = self._recorded.summary(folder)
-            if summary is not None and summary.leaves and (among is None or path in among):
-                record = self._record(path, leaving[path], summary)
+            if among is None or path in among:
+                record = self._record(path, directories[path], leaving[path])
+                folder = format.directory_of(path, record.directory)
                 self._store.write(*restore(record, self._objects(record, folder)).ops()).result()
 
     def _record(self, path: str, directory: str, summary: Summary) -> WorkspaceRecord:

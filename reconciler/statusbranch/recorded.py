@@ -99,6 +99,12 @@ class RecordedFleet:
                 leaving={str(path): str(directory) for path, directory in (found.get("leaving") or {}).items()},
             )
 
+    def leaving(self) -> dict[str, Summary]:
+        """What is recorded of workspaces that a commit took away and that wait for their end, by path."""
+        named = self.facts().leaving
+        found = ((path, self.summary(format.directory_of(path, named[path]))) for path in named)
+        return {path: summary for path, summary in found if summary is not None and summary.leaves}
+
     def folder(self, directory: str) -> RecordedFolder | None:
         """What there is of a workspace; None if nothing is recorded of it. Folders that hold the same are opened
         once."""

@@ -19,6 +19,9 @@ from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.rest_checks import check_cluster
+from apiserver.storage.protocol import Delete
+from reconciler.loading import departure
+from reconciler.plan.computed import WORKSPACES
 
 NAME = "widgets.example.io"
 ROLE = """apiVersion: rbac.authorization.k8s.io/v1
@@ -184,6 +187,22 @@ def test_a_word_of_what_is_left_is_kept_up(fleet: LoadedFleet, settle: Settling)
     settle.let_go(fleet, "root:a", "app", "configmaps")
     assert "configmaps has 1 resource instances" in said()
     assert orjson.dumps(fleet.workspace("root:a"))
+
+
+def test_what_is_left_is_told_though_somebody_writes_meanwhile(fleet: LoadedFleet, settle: Settling) -> None:
+    """Both say what they wait for by a write to the same objects."""
+    fleet.commit({f"{A}/more.yaml": configmap("more")})
+    keep(fleet, "root:a", "app", "configmaps")
+    keep(fleet, "root:a", "more", "configmaps")
+    fleet.delete({A: None})
+    cluster = fleet.record("root:a").cluster
+    fleet.store.write(Delete(Key("configmaps", cluster, "default", "app"))).result()
+    fleet.interleave("root", WORKSPACES, "a", lambda obj: obj["metadata"].update(labels={"seen": "late"}))
+    departure.go_on(fleet.store, fleet.record("root:a"), "2026-01-01T00:10:00Z")
+    workspace = fleet.workspace("root:a")
+    assert workspace["metadata"]["labels"] == {"seen": "late"}
+    told = conditions.get(workspace["status"]["conditions"], "WorkspaceContentDeleted") or {}
+    assert "configmaps has 1 resource instances" in str(told["message"])
 
 
 def test_nothing_new_comes_into_it(awaited: LoadedFleet) -> None:

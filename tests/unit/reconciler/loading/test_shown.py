@@ -12,7 +12,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.loadedfleet import A, B, LoadedFleet, Object, configmap
 
+from apiserver.model.tables import Table
 from apiserver.registry import tree
+from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Store
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
@@ -100,7 +102,8 @@ def world(fleet: LoadedFleet) -> dict[str, Any]:
         for r in fleet.records()
     }
     summaries = {r.path: tree.summary(fleet.store, r.path) for r in fleet.records()}
-    return {"objects": fleet.everything(), "records": records, "summaries": summaries}
+    tables = {table.value: sorted(row.key for row in rows(fleet.store, table)) for table in (Table.HELD, Table.LEAVING)}
+    return {"objects": fleet.everything(), "records": records, "summaries": summaries, "tables": tables}
 
 
 def same(one: LoadedFleet, other: LoadedFleet) -> bool:
@@ -222,6 +225,7 @@ STEPS: dict[str, Callable[[int], dict[str, str | None]]] = {
     )
 )
 @example([("take away", False), ("take the consumer", False), ("allow", False), ("status", False)])
+@example([("finalizer", True), ("take the consumer", True), ("allow", True)])
 def test_following_gives_what_a_recovery_gives(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, bool]]
 ) -> None:
