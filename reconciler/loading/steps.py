@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from enum import Enum
 from itertools import chain
 from types import MethodType
@@ -22,8 +21,7 @@ from apiserver.model.failures import described
 from apiserver.model.keys import Key
 from apiserver.model.origins import origin_of
 from apiserver.registry import tree
-from apiserver.registry.tree import WorkspaceRecord
-from apiserver.storage.protocol import Conflict, Op, Record
+from apiserver.storage.protocol import Record
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import keptschemas
@@ -39,6 +37,7 @@ from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.step import StepTarget
+from reconciler.loading.takings import Takings
 from reconciler.loading.turns import Steps, Turns
 from reconciler.loading.ways import Way
 from reconciler.loading.world import PutOff, World
@@ -53,8 +52,6 @@ R = TypeVar("R")
 _RETRIES = 20
 _ROUNDS = 20
 """How often one step judges a workspace anew for others."""
-_REMOVED_TOGETHER = 1000
-"""Objects, about, that go in one transaction."""
 
 
 class Earlier(Enum):
@@ -102,6 +99,7 @@ class Stepper:
         self._guard = self._new_guard()
         self._judge = Judge(site, way, self._world, self._served, self._guard)
         self._writes = way.handover(site.store, self._world.written)
+        self._takings = Takings(site.store, self._world, self._leavers, self._writes)
         self._verdicts: dict[str, tuple[Case, Verdict]] = {}
         self._attempts: dict[str, int] = {}
         self._rounds: dict[str, int] = {}
@@ -134,7 +132,8 @@ class Stepper:
             self._turns.take(path)
             self.pause()
         if going:
-            self._remove(sorted(going, key=self._when_it_goes))
+            self._settle()
+            self._recheck(self._takings.take(going, self.done))
             self._going = frozenset()
         return self._finish()
 
@@ -225,60 +224,6 @@ class Stepper:
         for path, errors in tree.held(self._site.store).items() if said else ():
             if any(each in error for each in said for error in errors) and self._cases.find(path) is not None:
                 yield path
-
-    def _when_it_goes(self, path: str) -> tuple[int, str]:
-        """Children before their parents; else in the order in which the store has them, so that those whose objects
-        stand on the same pages go together."""
-        record = self._world.record(path)
-        return -_levels(path), record.cluster if record is not None else ""
-
-    def _remove(self, going: list[str]) -> None:
-        """`going`: see `_when_it_goes`. Many go in one transaction, each wholly."""
-        self._settle()
-        ops: list[Op] = []
-        under_way: list[Future[list[int]]] = []
-        bereft: dict[str, None] = {}
-        for path in going:
-            record = self._world.record(path)
-            if record is None:
-                continue
-            consumers = [consumer for consumer in self._world.consumers(path) if consumer != path]
-            changes = self._leavers.take_away(record)
-            if self._writes.keeps(changes):
-                raise RuntimeError(f"a proposed commit removes workspace {path}")
-            if path in self._leavers.paths:
-                changes = self._depart(record, changes)
-            else:
-                ops += changes.ops()
-            bereft.update(dict.fromkeys(consumers))
-            self.done.add(changes)
-            if len(ops) >= _REMOVED_TOGETHER:
-                under_way = self._hand_over(ops, under_way)
-                ops = []
-        for written in self._hand_over(ops, under_way):
-            written.result()
-        for path in self.done.deleted:
-            if path not in self._leavers.paths:
-                self._world.gone(path)
-            self._world.provides_anew(path)
-        self._recheck(bereft)
-
-    def _depart(self, record: WorkspaceRecord, changes: WorkspaceChanges) -> WorkspaceChanges:
-        """Written at once, since what a workspace stands in follows from it; what was written in the end."""
-        for _ in range(_RETRIES):
-            try:
-                if changes:
-                    self._site.store.write(*changes.ops()).result()
-                return changes
-            except Conflict:
-                changes = self._leavers.again(record)
-        raise RuntimeError(f"workspace {record.path} is written to so often that it cannot be taken away")
-
-    def _hand_over(self, ops: list[Op], before: list[Future[list[int]]]) -> list[Future[list[int]]]:
-        """Has some be written while the next are looked up; what is under way then."""
-        for written in before:
-            written.result()
-        return [self._site.store.write(*ops)]
 
     # -- judging, when it is a workspace's turn
 

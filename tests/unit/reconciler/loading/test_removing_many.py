@@ -10,7 +10,7 @@ import pytest
 from support.loadedfleet import LoadedFleet, configmap
 
 from apiserver.storage.protocol import Op
-from reconciler.loading import files, plainfiles, steps
+from reconciler.loading import files, plainfiles, takings
 from reconciler.plan.deletions import PROTECTED
 
 R = "workspaces/root"
@@ -158,7 +158,7 @@ def test_the_next_are_looked_up_while_some_are_written(begin: Begin, monkeypatch
         happened.append("handed over")
         return Noted(write(*ops))
 
-    monkeypatch.setattr(steps, "_REMOVED_TOGETHER", 1)
+    monkeypatch.setattr(takings, "_TOGETHER", 1)
     monkeypatch.setattr(fleet.store, "write", handed)
     monkeypatch.setattr(fleet.store, "keys", lambda cluster: happened.append("looked up") or keys(cluster))
     delete(fleet, range(3))
