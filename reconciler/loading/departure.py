@@ -12,16 +12,14 @@ Called by steps (`depart`, `stay_away`), by the loader when something has gone (
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
-from apiserver.model import conditions, paths
-from apiserver.model.commits import NONE, CommitRef
-from apiserver.model.conditions import Condition, condition
+from apiserver.model import paths
+from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
 from apiserver.registry import codec, indexes, tree
 from apiserver.registry.catalog import BINDINGS, CRDS
@@ -29,6 +27,7 @@ from apiserver.registry.tree import USUAL_TYPE, WorkspaceRecord, listed, placed,
 from apiserver.storage.paging import pages
 from apiserver.storage.protocol import Conflict, Delete, Op, Put, Record, Store, View
 from reconciler.layout.errors import LayoutError
+from reconciler.loading import parting
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.consumers import listing
 from reconciler.loading.effects import ended, removed
@@ -42,13 +41,9 @@ Object = dict[str, Any]
 
 CLUSTER_FINALIZER = "core.kcp.io/logicalcluster-deletion"
 WORKSPACE_FINALIZER = "core.kcp.io/logicalcluster"
-CONTENT_DELETED = "WorkspaceContentDeleted"
-"""kcp's condition: False as long as something is left."""
 _RBAC = ".rbac.authorization.k8s.io"
 _ACCOUNTS = "serviceaccounts"
 _NAMESPACES = "namespaces"
-_MOST = 1000
-"""Objects that are counted to say what is waited for."""
 _RETRIES = 20
 
 
@@ -64,7 +59,7 @@ def depart(
     from then on: nothing of it is declared there."""
     at = moment.rfc3339
     changes = WorkspaceChanges(record.path, ChangeKind.DELETED)
-    waiting = {each.key for each in store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster))}
+    waiting = _waiting(store, record)
     needed = _Needed(waiting)
     for key, each in _objects(store, record):
         if key in waiting:
@@ -75,9 +70,9 @@ def depart(
     for each in needed.kept():
         changes.objects += _put(each, removed(orjson.loads(each.value)))
     changes.objects += [ObjectChange(ChangeKind.DELETED, Delete(each.key, each.revision)) for each in needed.gone()]
-    changes.objects += _told(store, record, parent, _left(store, waiting), at)
-    changes.also += kept_schemas(store, changes.written())
     left = replace(record, leaves=True, head=moment.commit, errors=[], judged=NONE)
+    changes.objects += _told(store, left, parent, at)
+    changes.also += kept_schemas(store, changes.written())
     changes.also += listing(store, record.path, ())
     changes.also += _rows(left, record)
     return left, changes
@@ -144,18 +139,23 @@ def is_over(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None
 
 def tell(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, at: str) -> list[Op]:
     """What says in Workspace and LogicalCluster what is waited for, if that is something else by now."""
-    waiting = {each.key for each in store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster))}
-    return [change.op for change in _told(store, record, parent, _left(store, waiting), at)]
+    return [change.op for change in _told(store, record, parent, at)]
 
 
 def stay_away(
-    record: WorkspaceRecord, commit: CommitRef, why: Iterable[LayoutError]
-) -> tuple[WorkspaceRecord, list[Op]]:
+    store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, moment: Moment, why: Iterable[LayoutError]
+) -> tuple[WorkspaceRecord, WorkspaceChanges]:
     """That a commit has a workspace at the path of one that leaves: it is held for that until the other one has gone;
     for nothing, where there is none any more."""
-    errors = [str(each) for each in why]
-    held = replace(record, errors=errors, judged=(record.judged or commit) if errors else NONE)
-    return held, _rows(held, record) if held != record else []
+    changes = WorkspaceChanges(record.path, ChangeKind.UNCHANGED, why=[*why])
+    if changes.why:
+        changes.became = ChangeKind.HELD
+    errors = [str(each) for each in changes.why]
+    held = replace(record, errors=errors, judged=(record.judged or moment.commit) if errors else NONE)
+    if held != record:
+        changes.objects += _told(store, held, parent, moment.rfc3339)
+        changes.also += _rows(held, record)
+    return held, changes
 
 
 def restore(record: WorkspaceRecord, objects: Mapping[Key, Object]) -> WorkspaceChanges:
@@ -203,32 +203,17 @@ def _own(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:
     return [Key(LOGICAL_CLUSTERS, record.cluster, "", "cluster"), *above]
 
 
-def _told(
-    store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, left: Condition, at: str
-) -> list[ObjectChange]:
-    finalizers = CLUSTER_FINALIZER, WORKSPACE_FINALIZER
+def _told(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, at: str) -> list[ObjectChange]:
+    """What both objects say by now. `at`: since when, where that is new."""
+    said = parting.said_of(store, _waiting(store, record), record.errors, at)
     out: list[ObjectChange] = []
-    for key, finalizer in zip(_own(record, parent), finalizers, strict=False):
+    for key, finalizer in zip(_own(record, parent), (CLUSTER_FINALIZER, WORKSPACE_FINALIZER), strict=False):
         there = store.get(key)
-        if there is None:
-            continue
-        obj = ended(orjson.loads(there.value), at, finalizer)
-        status = obj.get("status") or {}
-        told = conditions.merged(status.get("conditions"), [{**left, "lastTransitionTime": at}])
-        obj = {**obj, "status": {**status, "phase": "Deleting", "conditions": told}}
-        out += _put(there, obj)
+        if there is not None:
+            out += _put(there, parting.told(orjson.loads(there.value), finalizer, said))
     return out
 
 
-def _left(store: View, waiting: Iterable[Key]) -> Condition:
-    """What is waited for, in words."""
-    keys = sorted(key for key in waiting if key.resource != LOGICAL_CLUSTERS)
-    kinds = Counter(key.resource.partition(":")[0] for key in keys)
-    found: Counter[str] = Counter()
-    for each in store.get_many(keys[:_MOST]):
-        if each is not None:
-            found.update(orjson.loads(each.value)["metadata"].get("finalizers") or ())
-    what = ", ".join(f"{name} has {count} resource instances" for name, count in sorted(kinds.items()))
-    who = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(found.items()))
-    text = f"Some resources are remaining: {what}; Some content in the workspace has finalizers remaining: {who}"
-    return condition(CONTENT_DELETED, False, "SomeFinalizersRemain", text, at="")
+def _waiting(store: View, record: WorkspaceRecord) -> set[Key]:
+    """What has finalizers in it."""
+    return {each.key for each in store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster))}

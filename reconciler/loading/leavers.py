@@ -15,7 +15,7 @@ from apiserver.storage.protocol import Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading import departure
-from reconciler.loading.changeset import ChangeKind, WorkspaceChanges
+from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.moment import Moment
 from reconciler.loading.removal import remove
 from reconciler.loading.world import World
@@ -52,7 +52,8 @@ class Leavers:
 
     def again(self, record: WorkspaceRecord) -> WorkspaceChanges:
         """The same, where somebody wrote to the workspace meanwhile."""
-        self.paths.discard(record.path)
+        if not record.leaves:
+            self.paths.discard(record.path)
         return self.take_away(record)
 
     def in_place_of(self, path: str, place: WorkspaceDir | None) -> WorkspaceChanges | None:
@@ -66,10 +67,8 @@ class Leavers:
         return self._stays_away(record, [_problem(path, place)] if place is not None else ())
 
     def _stays_away(self, record: WorkspaceRecord, why: Iterable[LayoutError]) -> WorkspaceChanges:
-        changes = WorkspaceChanges(record.path, ChangeKind.UNCHANGED, why=[*why])
-        if changes.why:
-            changes.became = ChangeKind.HELD
-        held, changes.also = departure.stay_away(record, self._moment.commit, changes.why)
+        parent = self._world.record(record.parent) if record.parent else None
+        held, changes = departure.stay_away(self._store, record, parent, self._moment, why)
         self._world.moved(held)
         return changes
 

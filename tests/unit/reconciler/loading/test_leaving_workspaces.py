@@ -51,6 +51,14 @@ def standing(fleet: LoadedFleet, path: str) -> set[str]:
     return {f"{k.resource.partition('.')[0]}/{k.name}" for k in fleet.store.keys(cluster) if k.resource[0] != "~"}
 
 
+def applied(fleet: LoadedFleet) -> tuple[str, str]:
+    """Status and message of CommitApplied, as both objects of root:a have it."""
+    cluster = fleet.get("root:a", "logicalclusters.core.kcp.io", "cluster", "")
+    found = [fleet.condition(obj, "CommitApplied") for obj in (fleet.workspace("root:a"), cluster)]
+    [said] = {(each["status"], each["message"]) for each in found}
+    return said
+
+
 def objects_of(fleet: LoadedFleet, cluster: str) -> list[Key]:
     return [key for key in fleet.store.keys(cluster) if not key.resource.startswith("~a")]
 
@@ -110,6 +118,7 @@ def test_a_directory_at_its_path_is_held_until_it_has_gone(
     before = awaited.record("root:a").cluster
     awaited.commit({f"{A}/workspace.yaml": "", f"{A}/new.yaml": configmap("new"), f"{KID}/workspace.yaml": ""})
     [[error]] = awaited.held().values()
+    assert applied(awaited) == ("False", "held back: " + error)
     assert error.startswith(f"{A}:0: workspace root:a is being deleted still") or "is being deleted still" in error
     assert "root:a:kid" not in awaited.paths()
     settle(awaited)
@@ -127,9 +136,21 @@ def test_a_directory_that_goes_again_is_forgotten(awaited: LoadedFleet, settle: 
     awaited.commit({f"{A}/workspace.yaml": "", f"{A}/new.yaml": configmap("new")})
     awaited.commit({A: None})
     assert awaited.held() == {}
+    assert applied(awaited) == ("True", "a commit took it away")
     assert_recovers(awaited, another)
     settle.let_go(awaited, "root:a", "w", NAME)
     assert "root:a" not in awaited.paths()
+
+
+def test_one_whose_place_goes_while_somebody_writes_is_not_taken_away_twice(awaited: LoadedFleet) -> None:
+    awaited.commit({f"{A}/workspace.yaml": ""})
+    head = awaited.record("root:a").head
+    awaited.interleave("root", WORKSPACES, "a", lambda obj: obj["metadata"].update(labels={"seen": "late"}))
+    awaited.commit({A: None})
+    assert awaited.held() == {}
+    assert awaited.workspace("root:a")["metadata"]["labels"] == {"seen": "late"}
+    assert applied(awaited) == ("True", "a commit took it away")
+    assert awaited.record("root:a").head == head
 
 
 def test_children_are_waited_for(fleet: LoadedFleet, settle: Settling, another: Another) -> None:
