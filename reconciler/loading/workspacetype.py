@@ -93,7 +93,7 @@ class Served(NamedTuple):
         stored = (orjson.loads(r.value) for r in self.store.scan(BINDINGS, self.record.cluster).records)
         exports = [b["spec"]["reference"]["export"] for b in stored if _is_default(b)]
         bindings = tuple((str(e["path"]), str(e["name"])) for e in exports)
-        return ResolvedType(found.ref, bindings, "", self.record.writes, self.record.builtins)
+        return ResolvedType(found.ref, bindings, writes=self.record.writes, builtins=self.record.builtins)
 
 
 class RememberedType(NamedTuple):
@@ -114,7 +114,7 @@ class RememberedType(NamedTuple):
         brought = self.recorded.summary.brought
         split = (text.rpartition(":") for text in brought.get("bindings") or ())
         bindings = tuple((path, name) for path, _, name in split)
-        return ResolvedType(found.ref, bindings, "", brought.get("writes", ""), brought.get("builtins", ""))
+        return ResolvedType(found.ref, bindings, writes=brought.get("writes", ""), builtins=brought.get("builtins", ""))
 
 
 def said_of(ref: TypeRef, manifest: Object | None) -> str:
@@ -132,7 +132,7 @@ def _problems(case: Case, gathered: Gathered, kind: ResolvedType) -> list[Layout
     manifest = gathered.workspace
     path, line = (str(manifest.origin), manifest.line) if manifest else (case.path, 0)
     if kind.error and case.path != paths.ROOT:
-        return [LayoutError(path, line, 0, kind.error, "correct spec.type, or declare the WorkspaceType")]
+        return [LayoutError(path, line, 0, kind.error, kind.remedy)]
     if case.record is not None and case.record.served and case.record.type != str(kind.ref):
         text = f"spec.type is immutable: it is {case.record.type}, not {kind.ref}"
         return [LayoutError(path, line, 0, text, "recreate the workspace in two commits")]

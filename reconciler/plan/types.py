@@ -15,6 +15,8 @@ FindType = Callable[[str, str], Object | None]
 
 DEFAULT = ("universal", "root")
 
+OPEN_CIRCLE = "take one of these out of spec.extend.with"
+
 
 @dataclass(frozen=True, slots=True)
 class TypeRef:
@@ -33,13 +35,14 @@ class TypeRef:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedType:
-    """`error` is "" when all is well; `bindings` are the exports (path, name) that the type, or one it extends, brings
-    by default. `writes`, `builtins`: what it says of writes through the API and of the kinds it starts with, or what
-    the nearest type says that it extends; "" if none does."""
+    """`error` is "" when all is well, and `remedy` says what to do about it; `bindings` are the exports (path, name)
+    that the type, or one it extends, brings by default. `writes`, `builtins`: what it says of writes through the API
+    and of the kinds it starts with, or what the nearest type says that it extends; "" if none does."""
 
     ref: TypeRef
     bindings: tuple[tuple[str, str], ...] = ()
     error: str = ""
+    remedy: str = ""
     writes: str = ""
     builtins: str = ""
 
@@ -70,11 +73,17 @@ def resolve(
         kind = find(ref.path, ref.name)
     else:
         ref, kind = _find(name, where, path, find)
-    return _resolved(ref, find, _misplaced(ref, kind, parent, find)) if kind is not None else _unresolved(ref)
+    if kind is None:
+        return _unresolved(ref)
+    circle = circle_of(ref, find)
+    if circle:
+        return ResolvedType(ref, error=in_a_circle(circle), remedy=OPEN_CIRCLE)
+    return _resolved(ref, find, _misplaced(ref, kind, parent, find))
 
 
 def _unresolved(ref: TypeRef) -> ResolvedType:
-    return ResolvedType(ref, error=f"workspace type {ref} cannot be resolved: no such WorkspaceType")
+    error = f"workspace type {ref} cannot be resolved: no such WorkspaceType"
+    return ResolvedType(ref, error=error, remedy="correct spec.type, or declare the WorkspaceType")
 
 
 def _resolved(ref: TypeRef, find: FindType, error: str) -> ResolvedType:
@@ -85,12 +94,34 @@ def _resolved(ref: TypeRef, find: FindType, error: str) -> ResolvedType:
         for b in spec.get("defaultAPIBindings") or ()
     ]
     writes, builtins = (next((str(s[f]) for _, s in lineage if s.get(f)), "") for f in ("writes", "builtins"))
-    return ResolvedType(ref, tuple(dict.fromkeys(bindings)), error, writes, builtins)
+    remedy = "correct spec.type, or move the directory" if error else ""
+    return ResolvedType(ref, tuple(dict.fromkeys(bindings)), error, remedy, writes, builtins)
 
 
 def extends(ref: TypeRef, other: tuple[str, str], find: FindType) -> bool:
     """Whether a type is the other one (path and name), or extends it."""
     return any((each.path, each.name) == other for each, _ in _lineage(ref, find))
+
+
+def circle_of(ref: TypeRef, find: FindType) -> list[TypeRef]:
+    """A way from a type back to one on that way, by what each extends, that one first and last; [] if there is none."""
+    way: dict[TypeRef, Iterator[TypeRef]] = {ref: _extended(ref, find)}
+    seen = {ref}
+    while way:
+        following = next(way[[*way][-1]], None)
+        if following is None:
+            way.popitem()
+        elif following in way:
+            met = [*way]
+            return [*met[met.index(following) :], following]
+        elif following not in seen:
+            seen.add(following)
+            way[following] = _extended(following, find)
+    return []
+
+
+def in_a_circle(circle: list[TypeRef]) -> str:
+    return f"workspace type {circle[0]} extends itself: {' -> '.join(map(str, circle))}"
 
 
 def sources(ref: TypeRef, find: FindType) -> set[str]:
@@ -157,5 +188,13 @@ def _lineage(ref: TypeRef, find: FindType) -> Iterator[tuple[TypeRef, Object]]:
         seen.add(current)
         kind = find(current.path, current.name) or {}
         yield current, kind
-        extends = ((kind.get("spec") or {}).get("extend") or {}).get("with") or ()
-        waiting.extend(TypeRef(t["name"], t.get("path") or current.path) for t in extends)
+        waiting.extend(_said_to_extend(current, kind))
+
+
+def _extended(ref: TypeRef, find: FindType) -> Iterator[TypeRef]:
+    return _said_to_extend(ref, find(ref.path, ref.name) or {})
+
+
+def _said_to_extend(ref: TypeRef, kind: Object) -> Iterator[TypeRef]:
+    extended = ((kind.get("spec") or {}).get("extend") or {}).get("with") or ()
+    return (TypeRef(t["name"], t.get("path") or ref.path) for t in extended)

@@ -21,6 +21,7 @@ from reconciler.loading.gather import Gathered
 from reconciler.loading.leaving import still_there
 from reconciler.loading.phases.judgement import Go, Judgement
 from reconciler.loading.render import DeclaredObject, Renderer, itself, key_of, refused
+from reconciler.loading.typecircles import TypeCircles
 from reconciler.plan import apis, bootstrap
 from reconciler.plan.exports import Turn
 from reconciler.plan.residue import is_runtime
@@ -48,6 +49,8 @@ def _declare(at: Judgement, strict: Collection[tuple[str, str]]) -> Go | None:
     _look_back(gathered, cluster, content)
     content.problems.extend(_against_rules(at))
     content.problems.extend(_leaving_still(at))
+    store, path = at.grounds.store, at.case.path
+    content.problems.extend(TypeCircles(store, cluster, path, content, complete=gathered.complete).problems())
     _check_others(at)
     more = _unfit(at)
     if more:

@@ -214,6 +214,8 @@ STEPS: dict[str, Callable[[int], dict[str, str | None]]] = {
     "never good": lambda n: {"workspaces/root/f/workspace.yaml": "", "workspaces/root/f/x.yaml": f"kind: [{n}"},
     "move": lambda n: {C: None, f"workspaces/root/{n % 2}/c/workspace.yaml": LAB},
     "retype": lambda n: {"workspaces/root/type.yaml": TYPE.replace("spec:", f"spec:\n  # {n}\n ")},
+    "circle": lambda n: {"workspaces/root/type.yaml": TYPE.replace("kube-compat", "lab")},
+    "of the type": lambda n: {f"workspaces/root/g{n % 2}/workspace.yaml": LAB},
     "nothing": lambda n: {"README.md": str(n)},
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.plan import system
-from reconciler.plan.types import FindType, ResolvedType, TypeRef, resolve
+from reconciler.plan.types import FindType, ResolvedType, TypeRef, circle_of, resolve
 
 Object = dict[str, Any]
 
@@ -145,3 +145,31 @@ def test_what_a_type_extends_brings_its_default_bindings_too() -> None:
     )
     found = resolve(workspace("gold"), "root:a:b", ORGANIZATION, find)
     assert set(found.bindings) == {("root:a", "own"), ("root:compute", "kubernetes")}
+
+
+def extending(*names: str) -> Object:
+    return {"extend": {"with": [{"name": name} for name in names]}}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "circle"),
+    [
+        ({"a": extending("a")}, "a a"),
+        ({"a": extending("b"), "b": extending("c"), "c": extending("b")}, "b c b"),
+        ({"a": extending("c", "b"), "b": extending("a"), "c": {}}, "a b a"),
+        ({"a": extending("b", "c"), "b": extending("d"), "c": extending("d"), "d": {}}, ""),
+        ({"a": extending("b", "b", "gone"), "b": {}}, ""),
+    ],
+)
+def test_nothing_is_of_a_type_that_extends_itself(kinds: dict[str, Object], circle: str) -> None:
+    find = fleet(**{f"root_x__{name}": spec for name, spec in kinds.items()})
+    found = resolve(workspace("a", "root:x"), "root:x:w", UNIVERSAL, find)
+    assert circle_of(TypeRef("a", "root:x"), find) == [TypeRef(name, "root:x") for name in circle.split()]
+    way = " -> ".join(f"root:x:{name}" for name in circle.split())
+    assert found.error == (f"workspace type root:x:{circle[:1]} extends itself: {way}" if circle else "")
+    assert found.remedy == ("take one of these out of spec.extend.with" if circle else "")
+
+
+def test_who_has_a_type_keeps_it_in_a_circle() -> None:
+    find = fleet(root_x__a=extending("a"))
+    assert resolve(None, "root:x:w", UNIVERSAL, find, TypeRef("a", "root:x")).error == ""
