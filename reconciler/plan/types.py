@@ -121,7 +121,8 @@ def circle_of(ref: TypeRef, find: FindType) -> list[TypeRef]:
 
 
 def in_a_circle(circle: list[TypeRef]) -> str:
-    return f"workspace type {circle[0]} extends itself: {' -> '.join(map(str, circle))}"
+    """In kcp's words."""
+    return f"circular dependency detected in workspace type {circle[0]}: {' -> '.join(map(str, circle))}"
 
 
 def sources(ref: TypeRef, find: FindType) -> set[str]:

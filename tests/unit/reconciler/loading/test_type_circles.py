@@ -25,7 +25,7 @@ def test_who_closes_a_circle_is_told_where(fleet: LoadedFleet, another: Another)
     [error] = fleet.held()[path]
     assert path == "root:a"
     assert error == (
-        f"{A}/silver.yaml:1: workspace type root:a:silver extends itself: "
+        f"{A}/silver.yaml:1: circular dependency detected in workspace type root:a:silver: "
         "root:a:silver -> root:a:gold -> root:a:silver (take one of these out of spec.extend.with)"
     )
     assert fleet.data("root:b")["a"] == "new"
@@ -37,9 +37,11 @@ def test_who_closes_a_circle_is_told_where(fleet: LoadedFleet, another: Another)
 def test_all_of_a_circle_that_comes_at_once_are_told(fleet: LoadedFleet, another: Another) -> None:
     fleet.commit({f"{A}/gold.yaml": kind("gold", "root:a:silver") + "---\n" + kind("silver", "root:a:gold")})
     [errors] = fleet.held().values()
+    way_from_gold = "gold", "silver", "gold"
+    found = "circular dependency detected in workspace type"
     assert [error.partition(" (")[0] for error in errors] == [
-        f"{A}/gold.yaml:1: workspace type root:a:gold extends itself: root:a:gold -> root:a:silver -> root:a:gold",
-        f"{A}/gold.yaml:6: workspace type root:a:silver extends itself: root:a:silver -> root:a:gold -> root:a:silver",
+        f"{A}/gold.yaml:{line}: {found} root:a:{way[0]}: {' -> '.join(f'root:a:{name}' for name in way)}"
+        for line, way in ((1, way_from_gold), (6, ("silver", "gold", "silver")))
     ]
     assert_recovers(fleet, another)
 
@@ -55,7 +57,9 @@ def test_of_a_circle_of_two_workspaces_who_asks_for_it_waits_until_it_is_open(
     fleet.commit({f"{ROOT}/d/workspace.yaml": OF_GOLD})
     [(path, [error])] = fleet.held().items()
     assert path == "root:d"
-    assert error.startswith(f"{ROOT}/d/workspace.yaml:1: workspace type root:a:gold extends itself: root:a:gold -> ")
+    assert error.startswith(
+        f"{ROOT}/d/workspace.yaml:1: circular dependency detected in workspace type root:a:gold: root:a:gold -> "
+    )
     assert_recovers(fleet, another)
     fleet.commit({f"{B}/silver.yaml": kind("silver")})
     assert fleet.held() == {}

@@ -166,7 +166,9 @@ def test_nothing_is_of_a_type_that_extends_itself(kinds: dict[str, Object], circ
     found = resolve(workspace("a", "root:x"), "root:x:w", UNIVERSAL, find)
     assert circle_of(TypeRef("a", "root:x"), find) == [TypeRef(name, "root:x") for name in circle.split()]
     way = " -> ".join(f"root:x:{name}" for name in circle.split())
-    assert found.error == (f"workspace type root:x:{circle[:1]} extends itself: {way}" if circle else "")
+    assert found.error == (
+        f"circular dependency detected in workspace type root:x:{circle[:1]}: {way}" if circle else ""
+    )
     assert found.remedy == ("take one of these out of spec.extend.with" if circle else "")
 
 
