@@ -33,7 +33,7 @@ from reconciler.loading.consumers import listing
 from reconciler.loading.effects import ended, removed
 from reconciler.loading.leaving import storages
 from reconciler.loading.moment import Moment
-from reconciler.loading.removal import kept_schemas, remove
+from reconciler.loading.removal import kept_schemas, remove, unless_changed
 from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
 from reconciler.plan.summary import Summary
 
@@ -116,7 +116,9 @@ def go_on(store: Store, record: WorkspaceRecord, at: str) -> bool:
     for _ in range(_RETRIES):
         parent = tree.workspace_at(store, record.parent)
         over = is_over(store, record, parent)
-        ops = remove(store, record, parent).ops() if over else tell(store, record, parent, at)
+        last = unless_changed(store, remove(store, record, parent)).ops() if over else []
+        over = over and is_over(store, record, parent)  # since what goes was read
+        ops = last if over else tell(store, record, parent, at)
         try:
             if ops:
                 store.write(*ops).result()

@@ -40,3 +40,11 @@ def remove(store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None
     changes.also.extend(listing(store, record.path, ()))
     changes.also.extend(forgotten(record))
     return changes
+
+
+def unless_changed(store: View, changes: WorkspaceChanges) -> WorkspaceChanges:
+    """The same removal, refused where somebody writes to anything of it from now on: of a few objects."""
+    found = store.get_many([change.op.key for change in changes.objects])
+    there = [each for each in found if each is not None]
+    changes.objects = [ObjectChange(ChangeKind.DELETED, Delete(each.key, each.revision)) for each in there]
+    return changes

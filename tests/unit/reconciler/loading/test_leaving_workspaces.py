@@ -10,7 +10,7 @@ import orjson
 import pytest
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import Another, assert_recovers
-from support.settling import Settling, keep
+from support.settling import HELD, Settling, keep
 from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.model import conditions
@@ -24,6 +24,7 @@ from reconciler.loading import departure
 from reconciler.plan.computed import WORKSPACES
 
 NAME = "widgets.example.io"
+ROLES = "roles.rbac.authorization.k8s.io"
 ROLE = """apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: cleaner, namespace: default}
@@ -151,6 +152,15 @@ def test_one_whose_place_goes_while_somebody_writes_is_not_taken_away_twice(awai
     assert awaited.workspace("root:a")["metadata"]["labels"] == {"seen": "late"}
     assert applied(awaited) == ("True", "a commit took it away")
     assert awaited.record("root:a").head == head
+
+
+def test_a_finalizer_set_at_the_last_moment_is_waited_for(awaited: LoadedFleet, settle: Settling) -> None:
+    settle(awaited)
+    awaited.interleave("root:a", ROLES, "cleaner", lambda obj: obj["metadata"].update(finalizers=HELD))
+    settle.let_go(awaited, "root:a", "w", NAME)
+    assert awaited.record("root:a").leaves
+    told = awaited.condition(awaited.workspace("root:a"), "WorkspaceContentDeleted")
+    assert "roles.rbac.authorization.k8s.io has 1 resource instances" in told["message"]
 
 
 def test_children_are_waited_for(fleet: LoadedFleet, settle: Settling, another: Another) -> None:
