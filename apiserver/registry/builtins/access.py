@@ -51,6 +51,7 @@ KINDS = (
         "certificatesigningrequests.certificates.k8s.io",
         behaviour=rules_certificates.CERTIFICATE_SIGNING_REQUEST,
         names=names.path_segment,
+        everywhere=True,
         selectable=("spec.signerName",),
         printer=shown_control.CERTIFICATE_SIGNING_REQUEST,
         unenforced="no certificate is signed for it",

@@ -120,7 +120,6 @@ KINDS = (
         "LimitRange",
         "limitranges",
         behaviour=rules_limits.LIMIT_RANGE,
-        everywhere=True,
         printer=shown_core.AS_CREATED,
         put_creates=True,
         unenforced="its defaults and limits are not applied",
