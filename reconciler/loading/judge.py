@@ -12,6 +12,7 @@ import orjson
 
 from apiserver.model.keys import Key
 from apiserver.model.origins import SHIPPED
+from apiserver.registry import workspacetypes as types
 from apiserver.registry.kinds import workspace_builtins
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.source import manifests
@@ -32,7 +33,7 @@ from reconciler.loading.sources import generated
 from reconciler.loading.treeobjects import TreeObjects
 from reconciler.loading.ways import Way
 from reconciler.loading.world import Waits, World
-from reconciler.plan import system, types
+from reconciler.plan import system
 
 _FAULT = "could not be judged: an error inside Treeplane, see its log"
 _KINDS = frozenset({find_kinds, bring_kinds_back})

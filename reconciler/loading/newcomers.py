@@ -17,6 +17,7 @@ from apiserver.model.keys import Key
 from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
+from apiserver.registry.workspacetypes import ResolvedType
 from reconciler.layout.source import Piece
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading.appearing import put_namespace, put_new
@@ -30,7 +31,6 @@ from reconciler.loading.workspacetype import RememberedType, said_of
 from reconciler.loading.world import World
 from reconciler.plan import system
 from reconciler.plan.summary import Summary
-from reconciler.plan.types import ResolvedType
 
 _CONCERN_OTHERS = kinds_having(lambda kind: kind.defines_kinds or kind.offered or kind.by_directory or kind.contains)
 """Kinds of which an object means something for others, whatever its group."""

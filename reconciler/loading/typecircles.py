@@ -1,7 +1,8 @@
 """WorkspaceTypes that extend themselves, by way of others: nothing is of such a type.
 
 Called by phases.declaring. Here those are found that one workspace declares by itself, so that nobody else is held for
-them. What several workspaces make of it together is said where a workspace asks for such a type (plan.types).
+them. What several workspaces make of it together is said where a workspace asks for such a type
+(registry/workspacetypes).
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any
 import orjson
 
 from apiserver.model.keys import Key
+from apiserver.registry.workspacetypes import OPEN_CIRCLE, TypeRef, circle_of, in_a_circle
 from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.offers import TYPES
-from reconciler.plan.types import OPEN_CIRCLE, TypeRef, circle_of, in_a_circle
 
 Object = dict[str, Any]
 

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from apiserver.model import marks, origins, paths
+from apiserver.registry import workspacetypes as types
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.tree import WorkspaceRecord
+from apiserver.registry.workspacetypes import ResolvedType, TypeRef
 from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Case, Recorded, was_served
 from reconciler.loading.gather import Gathered
 from reconciler.loading.world import World
-from reconciler.plan import types
 from reconciler.plan.summary import Summary
-from reconciler.plan.types import ResolvedType, TypeRef
 
 Object = dict[str, Any]
 

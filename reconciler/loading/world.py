@@ -17,6 +17,7 @@ from apiserver.model import paths
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.registry import tree
+from apiserver.registry import workspacetypes as types
 from apiserver.registry.catalog import BINDINGS, KEPT_SCHEMAS
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
@@ -24,7 +25,7 @@ from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Store
 from reconciler.loading import consumers
 from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES, Offers
-from reconciler.plan import system, types
+from reconciler.plan import system
 from reconciler.plan.exports import Bound, Export
 
 PROVIDED = frozenset({EXPORTS, SCHEMAS, TYPES})

@@ -10,6 +10,7 @@ from apiserver.model.origins import BOOTSTRAP, TYPED
 from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.kinds import KUBERNETES, KindTable, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
+from apiserver.registry.workspacetypes import ResolvedType
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.phases.judgement import Judgement
@@ -18,7 +19,6 @@ from reconciler.loading.resolving import Resolving
 from reconciler.loading.sources import generated
 from reconciler.plan import bootstrap, computed
 from reconciler.plan.apis import ServedSoFar
-from reconciler.plan.types import ResolvedType
 
 _KINDS_FIRST = kinds_having(lambda kind: kind.defines_kinds)
 

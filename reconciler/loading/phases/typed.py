@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from apiserver.registry import workspacetypes as types
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.loading.case import Case
 from reconciler.loading.newcomers import new_record
 from reconciler.loading.phases.judgement import Grounds, Judgement, summary_of
 from reconciler.loading.workspacetype import HasType, RememberedType, Served, type_of
-from reconciler.plan import types
 
 
 def find_type(at: Judgement) -> None:

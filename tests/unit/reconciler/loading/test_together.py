@@ -10,9 +10,9 @@ from support.loadedfleet import BEGINNING, LoadedFleet, configmap
 from apiserver.model.commits import own
 from apiserver.model.keys import Key
 from apiserver.registry import codec
+from apiserver.registry import workspacetypes as types
 from apiserver.storage.protocol import Op, Put
 from reconciler.loading.changeset import ChangeKind
-from reconciler.plan import types
 from reconciler.plan.computed import WORKSPACES
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from apiserver.registry.workspacetypes import FindType, ResolvedType, TypeRef, circle_of, resolve
 from reconciler.plan import system
-from reconciler.plan.types import FindType, ResolvedType, TypeRef, circle_of, resolve
 
 Object = dict[str, Any]
 
