@@ -1,7 +1,7 @@
 """The keys directory by name: which file holds what.
 
-Written by pki.py; read by whoever needs a path. Files: `ca`, `server`, `admin`, `syncer`, each as `.crt` (PEM, the leaf
-alone) and `.key` (PEM, PKCS#8), and `service-accounts.key`, which signs ServiceAccount tokens.
+Written by pki.py; read by whoever needs a path. Files: `ca`, `server`, `admin`, `shard-admin`, `syncer`, each as
+`.crt` (PEM, the leaf alone) and `.key` (PEM, PKCS#8), and `service-accounts.key`, which signs ServiceAccount tokens.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ class Keys:
     @property
     def admin(self) -> Pair:
         return self.pair("admin")
+
+    @property
+    def shard_admin(self) -> Pair:
+        return self.pair("shard-admin")
 
     @property
     def syncer(self) -> Pair:

@@ -1,6 +1,6 @@
-"""Kubeconfig files: the administrator's, and those that the syncer gets for embedded targets.
+"""Kubeconfig files: the administrators', and those that the syncer gets for embedded targets.
 
-Called by `up` once the port is known. Everything that a user or a plugin added to the administrator's file stays, its
+Called by `up` once the port is known. Everything that a user or a plugin added to the administrators' file stays, its
 current context included; only our own entries are made anew.
 """
 
@@ -14,12 +14,16 @@ from urllib.parse import urlsplit
 import yaml
 
 from apiserver.auth.files import private_directory, write_private
-from apiserver.auth.pki import ADMIN, Keys, Pair
+from apiserver.auth.pki import ADMIN, SHARD_ADMIN, Keys, Pair
+from apiserver.model.paths import ROOT, SYSTEM_ADMIN
 
-ROOT_CONTEXT = "root"
-"""The root workspace, as kcp names it: current until the user chooses another."""
-BASE_CONTEXT = "base"
-"""The server without a path."""
+_CONTEXTS = (
+    ("root", f"/clusters/{ROOT}", ADMIN),
+    ("base", "", ADMIN),
+    ("shard-base", "", SHARD_ADMIN),
+    (SYSTEM_ADMIN, f"/clusters/{SYSTEM_ADMIN}", SHARD_ADMIN),
+)
+"""As kcp names them, with path and user. The first is current until the user chooses another."""
 _PLUGIN = "workspace.kcp.io/"
 """Contexts that `kubectl ws` writes; they name workspaces of this server."""
 
@@ -44,24 +48,24 @@ def syncer_kubeconfig(url: str, keys: Keys) -> Config:
 
 
 def write_admin_kubeconfig(path: Path, url: str, keys: Keys) -> None:
-    """Make or refresh the administrator's file. `url`: the server's, without a trailing slash.
+    """Make or refresh the administrators' file. `url`: the server's, without a trailing slash.
 
-    Contexts: `root` (current at first) and `base`. Contexts of `kubectl ws` follow the server to its new address.
+    Contexts are kcp's, `root` current at first. Those of `kubectl ws` follow the server to its new address.
     Raises ValueError where the file is there but is not a kubeconfig: it is the user's, so it is not overwritten.
     """
     _directory_of(path)
     config = _read(path)
-    ours = ((ROOT_CONTEXT, f"{url}/clusters/root"), (BASE_CONTEXT, url))
-    for name, server in ours:
-        _set(config["clusters"], _cluster(name, server, keys.ca))
+    for name, suffix, user in _CONTEXTS:
+        _set(config["clusters"], _cluster(name, f"{url}{suffix}", keys.ca))
         # A namespace chosen with `kubectl config set-context` stays.
         old = next((c.get("context") for c in config["contexts"] if c.get("name") == name), None) or {}
-        _set(config["contexts"], {"name": name, "context": {**old, "cluster": name, "user": ADMIN}})
-    _set(config["users"], _user(ADMIN, keys.admin))
+        _set(config["contexts"], {"name": name, "context": {**old, "cluster": name, "user": user}})
+    for user, pair in ((ADMIN, keys.admin), (SHARD_ADMIN, keys.shard_admin)):
+        _set(config["users"], _user(user, pair))
     for entry in config["clusters"]:
         _follow(entry, url, keys.ca)
     if config.get("current-context") not in {c.get("name") for c in config["contexts"]}:
-        config["current-context"] = ROOT_CONTEXT
+        config["current-context"] = ROOT
     text = yaml.safe_dump(config, sort_keys=False).encode()
     if not path.exists() or path.read_bytes() != text:
         write_private(path, text)

@@ -1,4 +1,4 @@
-"""The certificates of one fleet (a CA, the server's, clients' for the admin and the syncer) and its signatures.
+"""The certificates of one fleet (a CA, the server's, clients' of two administrators and the syncer), its signatures.
 
 Only `up` issues: `ensure_keys` before the first worker starts, `renew` now and then while it runs. What is there and
 still good is kept, so that a restored backup of the directory keeps every issued kubeconfig valid. `Signer` is used by
@@ -25,12 +25,15 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from apiserver.auth.files import locked, private_directory, write_private
 from apiserver.auth.keys import Keys, KeysError, Pair
-from apiserver.auth.user import MASTERS, SYNCERS
+from apiserver.auth.user import KCP_ADMIN, MASTERS, SYNCERS
 
 CA_LIFETIME = timedelta(days=3650)
 LEAF_LIFETIME = timedelta(days=365)
 RENEW_BEFORE = timedelta(days=30)
-ADMIN = "treeplane-admin"
+ADMIN = "kcp-admin"
+"""Who administers workspaces, as kcp calls them: in kcp's group, by RBAC."""
+SHARD_ADMIN = "shard-admin"
+"""Who administers the server: system:masters, from whom nothing is hidden."""
 SYNCER = "system:treeplane:syncer"
 _BACKDATE = timedelta(minutes=5)
 _HALF = 32
@@ -69,15 +72,16 @@ def ensure_keys(directory: Path, hosts: Iterable[str] = ()) -> Keys:
 
 
 def renew(directory: Path, hosts: Iterable[str] = ()) -> frozenset[str]:
-    """As ensure_keys; which of `server`, `admin` and `syncer` were issued anew. The server's is whenever it names
-    other `hosts` than these."""
+    """As ensure_keys; which of `server`, `admin`, `shard-admin` and `syncer` were issued anew. The server's is whenever
+    it names other `hosts` than these."""
     private_directory(directory)
     keys, issued = Keys(directory), set()
     with locked(directory):
         authority = _authority(keys.pair("ca"))
         for wanted in (
             _Wanted("server", "treeplane-server", hosts=_server_hosts(hosts)),
-            _Wanted("admin", ADMIN, (MASTERS,)),
+            _Wanted("admin", ADMIN, (KCP_ADMIN,)),
+            _Wanted("shard-admin", SHARD_ADMIN, (MASTERS,)),
             _Wanted("syncer", SYNCER, (SYNCERS,)),
         ):
             if not _good(authority, keys.pair(wanted.name), wanted):

@@ -17,7 +17,7 @@ from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_B
 from apiserver.auth.policy import ACCESS, Grant, Holders, Policy, RBACObjects, compile_policy, role_rules
 from apiserver.auth.rules import Rule
 from apiserver.auth.scopes import identities, in_scope, is_own_service_account
-from apiserver.auth.user import AccessDecision, Attributes, User
+from apiserver.auth.user import KCP_ADMIN, AccessDecision, Attributes, User
 from apiserver.model.keys import storage_name
 from apiserver.model.paths import WILDCARD
 from apiserver.storage.protocol import Store, View
@@ -27,8 +27,12 @@ TARGET = "target"
 anything there has it."""
 
 _MASTERS = AccessDecision(True, "system:masters")
+_EVERYWHERE = AccessDecision(True, KCP_ADMIN)
 _NO_ACCESS = AccessDecision(False, "access denied")
 _NO_RULE = AccessDecision(False)
+
+_SERVERS = frozenset({("apibindings", "apis.kcp.io"), ("apiexports", "apis.kcp.io")})
+"""Kinds whose status none but system:masters write."""
 
 _RESOURCES = tuple(
     storage_name(RBAC_GROUP, r) for r in ("clusterroles", "roles", "clusterrolebindings", "rolebindings")
@@ -72,13 +76,15 @@ class Authorizer:
         self._lock = threading.Lock()
 
     def authorize(self, cluster: str, user: User, attributes: Attributes, *, deep: bool = False) -> AccessDecision:
-        """`cluster` is a logical cluster name, `target`, or `*` (for system:masters only). `deep`: RBAC alone, whether
-        or not the user has access."""
+        """`cluster` is a logical cluster name, `target`, or `*` (for those whom every workspace admits). `deep`: RBAC
+        alone, whether or not the user has access."""
         home = self._home or cluster
         user = in_scope(user, home)
         if user.is_master:
             return _MASTERS
         if cluster == WILDCARD:
+            return _EVERYWHERE if KCP_ADMIN in user.groups else _NO_ACCESS
+        if _is_the_servers(attributes):
             return _NO_ACCESS
         policy = self._policy(cluster)
         if not deep and not self._has_access(policy, cluster, user):
@@ -167,6 +173,12 @@ class Authorizer:
         """The policy that was compiled, if nothing that it may be made of has changed in its workspace since."""
         marked, policy = self._policies.get(cluster, (0, None))
         return policy if policy is not None and view.marked(cluster) == marked else None
+
+
+def _is_the_servers(asked: Attributes) -> bool:
+    """Whether it is to be written which kinds a binding serves, or under which identity. No role, not even
+    cluster-admin, has a say in that."""
+    return asked.subresource == "status" and asked.verb != "get" and (asked.resource, asked.group) in _SERVERS
 
 
 def _compile(view: View, cluster: str) -> Policy:

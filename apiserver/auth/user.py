@@ -14,6 +14,8 @@ AUTHENTICATED = "system:authenticated"
 """Every authenticated user is in it."""
 UNAUTHENTICATED = "system:unauthenticated"
 """The group of requests without credentials, where those are let in."""
+KCP_ADMIN = "system:kcp:admin"
+"""kcp's administrators: in every workspace, with every right that RBAC gives."""
 ANONYMOUS = "system:anonymous"
 SERVICE_ACCOUNTS = "system:serviceaccounts"
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
@@ -24,7 +26,7 @@ PRIVILEGED = frozenset(
     {
         MASTERS,
         SYNCERS,
-        "system:kcp:admin",
+        KCP_ADMIN,
         "system:kcp:external-logical-cluster-admin",
         "system:kcp:logical-cluster-admin",
         "system:kcp:tenancy:workspace-bootstrapper",

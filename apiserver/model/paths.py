@@ -10,6 +10,8 @@ import re
 
 ROOT = "root"
 WILDCARD = "*"
+SYSTEM_ADMIN = "system:admin"
+"""As kcp calls the logical cluster that holds what is in force in every workspace. It is no workspace."""
 
 _SEGMENT = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

@@ -1,7 +1,7 @@
 """The server's certificates while it runs: renewed before they end, and when the server is reached by other names.
 
 Called by `up`, which alone issues certificates; API workers and the reconciler read them again when their files have
-changed. The administrator's kubeconfig holds its certificate, so it is written anew with it. The CA stays.
+changed. The administrators' kubeconfig holds their certificates, so it is written anew with them. The CA stays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from apiserver.auth.pki import Keys, KeysError, ensure_keys, renew
 
 _SHOWN = {
     "server": "the server's certificate was issued anew",
-    "admin": "the administrator's certificate was issued anew: {kubeconfig} has the new one",
+    "admin": "the administrators' certificates were issued anew: {kubeconfig} has the new ones",
+    "shard-admin": "",
     "syncer": "",
 }
 
@@ -34,10 +35,10 @@ class Certificates:
         self.keys: Keys = ensure_keys(directory, names())
 
     def write_kubeconfig(self, path: Path, url: str) -> None:
-        """The administrator's. Raises ValueError where a file is there that is no kubeconfig."""
-        certificate = self.keys.admin.certificate.read_bytes()
+        """The administrators'. Raises ValueError where a file is there that is no kubeconfig."""
+        certificates = self._administrators()
         write_admin_kubeconfig(path, url, self.keys)
-        self._written = certificate
+        self._written = certificates
 
     def look(self, kubeconfig: Path, url: str) -> list[str]:
         """Renew what is due, and say what was done or cannot be."""
@@ -46,7 +47,7 @@ class Certificates:
         self._looked = time.monotonic()
         try:
             issued = set(renew(self._directory, self._names()))
-            if self._written not in (b"", self.keys.admin.certificate.read_bytes()):
+            if self._written not in (b"", self._administrators()):
                 self.write_kubeconfig(kubeconfig, url)
                 issued.add("admin")
         except (KeysError, OSError, ValueError) as error:
@@ -54,3 +55,7 @@ class Certificates:
             return [self._told] if told != self._told else []
         self._told = ""
         return [text.format(kubeconfig=kubeconfig) for name, text in _SHOWN.items() if name in issued and text]
+
+    def _administrators(self) -> bytes:
+        """The certificates that the kubeconfig holds."""
+        return b"".join(pair.certificate.read_bytes() for pair in (self.keys.admin, self.keys.shard_admin))

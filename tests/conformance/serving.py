@@ -20,7 +20,7 @@ from realclusters import workloads
 from realclusters.binaries import Binaries
 from realclusters.processes import Process
 from support import compat
-from support.plane import Plane, PlaneError
+from support.plane import SHARD_BASE, Plane, PlaneError
 
 PATH = "/clusters/root:suite"
 FLEET = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: suite}\nspec: {}\n"
@@ -69,7 +69,9 @@ def serving(programs: Binaries, writes: str, *, pods: bool = True) -> Iterator[P
 
 
 def _kubeconfig(plane: Plane) -> str:
+    """As of a cluster's administrator, who is in system:masters."""
     config = yaml.safe_load(plane.kubeconfig.read_text())
+    config["current-context"] = SHARD_BASE
     for entry in config["clusters"]:
         entry["cluster"]["server"] = f"https://127.0.0.1:{plane.port}{PATH}"
     text: str = yaml.safe_dump(config)

@@ -34,7 +34,8 @@ def server(tmp_path: Path) -> Iterator[Plane]:
 def test_it_works_under_the_url_that_it_was_given(server: Plane, tmp_path: Path, eventually: Any) -> None:
     url = f"https://{HOST}:{server.port}"
     config = yaml.safe_load(server.kubeconfig.read_text())
-    assert {c["cluster"]["server"] for c in config["clusters"]} == {url, f"{url}/clusters/root"}
+    places = ("", "/clusters/root", "/clusters/system:admin")
+    assert {c["cluster"]["server"] for c in config["clusters"]} == {url + place for place in places}
     [shop] = [w for w in server.get("/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces")["items"]
               if w["metadata"]["name"] == "shop"]  # fmt: skip
     assert shop["spec"]["URL"] == f"{url}/clusters/root:shop"

@@ -81,10 +81,10 @@ def test_what_kubectl_does_is_in_git(served: Plane, kubectl: Callable[..., str],
     assert "terminationMessagePath" not in web, "what the server fills in is not git's"
     said = clone.git("log", "--format=%an: %s", "-4").splitlines()
     assert said == [
-        f"treeplane-admin: Update configmaps default/settings in {LAB}",
-        f"treeplane-admin: Update deployments.apps shop/web in {LAB}",
-        f"treeplane-admin: Create deployments.apps shop/web in {LAB}",
-        f"treeplane-admin: Create namespaces shop in {LAB}",
+        f"kcp-admin: Update configmaps default/settings in {LAB}",
+        f"kcp-admin: Update deployments.apps shop/web in {LAB}",
+        f"kcp-admin: Create deployments.apps shop/web in {LAB}",
+        f"kcp-admin: Create namespaces shop in {LAB}",
     ]
     # And the other way round: a push on top of it.
     clone.edit("workspaces/root/lab/settings.yaml", "red", "blue")

@@ -28,6 +28,7 @@ from realclusters import binaries
 from realclusters.processes import Process, free_ports
 
 READY_SECONDS = 60.0
+SHARD_BASE = "shard-base"
 COMMAND = Path(sys.executable).with_name("treeplane")
 
 
@@ -128,7 +129,7 @@ class Plane:
         return Connection(Credentials.read(self.kubeconfig), seconds)
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
-        """One request as the administrator; the path begins at the server's root."""
+        """One request as shard-admin, from whom nothing is hidden; the path begins at the server's root."""
         connection = self.connection()
         try:
             return connection.request(method, path, body, content_type)
@@ -277,7 +278,8 @@ class Clone:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a kubeconfig's current context says: the server without a workspace's path, and who asks."""
+    """What a context of a kubeconfig says: the server without a workspace's path, and who asks. It is that of
+    shard-admin, from whom nothing is hidden, or the current one where there is none such."""
 
     url: str
     host: str
@@ -288,7 +290,9 @@ class Credentials:
     @staticmethod
     def read(kubeconfig: Path) -> Credentials:
         config = yaml.safe_load(kubeconfig.read_text())
-        context = _named(config["contexts"], config["current-context"])["context"]
+        names = [entry["name"] for entry in config["contexts"]]
+        chosen = SHARD_BASE if SHARD_BASE in names else config["current-context"]
+        context = _named(config["contexts"], chosen)["context"]
         cluster = _named(config["clusters"], context["cluster"])["cluster"]
         user = _named(config["users"], context["user"])["user"]
         url = urlsplit(cluster["server"])

@@ -1,4 +1,4 @@
-"""The administrator's kubeconfig: made once, refreshed without taking anything from the user."""
+"""The administrators' kubeconfig: made once, refreshed without taking anything from the user."""
 
 import base64
 import stat
@@ -35,9 +35,19 @@ def test_first_start(path: Path, keys: Keys) -> None:
     write_admin_kubeconfig(path, "https://127.0.0.1:6443", keys)
     config = read(path)
     assert config["current-context"] == "root"
-    assert servers(config) == {"root": "https://127.0.0.1:6443/clusters/root", "base": "https://127.0.0.1:6443"}
-    (user,) = config["users"]
-    assert base64.b64decode(user["user"]["client-key-data"]) == keys.admin.key.read_bytes()
+    url = "https://127.0.0.1:6443"
+    assert servers(config) == {
+        "root": f"{url}/clusters/root",
+        "base": url,
+        "shard-base": url,
+        "system:admin": f"{url}/clusters/system:admin",
+    }
+    bearers = {c["name"]: c["context"]["user"] for c in config["contexts"]}
+    assert bearers == dict.fromkeys(("root", "base"), "kcp-admin") | dict.fromkeys(
+        ("shard-base", "system:admin"), "shard-admin"
+    )
+    held = {u["name"]: base64.b64decode(u["user"]["client-key-data"]) for u in config["users"]}
+    assert held == {"kcp-admin": keys.admin.key.read_bytes(), "shard-admin": keys.shard_admin.key.read_bytes()}
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -61,6 +71,8 @@ def test_a_later_start_keeps_what_the_user_set_and_follows_the_port(path: Path, 
     assert servers(config) == {
         "root": "https://127.0.0.1:2/clusters/root",
         "base": "https://127.0.0.1:2",
+        "shard-base": "https://127.0.0.1:2",
+        "system:admin": "https://127.0.0.1:2/clusters/system:admin",
         "workspace.kcp.io/current": "https://127.0.0.1:2/clusters/root:a",
         "elsewhere": "https://example.org",
     }

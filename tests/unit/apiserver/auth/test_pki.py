@@ -16,7 +16,7 @@ def contents(directory: Path) -> dict[str, bytes]:
 def test_makes_every_pair_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
     keys = pki.ensure_keys(tmp_path / "keys", ["10.1.2.3", "api.example.org"])
     first = contents(keys.directory)
-    pairs = [f"{n}.{e}" for n in ("ca", "server", "admin", "syncer") for e in ("crt", "key")]
+    pairs = [f"{n}.{e}" for n in ("ca", "server", "admin", "shard-admin", "syncer") for e in ("crt", "key")]
     assert sorted(first) == sorted([*pairs, "service-accounts.key"])
     pki.ensure_keys(tmp_path / "keys", ["10.1.2.3", "api.example.org"])
     assert contents(keys.directory) == first
@@ -44,7 +44,7 @@ def test_near_its_end_a_certificate_is_renewed(tmp_path: Path, monkeypatch: pyte
     pki.ensure_keys(tmp_path)
     second = contents(keys.directory)
     assert first["ca.crt"] == second["ca.crt"]
-    assert all(first[f"{n}.crt"] != second[f"{n}.crt"] for n in ("server", "admin", "syncer"))
+    assert all(first[f"{n}.crt"] != second[f"{n}.crt"] for n in ("server", "admin", "shard-admin", "syncer"))
 
 
 def test_a_renewed_authority_keeps_its_key_and_what_it_issued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

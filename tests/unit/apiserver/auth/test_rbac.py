@@ -11,10 +11,11 @@ from apiserver.auth.bootstrap import CLUSTER_ROLES
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.rules import Rule
 from apiserver.auth.scopes import SCOPES
-from apiserver.auth.user import AUTHENTICATED, MASTERS, SYNCERS, Attributes, User
+from apiserver.auth.user import AUTHENTICATED, KCP_ADMIN, MASTERS, SYNCERS, Attributes, User
 
 BOB = User("bob", ("devs", AUTHENTICATED))
 ADMIN = User("root", (MASTERS, AUTHENTICATED))
+KCP = User("kcp-admin", (KCP_ADMIN, AUTHENTICATED))
 GET = Attributes("get", version="v1", resource="configmaps", namespace="ns", name="a")
 
 
@@ -35,6 +36,27 @@ def allowed(store: Any) -> Callable[..., bool]:
 def test_masters_pass_everywhere(allowed: Any) -> None:
     assert allowed(ADMIN, GET)
     assert allowed(ADMIN, GET, "*")
+
+
+def test_kcp_admins_have_access_and_cluster_admin_everywhere(allowed: Any) -> None:
+    for cluster in ("ws", "other", "*"):
+        assert allowed(KCP, GET, cluster)
+        assert allowed(KCP, Attributes("update", path="/git/fleet.git"), cluster)
+    assert not allowed(User("kcp-admin", KCP.groups, extra={SCOPES: ("cluster:ws",)}), GET, "*")
+
+
+@pytest.mark.parametrize("resource", ["apibindings", "apiexports"])
+@pytest.mark.parametrize("verb", ["update", "patch"])
+def test_what_bindings_and_exports_say_of_themselves_is_for_no_role_to_write(
+    rbac: Any, allowed: Any, resource: str, verb: str
+) -> None:
+    rbac("ws").bind("cluster-admin", ("User", "bob"))
+    status = Attributes(verb, "apis.kcp.io", "v1alpha1", resource, "status", name="a")
+    for user in (KCP, BOB):
+        assert not allowed(user, status)
+        assert allowed(user, Attributes(verb, "apis.kcp.io", "v1alpha1", resource, name="a"))
+        assert allowed(user, Attributes("get", "apis.kcp.io", "v1alpha1", resource, "status", name="a"))
+    assert allowed(ADMIN, status)
 
 
 def test_rules_without_access_are_worth_nothing(store: Any, rbac: Any) -> None:

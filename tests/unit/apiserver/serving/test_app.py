@@ -36,7 +36,7 @@ def test_everything_else_is_the_kubernetes_api(get: Any) -> None:
     assert status == 200
     assert json.loads(body) == {
         "path": "/clusters/root:a/api/v1/namespaces",
-        "tls": {"user": "treeplane-admin", "groups": ["system:masters"]},
+        "tls": {"user": "kcp-admin", "groups": ["system:kcp:admin"]},
     }
     assert json.loads(get("/", user="")[1]) == {"path": "/", "tls": None}
 

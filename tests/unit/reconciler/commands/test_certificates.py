@@ -51,7 +51,7 @@ def test_near_their_end_they_are_renewed_and_the_kubeconfig_follows(
     said = certificates.look(kubeconfig, URL)
     assert len(said) == 2
     assert str(kubeconfig) in said[1]
-    pairs = {f"{name}.{end}" for name in ("server", "admin", "syncer") for end in ("crt", "key")}
+    pairs = {f"{name}.{end}" for name in ("server", "admin", "shard-admin", "syncer") for end in ("crt", "key")}
     assert changed(certificates.keys, before) == pairs
     assert yaml.safe_load(kubeconfig.read_text())["users"] != user
     assert certificates.look(kubeconfig, URL) == []

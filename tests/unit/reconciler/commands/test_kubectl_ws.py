@@ -33,7 +33,7 @@ class Fake(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         url = urlsplit(self.path)
         self.asked.append(url.path)
-        assert self.connection.getpeercert()["subject"][-1][0][1] == "treeplane-admin"
+        assert self.connection.getpeercert()["subject"][-1][0][1] == "kcp-admin"
         _, _, workspace, rest = url.path.split("/", 3)
         status, body = self.answer(workspace, rest, parse_qs(url.query))
         content = json.dumps(body).encode()
