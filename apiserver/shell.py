@@ -80,10 +80,10 @@ class Shell:
         return PlainTextResponse("ok" if brief else text, 200 if at.loaded else 500)
 
     async def metrics(self, request: Request) -> PlainTextResponse:
-        """Prometheus' text format, for whoever may `get` /metrics in the workspace root."""
+        """Prometheus' text format, for whom RBAC of root gives `get` on /metrics; who scrapes needs no access to it."""
         user = self._authenticator.authenticate(dict(request.scope))
         asked = Attributes("get", path="/metrics")
-        decision = self._authorizer.authorize(ROOT, user, asked)
+        decision = self._authorizer.authorize(ROOT, user, asked, deep=True)
         if not decision.allowed:
             raise denial(user, asked, decision.reason)
         return PlainTextResponse(self._exposition(), media_type="text/plain; version=0.0.4")

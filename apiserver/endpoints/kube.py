@@ -21,7 +21,7 @@ from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
 from apiserver.endpoints.inflight import InFlight, deadline
 from apiserver.endpoints.issuer import issuer
-from apiserver.endpoints.metrics import metrics
+from apiserver.endpoints.metrics import metrics, no_metrics
 from apiserver.endpoints.paths import RequestPath, RequestRoute, Scope, parse
 from apiserver.endpoints.realms import (
     AccessJudge,
@@ -109,6 +109,11 @@ class KubernetesAPI:
                 raise
             # Probes have no credentials. They learn about the process, not which workspaces there are.
             await health(exchange, place, self._realms)
+            return
+        if place.route is RequestRoute.NESTED:
+            raise NoSuchPath
+        if place.route is RequestRoute.METRICS and place.scope is not Scope.TARGET:
+            await no_metrics(exchange)
             return
         if user.extra:
             place = _at_home(exchange.path, place, home_of(user))

@@ -1,11 +1,12 @@
-"""GET <world>/metrics: what a workspace or an embedded target holds, in Prometheus' text format. Called by kube.py.
+"""GET /targets/<target>/metrics: what an embedded target holds, in Prometheus' text format. Called by kube.py.
 
-Named as kube-apiserver names it. What the process does (requests, watches, CPU) is the server's, at /metrics.
+Named as kube-apiserver names it. What the process does (requests, watches, CPU) is the server's, at /metrics; below
+`/clusters/` there are none, as in kcp.
 """
 
 from __future__ import annotations
 
-from apiserver.endpoints.exchange import Exchange
+from apiserver.endpoints.exchange import TEXT, Exchange
 from apiserver.endpoints.realms import RealmWorld
 
 _TEXT = b"text/plain; version=0.0.4; charset=utf-8"
@@ -14,6 +15,11 @@ _HEAD = (
     f"# HELP {_NAME} [STABLE] Objects that are stored, by group and resource.",
     f"# TYPE {_NAME} gauge",
 )
+
+
+async def no_metrics(exchange: Exchange) -> None:
+    """Of a workspace, whichever and whoever asks: which ones there are does not show."""
+    await exchange.answer(501, b"shard-level endpoint not available at workspace scope\n", TEXT)
 
 
 async def metrics(exchange: Exchange, world: RealmWorld) -> None:

@@ -43,6 +43,7 @@ class RequestRoute(Enum):
     METRICS = "metrics"
     ISSUER = "issuer"
     JWKS = "keys of the issuer"
+    NESTED = "a workspace inside a workspace's URL"
     NOWHERE = "nowhere"
 
 
@@ -92,6 +93,8 @@ def parse(path: str) -> RequestPath:
 def _parse(path: str) -> RequestPath:
     scope, world, rest = _world(path)
     rest = rest.rstrip("/")
+    if rest.startswith("/clusters/") and scope is not Scope.TARGET:
+        return RequestPath(scope, world, rest, RequestRoute.NESTED)
     fixed = _FIXED.get(rest)
     if fixed is not None:
         return RequestPath(scope, world, rest or "/", fixed)

@@ -77,7 +77,9 @@ def test_the_old_form_of_a_watch(path: str, expected: tuple[str, ...]) -> None:
         ("/nope", RequestRoute.NOWHERE, ""),
         ("/readyz/poststarthook/a/b", RequestRoute.HEALTH, "poststarthook/a/b"),
         ("/api/v1/namespaces//pods", RequestRoute.NOWHERE, ""),
-        ("/clusters/a/clusters/b/api", RequestRoute.NOWHERE, ""),
+        ("/clusters/a/clusters/b/api", RequestRoute.NESTED, ""),
+        ("/clusters/*/clusters/b/api", RequestRoute.NESTED, ""),
+        ("/targets/a:b/clusters/b/api", RequestRoute.NOWHERE, ""),
     ],
 )
 def test_routes(path: str, route: RequestRoute, name: str) -> None:

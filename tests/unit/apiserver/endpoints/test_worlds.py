@@ -48,7 +48,7 @@ HIDDEN = ["/clusters/root:shop", "/clusters/shopcluster00000", "/clusters/root:b
 """There, and not for outsiders."""
 ABSENT = ["/clusters/root:none", "/clusters/nosuchcluster000", "/clusters/root:shop:none", "/targets/root:none"]
 ASKED = [
-    "", "/", "/api", "/apis", "/apis/apps", "/apis/nonsense/v1", "/version", "/openapi/v2", "/openapi/v3", "/metrics",
+    "", "/", "/api", "/apis", "/apis/apps", "/apis/nonsense/v1", "/version", "/openapi/v2", "/openapi/v3",
     "/readyz", "/readyz?verbose", "/livez/ping", "/livez/nonsense", "/healthz/poststarthook/bootstrap-controller",
     "/.well-known/openid-configuration", "/openid/v1/jwks", "/api/v1/configmaps",
     "/api/v1/namespaces/default/configmaps/s", "/api/v1/configmaps?watch=1", "/api/v1/watch/configmaps",
@@ -251,14 +251,36 @@ def test_views_that_are_not_there_yet_say_so(api: Any, run: Any) -> None:
     assert run(api.get("/nope")).status == 404
 
 
-def test_a_workspace_counts_its_objects_for_who_may_ask(api: Any, run: Any) -> None:
-    reply = run(api.get("/clusters/root:shop/metrics"))
+def test_a_target_counts_its_objects_for_who_may_ask(api: Any, run: Any) -> None:
+    reply = run(api.get(f"{api.EDGE}/metrics"))
     assert (reply.status, reply.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
-    held = len(run(api.get("/clusters/root:shop/api/v1/configmaps")).json["items"])
-    assert f'apiserver_resource_objects{{group="",resource="configmaps"}} {held}\n' in reply.body.decode()
-    assert run(api.get("/clusters/root:shop/metrics", user="ann")).status == 403
-    everywhere = run(api.get("/clusters/*/metrics"))
-    assert 'resource="configmaps"' in everywhere.body.decode()
+    held = len(run(api.get(f"{api.EDGE}/api/v1/namespaces")).json["items"])
+    assert f'apiserver_resource_objects{{group="",resource="namespaces"}} {held}\n' in reply.body.decode()
+    assert run(api.get(f"{api.EDGE}/metrics", user="ann")).status == 403
+    assert run(api.get("/targets/root:none/metrics", user="ann")).status == 403
+
+
+@pytest.mark.parametrize("world", ["root", "root:shop", "root:broken", "root:none", "nosuchcluster000", "*"])
+@pytest.mark.parametrize("user", ["", "ann"])
+def test_metrics_are_of_the_server_and_of_no_workspace(api: Any, run: Any, world: str, user: str) -> None:
+    """Said before any right is looked at, and of what is not there too."""
+    reply = run(api.get(f"/clusters/{world}/metrics", user=user))
+    assert (reply.status, reply.body) == (501, b"shard-level endpoint not available at workspace scope\n")
+    assert run(api.get(f"/clusters/{world}/metrics", user="nobody")).status == 401
+
+
+@pytest.mark.parametrize("path", ["/clusters/root/clusters/root:shop/api", "/clusters/root:none/clusters/root/version"])
+def test_no_workspace_is_inside_the_url_of_another(api: Any, run: Any, path: str) -> None:
+    for user in ("", "ann"):
+        reply = run(api.get(path, user=user))
+        assert (reply.status, reply.body) == (404, b"404 page not found\n")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version"])
+def test_what_a_cluster_says_of_itself_each_workspace_says(api: Any, run: Any, path: str) -> None:
+    api.allow("ann", cluster=api.SHOP)
+    for world in ("root:shop", api.SHOP):
+        assert run(api.get(f"/clusters/{world}{path}", user="ann")).status == 200
 
 
 def test_trouble_of_the_fleet_is_a_line_of_readyz(api: Any, run: Any) -> None:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord, put_fleet
+from apiserver.storage.protocol import Put
 
 
 @pytest.fixture
@@ -63,6 +65,17 @@ def test_metrics_need_a_right(get: Any, running: Any) -> None:
     assert get("/metrics", user="bob")[0] == 403
     assert "cannot get path" in json.loads(get("/metrics", user="bob")[1])["message"]
     assert get("/metrics", user="")[0] == 401
+
+
+def test_who_scrapes_needs_no_access_to_root(get: Any, running: Any) -> None:
+    binding = {
+        "metadata": {"name": "scrape"},
+        "roleRef": {"kind": "ClusterRole", "name": "system:kcp:metrics-reader"},
+        "subjects": [{"kind": "User", "name": "bob"}],
+    }
+    key = Key("clusterrolebindings.rbac.authorization.k8s.io", "root", "", "scrape")
+    running.store.write(Put(key, json.dumps(binding).encode())).result(10)
+    assert get("/metrics", user="bob")[0] == 200
 
 
 def test_there_are_no_documentation_routes(get: Any) -> None:
