@@ -51,8 +51,9 @@ class Cases:
         """It is judged, and its record says where it stands."""
         self.places.forget(path)
 
-    def make(self, path: str, *, again: bool, forced: bool) -> Case:
-        """`again`: it was judged in this step before; `forced`: all of its content counts."""
+    def make(self, path: str, *, again: bool, forced: bool, provided: bool = False) -> Case:
+        """`again`: it was judged in this step before; `forced`: all of its content counts; `provided`: so it does, as
+        far as what others provide makes a difference to it."""
         target, directory, record = self._target, self.find(path), self._world.standing(path)
         recorded, served, claims = self._recorded(path, directory)
         moment, tree, kept = target.moment, target.tree, self._kept.of(path)
@@ -62,14 +63,14 @@ class Cases:
             directory = tree.find(path)
         elif kept is not None:
             tree = kept.tree
-        if record.errors if record is not None else forced:
+        if record.errors if record is not None else forced or provided:
             tree.find_twins(path)  # what stands twice is judged so with every look, not only when that comes about
         problems = tuple(tree.problems(directory)) if directory is not None else ()
         if kept is not None and kept.why is not None:
             problems = (*problems, kept.why)
         return Case(
             path=path,
-            coming=_coming(record, recorded, again=again, whole=forced or directory is None),
+            coming=_coming(record, recorded, _why(directory, forced=forced, provided=provided), again=again),
             moment=moment,
             tree=tree,
             directory=directory,
@@ -97,9 +98,16 @@ class Cases:
         return None, NONE, None
 
 
-def _coming(record: WorkspaceRecord | None, recorded: Recorded | None, *, again: bool, whole: bool) -> Coming:
+def _coming(record: WorkspaceRecord | None, recorded: Recorded | None, why: Coming, *, again: bool) -> Coming:
     if recorded is not None:
         return Coming.RETURNING_AGAIN if again else Coming.RETURNING
     if record is None and not again:
         return Coming.NEW
-    return Coming.WHOLE if whole else Coming.CHANGED
+    return why
+
+
+def _why(directory: WorkspaceDir | None, *, forced: bool, provided: bool) -> Coming:
+    """How one comes of which something may be stored."""
+    if forced or directory is None:
+        return Coming.WHOLE
+    return Coming.PROVIDED if provided else Coming.CHANGED

@@ -67,6 +67,16 @@ class Effects:
         else:
             self._update(declared, old, record, status)
 
+    def restate(self, record: Record, status: Object) -> None:
+        """Write another status, which follows from content, of what is stored and stays as it is."""
+        stored: Object = orjson.loads(record.value)
+        new = {**stored, "status": _steady(status, stored.get("status") or {})}
+        if new == stored:
+            self.changes.unchanged += 1
+            return
+        put = Put(record.key, codec.encode(new), record.revision, record.stamp)
+        self.changes.objects.append(ObjectChange(ChangeKind.CONFIGURED, put))
+
     def delete(self, key: Key, record: Record | None, finalizer: str = "") -> None:
         """Remove what git no longer declares; with finalizers it is marked, and goes when the last one does.
         `finalizer`: one that it gets, since it has to wait for others to go."""

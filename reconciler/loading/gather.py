@@ -87,6 +87,15 @@ class Gatherer:
             self._read_rest(case, before is not None, out)
         return out
 
+    def is_same(self, case: Case, base: WorkspaceTree | None) -> bool:
+        """Whether the commit says of a workspace what it is served with, in the same place. Reads no manifest."""
+        record, now = case.record, case.directory
+        before = base.find(case.path, record.directory) if base is not None and record is not None else None
+        if base is None or now is None or before is None or now.directory != before.directory:
+            return False
+        there, was = self._sources.of(case.tree, now), self._sources.of(base, before)
+        return _id(now.manifest) == _id(before.manifest) and next(iter(there.changes(was)), None) is None
+
     def _needs_all(self, case: Case, before: WorkspaceDir | None) -> bool:
         record, now = case.record, case.directory
         if record is None or not record.served:

@@ -51,14 +51,20 @@ def status_of(
             status = refused(status, content.apis.refused[name], (crd.get("status") or {}).get("conditions"), at)
         return _dated(status, at)
     if resource == BINDINGS and content.apis is not None:
-        return _complete(content.apis.bindings[name], declared, effects.time_of(declared, stored))
+        return complete(content.apis.bindings[name], resource, declared.obj, effects.time_of(declared, stored))
     if resource == EXPORTS:
         hashes, at = effects.summary.identities, effects.time_of(declared, stored)
         hashes[name] = identities.hash_of(declared.key.cluster, name, hashes.get(name, ""))
-        return _complete(export_status({}, hashes[name], at), declared, at)
+        return complete(export_status({}, hashes[name], at), resource, declared.obj, at)
     if resource == TYPES:
         return _type_status(declared, stored, effects)
     return otherwise(declared, stored)
+
+
+def complete(status: Object, resource: str, obj: Object, at: str) -> Object:
+    """What follows for an object, with what it says that is not done; all of it since `at`."""
+    told = unsupported.stated(resource, obj, at)
+    return _dated({**status, "conditions": unsupported.with_stated(status["conditions"], told)}, at)
 
 
 def beginning(declared: DeclaredObject, stored: Record | None) -> Object | None:
@@ -73,12 +79,6 @@ def remembered(recorded: Recorded, declared: DeclaredObject, stored: Record | No
     left = recorded.residue(declared.key) or {}
     found: Object | None = left.get("status") or declared.obj.get("status")
     return found or _shipped_status(declared)
-
-
-def _complete(status: Object, declared: DeclaredObject, at: str) -> Object:
-    """With what the object says that is not done."""
-    told = unsupported.stated(declared.key.resource, declared.obj, at)
-    return _dated({**status, "conditions": unsupported.with_stated(status["conditions"], told)}, at)
 
 
 def _type_status(declared: DeclaredObject, stored: Record | None, effects: Effects) -> Object | None:

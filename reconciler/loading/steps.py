@@ -80,6 +80,8 @@ class Stepper:
         self._progress = progress
         self._pending: dict[str, None] = {}
         self._forced: set[str] = set()
+        self._provided: set[str] = set()
+        """To be judged again for what others provide; who is among `_forced` too has to be for more."""
         self._all = False
         self._turns = Turns(
             Steps(
@@ -272,7 +274,8 @@ class Stepper:
         """Whether a workspace is at the step's commit already, or at one that follows it. Judging it here would take it
         back, and what the later commit brought with it."""
         at = NONE if self._world.is_judged(path) else self._passed(path)
-        return bool(at) and (at != self._target.moment.commit or path not in self._forced)
+        again = path in self._forced or path in self._provided
+        return bool(at) and (at != self._target.moment.commit or not again)
 
     def _passed(self, path: str) -> CommitRef:
         """Where a workspace is that is at the step's commit or beyond it; NONE if it is not."""
@@ -322,8 +325,11 @@ class Stepper:
         return self._judge.offers(self._case(path))
 
     def _look_again(self, path: str) -> None:
-        """Have a workspace judged again, all of it, for what another one provides by now. Those that never come to rest
-        (each good only if the other is not) are left as they are."""
+        """Have a workspace judged again, all of it. Those that never come to rest (each good only if the other is not)
+        are left as they are."""
+        self._again_as_one_of(self._forced, path)
+
+    def _again_as_one_of(self, those: set[str], path: str) -> None:
         if self._passed(path) not in (NONE, self._target.moment.commit):
             self.done.later.add(path)
             return
@@ -333,7 +339,7 @@ class Stepper:
         if self._rounds[path] > _ROUNDS:
             log.error("workspace %s follows from itself: it stays as it is", path)
             return
-        self._forced.add(path)
+        those.add(path)
         self._pending.setdefault(path)
 
     def _case(self, path: str) -> Case:
@@ -341,7 +347,7 @@ class Stepper:
         if earlier is not None:
             return earlier[0]  # the verdict on it did not stand
         again = self._world.is_judged(path) or path in self._attempts
-        return self._cases.make(path, again=again, forced=path in self._forced)
+        return self._cases.make(path, again=again, forced=path in self._forced, provided=path in self._provided)
 
     def _verdict(self, case: Case) -> Verdict | Needs:
         try:
@@ -373,9 +379,10 @@ class Stepper:
         self._recheck(path for path in self._world.consumers(provider) if path != provider)
 
     def _recheck(self, consumers: Iterable[str]) -> None:
+        """Have workspaces follow what others provide by now."""
         for path in consumers:
             if self._world.record(path) is not None:
-                self._look_again(path)
+                self._again_as_one_of(self._provided, path)
 
     def _recheck_types(self, provider: str, written: Iterable[Key]) -> None:
         """Workspaces of a type follow it, and one that is held may wait for it. In a step over all it came first."""

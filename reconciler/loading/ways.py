@@ -15,6 +15,7 @@ from reconciler.loading.handover import Filling, Handover, KeepingBack
 from reconciler.loading.phases.appearing import appear
 from reconciler.loading.phases.asking import ask_for_losses, keep_promises
 from reconciler.loading.phases.declaring import declare, declare_again
+from reconciler.loading.phases.following import follow_providers
 from reconciler.loading.phases.gathering import gather_all, gather_changed, look
 from reconciler.loading.phases.holding import hold, hold_away
 from reconciler.loading.phases.judgement import Phase
@@ -51,6 +52,7 @@ _NEW: Phases = (appear, gather_all, find_type, find_kinds, declare, hold, merge,
 _JUDGED: Phases = (find_type, find_kinds, declare, keep_promises, ask_for_losses, hold, merge, publish)
 _CHANGED: Phases = (look, gather_changed, *_JUDGED)
 _WHOLE: Phases = (look, gather_all, *_JUDGED)
+_PROVIDED: Phases = (follow_providers, *_WHOLE)
 _INTO_NOTHING: Phases = (gather_all, bring_type_back, bring_kinds_back, declare_again, hold_away, restore, publish)
 _RETURNING: Phases = (look, *_INTO_NOTHING)
 _FOLLOWING: Phases = (*_RETURNING, follow_on)
@@ -62,6 +64,7 @@ FIRST_LOAD = Way(
         Coming.NEW: _NEW,
         Coming.CHANGED: _CHANGED,
         Coming.WHOLE: _WHOLE,
+        Coming.PROVIDED: _PROVIDED,
         Coming.RETURNING: (appear, *_INTO_NOTHING),
         Coming.RETURNING_AGAIN: _RETURNING,
     },
@@ -76,6 +79,7 @@ RECOVERY = Way(
         Coming.NEW: _NEW,
         Coming.CHANGED: _CHANGED,
         Coming.WHOLE: _WHOLE,
+        Coming.PROVIDED: _PROVIDED,
         Coming.RETURNING: _RETURNING,
         Coming.RETURNING_AGAIN: _RETURNING,
     },
@@ -93,6 +97,7 @@ COMMIT = Way(
         Coming.NEW: _NEW,
         Coming.CHANGED: _CHANGED,
         Coming.WHOLE: _WHOLE,
+        Coming.PROVIDED: _PROVIDED,
         Coming.RETURNING: _FOLLOWING,
         Coming.RETURNING_AGAIN: _FOLLOWING,
     },

@@ -25,8 +25,8 @@ from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Store
 from reconciler.loading import consumers
 from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES, Offers
-from reconciler.plan import system
-from reconciler.plan.exports import Bound, Export
+from reconciler.plan import system, widening
+from reconciler.plan.exports import Bound, Export, Turn
 
 PROVIDED = frozenset({EXPORTS, SCHEMAS, TYPES})
 """A change to one of these concerns other workspaces."""
@@ -80,6 +80,7 @@ class World:
         self._read: dict[str, WorkspaceRecord | None] = {}
         self._exports: dict[tuple[str, str], Export | None] = {}
         self._former: dict[tuple[str, str, Bound], Export | None] = {}
+        self._alike: dict[tuple[str, str, Bound, Bound], bool] = {}
         self._types: dict[tuple[str, str], dict[str, Any] | None] = {}
         self._resolved: dict[tuple[Any, ...], types.ResolvedType] = {}
 
@@ -127,7 +128,7 @@ class World:
     def refresh(self) -> None:
         """Read again what the store says: another step wrote to it."""
         self._objects = Objects(self.store)
-        for known in (self._read, self._exports, self._former, self._types, self._resolved):
+        for known in (self._read, self._exports, self._former, self._alike, self._types, self._resolved):
             known.clear()
 
     def gone(self, path: str) -> None:
@@ -138,6 +139,7 @@ class World:
         """Forget what was read of a workspace whose exports, schemas or types changed."""
         self._exports = {k: v for k, v in self._exports.items() if k[0] != path}
         self._former = {k: v for k, v in self._former.items() if k[0] != path}
+        self._alike = {k: v for k, v in self._alike.items() if k[0] != path}
         self._types = {k: v for k, v in self._types.items() if k[0] != path}
         self._resolved.clear()
 
@@ -187,6 +189,13 @@ class World:
         found = [self._any_schema(bound.cluster, n) or otherwise(n) for n in bound.schemas]
         schemas = tuple(schema for schema in found if schema is not None)
         return Export(path, name, bound.cluster, bound.identity, schemas) if len(schemas) == len(found) else None
+
+    def leaves_alone(self, turn: Turn) -> bool:
+        """Whether a binding's turn makes no difference to objects (plan/widening). Many consumers turn alike."""
+        at = (turn.export.path, turn.export.name, Bound.to(turn.former), Bound.to(turn.export))
+        if at not in self._alike:
+            self._alike[at] = widening.leaves_alone(turn)
+        return self._alike[at]
 
     def consumers(self, path: str) -> list[str]:
         """The workspaces with a binding to an export of the workspace at `path`."""

@@ -16,7 +16,7 @@ _LOWER = ("minimum", "minLength", "minItems", "minProperties")
 _UPPER = ("maximum", "maxLength", "maxItems", "maxProperties")
 _EXACT = ("pattern", "multipleOf", "allOf", "anyOf", "oneOf", "not")
 """Of these only the same, or nothing, is surely no narrower."""
-_OPEN = "x-kubernetes-preserve-unknown-fields"
+OPEN = "x-kubernetes-preserve-unknown-fields"
 _EITHER = "x-kubernetes-int-or-string"
 _WIDER = {
     ("integer", "number"),
@@ -41,7 +41,7 @@ def narrower_resource(old: Object, new: Object) -> list[str]:
         if name not in versions:
             found.append(f"version {name} is not served any more")
             continue
-        found += [f"{name}: {text}" for text in narrower(_schema(version), _schema(versions[name]))]
+        found += [f"{name}: {text}" for text in narrower(schema_of(version), schema_of(versions[name]))]
     return found
 
 
@@ -50,8 +50,8 @@ def narrower(old: Object, new: Object) -> list[str]:
     return [f"{path or '.'}: {text}" for path, text in _nodes(old, new, "")]
 
 
-def _schema(version: Object) -> Object:
-    """Of a version; definitions have it one level deeper."""
+def schema_of(version: Object) -> Object:
+    """The schema of a version; definitions have it one level deeper."""
     found: Object = version.get("schema") or {}
     inner: Object = found.get("openAPIV3Schema", found)
     return inner
@@ -69,7 +69,7 @@ def _nodes(old: Object, new: Object, path: str) -> Iterator[tuple[str, str]]:
 
 def _is_anything(schema: Object) -> bool:
     """Whether it says nothing that an object could offend."""
-    return not {k for k in schema if k not in ("description", "title", "example", "default", _OPEN)}
+    return not {k for k in schema if k not in ("description", "title", "example", "default", OPEN)}
 
 
 def _own(old: Object, new: Object) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _fields(old: Object, new: Object, path: str) -> Iterator[tuple[str, str]]:
     for name in new.get("required") or ():
         if name not in (old.get("required") or ()) and "default" not in (after.get(name) or {}):
             yield f"{path}.{name}", "is required"
-    rest = _rest(new)
+    rest = others_of(new)
     for name, schema in before.items():
         if name in after:
             yield from _nodes(schema, after[name], f"{path}.{name}")
@@ -126,7 +126,7 @@ def _fields(old: Object, new: Object, path: str) -> Iterator[tuple[str, str]]:
             yield f"{path}.{name}", "is no field any more"
         else:
             yield from _nodes(schema, rest, f"{path}.{name}")
-    others = _rest(old)
+    others = others_of(old)
     if others is None:
         return
     for name, schema in after.items():
@@ -138,9 +138,9 @@ def _fields(old: Object, new: Object, path: str) -> Iterator[tuple[str, str]]:
         yield from _nodes(others, rest, f"{path}.*")
 
 
-def _rest(schema: Object) -> Object | None:
+def others_of(schema: Object) -> Object | None:
     """What fields must be that `properties` does not name: {} for anything, None if there may be none."""
     found = schema.get("additionalProperties")
     if isinstance(found, dict):
         return found
-    return {} if found is True or schema.get(_OPEN) or _is_anything(schema) else None
+    return {} if found is True or schema.get(OPEN) or _is_anything(schema) else None

@@ -92,6 +92,10 @@ PUSHES: dict[str, Callable[[int], Files]] = {
         f"{A}/schema{n % 4}.json": schema(f"w{n % 4}", *FIELDS[n % 3]),
         f"{A}/export.json": export(f"w{n % 4}", allow=f"v1->w{n % 4}" if n % 2 else ""),
     },
+    "widen": lambda n: {
+        f"{A}/schema{n % 4}.json": schema(f"x{n % 12}", *FIELDS[n % 2], **_further(n)),
+        f"{A}/export.json": export(f"x{n % 12}"),
+    },
     "withdraw": lambda n: {f"{A}/export.json": None, **({f"{A}/schema.json": None} if n % 2 else {})},
     "bind": lambda n: {f"{B}/binding.json": binding("root:a", "widgets" if n % 2 else "renamed")},
     "bind twice": lambda n: {f"{B}/binding2.json": binding("root:a", f"second{n % 2}")},
@@ -147,6 +151,11 @@ def _protected(number: int) -> str:
 def _limits(number: int) -> str:
     limits = ["maxDeletedObjects: 2", "maxDeletedShare: 100", "maxDeletedWorkspaces: 0", "maxDeletedObjects: 1000"]
     return f"spec: {{safety: {{{limits[number % 4]}, rewrites: {(FOLLOW, HOLD)[number // 4 % 2]}}}}}\n"
+
+
+def _further(number: int) -> dict[str, Any]:
+    """A field that makes no difference to Widgets, one that does, or none."""
+    return [{"more": {"type": "string"}}, {"more": {"type": "string", "default": "x"}}, {}][number % 3]
 
 
 def much(number: int) -> Files:

@@ -8,8 +8,8 @@ from typing import Any
 NAMES = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
 
 
-def _shape(field: str, kind: str) -> dict[str, Any]:
-    spec = {"type": "object", "properties": {field: {"type": kind}}}
+def _shape(field: str, kind: str, **more: Any) -> dict[str, Any]:
+    spec = {"type": "object", "properties": {field: {"type": kind}, **more}}
     return {"type": "object", "properties": {"spec": spec}}
 
 
@@ -25,8 +25,9 @@ def widget(version: str = "v1", name: str = "w", **spec: Any) -> str:
     return _object(f"example.io/{version}", "Widget", name, spec)
 
 
-def schema(prefix: str = "v1", field: str = "size", kind: str = "integer") -> str:
-    versions = [{"name": "v1", "served": True, "storage": True, "schema": _shape(field, kind)}]
+def schema(prefix: str = "v1", field: str = "size", kind: str = "integer", **more: Any) -> str:
+    """Of Widgets whose spec has one field, and those that `more` gives schemas."""
+    versions = [{"name": "v1", "served": True, "storage": True, "schema": _shape(field, kind, **more)}]
     spec = {"group": "example.io", "scope": "Namespaced", "names": NAMES, "versions": versions}
     return _object("apis.kcp.io/v1alpha1", "APIResourceSchema", f"{prefix}.widgets.example.io", spec)
 

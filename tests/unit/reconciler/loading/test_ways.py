@@ -16,6 +16,7 @@ from reconciler.loading.phases import (
     appearing,
     asking,
     declaring,
+    following,
     gathering,
     holding,
     judgement,
@@ -28,7 +29,7 @@ from reconciler.loading.step import StepTarget
 from reconciler.loading.ways import COMMIT, FIRST_LOAD, PROPOSAL, RECHECK, RECOVERY, Way
 
 WAYS = [FIRST_LOAD, COMMIT, RECOVERY, RECHECK, PROPOSAL]
-ROOMS = [appearing, gathering, typed, kinds, declaring, asking, holding, merging, publishing]
+ROOMS = [appearing, following, gathering, typed, kinds, declaring, asking, holding, merging, publishing]
 """In the order in which a workspace passes them."""
 
 
@@ -47,8 +48,9 @@ def test_every_list_gathers_finds_kinds_declares_merges_and_publishes_in_this_or
 ) -> None:
     passed = [ROOMS.index(inspect.getmodule(phase)) for phase in phases]  # type: ignore[arg-type]
     assert passed == sorted(passed), (way, coming)
-    assert {1, 2, 3, 4, 6, 7, 8} <= set(passed), "a bad one is held in every way"
+    assert {2, 3, 4, 5, 7, 8, 9} <= set(passed), "a bad one is held in every way"
     assert (0 in passed) == (gathering.look not in phases), "what is there already is like no other"
+    assert (1 in passed) == (coming is Coming.PROVIDED), "what a workspace declares counts in every other case"
 
 
 def test_only_what_may_stand_in_the_store_is_looked_for() -> None:
@@ -58,7 +60,7 @@ def test_only_what_may_stand_in_the_store_is_looked_for() -> None:
 
 def test_nothing_is_asked_about_where_nothing_is_served_yet() -> None:
     asked = {coming for _, coming, phases in lists() if asking.ask_for_losses in phases}
-    assert asked == {Coming.CHANGED, Coming.WHOLE}
+    assert asked == {Coming.CHANGED, Coming.WHOLE, Coming.PROVIDED}
 
 
 def test_neither_a_case_nor_a_step_has_a_flag() -> None:
@@ -73,7 +75,7 @@ def test_neither_a_case_nor_a_step_has_a_flag() -> None:
 
 def test_no_phase_asks_whether_anything_is_recorded_of_a_workspace() -> None:
     """Those that put back have it; the others are not in the lists of one that returns."""
-    for room in (gathering, typed, kinds, declaring, asking, merging, publishing):
+    for room in (following, gathering, typed, kinds, declaring, asking, merging, publishing):
         assert "recorded is None" not in inspect.getsource(room), room.__name__
 
 
