@@ -68,7 +68,6 @@ def test_whether_it_is_served_is_decided_and_not_told(lab: Any, run: Any) -> Non
 KUBERNETES = [
     ("networking.k8s.io", "ingresses", "Ingress", "v1", {"spec": "anything"}),
     ("networking.k8s.io", "ipaddresses", "IPAddress", "v1", {"spec": {"parentRef": 1}}),
-    ("certificates.k8s.io", "certificatesigningrequests", "CertificateSigningRequest", "v1", {"spec": ["a"]}),
     ("discovery.k8s.io", "endpointslices", "EndpointSlice", "v1", {"endpoints": 3}),
     ("rbac.authorization.k8s.io", "teams", "Team", "v1", {"rules": "all"}),
 ]
