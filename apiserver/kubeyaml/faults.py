@@ -8,6 +8,9 @@ import yaml
 
 from apiserver.model.nesting import DEPTH
 
+_TOO_DEEP = "exceeded maximum nesting depth"
+"""What libyaml says of far more levels than are taken here; older ones say nothing."""
+
 
 class Fault(Exception):
     """`mark` is libyaml's (line and column from 0), None when the place is unknown."""
@@ -38,6 +41,8 @@ def syntax(error: yaml.YAMLError, data: bytes) -> Fault:
     """What libyaml says, with its place and advice for the usual slips."""
     if isinstance(error, yaml.MarkedYAMLError):
         message = str(error.problem)
+        if message == _TOO_DEEP:
+            return too_deep(error.problem_mark)
         if error.context and error.context_mark is not None:
             message = f"{error.context} (begun in line {error.context_mark.line + 1}), {message}"
         return Fault(error.problem_mark or error.context_mark, f"YAML: {message}", _advice(message))
