@@ -18,6 +18,7 @@ from apiserver.model import conditions
 from apiserver.model.errors import StatusError, bad_request
 from apiserver.model.keys import Key, storage_name
 from apiserver.registry.catalog import CRDS, SCHEMAS
+from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.kinds import (
     KindTable,
     kinds_of_crd,
@@ -94,8 +95,7 @@ class Everywhere:
         for record in self._records(_EXPORTS):
             export = orjson.loads(record.value)
             identity = (export.get("status") or {}).get("identityHash", "")
-            names = (export.get("spec") or {}).get("latestResourceSchemas") or ()
-            keys = [Key(SCHEMAS, record.key.cluster, "", name) for name in names]
+            keys = [Key(SCHEMAS, record.key.cluster, "", name) for name in offered_schemas(export)]
             for schema in self._store.get_many(keys) if identity and keys else ():
                 if schema is not None:
                     yield from kinds_of_schema(orjson.loads(schema.value), identity)

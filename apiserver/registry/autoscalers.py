@@ -22,6 +22,12 @@ _CONDITIONS, _BEHAVIOR = f"{_PREFIX}conditions", f"{_PREFIX}behavior"
 _ANNOTATIONS = (_METRICS, _CURRENT, _CONDITIONS, _BEHAVIOR)
 
 
+def autoscaler(obj: Object, api_version: str) -> Object:
+    """A HorizontalPodAutoscaler in that version."""
+    made = to_v1(obj) if api_version.endswith("/v1") else to_v2(obj)
+    return {**made, "apiVersion": api_version}
+
+
 def to_v1(obj: Object) -> Object:
     """Of a v2 object; apiVersion is the caller's."""
     spec, status = dict(obj.get("spec") or {}), dict(obj.get("status") or {})

@@ -1,8 +1,8 @@
 """One stored object, several versions: what the others look like.
 
-Custom resources convert as strategy None does, apiVersion is replaced, or by their definition's webhook. Event is one
-resource in two groups whose fields have different names. Called when a stored value is not in the version asked for,
-and before a value of a version that is not the stored one is written. Autoscalers have a module of their own.
+Custom resources convert as strategy None does, apiVersion is replaced, or by their definition's webhook; built-in kinds
+as their entry says (builtins). Called when a stored value is not in the version asked for, and before a value of a
+version that is not the stored one is written.
 """
 
 from __future__ import annotations
@@ -13,22 +13,11 @@ from typing import Any
 import orjson
 
 from apiserver.model.errors import StatusError
-from apiserver.registry import autoscalers
+from apiserver.registry.builtins.catalogue import converter_of
 from apiserver.registry.served import Converts, ServedKind
 from apiserver.schema.defaults import copy_json
 
 Object = dict[str, Any]
-
-_CORE_TO_EVENTS = {
-    "involvedObject": "regarding",
-    "message": "note",
-    "source": "deprecatedSource",
-    "firstTimestamp": "deprecatedFirstTimestamp",
-    "lastTimestamp": "deprecatedLastTimestamp",
-    "count": "deprecatedCount",
-    "reportingComponent": "reportingController",
-}
-_EVENTS_TO_CORE = {new: old for old, new in _CORE_TO_EVENTS.items()}
 
 
 def convert(obj: Object, kind: ServedKind) -> Object:
@@ -38,12 +27,8 @@ def convert(obj: Object, kind: ServedKind) -> Object:
         return obj
     if kind.conversion is not None:
         return _webhook(kind).convert([obj], kind)[0]
-    if kind.resource == "events" and not kind.custom:
-        names = _CORE_TO_EVENTS if kind.group else _EVENTS_TO_CORE
-        obj = {names.get(k, k): v for k, v in obj.items()}
-    if kind.resource == "horizontalpodautoscalers" and not kind.custom:
-        obj = autoscalers.to_v1(obj) if kind.version == "v1" else autoscalers.to_v2(obj)
-    return {**obj, "apiVersion": kind.api_version}
+    converted = converter_of(kind)
+    return converted(obj, kind.api_version) if converted is not None else {**obj, "apiVersion": kind.api_version}
 
 
 def prepare(values: Iterable[bytes], kind: ServedKind) -> None:

@@ -22,6 +22,7 @@ from apiserver.model.keys import Key, storage_name
 from apiserver.model.origins import origin_of
 from apiserver.registry import indexes
 from apiserver.registry.catalog import BINDINGS, CRDS, Catalog
+from apiserver.registry.exportspec import offered
 from apiserver.registry.kinds import KindTable
 from apiserver.registry.tree import WorkspaceRecord, workspace_at
 from apiserver.storage.protocol import Record, Store
@@ -194,10 +195,9 @@ class Guard:
     def _exported(self, key: Key) -> Iterator[str]:
         export = _read(self.store.get(key))
         identity = (export.get("status") or {}).get("identityHash", "")
-        for name in (export.get("spec") or {}).get("latestResourceSchemas") or ():
-            spec = _read(self.store.get(Key(SCHEMAS, key.cluster, "", name))).get("spec")
-            if spec:
-                yield storage_name(spec.get("group") or "", spec["names"]["plural"], identity)
+        for each in offered(export):
+            if self.store.get(Key(SCHEMAS, key.cluster, "", each.schema)) is not None:
+                yield storage_name(*each.resource, identity)
 
     def _runs_something(self, target: str) -> bool:
         terms = (indexes.runs(target), indexes.leaves(target))

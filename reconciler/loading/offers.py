@@ -12,6 +12,7 @@ from typing import Any
 
 from apiserver.model.keys import Key
 from apiserver.registry.builtins.catalogue import kinds_having
+from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.kinds import KindTable
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.render import Renderer
@@ -53,16 +54,8 @@ class Offers:
         found = self._get(EXPORTS, name)
         if found is None:
             return None
-        wanted = (found.get("spec") or {}).get("latestResourceSchemas") or ()
-        schemas = {each: self.schema(each) for each in wanted}
-        return Export(
-            path=self._path,
-            name=name,
-            cluster=self._cluster,
-            identity=self._identity(name),
-            schemas=tuple(s for s in schemas.values() if s is not None),
-            missing=tuple(n for n, s in schemas.items() if s is None),
-        )
+        schemas = {each: self.schema(each) for each in offered_schemas(found)}
+        return Export.of(self._path, name, self._cluster, self._identity(name), schemas)
 
     def schema(self, name: str) -> Object | None:
         return self._get(SCHEMAS, name)

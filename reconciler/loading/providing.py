@@ -14,6 +14,7 @@ import orjson
 
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.exportspec import offered_schemas
 from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.content import WorkspaceContent
@@ -54,9 +55,9 @@ class Providing:
             export = self._content.declared.get(record.key)
             if export is None:
                 continue
-            before = orjson.loads(record.value)["spec"].get("latestResourceSchemas") or ()
+            before = offered_schemas(orjson.loads(record.value))
             served = {_resource(s): s for s in map(self._served, before) if s is not None}
-            for name in export.obj["spec"].get("latestResourceSchemas") or ():
+            for name in offered_schemas(export.obj):
                 declared = self._content.declared.get(Key(SCHEMAS, self._cluster, "", name))
                 old = served.get(_resource(declared.obj)) if declared is not None else None
                 if declared is not None and old is not None and old["metadata"]["name"] != name:

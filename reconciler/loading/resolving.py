@@ -16,6 +16,7 @@ from apiserver.model import conditions
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.catalog import BINDINGS, CRDS
+from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.kinds import KindTable
 from reconciler.loading.case import Case, Recorded, was_served
 from reconciler.loading.leaving import BINDING, DEFINITION, LeftBehind, undeclared
@@ -60,18 +61,8 @@ class Resolving:
         export = self.declared.get(Key(EXPORTS, self.cluster, "", name))
         if export is None:
             return None
-        found = {
-            schema: self.declared.get(Key(SCHEMAS, self.cluster, "", schema))
-            for schema in export.obj["spec"].get("latestResourceSchemas") or ()
-        }
-        return Export(
-            path=self.case.path,
-            name=name,
-            cluster=self.cluster,
-            identity=self.identity(name),
-            schemas=tuple(s.obj for s in found.values() if s is not None),
-            missing=tuple(n for n, s in found.items() if s is None),
-        )
+        found = {schema: self._own_schema(schema) for schema in offered_schemas(export.obj)}
+        return Export.of(self.case.path, name, self.cluster, self.identity(name), found)
 
     def _with_stored_status(self, declared: DeclaredObject) -> Object:
         record = self.world.store.get(declared.key)

@@ -19,6 +19,7 @@ from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry import workspacetypes as types
 from apiserver.registry.catalog import BINDINGS, KEPT_SCHEMAS
+from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.paging import rows
@@ -241,18 +242,12 @@ class World:
         record = self.record(path)
         if export is None or record is None:
             return None
-        names = (export.get("spec") or {}).get("latestResourceSchemas") or []
         identity = (export.get("status") or {}).get("identityHash", "")
-        return _export(path, name, record.cluster, identity, {n: self._schema(record.cluster, n) for n in names})
+        found = {each: self._schema(record.cluster, each) for each in offered_schemas(export)}
+        return Export.of(path, name, record.cluster, identity, found)
 
     def _schema(self, cluster: str, name: str, resource: str = SCHEMAS) -> dict[str, Any] | None:
         return self._objects.get(Key(resource, cluster, "", name))
 
     def _any_schema(self, cluster: str, name: str) -> dict[str, Any] | None:
         return self._schema(cluster, name) or self._schema(cluster, name, KEPT_SCHEMAS)
-
-
-def _export(path: str, name: str, cluster: str, identity: str, schemas: dict[str, dict[str, Any] | None]) -> Export:
-    found = tuple(s for s in schemas.values() if s is not None)
-    missing = tuple(n for n, s in schemas.items() if s is None)
-    return Export(path=path, name=name, cluster=cluster, identity=identity, schemas=found, missing=missing)

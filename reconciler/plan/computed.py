@@ -104,7 +104,7 @@ def default_binding_name(cluster: str, export_path: str, export: str) -> str:
 
 def default_binding(cluster: str, export_path: str, export: str) -> Object:
     return {
-        "apiVersion": "apis.kcp.io/v1alpha1",
+        "apiVersion": "apis.kcp.io/v1alpha2",
         "kind": "APIBinding",
         "metadata": {
             "name": default_binding_name(cluster, export_path, export),

@@ -5,6 +5,7 @@ Shapes that apis decides with, and loading fills.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ Object = dict[str, Any]
 class Export:
     """An APIExport at its provider's served commit: the provider's logical cluster, identity hash and schemas.
 
-    `missing`: names in spec.latestResourceSchemas that the provider does not have.
+    `missing`: names of schemas in its spec that the provider does not have.
     """
 
     path: str
@@ -26,6 +27,13 @@ class Export:
     identity: str
     schemas: tuple[Object, ...]
     missing: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(path: str, name: str, cluster: str, identity: str, schemas: Mapping[str, Object | None]) -> Export:
+        """`schemas`: what the export names, None for what the provider does not have."""
+        found = tuple(schema for schema in schemas.values() if schema is not None)
+        missing = tuple(each for each, schema in schemas.items() if schema is None)
+        return Export(path, name, cluster, identity, found, missing)
 
     def storages(self) -> set[str]:
         """The store's names of its resources."""

@@ -100,8 +100,11 @@ def workspace_type(path: str, name: str) -> Manifest | None:
 def compute_export() -> list[Manifest]:
     """Workload kinds for tenants."""
     schemas = [_schema(w) for w in WORKLOADS]
-    names = [s["metadata"]["name"] for s in schemas]
-    return [*schemas, _object("apis.kcp.io/v1alpha1", "APIExport", EXPORT, {"latestResourceSchemas": names})]
+    resources = [
+        {"name": s["spec"]["names"]["plural"], "group": s["spec"]["group"], "schema": s["metadata"]["name"]}
+        for s in schemas
+    ]
+    return [*schemas, _object("apis.kcp.io/v1alpha2", "APIExport", EXPORT, {"resources": resources})]
 
 
 def manifests(path: str) -> list[Manifest]:

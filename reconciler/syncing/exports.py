@@ -6,7 +6,7 @@ from typing import Any
 
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
-from apiserver.registry import tree
+from apiserver.registry import exportspec, tree
 from apiserver.registry.objects import Objects
 
 Object = dict[str, Any]
@@ -28,17 +28,11 @@ def offered(objects: Objects, target: Object) -> dict[GroupResource, str]:
         if export is None:
             continue
         identity = (export.get("status") or {}).get("identityHash", "")
-        for schema in (export.get("spec") or {}).get("latestResourceSchemas") or ():
-            found[_resource(schema)] = identity
+        for each in exportspec.offered(export):
+            found[each.resource] = identity
     return found
 
 
 def _export(objects: Objects, path: str, name: str) -> Object | None:
     workspace = tree.workspace_at(objects.store, path)
     return objects.get(Key(API_EXPORTS, workspace.cluster, "", name)) if workspace else None
-
-
-def _resource(schema: str) -> GroupResource:
-    """From a schema's name: `v1.widgets.example.io`, `v1-36.services.core`."""
-    resource, _, group = schema.partition(".")[2].partition(".")
-    return GroupResource("" if group == "core" else group, resource)

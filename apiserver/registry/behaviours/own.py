@@ -22,27 +22,6 @@ def workspace_update(old: Object, new: Object) -> list[Cause]:
     return causes
 
 
-def binding_check(obj: Object) -> list[Cause]:
-    return _path("spec.reference.export.path", obj["spec"]["reference"]["export"].get("path"))
-
-
-def binding_update(old: Object, new: Object) -> list[Cause]:
-    """The objects of what is bound are that export's: another one would leave them behind. What has bound nothing yet
-    may be put right, other than in kcp."""
-    before, after = (obj["spec"]["reference"] for obj in (old, new))
-    if before == after or not (old.get("status") or {}).get("boundResources"):
-        return []
-    return [messages.invalid("spec.reference", after, "APIExport reference must not be changed")]
-
-
-def export_check(obj: Object) -> list[Cause]:
-    """What would limit the rights of others and would not be done is not taken."""
-    if (obj.get("spec") or {}).get("maximalPermissionPolicy") is None:
-        return []
-    text = "maximal permission policies are not supported: nothing would be limited; remove it"
-    return [messages.forbidden("spec.maximalPermissionPolicy", text)]
-
-
 def sync_target_check(obj: Object) -> list[Cause]:
     connection = (obj.get("spec") or {}).get("connection")
     if connection is not None and len(connection) != 1:
@@ -87,12 +66,6 @@ def _path(field: str, value: str | None) -> list[Cause]:
     return [messages.invalid(field, value, "must be a workspace path such as root:team-a:web")]
 
 
-API_BINDING = Behaviour(
-    check=binding_check,
-    check_update=binding_update,
-    remedy="remove the binding in one commit, and add the new one in a later one",
-)
-API_EXPORT = Behaviour(check=export_check)
 LOCATION = Behaviour(location_default, location_check)
 PLACEMENT = Behaviour(placement_default, placement_check)
 SYNC_TARGET = Behaviour(check=sync_target_check)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apiserver.registry import names
+from apiserver.registry import eventversions, names
 from apiserver.registry.behaviours import addresses as rules_addresses
 from apiserver.registry.behaviours import data as rules_data
 from apiserver.registry.behaviours import limits as rules_limits
@@ -95,6 +95,7 @@ KINDS = (
     BuiltinKind(
         "Event",
         "events",
+        converts=eventversions.event,
         everywhere=True,
         selectable=(
             "involvedObject.kind",
@@ -204,6 +205,7 @@ KINDS = (
     BuiltinKind(
         "Event",
         "events.events.k8s.io",
+        converts=eventversions.event,
         everywhere=True,
         shares="events",
         hashed_as="/v1",

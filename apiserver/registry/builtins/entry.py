@@ -87,6 +87,9 @@ class Reading(NamedTuple):
     absent: str = ""
 
 
+ToVersion = Callable[[Object, str], Object]
+
+
 class Unsupported(NamedTuple):
     """A field that may be said and does nothing. `said` is asked with the spec; `instead`: what is so."""
 
@@ -108,7 +111,8 @@ class BuiltinKind:
     How it is served
       everywhere      in every workspace; other kinds of Kubernetes come by binding, or with `builtins: Kubernetes`
       shares          the store name of the kind whose objects it shows; "": it has its own
-      other_versions  versions in which objects are served and not stored
+      other_versions  of Kubernetes' kinds: versions in which objects are served and not stored
+      converts        gives an object in another version (its apiVersion); None where versions differ in name alone
       hashed_as       group and version that Kubernetes' storageVersionHash is made of, where that is not its own
       deprecated      the Warning for whoever uses it
       selectable      fields besides metadata.name and metadata.namespace that field selectors may name
@@ -162,6 +166,7 @@ class BuiltinKind:
     everywhere: bool = False
     shares: str = ""
     other_versions: tuple[str, ...] = ()
+    converts: ToVersion | None = None
     hashed_as: str = ""
     deprecated: str = ""
     selectable: tuple[str, ...] = ()

@@ -3,46 +3,12 @@
 from __future__ import annotations
 
 from apiserver.registry import names
-from apiserver.registry.behaviours import definitions as rules_definitions
 from apiserver.registry.behaviours import own as rules_own
 from apiserver.registry.builtins import unsupported
 from apiserver.registry.builtins.entry import BuiltinKind
 from apiserver.registry.printers import own as cells
 
 KINDS = (
-    BuiltinKind(
-        "APIBinding",
-        "apibindings.apis.kcp.io",
-        behaviour=rules_own.API_BINDING,
-        generation=True,
-        everywhere=True,
-        from_commits=True,
-        computed_status=True,
-        defines_kinds=True,
-        unsupported=unsupported.API_BINDING,
-    ),
-    BuiltinKind(
-        "APIExport",
-        "apiexports.apis.kcp.io",
-        behaviour=rules_own.API_EXPORT,
-        generation=True,
-        everywhere=True,
-        from_commits=True,
-        computed_status=True,
-        defines_kinds=True,
-        offered=True,
-        unsupported=unsupported.API_EXPORT,
-    ),
-    BuiltinKind(
-        "APIResourceSchema",
-        "apiresourceschemas.apis.kcp.io",
-        behaviour=rules_definitions.API_RESOURCE_SCHEMA,
-        generation=True,
-        everywhere=True,
-        from_commits=True,
-        defines_kinds=True,
-        offered=True,
-    ),
     BuiltinKind(
         "LogicalCluster",
         "logicalclusters.core.kcp.io",

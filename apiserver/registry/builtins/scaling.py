@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apiserver.registry import autoscalers
 from apiserver.registry.behaviours import limits as rules_limits
 from apiserver.registry.builtins.entry import BuiltinKind, Sync
 from apiserver.registry.printers import capacity as shown_capacity
@@ -12,6 +13,7 @@ KINDS = (
         "horizontalpodautoscalers.autoscaling",
         behaviour=rules_limits.HORIZONTAL_POD_AUTOSCALER,
         other_versions=("v1",),
+        converts=autoscalers.autoscaler,
         hashed_as="autoscaling/v2",
         printer=shown_capacity.HORIZONTAL_POD_AUTOSCALER,
         sync=Sync.BOUND,

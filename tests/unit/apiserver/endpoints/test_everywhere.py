@@ -101,10 +101,10 @@ def export(api: Any, cluster: str, identity: str) -> list[Any]:
     names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"type": "object"}}
     spec = {"group": "example.io", "names": names, "scope": "Cluster", "versions": [version]}
-    offered = {"latestResourceSchemas": ["v1.widgets.example.io"]}
+    offered = {"resources": [{"name": "widgets", "group": "example.io", "schema": "v1.widgets.example.io"}]}
     return [
         api.manifest("apis.kcp.io/v1alpha1 APIResourceSchema", "v1.widgets.example.io", "", cluster, spec=spec),
-        api.manifest("apis.kcp.io/v1alpha1 APIExport", "widgets", "", cluster, spec=offered,
+        api.manifest("apis.kcp.io/v1alpha2 APIExport", "widgets", "", cluster, spec=offered,
                      status={"identityHash": identity}),
     ]  # fmt: skip
 
@@ -137,7 +137,8 @@ def test_kubernetes_own_kinds_of_clusters_are_an_identity_once_there_are_objects
     schema = "v1.deployments.apps"
     two.put(
         two.manifest("apis.kcp.io/v1alpha1 APIResourceSchema", schema, "", ONE, spec=spec),
-        two.manifest("apis.kcp.io/v1alpha1 APIExport", "kubernetes", "", ONE, spec={"latestResourceSchemas": [schema]},
+        two.manifest("apis.kcp.io/v1alpha2 APIExport", "kubernetes", "", ONE,
+                     spec={"resources": [{"name": "deployments", "group": "apps", "schema": schema}]},
                      status={"identityHash": "hash"}),
     )  # fmt: skip
     path = "/clusters/*/apis/apps/v1/deployments"

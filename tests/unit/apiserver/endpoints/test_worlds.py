@@ -212,9 +212,9 @@ def test_a_bound_api_across_workspaces_is_named_by_its_identity(api: Any, run: A
     api.put(
         api.manifest("apis.kcp.io/v1alpha1 APIResourceSchema", "v1.widgets.example.io", spec=spec),
         api.manifest(
-            "apis.kcp.io/v1alpha1 APIExport",
+            "apis.kcp.io/v1alpha2 APIExport",
             "widgets",
-            spec={"latestResourceSchemas": ["v1.widgets.example.io"]},
+            spec={"resources": [{"name": "widgets", "group": "example.io", "schema": "v1.widgets.example.io"}]},
             status={"identityHash": "1dent1ty"},
         ),
         api.manifest(

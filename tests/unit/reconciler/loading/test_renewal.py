@@ -42,6 +42,10 @@ FILES: Files = {
 }
 
 
+def _resource(schema: dict[str, Any]) -> dict[str, str]:
+    return {"name": schema["spec"]["names"]["plural"], "group": schema["spec"]["group"]}
+
+
 def schema(like: dict[str, Any], name: str) -> dict[str, Any]:
     names = {"plural": f"{name}s", "singular": name, "kind": name.title(), "listKind": f"{name.title()}List"}
     metadata = {**like["metadata"], "name": f"v1-36.{name}s.example.io"}
@@ -59,7 +63,7 @@ def newer(number: int = 1) -> Iterator[None]:
     types.append({**types[0], "metadata": {**types[0]["metadata"], "name": f"newer{number}"}})
     more = schema(export[0], f"gadget{number}")
     export = [more, *export]
-    export[-1]["spec"]["latestResourceSchemas"].append(more["metadata"]["name"])
+    export[-1]["spec"]["resources"].append({**_resource(more), "schema": more["metadata"]["name"]})
     added = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"kube-new{number}"}}
     shipped = bootstrap.objects
     with pytest.MonkeyPatch.context() as patch:

@@ -103,7 +103,7 @@ def test_other_workspaces_get_nothing_shipped() -> None:
 
 def test_the_compute_export_names_each_of_its_schemas() -> None:
     *schemas, export = system.compute_export()
-    assert export["spec"]["latestResourceSchemas"] == [s["metadata"]["name"] for s in schemas]
+    assert [each["schema"] for each in export["spec"]["resources"]] == [s["metadata"]["name"] for s in schemas]
     assert len({s["metadata"]["name"] for s in schemas}) == len(system.WORKLOADS)
 
 

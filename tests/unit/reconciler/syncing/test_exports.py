@@ -10,10 +10,16 @@ import pytest
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
 from apiserver.registry import codec, tree
+from apiserver.registry.exportspec import schema_names
 from apiserver.registry.objects import Objects
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Put
 from reconciler.syncing.exports import offered
+
+
+def _resource(schema: str) -> dict[str, str]:
+    group, resource = schema_names(schema)
+    return {"name": resource, "group": group, "schema": schema}
 
 
 @pytest.fixture
@@ -24,7 +30,7 @@ def objects(tmp_path: Path) -> Any:
     for path, cluster in (("root:compute", "compute0"), ("root:infra", "infra0")):
         name, schemas, identity = exports[cluster]
         record = tree.WorkspaceRecord(path, cluster, "root")
-        export = {"metadata": {"name": name}, "spec": {"latestResourceSchemas": schemas},
+        export = {"metadata": {"name": name}, "spec": {"resources": [_resource(schema) for schema in schemas]},
                   "status": {"identityHash": identity}}  # fmt: skip
         store.write(
             tree.put_workspace(record),

@@ -1,0 +1,51 @@
+"""Kinds of kcp by which workspaces offer APIs to each other, and take them."""
+
+from __future__ import annotations
+
+from apiserver.registry import apiversions
+from apiserver.registry.behaviours import definitions as rules_definitions
+from apiserver.registry.behaviours import sharing as rules
+from apiserver.registry.builtins import access, control, core, own, unsupported
+from apiserver.registry.builtins.entry import BuiltinKind
+
+_BUILT_IN = frozenset(
+    kind.qualified for family in (access, control, core, own) for kind in family.KINDS if kind.everywhere
+)
+
+KINDS = (
+    BuiltinKind(
+        "APIBinding",
+        "apibindings.apis.kcp.io",
+        behaviour=rules.API_BINDING,
+        generation=True,
+        everywhere=True,
+        converts=apiversions.binding,
+        from_commits=True,
+        computed_status=True,
+        defines_kinds=True,
+        unsupported=unsupported.API_BINDING,
+    ),
+    BuiltinKind(
+        "APIExport",
+        "apiexports.apis.kcp.io",
+        behaviour=rules.export_behaviour(_BUILT_IN),
+        generation=True,
+        everywhere=True,
+        converts=apiversions.export,
+        from_commits=True,
+        computed_status=True,
+        defines_kinds=True,
+        offered=True,
+        unsupported=unsupported.API_EXPORT,
+    ),
+    BuiltinKind(
+        "APIResourceSchema",
+        "apiresourceschemas.apis.kcp.io",
+        behaviour=rules_definitions.API_RESOURCE_SCHEMA,
+        generation=True,
+        everywhere=True,
+        from_commits=True,
+        defines_kinds=True,
+        offered=True,
+    ),
+)
