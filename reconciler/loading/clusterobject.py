@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import clock, conditions, paths
+from apiserver.model import clock, paths
 from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
 from apiserver.registry.kinds import workspace_builtins
@@ -19,9 +19,11 @@ from apiserver.storage.protocol import Record
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.effects import Effects
 from reconciler.loading.moment import Moment
-from reconciler.loading.render import Renderer
+from reconciler.loading.render import DeclaredObject, Renderer
 from reconciler.loading.sources import generated
 from reconciler.plan import computed
+from reconciler.plan.residue import restore
+from reconciler.plan.runtimestatus import overlaid
 
 Object = dict[str, Any]
 
@@ -38,7 +40,24 @@ def put_cluster(facts: computed.WorkspaceFacts, effects: Effects, stored: Mappin
     [manifest] = generated([computed.logical_cluster(facts)], COMPUTED)
     declared = Renderer(workspace_builtins(), facts.cluster, no_line).trusted(manifest)
     there = stored.get(declared.key)
-    effects.put(declared, declared.obj, there, _with_fleet(computed.status(facts), there))
+    put_lasting(declared, declared.obj, there, effects, facts)
+
+
+def put_lasting(
+    declared: DeclaredObject,
+    old: Object | None,
+    stored: Record | None,
+    effects: Effects,
+    facts: computed.WorkspaceFacts,
+) -> None:
+    """Writes one of the two, with what runtime decided of it: as it is stored, or, at a recovery, recorded."""
+    status = computed.status(facts)
+    if stored is not None:
+        status = overlaid(status, orjson.loads(stored.value).get("status"))
+    elif known := effects.known_of(declared.key):
+        status = overlaid(status, known.get("status"))
+        restore(declared.obj, known)
+    effects.put(declared, old, stored, status)
 
 
 def facts_of(record: WorkspaceRecord, parent_cluster: str, since: Moment) -> computed.WorkspaceFacts:
@@ -60,10 +79,3 @@ def facts_of(record: WorkspaceRecord, parent_cluster: str, since: Moment) -> com
 def no_line(manifest: Manifest, _: str) -> int:
     """The line of a field in what no file says."""
     return manifest.line
-
-
-def _with_fleet(status: Object, stored: Record | None) -> Object:
-    """With what is said of the fleet, which follows from no commit."""
-    there = (orjson.loads(stored.value).get("status") or {}) if stored is not None else {}
-    told = conditions.get(there.get("conditions"), computed.FLEET_FOLLOWED)
-    return status if told is None else {**status, "conditions": conditions.merged(status["conditions"], [told])}

@@ -148,9 +148,13 @@ class Effects:
     def _origin_of_new(self, declared: DeclaredObject) -> CommitRef:
         return self.moment.commit if declared.manifest.origin.in_git else self.summary.origin
 
+    def known_of(self, key: Key) -> Object:
+        """What is known of an object that is not stored: who needs it still remembers its metadata."""
+        return self.former(key) or {}
+
     def _known(self, key: Key) -> Object:
-        """Metadata of an object that is not stored, as who needs it still remembers them."""
-        return (self.former(key) or {}).get("metadata") or {}
+        """Its metadata."""
+        return self.known_of(key).get("metadata") or {}
 
     def _metadata(self, declared: DeclaredObject, metadata: Object) -> Object:
         key, known, origin = declared.key, self._known(declared.key), self._origin_of_new(declared)
@@ -252,8 +256,8 @@ class Restored(Effects):
     def _origin_of_new(self, _declared: DeclaredObject) -> CommitRef:
         return self.summary.origin
 
-    def _known(self, key: Key) -> Object:
-        return (self.recorded(key) or {}).get("metadata") or {}
+    def known_of(self, key: Key) -> Object:
+        return self.recorded(key) or {}
 
 
 def removed(obj: Object) -> Object:

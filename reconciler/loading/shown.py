@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
+import orjson
+
 from apiserver.model import paths
 from apiserver.model.keys import Internal, Key
 from apiserver.model.tables import Table, row_key
@@ -25,7 +27,8 @@ from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.consumers import listing, taken
 from reconciler.loading.loader import Loaded, Loader, Progress
 from reconciler.loading.overlay import Overlay
-from reconciler.plan.computed import WORKSPACES
+from reconciler.plan.computed import FLEET_FOLLOWED, LOGICAL_CLUSTERS, WORKSPACES
+from reconciler.plan.runtimestatus import overlaid
 from reconciler.repository.difference import FileChange, difference
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
@@ -37,6 +40,8 @@ are nobody's to recover. A Workspace belongs to the one that it is."""
 
 _BY_PATH = (Table.WORKSPACES, Table.HELD, Table.LEAVING, Table.PROVIDERS)
 """Tables whose rows have a workspace's path for a key."""
+
+_FLEET_FOLLOWED = f'"{FLEET_FOLLOWED}"'.encode()
 
 NewLoader = Callable[[Store], Loader]
 
@@ -158,7 +163,10 @@ class Shown:
         here, there = self._store.get(key), aside.get(key)
         if there is None:
             return [Delete(key)] if here is not None else []
-        return [Put(key, there.value, stamp=there.stamp)] if here is None or here.value != there.value else []
+        if here is None:
+            return [Put(key, there.value, stamp=there.stamp)]
+        value = there.value if key.resource != LOGICAL_CLUSTERS else _with_own_word(there.value, here.value)
+        return [Put(key, value, stamp=there.stamp)] if here.value != value else []
 
     def _objects(self, records: Iterable[WorkspaceRecord], aside: Overlay) -> set[Key]:
         """The keys of all objects of a workspace, here or there."""
@@ -235,6 +243,15 @@ class _Hidden:
         if table in _BY_PATH:
             return row in self._paths
         return table in (Table.KEPT_SECRETS, Table.NODE_PORTS) and row.partition("\0")[0] in self._clusters
+
+
+def _with_own_word(there: bytes, here: bytes) -> bytes:
+    """A LogicalCluster: how the fleet is followed is said by each server of itself."""
+    if _FLEET_FOLLOWED not in here:
+        return there
+    obj, own = orjson.loads(there), orjson.loads(here)["status"]["conditions"]
+    said = [each for each in own if each["type"] == FLEET_FOLLOWED]
+    return codec.encode({**obj, "status": overlaid(obj["status"], {"conditions": said})})
 
 
 def _own_object(store: Store, record: WorkspaceRecord) -> Key | None:

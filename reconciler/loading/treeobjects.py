@@ -18,7 +18,7 @@ from apiserver.storage.protocol import Record
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.appearing import put_new
 from reconciler.loading.case import Case
-from reconciler.loading.clusterobject import cluster_key, facts_of, no_line, put_cluster, workspace_key
+from reconciler.loading.clusterobject import cluster_key, facts_of, no_line, put_cluster, put_lasting, workspace_key
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered
 from reconciler.loading.moment import Moments
@@ -63,7 +63,7 @@ class TreeObjects:
         found = self._workspaces.render(kept or gathered.workspace or bare, record, renderer) or renderer.trusted(bare)
         before = self._workspaces.render(gathered.old_workspace, record, renderer) if gathered.old_workspace else None
         above = replace(effects, path=record.parent, changed=False)
-        above.put(found, (before or found).obj, stored.get(found.key), computed.status(facts))
+        put_lasting(found, (before or found).obj, stored.get(found.key), above, facts)
 
 
 def _keys(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:

@@ -22,6 +22,10 @@ WORKSPACES = "workspaces.tenancy.kcp.io"
 LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 FLEET_FOLLOWED = "FleetFollowed"
 """A condition of root's LogicalCluster that follows from no commit (controllers/fleetcondition)."""
+CONDITIONS = frozenset({"CommitApplied", "WorkspaceInitialized", "WorkspaceScheduled"})
+"""The conditions that are computed of every workspace."""
+TYPE = "internal.tenancy.kcp.io/type"
+"""An annotation of a LogicalCluster: the workspace's type."""
 
 
 class WorkspaceFacts(NamedTuple):
@@ -64,7 +68,7 @@ def logical_cluster(facts: WorkspaceFacts) -> Object:
             "name": "cluster",
             "annotations": {
                 PATH: facts.path,
-                "internal.tenancy.kcp.io/type": f"{facts.type_path}:{facts.type_name}",
+                TYPE: f"{facts.type_path}:{facts.type_name}",
                 ORIGIN: SYSTEM,
             },
         },
@@ -73,7 +77,8 @@ def logical_cluster(facts: WorkspaceFacts) -> Object:
 
 
 def status(facts: WorkspaceFacts) -> Object:
-    """The status of the Workspace object in the parent, and of the LogicalCluster."""
+    """The status of the Workspace object in the parent, and of the LogicalCluster, as far as it follows from commits:
+    what runtime decides is laid over it (runtimestatus)."""
     return {"phase": phase(facts), "conditions": conditions(facts)}
 
 

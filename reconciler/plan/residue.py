@@ -11,7 +11,8 @@ content follow from the commit in which its workspace appeared, with no status a
       finalizers, deletionTimestamp, deletionGracePeriodSeconds
     allocated                     what a Service was given
     fieldOwners                   its managedFields, as JSON: they are long, deep, and read by programs alone
-    status                        where it does not follow from git
+    status                        where it does not follow from git; of a Workspace and a LogicalCluster what runtime
+                                  decided (plan/runtimestatus)
 
 An object that git declares no more and that waits for its finalizers stands nowhere else: all of it is residue.
 """
@@ -31,21 +32,24 @@ from apiserver.model.origins import Origin
 from apiserver.registry import allocated
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Runtime
+from reconciler.plan import computed, runtimestatus
 
 Object = dict[str, Any]
 
 COMPUTED = having(lambda kind: kind.computed_status)
 """Resources whose status follows from git."""
 
-_NEVER = having(lambda kind: not kind.residue or kind.runtime is Runtime.ALWAYS)
-"""Resources that follow from git altogether, or that nobody would miss."""
+_NEVER = having(lambda kind: kind.runtime is Runtime.ALWAYS)
+"""Resources that nobody would miss."""
 
 _SECRETS = "secrets"
 _NAMESPACES = "namespaces"
 _ACTIVE = {"phase": "Active"}
 _ALIVE = frozenset({"lastHeartbeatTime", "lastSyncerHeartbeatTime", "resourceVersion"})
-_MARKS = frozenset({marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN})
+_MARKS = frozenset({marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.PATH, computed.TYPE})
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
+_FIRST = b'"generation":1,'
+_FURTHER = (b'"finalizers":', b'"deletionTimestamp":', b'"managedFields":')
 _RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
 _REMOVED = f'"{marks.ORIGIN}":"{marks.REMOVED}"'.encode()
 
@@ -70,6 +74,14 @@ def is_runtime(value: bytes) -> bool:
     return _RUNTIME in value and _origin(value) == marks.RUNTIME
 
 
+def is_none(key: Key, value: bytes) -> bool:
+    """Whether an object, as it is stored, certainly leaves none: seen at a glance, since every workspace has such
+    objects."""
+    if key.resource != computed.LOGICAL_CLUSTERS or not runtimestatus.says_nothing(value):
+        return False
+    return _FIRST in value and not any(each in value for each in _FURTHER)
+
+
 def of(key: Key, obj: Object, home: IdentitySource) -> Object | None:
     """The residue of an object as it is stored; None if there is none."""
     resource = key.resource.partition(":")[0]
@@ -84,7 +96,7 @@ def of(key: Key, obj: Object, home: IdentitySource) -> Object | None:
         out |= {"fieldOwners": orjson.dumps(owners).decode()} if owners else {}
     if (obj["apiVersion"], obj["kind"]) == ("v1", "Service"):
         out |= {"allocated": given} if (given := allocated.of(obj)) else {}
-    status = None if resource in COMPUTED or resource == _SECRETS else _lasting(obj.get("status"))
+    status = _lasting(_status(resource, obj))
     if status and not (resource == _NAMESPACES and status == _ACTIVE):
         out["status"] = status
     if not metadata and not out:
@@ -131,6 +143,13 @@ def _origin(value: bytes) -> str:
     """What an object says of its origin; "" if a file declares it."""
     annotations = orjson.loads(value)["metadata"].get("annotations") or {}
     return "" if origins.path_in(annotations) else annotations.get(marks.ORIGIN, "")
+
+
+def _status(resource: str, obj: Object) -> Object | None:
+    """What of an object's status does not follow from git."""
+    if resource in runtimestatus.RESOURCES:
+        return runtimestatus.lasting(obj)
+    return None if resource in COMPUTED or resource == _SECRETS else obj.get("status")
 
 
 def _identity(key: Key, obj: Object, home: IdentitySource) -> Object:

@@ -320,6 +320,8 @@ def _where(value: bytes | None) -> _Where:
 
 
 def _residue(key: Key, value: bytes, home: IdentitySource) -> bytes | None:
+    if residue.is_none(key, value):
+        return None
     found = residue.of(key, orjson.loads(value), home)
     return format.dump(found) if found is not None else None
 

@@ -1,8 +1,9 @@
 """What of a change of the store the status branch has to have at once: all that nobody could find out again.
 
-Called by the writer for each entry of the log. An object's status can be observed again, with two exceptions: how a Job
-ended (its Pods are gone then, and perhaps the Job), and where a Placement runs. Everything else that leaves a residue
-(identities, finalizers, deletions under way, field owners, allocations, decisions) is known to the store alone.
+Called by the writer for each entry of the log. An object's status can be observed again, with three exceptions: how a
+Job ended (its Pods are gone then, and perhaps the Job), where a Placement runs, what runtime decided of a workspace.
+Everything else that leaves a residue (identities, finalizers, deletions under way, field owners, allocations,
+decisions) is known to the store alone.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import orjson
 from apiserver.model.keys import Internal
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.storage.protocol import Change
-from reconciler.plan import residue
+from reconciler.plan import residue, runtimestatus
 from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.jobs import JOBS, ended
 
@@ -61,4 +62,6 @@ def _decided(resource: str, obj: Object) -> object:
     name = resource.partition(":")[0]
     if name == str(JOBS) and ended(obj):
         return status
+    if name in runtimestatus.RESOURCES:
+        return runtimestatus.lasting(obj)
     return status.get("selectedLocation") if name == PLACEMENTS else None

@@ -140,7 +140,6 @@ class BuiltinKind:
       from_commits    it comes into effect with a commit alone; one that was only stored would do nothing
       computed_status its status follows from commits; of a kind that is also `from_commits`, nothing would put right
                       what a client wrote there
-      residue         whether an object may leave something on the status branch that git cannot tell
       by_directory    why no manifest declares it, of kinds whose objects are directories or follow from them
       defines_kinds   it decides which kinds its workspace serves
       offered         it provides something to other workspaces
@@ -191,7 +190,6 @@ class BuiltinKind:
     runtime: Runtime = Runtime.NO
     from_commits: bool = False
     computed_status: bool = False
-    residue: bool = True
     by_directory: str = ""
     defines_kinds: bool = False
     offered: bool = False

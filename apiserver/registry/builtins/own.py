@@ -16,7 +16,6 @@ KINDS = (
         everywhere=True,
         from_commits=True,
         computed_status=True,
-        residue=False,
         by_directory="every workspace has one",
     ),
     BuiltinKind(

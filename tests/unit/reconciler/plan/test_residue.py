@@ -162,7 +162,7 @@ def test_of_a_secret_nothing_but_who_it_is_leaves_one() -> None:
         ("secrets", True),
         ("events", False),
         ("leases.coordination.k8s.io", False),
-        ("logicalclusters.core.kcp.io", False),
+        ("logicalclusters.core.kcp.io", True),
         ("~workspaces", False),
         ("~summaries", False),
     ],
