@@ -39,7 +39,7 @@ from apiserver.endpoints.sockets import SocketExchange
 from apiserver.endpoints.version import server_version
 from apiserver.endpoints.watch import watch
 from apiserver.endpoints.writes import Writes
-from apiserver.model.errors import StatusError, method_not_allowed, no_such_resource
+from apiserver.model.errors import StatusError, forbidden, method_not_allowed, no_such_resource
 from apiserver.model.paths import ROOT
 from apiserver.registry import oldgroups
 from apiserver.registry.kinds import KUBERNETES, workspace_builtins
@@ -93,11 +93,11 @@ class KubernetesAPI:
 
     def end_watches(self) -> None:
         """Of the control plane's store; other requests go on. For a process that is told to stop."""
-        self._realms.main.hub.close()
+        self._realms.close()
 
     def close(self) -> None:
         """Ends every watch and the threads of writes."""
-        self._realms.main.hub.close()
+        self._realms.close()
         self._writes.close()
 
     async def _serve(self, exchange: Exchange) -> None:
@@ -125,7 +125,7 @@ class KubernetesAPI:
 
     async def _judged(self, exchange: Exchange, place: RequestPath, user: User) -> None:
         """Which world, may they, and the answer."""
-        world = self._world(place, user)
+        world = self._world(exchange, place, user)
         asked, place = place, _renamed(world, place)
         bearer = self._acting(exchange, world, user)
         user = in_scope(bearer, world.identity) if bearer.extra else bearer
@@ -145,15 +145,17 @@ class KubernetesAPI:
             return
         await self._other(exchange, world, place)
 
-    def _world(self, place: RequestPath, user: User) -> RealmWorld:
-        """Only administrators are told that there is no such workspace: to others it is one without access, and all
-        that follows is done as for such a one."""
+    def _world(self, exchange: Exchange, place: RequestPath, user: User) -> RealmWorld:
+        """Only system:masters, asking for themselves, are told that there is no such workspace: to others it is one
+        without access, and all that follows is done as for such a one."""
         try:
             return self._realms.world(place)
         except StatusError:
-            if user.is_master:
+            told = user.is_master and not exchange.header(b"impersonate-user")
+            found = self._realms.hidden(place) if told else self._realms.nowhere()
+            if found is None:
                 raise
-            return self._realms.nowhere()
+            return found
 
     async def _refuse(self, exchange: Exchange, place: RequestPath, denied: StatusError) -> None:
         """What may not be is told alike whether or not there is something: of health, which is everybody's, what probes
@@ -201,6 +203,8 @@ class KubernetesAPI:
             return
         if asking.world.cluster is None:
             raise method_not_allowed("only reading is possible in the `*` logical cluster")
+        if asking.world.hidden and kind.storage:
+            raise forbidden(kind.resource, kind.group, place.name, asking.world.hidden)
         await self._writes.serve(asking, verb)
 
     async def _other(self, exchange: Exchange, world: RealmWorld, place: RequestPath) -> None:

@@ -15,18 +15,17 @@ from apiserver.auth.accounts import TARGET_PREFIX
 from apiserver.auth.rbac import SubjectRules
 from apiserver.auth.rules import Rule
 from apiserver.auth.user import AccessDecision, Attributes, User
+from apiserver.endpoints import systemadmin
 from apiserver.endpoints.everywhere import Everywhere
 from apiserver.endpoints.hub import Hub
 from apiserver.endpoints.paths import RequestPath, Scope
 from apiserver.model.errors import StatusError, unavailable
-from apiserver.model.paths import WILDCARD
+from apiserver.model.paths import NOWHERE, SYSTEM_ADMIN, WILDCARD, is_cluster
 from apiserver.model.remembered import Remembered
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord, fleet_row, workspace_row
 from apiserver.storage.protocol import Row, Store
 
-_NOWHERE = "~"
-"""No logical cluster is called that."""
 TARGET_CLUSTER = "target"
 """The logical cluster of every key in an embedded target's store."""
 
@@ -75,13 +74,15 @@ class Targets(Protocol):
 @dataclass(frozen=True, slots=True)
 class RealmWorld:
     """`cluster`: logical cluster name, None for every workspace. `record`: the workspace's, None in other worlds.
-    `target`: `<workspace path>:<name>` of an embedded sync target."""
+    `target`: `<workspace path>:<name>` of an embedded sync target. `hidden`: there is no such workspace, and only
+    system:masters see more than that; it says why nothing is written here."""
 
     realm: Realm
     scope: Scope
     cluster: str | None
     record: WorkspaceRecord | None = None
     target: str = ""
+    hidden: str = ""
 
     @property
     def identity(self) -> str:
@@ -100,6 +101,8 @@ class RealmWorld:
     @property
     def name(self) -> str:
         """As the authorizer knows it."""
+        if self.hidden:
+            return NOWHERE
         return WILDCARD if self.cluster is None else self.cluster
 
 
@@ -119,6 +122,7 @@ class Realms:
     def __init__(self, main: Realm, targets: Targets) -> None:
         self.main = main
         self._targets = targets
+        self._system: Realm | None = None
         self._records: Remembered[str, tuple[Row, WorkspaceRecord]] = Remembered(_RECORDS)
 
     def world(self, place: RequestPath) -> RealmWorld:
@@ -137,7 +141,27 @@ class Realms:
 
     def nowhere(self) -> RealmWorld:
         """A workspace that does not exist, as one to which nobody has access: asking about it takes the same steps."""
-        return RealmWorld(self.main, Scope.WORKSPACE, _NOWHERE)
+        return RealmWorld(self.main, Scope.WORKSPACE, NOWHERE, hidden="there is no such workspace")
+
+    def hidden(self, place: RequestPath) -> RealmWorld | None:
+        """What system:masters see where no world is found: what is in force everywhere, and logical clusters that are
+        not there as empty ones. None: nothing, as of a path that leads to no workspace."""
+        if place.scope is not Scope.WORKSPACE or not fleet(self.main).loaded:
+            return None
+        if place.world == SYSTEM_ADMIN:
+            if self._system is None:
+                self._system = Realm(*systemadmin.parts())
+            return RealmWorld(self._system, place.scope, SYSTEM_ADMIN, hidden=systemadmin.UNWRITABLE)
+        if not is_cluster(place.world):
+            return None
+        text = f'there is no logical cluster "{place.world}": nothing can be written there'
+        return RealmWorld(self.main, place.scope, place.world, hidden=text)
+
+    def close(self) -> None:
+        """Ends every watch of what is the process' own."""
+        for realm in (self.main, self._system):
+            if realm is not None:
+                realm.hub.close()
 
     def _target(self, world: str) -> RealmWorld:
         workspace, _, name = world.rpartition(":")

@@ -10,6 +10,8 @@ import re
 
 ROOT = "root"
 WILDCARD = "*"
+NOWHERE = "~"
+"""No logical cluster is called that: it stands for what is hidden from whoever asks, and nobody has access to it."""
 SYSTEM_ADMIN = "system:admin"
 """As kcp calls the logical cluster that holds what is in force in every workspace. It is no workspace."""
 
@@ -26,6 +28,11 @@ def is_path(text: str) -> bool:
 def is_name(text: str) -> bool:
     """Whether `text` can name one workspace, so one segment of a path."""
     return _SEGMENT.fullmatch(text) is not None
+
+
+def is_cluster(text: str) -> bool:
+    """Whether `text` can be the name of a logical cluster (it may not exist)."""
+    return _CLUSTER.fullmatch(text) is not None
 
 
 def parent(path: str) -> str | None:

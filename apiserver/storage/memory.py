@@ -1,8 +1,9 @@
 """A store in memory: the whole contract (protocol.py), with nothing behind it.
 
-For tests, and for the contract's own suite, which holds it against the others; so it is written to be read, not to be
-quick. A `Memory` is what a directory is to the embedded store: who opens it a second time finds what was there, and two
-who have it open are as two processes. It keeps all of its log until it is told to forget.
+For tests, for the contract's own suite, which holds it against the others, and for the little that ships with the
+server and is only read (endpoints/systemadmin.py); so it is written to be read, not to be quick. A `Memory` is what a
+directory is to the embedded store: who opens it a second time finds what was there, and two who have it open are as two
+processes. It keeps all of its log until it is told to forget.
 """
 
 from __future__ import annotations

@@ -130,10 +130,13 @@ def test_another_teams_api_is_bound_by_who_may(served: Plane, kubectl: Callable[
         "apiVersion: apis.kcp.io/v1alpha1\nkind: APIBinding\nmetadata: {name: databases}\n"
         "spec: {reference: {export: {path: 'root:shop:databases', name: databases}}}\n"
     )
-    eve = ("apply", "--filename", str(binding), "--as=eve")
+    # Whom kcp-admin acts for is nobody in other workspaces; whom system:masters do is there as well.
+    eve = ("apply", "--filename", str(binding), "--user=shard-admin", "--as=eve")
     for way in ((), ("--server-side",), ("--dry-run=server",)):
         with pytest.raises(PlaneError, match="no permission to bind to export root:shop:databases:databases"):
             kubectl(*eve, *way)
+    with pytest.raises(PlaneError, match="no permission to bind to export root:shop:databases:databases"):
+        kubectl(*eve[:-2], *eve[-1:], "--as-group=shop-web")
     kubectl(*eve, "--as-group=shop-web")
     kubectl("wait", "apibinding/databases", "--for=condition=Ready", "--timeout=20s")
     database = tmp_path / "database.yaml"

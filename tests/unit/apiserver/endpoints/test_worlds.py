@@ -10,6 +10,7 @@ import pytest
 from apiserver.model.commits import own
 from apiserver.registry import tree
 
+RBAC_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 READ = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["configmaps"]}
 
 
@@ -24,9 +25,58 @@ def test_while_the_fleet_is_loading_unknown_is_not_absent(api: Any, run: Any) ->
 
 
 def test_afterwards_it_is(api: Any, run: Any) -> None:
-    for path in ("/clusters/root:new/api", "/clusters/nope/api", "/clusters/Root:a/api", "/targets/root:nope/api"):
+    for path in ("/clusters/root:new/api", "/clusters/Nope/api", "/clusters/Root:a/api", "/targets/root:nope/api"):
         reply = run(api.get(path))
         assert (reply.status, reply.json["reason"]) == (404, "NotFound"), path
+
+
+NO_CLUSTER = "/clusters/nosuchcluster000"
+CONFIGMAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+MASTERS_AS_KCP_ADMIN = {"impersonate_user": "a", "impersonate_group": "system:kcp:admin"}
+
+
+def test_a_logical_cluster_that_is_not_there_is_an_empty_one_to_masters(api: Any, run: Any) -> None:
+    assert run(api.get(f"{NO_CLUSTER}/api/v1/configmaps")).json["items"] == []
+    assert run(api.get(f"{NO_CLUSTER}/apis/tenancy.kcp.io/v1alpha1/workspaces")).json["items"] == []
+    assert run(api.get(f"{NO_CLUSTER}/api/v1/namespaces/default/configmaps/a")).status == 404
+    assert run(api.get(f"{NO_CLUSTER}/api")).status == 200
+    before = api.store.revision()
+    for method, path in (("POST", "configmaps"), ("DELETE", "configmaps"), ("DELETE", "configmaps/a")):
+        reply = run(api.call(method, f"{NO_CLUSTER}/api/v1/namespaces/default/{path}", CONFIGMAP))
+        assert reply.status == 403
+        assert 'there is no logical cluster "nosuchcluster000"' in reply.message
+    assert api.store.revision() == before
+
+
+@pytest.mark.parametrize("world", ["/clusters/root:none", NO_CLUSTER, "/clusters/system:admin", "/clusters/~"])
+@pytest.mark.parametrize("path", ["/api/v1/configmaps", "/api", RBAC_ROLES, "/version"])
+def test_nobody_but_masters_sees_what_is_not_there(api: Any, run: Any, world: str, path: str) -> None:
+    """Not even who administers every workspace, whoever asks on their behalf: it answers as what is forbidden does."""
+    forbidden = run(api.get(f"/clusters/root:shop{path}", user="ann"))
+    assert forbidden.status == 403
+    assert run(api.get(f"{world}{path}", user="ann")) == forbidden
+    as_admin = run(api.get(f"{world}{path}", **MASTERS_AS_KCP_ADMIN))
+    assert as_admin.status == 403
+    assert as_admin.body == forbidden.body.replace(b'\\"ann\\"', b'\\"a\\"')
+    assert run(api.call("POST", f"{world}/api/v1/namespaces/default/configmaps", CONFIGMAP,
+                        **MASTERS_AS_KCP_ADMIN)).status == 403  # fmt: skip
+
+
+def test_what_is_in_force_everywhere_is_shown_to_masters(api: Any, run: Any) -> None:
+    listed = run(api.get(f"/clusters/system:admin{RBAC_ROLES}")).json["items"]
+    names = {item["metadata"]["name"] for item in listed}
+    assert {"cluster-admin", "system:kcp:workspace:access", "system:kcp:metrics-reader"} <= names
+    assert {item["metadata"]["annotations"]["kcp.io/cluster"] for item in listed} == {"system:admin"}
+    bindings = "/clusters/system:admin/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+    found = run(api.get(f"{bindings}/system:kcp:admin:cluster-admin")).json
+    assert found["roleRef"]["name"] == "cluster-admin"
+    assert found["subjects"][0]["name"] == "system:kcp:admin"
+    table = run(api.get(bindings, accept="application/json;as=Table;v=v1;g=meta.k8s.io")).json
+    assert table["rows"]
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "mine"}}
+    reply = run(api.call("POST", f"/clusters/system:admin{RBAC_ROLES}", role))
+    assert (reply.status, "ships with the server" in reply.message) == (403, True)
+    assert run(api.get("/clusters/system:admin/api/v1/namespaces")).json["items"] == []
 
 
 def test_a_workspace_without_a_good_commit_says_why_to_those_who_may_read(api: Any, run: Any) -> None:
