@@ -49,6 +49,7 @@ def _into(name: str) -> dict[str, str]:
     return {f"{AGGREGATE}{name}": "true"} if name else {}
 
 
+_CORE, _TENANCY, _APIS = ["core.kcp.io"], ["tenancy.kcp.io"], ["apis.kcp.io"]
 _LOGICAL_CLUSTERS = ["logicalclusters", "logicalclusters/status"]
 _AGGREGATED = {
     "system:aggregate-to-admin": "admin",
@@ -64,15 +65,33 @@ CLUSTER_ROLES: dict[str, Manifest] = {
         _aggregated("view", _into("edit")),
         *(_role(name, rules, _into(_AGGREGATED.get(name, ""))) for name, rules in roles().items()),
         _role("system:kcp:workspace:access", [_urls(["access"], ["/"])]),
-        _role("system:kcp:tenancy:reader", [_rule(_READ, ["tenancy.kcp.io"], ["workspaces", "workspacetypes"])]),
+        _role(
+            "system:kcp:tenancy:reader",
+            [_rule(_READ, _TENANCY, ["workspaces", "workspacetypes"]), _rule(_READ, _CORE, ["logicalclusters"])],
+        ),
         _role(
             "system:kcp:tenancy:workspace-bootstrapper",
             [_rule(["*"], ["*"], ["*"]), _urls(["*"], ["*"])],
         ),
-        _role("system:kcp:logical-cluster-admin", [_rule(["*"], ["core.kcp.io"], _LOGICAL_CLUSTERS)]),
+        _role(
+            "system:kcp:logical-cluster-admin",
+            [
+                _rule(["*"], _CORE, _LOGICAL_CLUSTERS),
+                _rule(["delete", "update", "get"], _TENANCY, ["workspaces"]),
+            ],
+        ),
         _role(
             "system:kcp:external-logical-cluster-admin",
-            [_rule(["delete", "get", "list", "watch"], ["core.kcp.io"], ["logicalclusters"]), _urls(["access"], ["/"])],
+            [
+                _rule(["delete", "update", "get"], _CORE, _LOGICAL_CLUSTERS),
+                _rule(["delete", "update", "patch", "get"], _TENANCY, ["workspaces"]),
+                _rule(["get"], [""], ["serviceaccounts", "secrets"]),
+                _urls(["access"], ["/"]),
+                _rule(["create"], ["authorization.k8s.io"], ["subjectaccessreviews"]),
+                _rule(["update", "patch", "get"], _APIS, ["apiexportendpointslices/status"]),
+                _rule(_READ, _APIS, ["apiexportendpointslices"]),
+                _rule(["get"], _TENANCY, ["workspaceauthenticationconfigurations"]),
+            ],
         ),
         _role("system:kcp:metrics-reader", [_urls(["get"], ["/metrics"])]),
     )

@@ -20,6 +20,8 @@ ANONYMOUS = "system:anonymous"
 SERVICE_ACCOUNTS = "system:serviceaccounts"
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
 """A ServiceAccount's user name is this, its namespace, a colon and its name."""
+BINDING_PREFIX = "apis.kcp.io:binding:"
+"""Before the names of users and groups where an export says how far RBAC of those who bind it may go."""
 SYNCERS = "system:treeplane:syncers"
 """The group of Treeplane's own syncer certificate."""
 PRIVILEGED = frozenset(

@@ -18,12 +18,14 @@ from reconciler.repository.objects import Repository
 
 FILE = "treeplane.yaml"
 STATUS_BRANCH = "treeplane/status"
+AUTHENTICATED = "Authenticated"
 _UNITS = {"d": "days", "h": "hours"}
 
 
 @dataclass(frozen=True, slots=True)
 class FleetConfig:
-    """`uid` "" leaves the fleet id to the first commit. `rewrites` "" leaves it to where the repository is.
+    """`uid` "" leaves the fleet id to the first commit. `root_access`: whom root is open to, as it is in kcp: None, or
+    Authenticated. `rewrites` "" leaves it to where the repository is.
     `max_deleted_workspaces` None is no limit. `retention`: the age at which the status branch's history ends."""
 
     name: str
@@ -31,6 +33,7 @@ class FleetConfig:
     layout_version: int = 1
     status_branch: str = STATUS_BRANCH
     writes: str = "ReadOnly"
+    root_access: str = "None"
     rewrites: str = ""
     max_deleted_workspaces: int | None = None
     max_deleted_objects: int = 100
@@ -78,6 +81,7 @@ def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
         layout_version=spec.get("layoutVersion", 1),
         status_branch=spec.get("statusBranch", STATUS_BRANCH),
         writes=spec.get("writes", "ReadOnly"),
+        root_access=spec.get("rootAccess", "None"),
         rewrites=safety.get("rewrites", ""),
         max_deleted_workspaces=safety.get("maxDeletedWorkspaces"),
         max_deleted_objects=safety.get("maxDeletedObjects", 100),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from apiserver.model.origins import COMPUTED, SHIPPED
+from apiserver.model.origins import COMPUTED
+from apiserver.model.paths import ROOT
 from apiserver.registry.builtins.catalogue import kinds_having
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
@@ -16,8 +17,9 @@ from reconciler.layout.source import ManifestSource, Piece
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.case import Case
 from reconciler.loading.render import Accepted
+from reconciler.loading.shipped import is_root_open, shipped
 from reconciler.loading.sources import Sources, generated
-from reconciler.plan import computed, system
+from reconciler.plan import computed
 from reconciler.repository.objects import TreeEntry
 
 [EVERYWHERE] = generated([computed.default_namespace()], COMPUTED)
@@ -66,7 +68,8 @@ class Gatherer:
     def gather(self, case: Case, base: WorkspaceTree | None, *, whole: bool) -> Gathered:
         """`whole`: all of them, whatever changed."""
         before = base.find(case.path, case.record.directory) if base is not None and case.record is not None else None
-        out = Gathered(complete=whole or self._needs_all(case, before))
+        turned = base is not None and case.path == ROOT and is_root_open(base) != is_root_open(case.tree)
+        out = Gathered(complete=whole or turned or self._needs_all(case, before))
         if case.directory is not None:
             out.source = self._sources.of(case.tree, case.directory)
             said = self._sources.workspace(case.tree, case.directory)
@@ -84,6 +87,8 @@ class Gatherer:
                     out.take(change.new)
         out.complete = out.complete or _concerns_others(out)
         if out.complete:
+            if base is not None and turned:
+                out.old.extend(shipped(base, case.path))
             self._read_rest(case, before is not None, out)
         return out
 
@@ -106,7 +111,7 @@ class Gatherer:
 
     def _read_rest(self, case: Case, had_base: bool, out: Gathered) -> None:
         """Everything but the changed pieces, which are read already."""
-        out.new[:0] = [*generated(system.manifests(case.path), SHIPPED), EVERYWHERE]
+        out.new[:0] = [*shipped(case.tree, case.path), EVERYWHERE]
         for piece in out.source.pieces(besides=out.changed) if out.source is not None else ():
             found = out.take(piece)
             if had_base:

@@ -16,6 +16,7 @@ from weakref import ref
 
 import orjson
 
+from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.failures import described
 from apiserver.model.keys import Key
@@ -35,6 +36,7 @@ from reconciler.loading.leavers import Leavers
 from reconciler.loading.offers import TYPES, Offers
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
+from reconciler.loading.shipped import is_root_open
 from reconciler.loading.site import Site
 from reconciler.loading.step import StepTarget
 from reconciler.loading.takings import Takings
@@ -142,19 +144,25 @@ class Stepper:
     def _concerned(self, before: WorkspaceTree, also: Iterable[str]) -> tuple[list[str], list[str]]:
         """The paths of workspaces to judge, and of those that go."""
         found = touched(self._target.tree, before, self._cases.known)
-        for commit in self._target.left:
-            # Some workspaces are at a commit that was never finished, and this one does not follow from it.
-            found |= touched(self._target.tree, self._site.trees.at(commit), self._cases.known)
+        for each in self._trees_before(before)[1:]:
+            found |= touched(self._target.tree, each, self._cases.known)
         self._cases.places = found.places
         self._served.note(before, found.left)
         going = self._removals(found)
         self._forced.update(also)
+        if any(is_root_open(each) != is_root_open(self._target.tree) for each in self._trees_before(before)):
+            self._forced.add(paths.ROOT)
         self._forced.update(self._allowed())
         kept = self._kept.paths() if not self._way.alone else ()
         further = {*self._forced, *kept} - found.changed - found.appeared
         waiting = sorted(chain(found.changed, found.appeared, further))
         waiting.sort(key=_levels)
         return waiting, going
+
+    def _trees_before(self, before: WorkspaceTree) -> list[WorkspaceTree]:
+        """Where workspaces may be: at `before`, some at a commit that was never finished and that this one does not
+        follow from."""
+        return [before, *map(self._site.trees.at, self._target.left)]
 
     def release(self) -> ChangeSet:
         """Write what a proposed commit comes to."""

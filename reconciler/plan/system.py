@@ -1,4 +1,5 @@
-"""Content that ships with Treeplane: workspace types in `root`, and `root:compute` with the export `kubernetes`.
+"""Content that ships with Treeplane: workspace types in `root` (and, where a fleet says so, what everybody is granted
+there), and `root:compute` with the export `kubernetes`.
 
 Rendered like what git declares, into the same store, with `treeplane.dev/origin: system` in place of a file. A
 directory of the same name adds to it: a manifest of the same object wins.
@@ -16,6 +17,7 @@ from apiserver.model.marks import ORIGIN, SYSTEM
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.builtins.entry import BuiltinKind, Sync
 from apiserver.registry.builtins.served import target_builtins
+from reconciler.plan.rootaccess import grants
 
 COMPUTE = "root:compute"
 EXPORT = "kubernetes"
@@ -107,10 +109,10 @@ def compute_export() -> list[Manifest]:
     return [*schemas, _object("apis.kcp.io/v1alpha2", "APIExport", EXPORT, {"resources": resources})]
 
 
-def manifests(path: str) -> list[Manifest]:
-    """The shipped objects of the workspace at `path`."""
+def manifests(path: str, *, root_open: bool = False) -> list[Manifest]:
+    """The shipped objects of the workspace at `path`. `root_open`: in root, with what kcp grants everybody there."""
     if path == "root":
-        return workspace_types()
+        return [*workspace_types(), *(grants() if root_open else ())]
     if path == COMPUTE:
         return compute_export()
     return []
@@ -118,7 +120,7 @@ def manifests(path: str) -> list[Manifest]:
 
 def digest() -> str:
     """Of all that ships: another one where this version of Treeplane ships something else."""
-    found = {path: manifests(path) for path in (paths.ROOT, *shipped_workspaces())}
+    found = {path: manifests(path, root_open=True) for path in (paths.ROOT, *shipped_workspaces())}
     return hashlib.sha256(orjson.dumps(found, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -34,13 +34,15 @@ def ask_for_losses(at: Judgement) -> None:
 def _losses(at: Judgement) -> RefusedDeletion | None:
     guard, content = at.grounds.guard, at.content
     edited = _edited(at)
-    if guard is None or not (content.removed or edited):
+    # What no file said is no loss of anybody's: it comes and goes with what treeplane.yaml says of it.
+    removed = {key: manifest for key, manifest in content.removed.items() if manifest.origin.path}
+    if guard is None or not (removed or edited):
         return None
     # Of how many is known only once all files are read, and matters only for many.
-    total = len(content.old) + len(content.removed) if at.gathered.complete else 0
-    if not at.gathered.complete and len(content.removed) < SHARE_FROM:
-        total = SHARE_FROM * len(content.removed)
-    return guard.problem(at.record, Taken(content.removed, edited, total, content.kinds), at.known)
+    total = len(content.old) + len(removed) if at.gathered.complete else 0
+    if not at.gathered.complete and len(removed) < SHARE_FROM:
+        total = SHARE_FROM * len(removed)
+    return guard.problem(at.record, Taken(removed, edited, total, content.kinds), at.known)
 
 
 def _edited(at: Judgement) -> dict[Key, Object]:
