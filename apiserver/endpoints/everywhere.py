@@ -25,7 +25,7 @@ from apiserver.registry.kinds import (
     kinds_of_schema,
     kubernetes_builtins,
     overlay,
-    workspace_builtins,
+    root_builtins,
 )
 from apiserver.registry.served import ServedKind
 from apiserver.storage.protocol import Record, Store
@@ -60,7 +60,7 @@ class Everywhere:
         """`resource` may carry an identity hash. None: no workspace serves it. Raises StatusError 400 for a plain name
         that several identities have."""
         plain, colon, identity = resource.partition(":")
-        builtin = workspace_builtins().by_resource(group, version, plain)
+        builtin = root_builtins().by_resource(group, version, plain)
         if builtin is not None and not identity:
             return builtin
         clusters = kubernetes_builtins().by_resource(group, version, plain)
@@ -88,7 +88,7 @@ class Everywhere:
             for kind in kinds:
                 if of.setdefault((kind.storage, kind.version), kind) is kind:
                     named.setdefault((kind.group, kind.version, kind.resource), []).append(kind.storage)
-            found = self._found = _Found(marked, overlay(workspace_builtins(), kinds), of, named)
+            found = self._found = _Found(marked, overlay(root_builtins(), kinds), of, named)
         return found
 
     def _exported(self) -> Iterator[ServedKind]:

@@ -18,6 +18,7 @@ from apiserver.model.paths import join
 from apiserver.registry import codec
 from apiserver.registry.conversion import completed, convert, prepare
 from apiserver.registry.served import ServedKind
+from apiserver.registry.shards import SHARDS, with_addresses
 from apiserver.registry.tree import cluster_key, fleet, path_of, workspace_at
 from apiserver.storage.protocol import Record, Store
 
@@ -28,6 +29,8 @@ _DECLARED = f'"{marks.SOURCE_COMMIT}"'.encode()
 """In an object that git declares: it is written anew whenever its schema changes, others get defaults when read."""
 
 _WORKSPACES = "workspaces.tenancy.kcp.io"
+_FILLED = frozenset({_WORKSPACES, SHARDS})
+"""Kinds whose objects say more than is stored of them."""
 
 
 Own = Callable[[str], ServedKind | None]
@@ -51,7 +54,7 @@ class KindView:
         self._prefix = f'{{"kind":"{kind.kind}","apiVersion":"{kind.api_version}",'.encode() + _METADATA
         self._cut = len(self._prefix)
         self._store = store
-        self._fills = kind.storage == _WORKSPACES
+        self._fills = kind.builtin and kind.storage in _FILLED
 
     def prepare(self, values: Iterable[bytes]) -> None:
         """Before values of a kind that has a webhook are looked at: converts them together. May take long."""
@@ -75,7 +78,7 @@ class KindView:
     def value(self, key: Key, value: bytes) -> bytes:
         """In the version asked for, still without resourceVersion."""
         if self._fills:
-            value = self._with_commit(key, value)
+            value = self._filled(key, value)
         if value.startswith(self._prefix):
             if not self.kind.custom or _DECLARED in value:
                 return value
@@ -138,6 +141,11 @@ class KindView:
 
     def of(self, record: Record) -> bytes:
         return self.whole(record.key, record.value, record.revision)
+
+    def _filled(self, key: Key, value: bytes) -> bytes:
+        if key.resource == SHARDS:
+            return codec.encode(with_addresses(orjson.loads(value), fleet(self._store).url))
+        return self._with_commit(key, value)
 
     def _with_commit(self, key: Key, value: bytes) -> bytes:
         """A Workspace's source commit is the last that changed the child's own content: it stands in the child's

@@ -87,7 +87,7 @@ class Catalog:
         if self._builtins is not None:
             return self._builtins
         record = workspace_of(self._store, cluster)
-        return builtins_of(record.builtins if record is not None else "")
+        return builtins_of(record.builtins, record.path) if record is not None else builtins_of("", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from apiserver.model import conditions
+from apiserver.registry.builtins.served import root_builtins
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.served import ServedKind
 
@@ -41,13 +42,15 @@ def claims_of(kind: ServedKind) -> list[NameClaim]:
 
 @lru_cache(8)
 def claimed(builtins: KindTable) -> frozenset[NameClaim]:
-    """The names of built-in kinds, which are nobody's to claim."""
-    return frozenset(claim for kind in builtins.all() for claim in claims_of(kind))
+    """The names of built-in kinds, which are nobody's to claim: what root alone has is seen across workspaces, where it
+    shall be nobody else's."""
+    return frozenset(claim for kind in (*builtins.all(), *root_builtins().all()) for claim in claims_of(kind))
 
 
 def held(kinds: KindTable) -> set[NameClaim]:
     """The names that no CustomResourceDefinition may claim where these are served: built in, or bound."""
-    return {claim for kind in kinds.all() if kind.builtin or ":" in kind.storage for claim in claims_of(kind)}
+    of_others = (kind for kind in kinds.all() if kind.builtin or ":" in kind.storage)
+    return {*claimed(root_builtins()), *(claim for kind in of_others for claim in claims_of(kind))}
 
 
 def _claims(group: str, resources: Iterable[str], kinds: Iterable[str]) -> Iterator[NameClaim]:

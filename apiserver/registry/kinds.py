@@ -17,6 +17,7 @@ from apiserver.registry.builtins.served import (
     is_kubernetes,
     kubernetes_builtins,
     kubernetes_kind,
+    root_builtins,
     target_builtins,
     workspace_builtins,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "kubernetes_builtins",
     "kubernetes_kind",
     "overlay",
+    "root_builtins",
     "target_builtins",
     "version_order",
     "workspace_builtins",

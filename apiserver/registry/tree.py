@@ -20,7 +20,7 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Internal, Key
 from apiserver.model.paths import ROOT
 from apiserver.model.tables import Table
-from apiserver.registry import workspacerow
+from apiserver.registry import shards, workspacerow
 from apiserver.registry.workspacerow import Known, expanded, shortened
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Absent, Delete, DeleteRow, Op, Put, PutRow, Row, View
@@ -39,7 +39,8 @@ class WorkspaceRecord:
     time (seconds since 1970). `errors`: why a newer commit is held back (`path:line: what`), [] if none is.
     `directory`: its directory in the repository, "" for what ships with Treeplane. `judged`: of one that is held, the
     last commit that was judged, NONE of all others. `leaves`: a commit took it away, and something in it waits for
-    finalizers; `directory` is where it stood then.
+    finalizers; `directory` is where it stood then. `shard`: the Shard that it is on; one that is not served yet may be
+    on none.
     """
 
     path: str
@@ -57,6 +58,7 @@ class WorkspaceRecord:
     builtins: str = ""
     judged: CommitRef = NONE
     leaves: bool = False
+    shard: str = shards.USUAL
 
     @property
     def past(self) -> CommitRef:

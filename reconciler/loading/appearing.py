@@ -63,15 +63,15 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
     if ENTRIES[computed.WORKSPACES].names(said.name) or said.origin.in_keys:
         return False
     cluster = _forms.put(
-        (computed.LOGICAL_CLUSTERS, record.type),
-        partial(_example_of_cluster, record.type),
+        (computed.LOGICAL_CLUSTERS, record.type, record.shard),
+        partial(_example_of_cluster, record),
         cluster_key(record),
         _texts_of_cluster(record, parent_cluster, effects.fleet),
     )
     unnamed = digest or dump({**said.value, "metadata": {**said.value["metadata"], "name": ""}})
     workspace = _forms.put(
-        (computed.WORKSPACES, record.type, said.origin.generator, unnamed),
-        partial(_example_of_workspace, record.type, said),
+        (computed.WORKSPACES, record.type, record.shard, said.origin.generator, unnamed),
+        partial(_example_of_workspace, record, said),
         workspace_key(record, parent_cluster),
         _texts_of_workspace(record, parent_cluster, said.origin, effects.fleet),
     )
@@ -92,8 +92,8 @@ def _texts_of_workspace(record: WorkspaceRecord, parent_cluster: str, origin: Or
     return uid, clock.rfc3339(record.origin_time), record.cluster, str(record.origin), origin.path
 
 
-def _example_of_cluster(type_name: str, nobody: Nobody) -> Example:
-    record, effects = _record(type_name, nobody), Effects.of_nobody(nobody, nobody.path)
+def _example_of_cluster(like: WorkspaceRecord, nobody: Nobody) -> Example:
+    record, effects = _record(like, nobody), Effects.of_nobody(nobody, nobody.path)
     put_cluster(facts_of(record, nobody.parent_cluster, nobody.moment), effects, {})
     texts = _texts_of_cluster(record, nobody.parent_cluster, effects.fleet)
     return effects.example(*zip(_CLUSTER, texts, strict=True))
@@ -109,8 +109,8 @@ def _example_of_namespace(kinds: KindTable, nobody: Nobody) -> Example | None:
     return effects.example(*zip((Kind.UID, Kind.TIME), texts, strict=True))
 
 
-def _example_of_workspace(type_name: str, said: Manifest, nobody: Nobody) -> Example | None:
-    record, effects = _record(type_name, nobody), Effects.of_nobody(nobody, nobody.parent)
+def _example_of_workspace(like: WorkspaceRecord, said: Manifest, nobody: Nobody) -> Example | None:
+    record, effects = _record(like, nobody), Effects.of_nobody(nobody, nobody.parent)
     value: Object = {**said.value, "metadata": {**said.value["metadata"], "name": nobody.name}}
     origin = said.origin._replace(path=nobody.file) if said.origin.path else said.origin
     manifest = replace(said, name=nobody.name, value=value, origin=origin)
@@ -124,6 +124,8 @@ def _example_of_workspace(type_name: str, said: Manifest, nobody: Nobody) -> Exa
     return effects.example(*zip(_WORKSPACE, texts, strict=True))
 
 
-def _record(type_name: str, nobody: Nobody) -> WorkspaceRecord:
+def _record(like: WorkspaceRecord, nobody: Nobody) -> WorkspaceRecord:
+    """Of a workspace that is none, of the same type and on the same Shard."""
     at, time = nobody.moment.commit, nobody.moment.time
-    return WorkspaceRecord(nobody.path, nobody.cluster, nobody.parent, type_name, origin=at, origin_time=time)
+    place = nobody.path, nobody.cluster, nobody.parent
+    return WorkspaceRecord(*place, like.type, origin=at, origin_time=time, shard=like.shard)

@@ -73,6 +73,7 @@ def facts_of(record: WorkspaceRecord, parent_cluster: str, since: Moment) -> com
         problems=tuple(record.errors),
         served=record.served,
         parent_cluster=parent_cluster,
+        shard=record.shard,
     )
 
 

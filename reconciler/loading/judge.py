@@ -13,7 +13,7 @@ import orjson
 from apiserver.model.keys import Key
 from apiserver.model.origins import SHIPPED
 from apiserver.registry import workspacetypes as types
-from apiserver.registry.kinds import workspace_builtins
+from apiserver.registry.kinds import builtins_of
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.source import manifests
 from reconciler.loading.case import Case, Coming, Needs, Verdict, was_served
@@ -85,7 +85,7 @@ class Judge:
         def hash_of(name: str) -> str:
             return site.identities.hash_of(at.record.cluster, name, identities.get(name, ""))
 
-        return Offers(case.path, at.record.cluster, workspace_builtins(), found, hash_of, uid)
+        return Offers(case.path, at.record.cluster, builtins_of(at.record.builtins, case.path), found, hash_of, uid)
 
     def refuse(self, case: Case) -> Verdict:
         """The verdict where judging itself failed: the workspace stays as it is, and says so."""

@@ -14,6 +14,7 @@ from apiserver.model import paths
 from apiserver.model.commits import NONE
 from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key
+from apiserver.registry import shards
 from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.kinds import KUBERNETES, builtins_of
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
@@ -26,6 +27,7 @@ from reconciler.loading.changeset import ChangeKind, WorkspaceChanges
 from reconciler.loading.clusterobject import no_line
 from reconciler.loading.effects import Effects
 from reconciler.loading.render import Renderer
+from reconciler.loading.scheduling import said_of_shard, shard_of
 from reconciler.loading.site import Site
 from reconciler.loading.workspacetype import RememberedType, said_of
 from reconciler.loading.world import World
@@ -60,13 +62,16 @@ class Newcomers:
         if kind.error or kind.bindings or kind.builtins == KUBERNETES or has not in (None, kind.ref):
             return None
         site, origin = self._site, case.origin
-        known = Summary(origin, origin, type=said_of(kind.ref, manifest.value))
+        shard = shard_of(self._world, case, manifest.value)
+        if shard == shards.NONE:
+            return None
+        known = Summary(origin, origin, type=said_of(kind.ref, manifest.value), shard=said_of_shard(shard))
         if case.recorded is not None and not (case.recorded.plain and case.recorded.summary == known):
             return None
         # One that comes back unchanged since it appeared is made as it was made then.
         moment = case.moment if origin == case.moment.commit else site.moments.at(origin, case.moment.time)
         effects = Effects(site.fleet, case.path, moment, site.moments, known, changes=WorkspaceChanges(case.path))
-        record, table = new_record(site, case, kind, served=True), builtins_of(kind.builtins)
+        record, table = new_record(site, case, kind, served=True, shard=shard), builtins_of(kind.builtins, case.path)
         if not put_namespace(record, table, effects):
             return None
         if not _put_own(site.sources.of(case.tree, place).pieces(), Renderer(table, record.cluster, no_line), effects):
@@ -79,7 +84,9 @@ class Newcomers:
         return Verdict(record, changes)
 
 
-def new_record(site: Site, case: Case, kind: ResolvedType, *, served: bool) -> WorkspaceRecord:
+def new_record(
+    site: Site, case: Case, kind: ResolvedType, *, served: bool, shard: str = shards.USUAL
+) -> WorkspaceRecord:
     """The record of a workspace that appears, or, at recovery, appeared at its origin. `served`: it is good."""
     origin = case.origin
     moment = site.moments.at(origin, case.moment.time)
@@ -96,6 +103,7 @@ def new_record(site: Site, case: Case, kind: ResolvedType, *, served: bool) -> W
         origin=origin,
         origin_time=moment.time,
         directory=case.directory.directory if case.directory else "",
+        shard=shard,
     )
 
 

@@ -14,6 +14,7 @@ from apiserver.model.keys import Key
 from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.kinds import KindTable
+from apiserver.registry.shards import SHARDS
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.render import Renderer
 from reconciler.plan.exports import Export
@@ -62,6 +63,9 @@ class Offers:
 
     def type(self, name: str) -> Object | None:
         return self._get(TYPES, name)
+
+    def shards(self) -> list[Object]:
+        return [obj for key, obj in self._found.items() if key.resource == SHARDS]
 
     def _get(self, resource: str, name: str) -> Object | None:
         return self._found.get(Key(resource, self._cluster, "", name))

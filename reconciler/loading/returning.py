@@ -15,6 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.model.kinds import kind_of
 from apiserver.registry import tree
 from apiserver.registry.kinds import builtins_of
+from apiserver.registry.shards import USUAL
 from apiserver.registry.tree import USUAL_TYPE, FleetRecord, WorkspaceRecord
 from apiserver.storage.protocol import Store
 from reconciler.loading.departure import restore
@@ -57,6 +58,7 @@ class Returning:
             errors=summary.errors,
             judged=summary.held if summary.errors else NONE,
             leaves=True,
+            shard=summary.shard or USUAL,
             **summary.brought,
         )
 
@@ -66,7 +68,7 @@ class Returning:
         inside = LeftBehind([o for o in endings if o not in own], record.cluster, record.path, reading(self._store))
         found = {
             key: restored_ending(obj, record.cluster)
-            for key, obj in inside.objects(builtins_of(record.builtins)).items()
+            for key, obj in inside.objects(builtins_of(record.builtins, record.path)).items()
         }
         parent = tree.workspace_at(self._store, record.parent)
         if parent is not None:

@@ -21,7 +21,8 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.failures import described
 from apiserver.model.keys import Key
 from apiserver.model.origins import origin_of
-from apiserver.registry import tree
+from apiserver.model.paths import ROOT
+from apiserver.registry import shards, tree
 from apiserver.storage.protocol import Record
 from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
@@ -312,6 +313,7 @@ class Stepper:
         told_late = {*self._target.passed, *self._target.left}
         written = self._site.store.scan(TYPES, record.cluster).records
         self._recheck_types(path, (each.key for each in written if _commit_of(each) in told_late))
+        self._recheck_unscheduled(path)
 
     def _stand(self, judged: Iterable[str]) -> None:
         """The verdicts on these workspaces count from now on."""
@@ -382,6 +384,7 @@ class Stepper:
             if self._way.tells:
                 self._recheck_consumers(path)
                 self._recheck_types(path, changes.written())
+                self._recheck_unscheduled(path)
 
     def _recheck_consumers(self, provider: str) -> None:
         self._recheck(path for path in self._world.consumers(provider) if path != provider)
@@ -398,6 +401,12 @@ class Stepper:
         if changed and not self._all:
             for path in self._world.of_types(changed):
                 self._look_again(path)
+
+    def _recheck_unscheduled(self, provider: str) -> None:
+        """Workspaces that no Shard takes follow root's."""
+        if provider == ROOT and not self._all:
+            records = (tree.workspace_at(self._site.store, path) for path in tree.held(self._site.store))
+            self._recheck(record.path for record in records if record is not None and record.shard == shards.NONE)
 
     def _settle(self) -> None:
         """Wait until everything is on disk."""

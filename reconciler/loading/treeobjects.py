@@ -15,6 +15,7 @@ from apiserver.model.origins import COMPUTED
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record
+from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.appearing import put_new
 from reconciler.loading.case import Case
@@ -60,10 +61,15 @@ class TreeObjects:
         kept = gathered.old_workspace if record.errors and record.served else None
         renderer = Renderer(workspace_builtins(), parent.cluster, no_line)
         # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
-        found = self._workspaces.render(kept or gathered.workspace or bare, record, renderer) or renderer.trusted(bare)
-        before = self._workspaces.render(gathered.old_workspace, record, renderer) if gathered.old_workspace else None
+        said = kept or gathered.workspace or bare
+        found = self._workspaces.render(said, record, renderer) or renderer.trusted(bare)
+        before = self._workspaces.render(gathered.old_workspace or said, case.record or record, renderer)
         above = replace(effects, path=record.parent, changed=False)
         put_lasting(found, (before or found).obj, stored.get(found.key), above, facts)
+
+    def problems(self, said: Manifest, record: WorkspaceRecord) -> list[LayoutError]:
+        """What the rules of a Workspace have against what workspace.yaml says."""
+        return self._workspaces.problems(said, record, Renderer(workspace_builtins(), record.parent, no_line))
 
 
 def _keys(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:

@@ -22,6 +22,7 @@ from reconciler.loading.phases.judgement import Phase
 from reconciler.loading.phases.kinds import bring_kinds_back, find_kinds
 from reconciler.loading.phases.merging import drop_likeness, merge, restore
 from reconciler.loading.phases.publishing import follow_on, publish
+from reconciler.loading.phases.scheduling import find_shard
 from reconciler.loading.phases.typed import bring_type_back, find_type
 from reconciler.loading.renewal import Telling
 
@@ -47,13 +48,22 @@ class Way:
         return self.lists[coming]
 
 
-_NEW: Phases = (appear, gather_all, find_type, find_kinds, declare, hold, merge, publish)
+_NEW: Phases = (appear, gather_all, find_type, find_shard, find_kinds, declare, hold, merge, publish)
 """Nothing stands where it comes."""
-_JUDGED: Phases = (find_type, find_kinds, declare, keep_promises, ask_for_losses, hold, merge, publish)
+_JUDGED: Phases = (find_type, find_shard, find_kinds, declare, keep_promises, ask_for_losses, hold, merge, publish)
 _CHANGED: Phases = (look, gather_changed, *_JUDGED)
 _WHOLE: Phases = (look, gather_all, *_JUDGED)
 _PROVIDED: Phases = (follow_providers, *_WHOLE)
-_INTO_NOTHING: Phases = (gather_all, bring_type_back, bring_kinds_back, declare_again, hold_away, restore, publish)
+_INTO_NOTHING: Phases = (
+    gather_all,
+    bring_type_back,
+    find_shard,
+    bring_kinds_back,
+    declare_again,
+    hold_away,
+    restore,
+    publish,
+)
 _RETURNING: Phases = (look, *_INTO_NOTHING)
 _FOLLOWING: Phases = (*_RETURNING, follow_on)
 """It comes back while others follow the branch already."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from apiserver.registry import shards
 from apiserver.registry.codec import dump
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.schema.defaults import copy_json
+from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.render import DeclaredObject, Renderer
 
@@ -24,26 +26,38 @@ class WorkspaceObjects:
     """Those of one step. Objects share what their contents have in common: copy before changing."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[bytes, str], Object] = {}
+        self._kept: dict[tuple[bytes, str, str], Object] = {}
 
     def render(self, manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> DeclaredObject | None:
         """With what the server knows; None where it does not pass its own rules. `renderer`: the parent's."""
         unnamed = {**manifest.value, "metadata": {k: v for k, v in manifest.value["metadata"].items() if k != "name"}}
-        content = (dump(unnamed), record.type)
+        content = (dump(unnamed), record.type, record.shard)
         like = self._kept.get(content)
         if like is None:
-            made = _render(manifest, record, renderer)
+            made, _ = _render(manifest, record, renderer)
             if made is not None and len(self._kept) < _KEPT:
                 self._kept[content] = copy_json(made.obj)
             return made
         spec = {**like["spec"], "cluster": record.cluster}
-        obj = {**like, "metadata": {**like["metadata"], "name": manifest.name}, "spec": spec}
+        metadata = {**like["metadata"], "name": manifest.name}
+        obj = {**like, "metadata": _on_shard(metadata, record), "spec": spec}
         declared = renderer.trusted(manifest, obj)
         return None if declared.kind.names(manifest.name) else declared
 
+    def problems(self, manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> list[LayoutError]:
+        """What its own rules have against it."""
+        return [] if self.render(manifest, record, renderer) is not None else _render(manifest, record, renderer)[1]
 
-def _render(manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> DeclaredObject | None:
+
+def _render(
+    manifest: Manifest, record: WorkspaceRecord, renderer: Renderer
+) -> tuple[DeclaredObject | None, list[LayoutError]]:
     where, _, name = record.type.rpartition(":")
     spec = {**(manifest.value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
-    value = {**manifest.value, "metadata": {**manifest.value["metadata"]}, "spec": spec}
-    return renderer.render(replace(manifest, value=value))[0]
+    value = {**manifest.value, "metadata": _on_shard(manifest.value["metadata"], record), "spec": spec}
+    return renderer.render(replace(manifest, value=value))
+
+
+def _on_shard(metadata: Object, record: WorkspaceRecord) -> Object:
+    told = shards.workspace_annotations(record.shard, record.cluster)
+    return {**metadata, "annotations": {**(metadata.get("annotations") or {}), **told}} if told else {**metadata}

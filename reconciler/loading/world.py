@@ -16,11 +16,13 @@ import orjson
 from apiserver.model import paths
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
-from apiserver.registry import tree
+from apiserver.registry import shards, tree
 from apiserver.registry import workspacetypes as types
 from apiserver.registry.catalog import BINDINGS, KEPT_SCHEMAS
+from apiserver.registry.codec import dump
 from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.objects import Objects
+from apiserver.registry.shards import SHARDS
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Store
@@ -29,7 +31,7 @@ from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES, Offers
 from reconciler.plan import system, widening
 from reconciler.plan.exports import Bound, Export, Turn
 
-PROVIDED = frozenset({EXPORTS, SCHEMAS, TYPES})
+PROVIDED = frozenset({EXPORTS, SCHEMAS, TYPES, SHARDS})
 """A change to one of these concerns other workspaces."""
 
 
@@ -84,6 +86,8 @@ class World:
         self._alike: dict[tuple[str, str, Bound, Bound], bool] = {}
         self._types: dict[tuple[str, str], dict[str, Any] | None] = {}
         self._resolved: dict[tuple[Any, ...], types.ResolvedType] = {}
+        self._shards: list[dict[str, Any]] | None = None
+        self._chosen: dict[bytes, str] = {}
 
     def record(self, path: str) -> WorkspaceRecord | None:
         if path in self._records:
@@ -131,6 +135,7 @@ class World:
         self._objects = Objects(self.store)
         for known in (self._read, self._exports, self._former, self._alike, self._types, self._resolved):
             known.clear()
+        self._forget_shards()
 
     def gone(self, path: str) -> None:
         self._records[path] = None
@@ -143,6 +148,12 @@ class World:
         self._alike = {k: v for k, v in self._alike.items() if k[0] != path}
         self._types = {k: v for k, v in self._types.items() if k[0] != path}
         self._resolved.clear()
+        if path == paths.ROOT:
+            self._forget_shards()
+
+    def _forget_shards(self) -> None:
+        self._shards = None
+        self._chosen.clear()
 
     def type_of(
         self, workspace: dict[str, Any] | None, path: str, former: types.TypeRef | None = None
@@ -166,6 +177,27 @@ class World:
         if at not in self._types:
             self._types[at] = self._object(path, TYPES, name) or system.workspace_type(path, name)
         return self._types[at]
+
+    def shard_of(self, workspace: dict[str, Any] | None) -> str:
+        """The Shard that a new workspace is on, whose manifest says `workspace`; shards.NONE if none takes it."""
+        selector = shards.selector_of(workspace)
+        at = dump(selector)
+        found = self._chosen.get(at)
+        if found is not None:
+            return found
+        if not self._turns.settled(paths.ROOT):
+            return shards.chosen(selector, self._turns.offers(paths.ROOT).shards())
+        if self._shards is None:
+            self._shards = self._read_shards()
+        found = self._chosen[at] = shards.chosen(selector, self._shards)
+        return found
+
+    def _read_shards(self) -> list[dict[str, Any]]:
+        """Those that ship are there whatever the workspace root holds."""
+        root = self.record(paths.ROOT)
+        if root is None or not root.served:
+            return [system.shard()]
+        return [orjson.loads(record.value) for record in self.store.scan(shards.SHARDS, root.cluster).records]
 
     def find_export(self, path: str, name: str) -> Export | None:
         """An APIExport with its schemas, at its provider's served commit."""

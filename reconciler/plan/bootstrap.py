@@ -19,7 +19,7 @@ from apiserver.model.conditions import condition
 from apiserver.model.marks import ORIGIN, RUNTIME
 from apiserver.registry import apiservices, priorities
 from apiserver.registry import servicenetwork as net
-from apiserver.registry.kinds import KUBERNETES, builtins_of
+from apiserver.registry.kinds import kubernetes_builtins
 from reconciler.plan import flowcontrol
 
 Object = dict[str, Any]
@@ -67,7 +67,7 @@ def objects(groups: dict[str, list[str]], at: str) -> list[Object]:
 @cache
 def digest() -> str:
     """Of all that such a workspace starts with: another one where this version of Treeplane ships something else."""
-    return hashlib.sha256(orjson.dumps(objects(builtins_of(KUBERNETES).groups(), ""))).hexdigest()
+    return hashlib.sha256(orjson.dumps(objects(kubernetes_builtins().groups(), ""))).hexdigest()
 
 
 def _object(api_version: str, kind: str, name: str, namespace: str = "", **content: Any) -> Object:

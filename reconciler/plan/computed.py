@@ -12,6 +12,7 @@ from apiserver.model import paths
 from apiserver.model.conditions import condition
 from apiserver.model.identity import base62_sha224
 from apiserver.model.marks import ORIGIN, PATH, SYSTEM
+from apiserver.registry import shards
 
 Object = dict[str, Any]
 
@@ -33,6 +34,7 @@ class WorkspaceFacts(NamedTuple):
 
     `origin_time` and `commit_time` are RFC 3339. `type_name` and `type_path` name its WorkspaceType. `problems`: why
     the newest commit is held back ([] if it is not). `parent_cluster`: the parent's logical cluster name ("" for root).
+    `shard`: the Shard that it is on, shards.NONE if none takes it.
     """
 
     path: str
@@ -44,6 +46,7 @@ class WorkspaceFacts(NamedTuple):
     problems: tuple[str, ...] = ()
     served: bool = True
     parent_cluster: str = ""
+    shard: str = shards.USUAL
 
 
 def default_namespace() -> Object:
@@ -70,6 +73,7 @@ def logical_cluster(facts: WorkspaceFacts) -> Object:
                 PATH: facts.path,
                 TYPE: f"{facts.type_path}:{facts.type_name}",
                 ORIGIN: SYSTEM,
+                **shards.cluster_annotations(facts.shard),
             },
         },
         "spec": spec,
@@ -83,6 +87,8 @@ def status(facts: WorkspaceFacts) -> Object:
 
 
 def phase(facts: WorkspaceFacts) -> str:
+    if facts.shard == shards.NONE:
+        return "Scheduling"
     return "Ready" if facts.served else "Initializing"
 
 
@@ -90,7 +96,6 @@ def conditions(facts: WorkspaceFacts) -> list[Object]:
     """kcp's conditions, and `CommitApplied`: whether all that was judged of the workspace is served, with the errors.
     A commit that is held as a whole was not judged: that is the fleet's matter."""
     at = facts.origin_time
-    scheduled = condition("WorkspaceScheduled", True, "Scheduled", "a logical cluster is assigned", at=at)
     if facts.problems:
         text = "held back at the last good commit: " if facts.served else "never had a good commit: "
         applied = condition(
@@ -98,6 +103,10 @@ def conditions(facts: WorkspaceFacts) -> list[Object]:
         )
     else:
         applied = condition("CommitApplied", True, "Applied", "all that was judged of it is served", at=at)
+    if facts.shard == shards.NONE:
+        text = "no Shard takes the workspace: see CommitApplied"
+        return [applied, condition("WorkspaceScheduled", False, "Unschedulable", text, at=facts.commit_time)]
+    scheduled = condition("WorkspaceScheduled", True, "Scheduled", "a logical cluster is assigned", at=at)
     initialized = condition("WorkspaceInitialized", facts.served, "Loaded" if facts.served else "ContentInvalid", at=at)
     return [applied, initialized, scheduled]
 

@@ -46,7 +46,9 @@ _SECRETS = "secrets"
 _NAMESPACES = "namespaces"
 _ACTIVE = {"phase": "Active"}
 _ALIVE = frozenset({"lastHeartbeatTime", "lastSyncerHeartbeatTime", "resourceVersion"})
-_MARKS = frozenset({marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.PATH, computed.TYPE})
+_MARKS = frozenset(
+    {marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.PATH, computed.TYPE, *marks.PLACES}
+)
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _FIRST = b'"generation":1,'
 _FURTHER = (b'"finalizers":', b'"deletionTimestamp":', b'"managedFields":')

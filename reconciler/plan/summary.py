@@ -21,6 +21,7 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     ending: [APIBinding/gadgets]    definitions and bindings that no file declares any more, served until what is of
                              their kinds has gone
     leaves: true             a commit took it away, and something in it waits for finalizers
+    shard: eu                the Shard that it is on, where that is not `root`
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
     brought:                 only where its type cannot be resolved by now: what it brought
       {writes: Store, builtins: Kubernetes, bindings: [root:compute:kubernetes]}
@@ -52,6 +53,7 @@ class Summary:
     waiting: list[str] = field(default_factory=list)
     ending: list[str] = field(default_factory=list)
     leaves: bool = False
+    shard: str = ""
     type: str = ""
     brought: dict[str, Any] = field(default_factory=dict)
     identities: dict[str, str] = field(default_factory=dict)
@@ -77,6 +79,7 @@ class Summary:
             "waiting": sorted(self.waiting),
             "ending": sorted(self.ending),
             "leaves": self.leaves,
+            "shard": self.shard,
             "type": self.type,
             "brought": self.brought,
             "identities": dict(sorted(self.identities.items())),
@@ -100,6 +103,7 @@ class Summary:
             waiting=list(found.get("waiting") or ()),
             ending=list(found.get("ending") or ()),
             leaves=bool(found.get("leaves")),
+            shard=found.get("shard", ""),
             type=found.get("type", ""),
             brought=dict(found.get("brought") or {}),
             identities=dict(found.get("identities") or {}),

@@ -14,6 +14,7 @@ import orjson
 
 from apiserver.model import paths
 from apiserver.model.marks import ORIGIN, SYSTEM
+from apiserver.registry import shards
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.builtins.entry import BuiltinKind, Sync
 from apiserver.registry.builtins.served import target_builtins
@@ -92,6 +93,13 @@ def workspace_types() -> list[Manifest]:
     ]  # fmt: skip
 
 
+def shard() -> Manifest:
+    """The Shard that this server is. Its addresses are the server's, which no object says (registry/shards)."""
+    found = _object("core.kcp.io/v1alpha1", "Shard", shards.USUAL, {})
+    found["metadata"]["labels"] = {"name": shards.USUAL}
+    return found
+
+
 def workspace_type(path: str, name: str) -> Manifest | None:
     """The shipped type of that name, of the workspace at `path`."""
     if path != "root":
@@ -112,7 +120,7 @@ def compute_export() -> list[Manifest]:
 def manifests(path: str, *, root_open: bool = False) -> list[Manifest]:
     """The shipped objects of the workspace at `path`. `root_open`: in root, with what kcp grants everybody there."""
     if path == "root":
-        return [*workspace_types(), *(grants() if root_open else ())]
+        return [*workspace_types(), shard(), *(grants() if root_open else ())]
     if path == COMPUTE:
         return compute_export()
     return []

@@ -25,7 +25,7 @@ from apiserver.storage.protocol import Delete, View
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.statusbranch.underway import UnderWay
 
-C, D, E = "workspaces/root/c", "workspaces/root/d", "workspaces/root/e"
+C, D, E, F = (f"workspaces/root/{name}" for name in "cdef")
 Files = dict[str, str | None]
 History = list[tuple[str, int, bool]]
 
@@ -59,6 +59,20 @@ def _type(number: int) -> str:
     if number % 3 == 1:
         spec["extend"] = {"with": [{"name": "lost", "path": "root"}]}
     return _manifest("WorkspaceType", "lab", spec)
+
+
+def _shard(number: int) -> str | None:
+    """One of two, or none, or one that takes nothing new."""
+    if number % 4 == 0:
+        return None
+    closed = {"experimental.core.kcp.io/unschedulable": "true"} if number % 4 == 1 else {}
+    found = json.loads(_manifest("Shard", f"s{number % 2}", api="core.kcp.io/v1alpha1", **closed))
+    found["metadata"]["labels"] = {"region": ("eu", "us")[number // 4 % 2]}
+    return json.dumps(found)
+
+
+def _choosing(number: int) -> str:
+    return _manifest("Workspace", f"f{number % 2}", {"location": {"selector": {"matchLabels": {"region": "eu"}}}})
 
 
 def _field(number: int) -> str:
@@ -122,6 +136,9 @@ PUSHES: dict[str, Callable[[int], Files]] = {
         f"{D}/app.yaml": configmap(n=str(n)),
     },
     "of no type": lambda n: {f"{D}/workspace.yaml": ""},
+    "shard": lambda n: {"workspaces/root/shard.yaml": _shard(n)},
+    "choose": lambda n: {f"{F}{n % 2}/workspace.yaml": _choosing(n), f"{F}{n % 2}/app.yaml": configmap(n=str(n))},
+    "choose no more": lambda n: {f"{F}{n % 2}": None},
     "remove": lambda n: {(A, B, C, D)[n % 4]: None},
     "leave behind": lambda n: {f"{(A, B, C, D)[n % 4]}/workspace.yaml": None},
     "put back": lambda n: {f"{place}/workspace.yaml": "" for place in (A, B, C)[: n % 3 + 1]},

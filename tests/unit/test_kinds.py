@@ -33,8 +33,13 @@ EACH = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 @cache
 def _served() -> dict[str, ServedKind]:
     """The kinds by qualified resource, each as it is stored."""
-    found = kinds.kubernetes_builtins()
-    return {k.qualified: k for kind in found.all() if (k := found.preferred(kind.group, kind.resource)) is not None}
+    tables = (kinds.root_builtins(), kinds.kubernetes_builtins())
+    return {
+        k.qualified: k
+        for found in tables
+        for kind in found.all()
+        if (k := found.preferred(kind.group, kind.resource)) is not None
+    }
 
 
 # -- every kind has its entry
@@ -59,11 +64,12 @@ def test_every_kind_is_in_a_group_that_is_listed() -> None:
 @EACH
 def test_what_an_entry_says_fits_its_kind(entry: BuiltinKind) -> None:
     kind = _served()[entry.qualified]
-    versions = {k.version for k in kinds.kubernetes_builtins().all() if k.qualified == entry.qualified}
+    tables = (kinds.root_builtins(), kinds.kubernetes_builtins())
+    versions = {k.version for table in tables for k in table.all() if k.qualified == entry.qualified}
     own = kind.custom
     assert not entry.shares or (ENTRIES[entry.shares].kind, entry.shares) == (entry.kind, kind.storage)
     assert versions > set(entry.other_versions)
-    assert entry.everywhere >= own, "our own kinds are everywhere"
+    assert (entry.everywhere != entry.in_root) >= own, "our own kinds are everywhere, or in root"
     assert (entry.review is not None) == (not kind.storage and set(kind.verbs) == {"create"} and entry.everywhere)
     assert set(entry.readings) <= set(entry.selectable)
     assert own >= bool(entry.cells) and set(entry.cells) <= {column.name for column in kind.columns}

@@ -22,6 +22,11 @@ def workspace_update(old: Object, new: Object) -> list[Cause]:
     return causes
 
 
+def workspace_check(obj: Object) -> list[Cause]:
+    location = (obj.get("spec") or {}).get("location") or {}
+    return selector("spec.location.selector", location.get("selector"))
+
+
 def sync_target_check(obj: Object) -> list[Cause]:
     connection = (obj.get("spec") or {}).get("connection")
     if connection is not None and len(connection) != 1:
@@ -69,4 +74,4 @@ def _path(field: str, value: str | None) -> list[Cause]:
 LOCATION = Behaviour(location_default, location_check)
 PLACEMENT = Behaviour(placement_default, placement_check)
 SYNC_TARGET = Behaviour(check=sync_target_check)
-WORKSPACE = Behaviour(check_update=workspace_update)
+WORKSPACE = Behaviour(check=workspace_check, check_update=workspace_update)

@@ -110,6 +110,7 @@ class BuiltinKind:
 
     How it is served
       everywhere      in every workspace; other kinds of Kubernetes come by binding, or with `builtins: Kubernetes`
+      in_root         in root alone
       shares          the store name of the kind whose objects it shows; "": it has its own
       other_versions  of Kubernetes' kinds: versions in which objects are served and not stored
       converts        gives an object in another version (its apiVersion); None where versions differ in name alone
@@ -163,6 +164,7 @@ class BuiltinKind:
     labels_count: bool = False
 
     everywhere: bool = False
+    in_root: bool = False
     shares: str = ""
     other_versions: tuple[str, ...] = ()
     converts: ToVersion | None = None

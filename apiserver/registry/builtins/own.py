@@ -19,6 +19,14 @@ KINDS = (
         by_directory="every workspace has one",
     ),
     BuiltinKind(
+        "Shard",
+        "shards.core.kcp.io",
+        generation=True,
+        in_root=True,
+        from_commits=True,
+        offered=True,
+    ),
+    BuiltinKind(
         "Location",
         "locations.scheduling.kcp.io",
         behaviour=rules_own.LOCATION,

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from apiserver.model.keys import storage_name
+from apiserver.model.paths import ROOT
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.builtins.groups import GROUPS
 from apiserver.registry.custom import kinds_of_crd
@@ -21,8 +22,13 @@ _SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
 @cache
 def workspace_builtins() -> KindTable:
     """What every workspace serves: Kubernetes' data and RBAC kinds, reviews, and Treeplane's own kinds."""
-    kinds = [k for k in _kubernetes() if ENTRIES[k.qualified].everywhere]
-    return KindTable([*kinds, *_treeplane()])
+    return KindTable(_usual())
+
+
+@cache
+def root_builtins() -> KindTable:
+    """What root serves: the same, and what is there once for the whole fleet."""
+    return KindTable([*_usual(), *_treeplane(of_root=True)])
 
 
 @cache
@@ -41,8 +47,11 @@ KUBERNETES = "Kubernetes"
 """As `spec.builtins` of a WorkspaceType: all of Kubernetes' kinds."""
 
 
-def builtins_of(name: str) -> KindTable:
-    """The kinds that a workspace starts with, by the name that its WorkspaceRecord has for them ("": the usual)."""
+def builtins_of(name: str, path: str) -> KindTable:
+    """The kinds that the workspace at `path` starts with, by the name that its WorkspaceRecord has for them ("": the
+    usual)."""
+    if path == ROOT:
+        return root_builtins()
     return kubernetes_builtins() if name == KUBERNETES else workspace_builtins()
 
 
@@ -56,9 +65,15 @@ def is_kubernetes(group: str, resource: str) -> bool:
     return target_builtins().preferred(group, resource) is not None
 
 
-def _treeplane() -> list[ServedKind]:
-    kinds = (kind for crd in load.treeplane() for kind in kinds_of_crd(crd))
-    return [replace(kind, builtin=True, names=ENTRIES[kind.qualified].names) for kind in kinds]
+def _usual() -> list[ServedKind]:
+    return [*(k for k in _kubernetes() if ENTRIES[k.qualified].everywhere), *_treeplane()]
+
+
+def _treeplane(*, of_root: bool = False) -> list[ServedKind]:
+    """`of_root`: what is in root alone; else the others."""
+    kinds = [kind for crd in load.treeplane() for kind in kinds_of_crd(crd)]
+    found = [kind for kind in kinds if ENTRIES[kind.qualified].in_root is of_root]
+    return [replace(kind, builtin=True, names=ENTRIES[kind.qualified].names) for kind in found]
 
 
 @cache

@@ -83,7 +83,7 @@ def _resolved(at: Judgement, bindings: Mapping[Key, Object], bound: Mapping[str,
         path, _, name = named.rpartition(":")
         return world.former_export(path, name, what)
 
-    builtins, past = builtins_of(at.record.builtins), ServedSoFar(bound=bound, read=read)
+    builtins, past = builtins_of(at.record.builtins, at.record.path), ServedSoFar(bound=bound, read=read)
     return apis.resolve(builtins, (), bindings.values(), world.find_export, case.path, case.moment.rfc3339, past)
 
 

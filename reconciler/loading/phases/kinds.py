@@ -39,7 +39,7 @@ def bring_kinds_back(at: Judgement) -> None:
 
 
 def _find(at: Judgement, past_of: Callable[[Resolving], ServedSoFar]) -> None:
-    record, gathered, builtins = at.record, at.gathered, builtins_of(at.record.builtins)
+    record, gathered, builtins = at.record, at.gathered, builtins_of(at.record.builtins, at.record.path)
     served = at.case.record is not None and at.case.record.served
     was = at.grounds.site.catalog.kinds(record.cluster) if served else builtins
     content = at.content = WorkspaceContent(was, was)
@@ -78,6 +78,8 @@ def _brought(record: WorkspaceRecord, kind: ResolvedType) -> list[Manifest]:
     bindings = (computed.default_binding(record.cluster, path, name) for path, name in kind.bindings)
     found = generated(bindings, TYPED)
     if record.builtins == KUBERNETES:
-        started = bootstrap.objects(builtins_of(record.builtins).groups(), clock.rfc3339(record.origin_time))
+        started = bootstrap.objects(
+            builtins_of(record.builtins, record.path).groups(), clock.rfc3339(record.origin_time)
+        )
         found += generated(started, BOOTSTRAP)
     return found

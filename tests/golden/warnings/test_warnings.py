@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from apiserver.registry import strategy
-from apiserver.registry.kinds import KUBERNETES, builtins_of
+from apiserver.registry.kinds import kubernetes_builtins
 
 HERE = Path(__file__).parent
 POD = (HERE / "pod.yaml").read_text()
@@ -30,7 +30,7 @@ def deployment() -> dict[str, Any]:
 
 def said(resource: str, group: str, obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
     obj["metadata"]["namespace"] = "default"
-    kind = builtins_of(KUBERNETES).preferred(group, resource)
+    kind = kubernetes_builtins().preferred(group, resource)
     assert kind is not None
     assert strategy.prepare_create(kind, obj) == []
     return list(strategy.warnings(kind, old, obj))

@@ -8,7 +8,7 @@ import pytest
 
 from apiserver.model.conditions import get
 from apiserver.registry import strategy
-from apiserver.registry.kinds import workspace_builtins
+from apiserver.registry.kinds import root_builtins
 from reconciler.plan import computed, system
 from reconciler.plan.computed import WorkspaceFacts
 
@@ -63,6 +63,7 @@ def test_the_logical_cluster_names_path_and_type() -> None:
         "kcp.io/path": "root:shop:web",
         "internal.tenancy.kcp.io/type": "root:team",
         "treeplane.dev/origin": "system",
+        "core.kcp.io/shard": "root",
     }
     assert made["spec"]["owner"]["name"] == "web"
 
@@ -109,7 +110,7 @@ def test_the_compute_export_names_each_of_its_schemas() -> None:
 
 def check(manifest: dict[str, Any]) -> None:
     group, _, version = manifest["apiVersion"].rpartition("/")
-    kind = workspace_builtins().by_kind(group, version, manifest["kind"])
+    kind = root_builtins().by_kind(group, version, manifest["kind"])
     assert kind is not None
     assert strategy.unknown_fields(kind, manifest) == []
     assert strategy.prepare(kind, manifest) == []
