@@ -21,8 +21,8 @@ import orjson
 
 from apiserver.auth import jwt
 from apiserver.auth.pki import Signer
-from apiserver.auth.scopes import CLUSTER_NAME
 from apiserver.auth.user import AUTHENTICATED, SERVICE_ACCOUNT_PREFIX, SERVICE_ACCOUNTS, User
+from apiserver.auth.warrants import CLUSTER_NAME
 from apiserver.model.keys import Key
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.kindtable import KindTable

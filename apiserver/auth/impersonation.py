@@ -2,18 +2,19 @@
 
 Called by the endpoints between authentication and authorization. What a workspace's administrator may impersonate ends
 at that workspace: the resulting user carries a scope, which the Authorizer honours, so that a check made in another
-workspace (binding its export, say) does not see borrowed names.
+workspace (binding its export, say) does not see borrowed names. So do the warrants that are sent with it, and whom they
+name is impersonated like anybody: it takes the same rights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from apiserver.auth.authn import Headers, authenticated
 from apiserver.auth.denial import denial
-from apiserver.auth.scopes import CLUSTER_NAME, SCOPES
+from apiserver.auth.scopes import SCOPES
 from apiserver.auth.user import (
     ANONYMOUS,
     AUTHENTICATED,
@@ -25,11 +26,14 @@ from apiserver.auth.user import (
     Attributes,
     User,
 )
+from apiserver.auth.warrants import ABROAD, CLUSTER_NAME, WARRANT, said, text_of, warranted
 from apiserver.auth.workspaces import is_workspaces
 from apiserver.model.errors import StatusError, bad_request
 
 _EXTRA = b"impersonate-extra-"
 _AUTHENTICATION = "authentication.k8s.io"
+_DEEPEST = 8
+"""Warrants within warrants."""
 
 
 class _Asked(NamedTuple):
@@ -48,24 +52,44 @@ def impersonated(user: User, headers: Headers, cluster: str, authorize: Callable
     asked = _asked(headers)
     if asked is None:
         return user
-    for attributes in _needed(asked):
+    found = _as_asked(asked, cluster)
+    if not user.is_master:
+        found = _at_home(found, cluster, user.extra.get(SCOPES, ()))
+    borrowed = [User(asked.name, asked.groups), *warranted(found)]
+    asked_groups = [group for each in borrowed for group in each.groups]
+    if not user.is_master and PRIVILEGED.intersection(asked_groups).difference(user.groups):
+        raise StatusError(403, "Forbidden", "impersonation is not allowed for the requestor", {})
+    for attributes in _needed(asked, borrowed):
         decision = authorize(attributes)
         if not decision.allowed:
             raise denial(user, attributes, decision.reason)
-    taken = next(filter(is_workspaces, (asked.name, *asked.groups)), "")
+    taken = next(filter(is_workspaces, (*(each.name for each in borrowed), *asked_groups)), "")
     if taken:
         why = f"{taken} is a workspace's name, which nobody may bear: ask with a SubjectAccessReview what it may do"
         raise StatusError(403, "Forbidden", why, {})
-    if not user.is_master and PRIVILEGED.intersection(asked.groups).difference(user.groups):
-        raise StatusError(403, "Forbidden", "impersonation is not allowed for the requestor", {})
+    return _grouped(found)
+
+
+def _as_asked(asked: _Asked, cluster: str) -> User:
     extra, groups = dict(asked.extra), asked.groups
+    extra.pop(ABROAD, None)
     if asked.name.startswith(SERVICE_ACCOUNT_PREFIX):
         extra[CLUSTER_NAME] = (cluster,)
         if not groups:
             groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{_account(asked.name)[0]}")
-    if not user.is_master:
-        extra[SCOPES] = (*extra.get(SCOPES, ()), *user.extra.get(SCOPES, ()), f"cluster:{cluster}")
-    return _grouped(User(asked.name, groups, asked.uid, extra))
+    return User(asked.name, groups, asked.uid, extra)
+
+
+def _at_home(user: User, cluster: str, scopes: tuple[str, ...], depth: int = 0) -> User:
+    """`user` as somebody of this workspace alone, within the `scopes` of who asks, and so all whose warrants it bears.
+    What nests deeper than any does is left out."""
+    extra = {**user.extra, SCOPES: (*user.extra.get(SCOPES, ()), *scopes, f"cluster:{cluster}")}
+    if CLUSTER_NAME in extra:
+        extra[CLUSTER_NAME] = (cluster,)
+    if WARRANT in extra:
+        found = said(user) if depth < _DEEPEST else []
+        extra[WARRANT] = tuple(text_of(_at_home(each, cluster, scopes, depth + 1)) for each in found)
+    return User(user.name, user.groups, user.uid, extra)
 
 
 def _grouped(user: User) -> User:
@@ -101,14 +125,19 @@ def _asked(headers: Headers) -> _Asked | None:
     return None
 
 
-def _needed(asked: _Asked) -> list[Attributes]:
-    """What the caller must be allowed to do."""
-    if asked.name.startswith(SERVICE_ACCOUNT_PREFIX):
-        namespace, name = _account(asked.name)
-        found = [Attributes("impersonate", version="v1", resource="serviceaccounts", namespace=namespace, name=name)]
-    else:
-        found = [Attributes("impersonate", version="v1", resource="users", name=asked.name)]
-    found += [Attributes("impersonate", version="v1", resource="groups", name=group) for group in asked.groups]
+def _needed(asked: _Asked, borrowed: Iterable[User]) -> list[Attributes]:
+    """What the caller must be allowed to do. `borrowed`: who is asked for, by names and groups."""
+    found = []
+    for each in borrowed:
+        if each.name.startswith(SERVICE_ACCOUNT_PREFIX):
+            namespace, name = _account(each.name)
+            account = Attributes(
+                "impersonate", version="v1", resource="serviceaccounts", namespace=namespace, name=name
+            )
+            found.append(account)
+        else:
+            found.append(Attributes("impersonate", version="v1", resource="users", name=each.name))
+        found += [Attributes("impersonate", version="v1", resource="groups", name=group) for group in each.groups]
     if asked.uid:
         found.append(Attributes("impersonate", _AUTHENTICATION, "v1", "uids", name=asked.uid))
     for key, values in asked.extra.items():

@@ -10,8 +10,8 @@ import asyncio
 import re
 from collections import Counter
 
-from apiserver.auth.scopes import CLUSTER_NAME
 from apiserver.auth.user import User
+from apiserver.auth.warrants import CLUSTER_NAME
 from apiserver.endpoints.exchange import Exchange
 from apiserver.model.errors import StatusError, bad_request
 from apiserver.schema.messages import quote

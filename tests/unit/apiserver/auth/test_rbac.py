@@ -12,6 +12,7 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.auth.rules import Rule
 from apiserver.auth.scopes import SCOPES
 from apiserver.auth.user import AUTHENTICATED, KCP_ADMIN, MASTERS, SYNCERS, Attributes, User
+from apiserver.auth.warrants import WARRANT
 
 BOB = User("bob", ("devs", AUTHENTICATED))
 ADMIN = User("root", (MASTERS, AUTHENTICATED))
@@ -263,3 +264,17 @@ def test_what_is_remembered_ends_with_the_rules_it_came_from(store: Any, rbac: A
     other.bind("view", ("User", "bob"))
     assert authorizer.authorize("other", BOB, GET).allowed
     assert not authorizer.authorize("ws", BOB, GET).allowed
+
+
+def test_what_a_warrant_says_is_a_right_of_who_bears_it(rbac: Any, allowed: Any) -> None:
+    for cluster in ("ws", "other"):
+        rbac(cluster).bind("cluster-admin", ("User", "bob"))
+    within = '{"user": "bob", "extra": {"authentication.kcp.io/scopes": ["cluster:ws"]}}'
+    user = User("eve", (AUTHENTICATED,), extra={WARRANT: (within,)})
+    assert allowed(user, GET, "ws")
+    assert not allowed(user, GET, "other")
+    assert allowed(User("eve", extra={WARRANT: (f'{{"groups": ["{KCP_ADMIN}"]}}',)}), GET, "other")
+    # system:masters is a name among others there: what no role gives, no warrant does.
+    master = User("eve", extra={WARRANT: (f'{{"groups": ["{MASTERS}"]}}',)})
+    assert not allowed(master, GET, "*")
+    assert not allowed(master, Attributes("update", "apis.kcp.io", "v1alpha1", "apibindings", "status", name="a"))

@@ -2,8 +2,9 @@
 
 import pytest
 
-from apiserver.auth.scopes import CLUSTER_NAME, SCOPES, home_of, identities, in_scope, is_own_service_account
-from apiserver.auth.user import AUTHENTICATED, User
+from apiserver.auth.scopes import SCOPES, consumers, home_of, identities, in_scope, is_own_service_account
+from apiserver.auth.user import AUTHENTICATED, BINDING_PREFIX, User
+from apiserver.auth.warrants import CLUSTER_NAME, WARRANT
 
 NAME = "system:serviceaccount:default:robot"
 ROBOT = User(NAME, ("system:serviceaccounts", AUTHENTICATED), "u", {CLUSTER_NAME: ("a",)})
@@ -50,3 +51,52 @@ def test_a_scoped_account_out_of_scope_has_not_even_its_full_name() -> None:
     scoped = User(ROBOT.name, ROBOT.groups, extra={CLUSTER_NAME: ("a",), SCOPES: ("cluster:a",)})
     assert len(identities(in_scope(scoped, "b"), "b")) == 1
     assert home_of(scoped) == ""
+
+
+BEA = '{"user": "bea", "groups": ["devs"]}'
+"""A warrant."""
+
+
+def names(user: User, cluster: str) -> list[str]:
+    return [each.name for each in identities(in_scope(user, cluster), cluster)]
+
+
+def test_a_warrant_adds_whom_it_names_and_outlasts_the_scope_of_who_bears_it() -> None:
+    user = User("ann", (), extra={SCOPES: ("cluster:a",), WARRANT: (BEA,)})
+    assert names(user, "a") == ["ann", "bea"]
+    assert names(user, "b") == ["system:anonymous", "bea"]
+    seen = in_scope(user, "b")
+    assert in_scope(seen, "b") == seen
+
+
+def test_a_warrant_has_a_scope_of_its_own() -> None:
+    within = '{"user": "bea", "groups": ["devs"], "extra": {"authentication.kcp.io/scopes": ["cluster:a"]}}'
+    user = User("ann", (), extra={WARRANT: (within,)})
+    assert names(user, "a") == ["ann", "bea"]
+    assert names(user, "b") == ["ann", "system:anonymous"]
+
+
+def test_an_account_in_a_warrant_is_of_one_workspace() -> None:
+    bare = f'{{"user": "{NAME}"}}'
+    assert names(User("ann", extra={WARRANT: (bare,)}), "a") == ["ann"]
+    of_a = f'{{"user": "{NAME}", "extra": {{"{CLUSTER_NAME}": ["a"]}}}}'
+    user = User("ann", extra={WARRANT: (of_a,)})
+    assert names(user, "a") == ["ann", NAME, FULL]
+    assert names(user, "b") == ["ann", "system:anonymous", FULL]
+
+
+def test_warrants_without_end_are_cut_short() -> None:
+    user = User("ann", extra={WARRANT: tuple(f'{{"user": "u{n}"}}' for n in range(1000))})
+    assert len(names(user, "a")) < 20
+
+
+def test_a_provider_knows_consumers_by_a_prefix_and_accounts_in_full() -> None:
+    def known(user: User, cluster: str) -> list[str]:
+        return [each.name.removeprefix(BINDING_PREFIX) for each in consumers(in_scope(user, cluster), cluster)]
+
+    (ann,) = consumers(User("ann", ("devs",)), "a")
+    assert (ann.name, ann.groups) == (f"{BINDING_PREFIX}ann", (f"{BINDING_PREFIX}devs",))
+    assert known(ROBOT, "a") == [FULL]
+    assert known(ROBOT, "b") == [FULL]
+    assert known(User(NAME, ROBOT.groups), "a") == ["system:anonymous"]
+    assert known(User("ann", extra={WARRANT: (BEA,)}), "a") == ["ann", "bea"]

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from apiserver.auth.authn import Authenticator
-from apiserver.auth.scopes import CLUSTER_NAME
 from apiserver.auth.user import MASTERS, User
+from apiserver.auth.warrants import CLUSTER_NAME
 from apiserver.endpoints import inflight, reads
 from apiserver.endpoints.inflight import InFlight, Slot, seconds
 from apiserver.model.errors import StatusError
