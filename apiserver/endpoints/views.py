@@ -16,6 +16,7 @@ from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.model.paths import join
 from apiserver.registry import codec
+from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.conversion import completed, convert, prepare
 from apiserver.registry.served import ServedKind
 from apiserver.registry.shards import SHARDS, with_addresses
@@ -28,9 +29,7 @@ _METADATA = b'"metadata":{'
 _DECLARED = f'"{marks.SOURCE_COMMIT}"'.encode()
 """In an object that git declares: it is written anew whenever its schema changes, others get defaults when read."""
 
-_WORKSPACES = "workspaces.tenancy.kcp.io"
-_FILLED = frozenset({_WORKSPACES, SHARDS})
-"""Kinds whose objects say more than is stored of them."""
+_FILLED = having(lambda kind: kind.filled)
 
 
 Own = Callable[[str], ServedKind | None]

@@ -120,6 +120,7 @@ class BuiltinKind:
       readings        of these, by path, those that are not read at their path
       printer         what `kubectl get` shows, of Kubernetes' kinds; of our own the definition says it
       cells           of our own kinds: columns that no JSON path gives, by name
+      filled          clients read more than is stored, such as the server's address (endpoints/views)
       review          the answer, of kinds that are questions
 
     What a write does
@@ -174,6 +175,7 @@ class BuiltinKind:
     readings: Mapping[str, Reading] = field(default_factory=dict)
     printer: Printer = SIMPLE
     cells: Mapping[str, Callable[[Object], Any]] = field(default_factory=dict)
+    filled: bool = False
     review: Review | None = None
 
     put_creates: bool = False
