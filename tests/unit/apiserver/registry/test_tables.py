@@ -85,10 +85,11 @@ def test_pod_and_job_and_service() -> None:
 
 def test_workspace_and_placement() -> None:
     annotations = {"treeplane.dev/source-commit": "0123456789abcdef"}
-    obj = {"metadata": {"name": "w", "annotations": annotations}, "spec": {"type": {"name": "team"}},
-           "status": {"phase": "Ready"}}  # fmt: skip
+    obj = {"metadata": {"name": "w", "annotations": annotations, "labels": {"region": "eu"}},
+           "spec": {"type": {"name": "team"}, "URL": "https://here"}, "status": {"phase": "Ready"}}  # fmt: skip
     found = cells(WORKSPACE, "tenancy.kcp.io", "v1alpha1", "workspaces", obj)
-    assert (found["Type"], found["Phase"], found["Commit"], found["URL"]) == ("team", "Ready", "0123456789", None)
+    assert [*found] == ["Name", "Type", "Region", "Phase", "Commit", "URL", "Age"], "kcp's, and the commit"
+    assert [*found.values()][1:-1] == ["team", "eu", "Ready", "0123456789", "https://here"]
     conditions = [{"type": "Ready", "message": "ready"}, {"type": "Scheduled", "message": "runs on t"}]
     found = cells(WORKSPACE, "scheduling.kcp.io", "v1alpha1", "placements", {"status": {"conditions": conditions}})
     assert found["Why"] == "runs on t"
