@@ -40,7 +40,7 @@ class WorkspaceRecord:
     `directory`: its directory in the repository, "" for what ships with Treeplane. `judged`: of one that is held, the
     last commit that was judged, NONE of all others. `leaves`: a commit took it away, and something in it waits for
     finalizers; `directory` is where it stood then. `shard`: the Shard that it is on; one that is not served yet may be
-    on none.
+    on none. `labels`: those that its type gives its Workspace.
     """
 
     path: str
@@ -59,6 +59,7 @@ class WorkspaceRecord:
     judged: CommitRef = NONE
     leaves: bool = False
     shard: str = shards.USUAL
+    labels: dict[str, str] = field(default_factory=dict)
 
     @property
     def past(self) -> CommitRef:
@@ -118,8 +119,9 @@ def _following(record: WorkspaceRecord) -> dict[str, str]:
     return {"origin": str(record.origin), "commit": "" if record.commit == record.origin else str(record.commit)}
 
 
+_USUALLY_NONE: Final[Mapping[str, Any]] = {"errors": [], "labels": {}}
 _USUAL: Final = tuple(
-    (each.name, [] if each.name == "errors" else each.default)
+    (each.name, _USUALLY_NONE.get(each.name, each.default))
     for each in fields(WorkspaceRecord)
     if each.name not in ("path", "cluster", "parent", "commit", "head", "origin", "judged", "origin_time", "directory")
 )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from apiserver.model import paths
 from apiserver.model.errors import Cause
 from apiserver.registry.behaviours.base import Behaviour, Object, selector
+from apiserver.registry.metadata import check_labels
 from apiserver.registry.oldgroups import NEWER
 from apiserver.schema import messages
 
@@ -25,6 +28,18 @@ def workspace_update(old: Object, new: Object) -> list[Cause]:
 def workspace_check(obj: Object) -> list[Cause]:
     location = (obj.get("spec") or {}).get("location") or {}
     return selector("spec.location.selector", location.get("selector"))
+
+
+def type_check(obj: Object) -> list[Cause]:
+    """What its workspaces could not have is not taken here, where somebody can do something about it."""
+    field, labels = "spec.additionalWorkspaceLabels", (obj.get("spec") or {}).get("additionalWorkspaceLabels") or {}
+    causes = [replace(cause, field=field) for cause in check_labels(labels)]
+    return causes + [messages.forbidden(field, f"{key} is a reserved label") for key in labels if _is_reserved(key)]
+
+
+def _is_reserved(label: str) -> bool:
+    """Whether a label of a Workspace is the server's to set."""
+    return label == "tenancy.kcp.io/phase" or f".{label.partition('/')[0]}".endswith(".internal.kcp.io")
 
 
 def sync_target_check(obj: Object) -> list[Cause]:
@@ -75,3 +90,4 @@ LOCATION = Behaviour(location_default, location_check)
 PLACEMENT = Behaviour(placement_default, placement_check)
 SYNC_TARGET = Behaviour(check=sync_target_check)
 WORKSPACE = Behaviour(check=workspace_check, check_update=workspace_update)
+WORKSPACE_TYPE = Behaviour(check=type_check)

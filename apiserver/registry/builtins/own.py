@@ -59,6 +59,8 @@ KINDS = (
     BuiltinKind(
         "WorkspaceType",
         "workspacetypes.tenancy.kcp.io",
+        behaviour=rules_own.WORKSPACE_TYPE,
+        filled=True,
         generation=True,
         everywhere=True,
         from_commits=True,
