@@ -24,6 +24,7 @@ from apiserver.registry.intents import Intent
 from apiserver.registry.sinks import StoreSink, Write, Written
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.waiter import Waiter
+from apiserver.registry.workspacetypes import WORKSPACES
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
@@ -81,7 +82,8 @@ class CommitSink:
         if write.key.resource in OWN_RUNTIME_KINDS:
             return "store"
         if write.live is None:
-            return "store" if self._created_at_runtime(write) else "git"
+            directory = write.key.resource == WORKSPACES  # whoever makes one
+            return "git" if directory or not self._created_at_runtime(write) else "store"
         live = orjson.loads(write.live.value)
         annotations = live["metadata"].get("annotations") or {}
         if annotations.get(marks.ORIGIN) in (marks.RUNTIME, marks.REMOVED):

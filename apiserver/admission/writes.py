@@ -21,22 +21,19 @@ from apiserver.registry.builtins.entry import Runtime
 from apiserver.registry.rest_options import Admit
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import WorkspaceRecord
+from apiserver.registry.workspacetypes import WORKSPACES
 
 Object = dict[str, Any]
 
 RUNTIME_KINDS = having(lambda kind: kind.runtime is Runtime.ALWAYS)
 """By store name: kinds whose objects are runtime state, so that git need not know them."""
 
-COMPUTED_STATUS = having(lambda kind: kind.computed_status and kind.from_commits)
-"""By store name: kinds whose status follows from commits alone. Nothing would put right what a client wrote there."""
+SERVERS_STATUS = having(lambda kind: kind.servers_status)
+"""By store name: kinds whose status the server alone writes. Nothing would put right what a client wrote there."""
 
 FROM_COMMITS = having(lambda kind: kind.from_commits)
 """By store name: kinds that come into effect with a commit alone. One that was only stored would do nothing, or what it
 did would be gone with the store."""
-
-
-BY_DIRECTORY = having(lambda kind: kind.by_directory)
-"""By store name: kinds whose objects are directories of the repository, or follow from them."""
 
 
 def is_runtime(kind: ServedKind) -> bool:
@@ -57,7 +54,7 @@ def stored(kind: ServedKind, record: WorkspaceRecord) -> Admit:
     """The Admit of a workspace whose writes are Store."""
 
     def admit(verb: str, name: str, live: Object | None) -> None:  # noqa: ARG001
-        gits = kind.storage in FROM_COMMITS or (live is not None and _is_gits(live))
+        gits = kind.storage in FROM_COMMITS or (live is not None and (_is_gits(live) or _ships(kind, live)))
         if gits and not is_runtime(kind):
             raise refusal(kind, record, name, live, "this object is")
 
@@ -69,7 +66,8 @@ def committed(kind: ServedKind, record: WorkspaceRecord) -> Admit:
 
     def admit(verb: str, name: str, live: Object | None) -> None:  # noqa: ARG001
         annotations = (live["metadata"].get("annotations") or {}) if live is not None else {}
-        if annotations.get(marks.ORIGIN) == marks.SYSTEM or kind.storage in BY_DIRECTORY:
+        ships = annotations.get(marks.ORIGIN) == marks.SYSTEM or (live is not None and _ships(kind, live))
+        if ships or kind.storage in FROM_COMMITS:
             raise refusal(kind, record, name, live, "this object is")
         if kind.storage == "secrets" and Origin(origins.path_in(annotations)).in_git:
             raise refusal(kind, record, name, live, "what a Secret in git says is")
@@ -80,6 +78,12 @@ def committed(kind: ServedKind, record: WorkspaceRecord) -> Admit:
 def _is_removed(live: Object | None) -> bool:
     """Whether git has taken the object away already, and it waits for whoever takes its finalizers away."""
     return live is not None and (live["metadata"].get("annotations") or {}).get(marks.ORIGIN) == marks.REMOVED
+
+
+def _ships(kind: ServedKind, live: Object) -> bool:
+    """Whether it is a Workspace that no directory stands behind, and nobody made."""
+    annotations = live["metadata"].get("annotations") or {}
+    return kind.storage == WORKSPACES and not origins.path_in(annotations) and marks.ORIGIN not in annotations
 
 
 def _is_gits(live: Object) -> bool:
@@ -108,8 +112,8 @@ def refusal(
 
 def check_status(kind: ServedKind, name: str) -> None:
     """Of a write of a status. Raises StatusError 403."""
-    if kind.storage in COMPUTED_STATUS:
-        raise forbidden(kind.resource, kind.group, name, "its status is computed from what git declares")
+    if kind.storage in SERVERS_STATUS:
+        raise forbidden(kind.resource, kind.group, name, "its status is computed by the server")
 
 
 def _advice(record: WorkspaceRecord, live: Object | None) -> str:

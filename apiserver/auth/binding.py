@@ -1,7 +1,8 @@
 """Who may take an API that another workspace offers: whoever holds the verb `bind` on the export, by RBAC over there.
 
 As kcp has it: an APIBinding is vetted when it is made or refers to something else, a WorkspaceType for the exports that
-workspaces of it bind by default (and, with the verb `use`, for types of others that it builds on). A SyncTarget tells
+workspaces of it bind by default (and, with the verb `use`, for types of others that it builds on), a Workspace for its
+type (`use`, wherever that is from). A SyncTarget tells
 what the exports offer that it supports. The right is judged in the offering workspace for the user as they came,
 without needing `access` there. What is not there, a workspace that is not there and a missing right give one answer.
 Called by the write path through guards.py, for dry runs too; for commits whoever may push decides.
@@ -9,7 +10,7 @@ Called by the write path through guards.py, for dry runs too; for commits whoeve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,13 +25,13 @@ from apiserver.model.keys import Key
 from apiserver.registry.rest_options import Vet
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import workspace_at
+from apiserver.registry.workspacetypes import TYPES, WORKSPACES
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
 
 BINDINGS = "apibindings.apis.kcp.io"
 EXPORTS = "apiexports.apis.kcp.io"
-TYPES = "workspacetypes.tenancy.kcp.io"
 TARGETS = "synctargets.workload.kcp.io"
 
 
@@ -82,7 +83,7 @@ class Taker:
 
 def guard(taker: Taker, kind: ServedKind) -> Vet | None:
     """The Vet for writes of `kind`; None for kinds that take nothing of others. Raises StatusError 403."""
-    find = {BINDINGS: _of_binding, TYPES: _of_type, TARGETS: _of_target}.get(kind.storage)
+    find = _TAKING.get(kind.storage)
     if find is None:
         return None
 
@@ -91,8 +92,8 @@ def guard(taker: Taker, kind: ServedKind) -> Vet | None:
         for named in find(new, taker.path):
             if named not in known and not taker.may(named):
                 action = "create" if live is None else "update"
-                why = f"unable to {action} {kind.kind}: {named.missing}"
-                raise forbidden(kind.resource, kind.group, new["metadata"].get("name", ""), why)
+                unable = "" if kind.storage == WORKSPACES else f"unable to {action} {kind.kind}: "
+                raise forbidden(kind.resource, kind.group, new["metadata"].get("name", ""), unable + named.missing)
 
     return vet
 
@@ -112,8 +113,24 @@ def _of_type(obj: Object, path: str) -> Iterator[Named]:
             yield Named(TYPES, other["path"], other["name"])
 
 
+def _of_workspace(obj: Object, path: str) -> Iterator[Named]:  # noqa: ARG001
+    """Once admission has said which type that is."""
+    found = (obj.get("spec") or {}).get("type")
+    if found:
+        yield Named(TYPES, found.get("path") or "", found["name"])
+
+
 def _of_target(obj: Object, path: str) -> Iterator[Named]:  # noqa: ARG001
     """Without a path it is an export of its own workspace, or the one that ships with Treeplane."""
     for export in (obj.get("spec") or {}).get("supportedAPIExports") or ():
         if export.get("path"):
             yield Named(EXPORTS, export["path"], export["export"])
+
+
+_TAKING: dict[str, Callable[[Object, str], Iterator[Named]]] = {
+    BINDINGS: _of_binding,
+    TYPES: _of_type,
+    TARGETS: _of_target,
+    WORKSPACES: _of_workspace,
+}
+"""By kind what one of its objects names of others."""

@@ -36,7 +36,7 @@ def in_scope(user: User, cluster: str) -> User:
     home = _home(user)
     if home in ("", cluster):
         return user
-    return _nobody(user, [home], {ABROAD: (_in_full(home, user),)})
+    return _nobody(user, [home], {ABROAD: (in_full(home, user.name),)})
 
 
 def identities(user: User, cluster: str) -> tuple[User, ...]:
@@ -61,7 +61,7 @@ def _named(user: User, cluster: str) -> tuple[User, ...]:
     if user.name == ANONYMOUS:
         return user, *(User(name, (AUTHENTICATED,)) for name in user.extra.get(ABROAD, ()))
     if _home(user) == cluster:
-        return user, User(_in_full(cluster, user), (AUTHENTICATED,))
+        return user, User(in_full(cluster, user.name), (AUTHENTICATED,))
     return (user,)
 
 
@@ -69,7 +69,7 @@ def _prefixed(user: User, cluster: str) -> User:
     name, groups = user.name, user.groups
     if user.name.startswith(SERVICE_ACCOUNT_PREFIX):
         if _home(user) == cluster:
-            name = _in_full(cluster, user)
+            name = in_full(cluster, user.name)
         else:  # of which workspace it is does not show
             name, groups = ANONYMOUS, tuple({AUTHENTICATED, UNAUTHENTICATED}.intersection(groups))
     elif user.name == ANONYMOUS:
@@ -93,8 +93,9 @@ def _home(user: User) -> str:
     return homes[0] if len(homes) == 1 else ""
 
 
-def _in_full(home: str, user: User) -> str:
-    return f"system:kcp:serviceaccount:{home}:{user.name.removeprefix(SERVICE_ACCOUNT_PREFIX)}"
+def in_full(home: str, name: str) -> str:
+    """A ServiceAccount of the workspace `home`, as rules of others name it."""
+    return f"system:kcp:serviceaccount:{home}:{name.removeprefix(SERVICE_ACCOUNT_PREFIX)}"
 
 
 def _nobody(user: User, clusters: list[str], extra: dict[str, tuple[str, ...]] | None = None) -> User:

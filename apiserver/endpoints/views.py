@@ -31,10 +31,6 @@ _DECLARED = f'"{marks.SOURCE_COMMIT}"'.encode()
 
 _FILLED = having(lambda kind: kind.filled)
 
-_LIFECYCLES = {"initializing": "initializingworkspaces", "terminating": "terminatingworkspaces"}
-"""Types of virtual workspaces, and what their URLs say."""
-_TYPES = "workspacetypes.tenancy.kcp.io"
-
 
 Own = Callable[[str], ServedKind | None]
 """The kind as the workspace with that logical cluster name serves it; None if it does not."""
@@ -148,8 +144,6 @@ class KindView:
     def _filled(self, key: Key, value: bytes) -> bytes:
         if key.resource == SHARDS:
             return codec.encode(with_addresses(orjson.loads(value), fleet(self._store).url))
-        if key.resource == _TYPES:
-            return self._with_views(key, value)
         return self._with_commit(key, value)
 
     def _with_commit(self, key: Key, value: bytes) -> bytes:
@@ -157,18 +151,10 @@ class KindView:
         record, so that a commit there costs no write here; nor does a change of the server's address."""
         at = self._store.get(cluster_key(key.cluster))
         child = workspace_at(self._store, join(path_of(at.value), key.name)) if at else None
-        if child is None or not child.commit:
+        if child is None or not (child.commit or child.stored):
             return value
         obj = orjson.loads(value)
-        obj["metadata"].setdefault("annotations", {})[marks.SOURCE_COMMIT] = str(child.commit)
+        if child.commit:
+            obj["metadata"].setdefault("annotations", {})[marks.SOURCE_COMMIT] = str(child.commit)
         obj["spec"]["URL"] = f"{fleet(self._store).url}/clusters/{child.path}"
-        return codec.encode(obj)
-
-    def _with_views(self, key: Key, value: bytes) -> bytes:
-        """Where workspaces of a WorkspaceType are seen that wait for its initializer or its terminator: it has both
-        addresses, whether or not it has a program that looks there."""
-        url, name = fleet(self._store).url, f"{key.cluster}:{key.name}"
-        obj = orjson.loads(value)
-        found = [{"url": f"{url}/services/{view}/{name}", "type": each} for each, view in _LIFECYCLES.items()]
-        obj["status"] = {**(obj.get("status") or {}), "virtualWorkspaces": found}
         return codec.encode(obj)

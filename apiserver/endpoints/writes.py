@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from apiserver.admission import requester, topology, unenforced
+from apiserver.admission import newworkspaces, requester, topology, unenforced
 from apiserver.admission.committing import KEPT_FROM_GIT, SECRETS, CommitSink
 from apiserver.admission.completion import completing, vetting
 from apiserver.admission.place import Place
@@ -50,6 +50,7 @@ from apiserver.registry.rest_options import (
     WriteOptions,
 )
 from apiserver.registry.waiter import Waiter
+from apiserver.registry.workspacetypes import WORKSPACES
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
@@ -232,6 +233,10 @@ class Writes:
         writes = writes_of(asking)
         if writes not in POLICIES:
             raise StatusError(501, "NotImplemented", f"writes are {writes} here, which is not supported yet")
+        if asking.kind.storage == WORKSPACES:
+            user, stored = asking.user.as_json(), writes != COMMIT
+            new = newworkspaces.NewWorkspace(store, world.record, asking.kind, user, stored)
+            complete, vet = new.completing(complete), new.vetting(vet)
         return Collection(
             store,
             asking.kind,

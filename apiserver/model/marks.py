@@ -26,6 +26,13 @@ LOGICAL_CLUSTER = "internal.tenancy.kcp.io/cluster"
 PLACES = (SHARD, SHARD_HASH, LOGICAL_CLUSTER)
 """What says where a workspace is: its summary knows."""
 
+OWNER = "experimental.tenancy.kcp.io/owner"
+"""On a Workspace and its LogicalCluster, where it was made through the API: who made it, as JSON."""
+WORKSPACE_FINALIZER = "core.kcp.io/logicalcluster"
+"""Of a Workspace: what is in the workspace goes first."""
+CLUSTER_FINALIZER = "core.kcp.io/logicalcluster-deletion"
+"""The same of a LogicalCluster."""
+
 TARGET_KEY = "internal.workload.kcp.io/key"
 """Label on a SyncTarget: the key by which everything else names it."""
 

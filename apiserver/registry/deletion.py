@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from apiserver.model.errors import StatusError, conflict, forbidden, not_found
 from apiserver.model.keys import Key
-from apiserver.registry import codec
+from apiserver.registry import codec, keptschemas
 from apiserver.registry.behaviours.definitions import CRDS
 from apiserver.registry.conversion import convert
 from apiserver.registry.marking import decided, is_namespace
@@ -130,6 +130,8 @@ def _planned(at: Collection, record: Record, live: Object, options: DeleteOption
     """What is answered and what is written. `live` is as it is stored: in whichever version, metadata are the same."""
     marked = decided(at.kind, live, options)
     write = _marking(record, live, marked)
+    if marked is None and write is not None:
+        write = write._replace(also=keptschemas.keeping(at.store, [record]))
     if options.dry_run and write is not None:
         at.check(write)
     shown = convert(live if marked is None else marked, at.kind)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from apiserver.model import clock
 from apiserver.model.errors import conflict, invalid, not_found
 from apiserver.model.keys import Key
-from apiserver.registry import codec, podsubresources, strategy
+from apiserver.registry import codec, keptschemas, podsubresources, strategy
 from apiserver.registry import rest_checks as checks
 from apiserver.registry.otherversions import others
 from apiserver.registry.rest_common import ATTEMPTS, allocated, as_written, establish, live_of, reset, value_of
@@ -68,6 +68,7 @@ def replace(at: Collection, key: Key, change: Change, how: How) -> Outcome:
             return Outcome(live, warnings=outcome.warnings)
         gone = checks.finished(new)
         value = None if gone else value_of(at, new)
+        also = [*also, *keptschemas.keeping(at.store, [record])] if gone else also
         write = Write(key, record, value, also, aside=same or how.subresource in _ASIDE)
         if how.options.dry_run:
             at.check(write)

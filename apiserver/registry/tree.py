@@ -38,9 +38,10 @@ class WorkspaceRecord:
     base of the next difference. `origin`, `origin_time`: the commit in which it appeared, and that commit's committer
     time (seconds since 1970). `errors`: why a newer commit is held back (`path:line: what`), [] if none is.
     `directory`: its directory in the repository, "" for what ships with Treeplane. `judged`: of one that is held, the
-    last commit that was judged, NONE of all others. `leaves`: a commit took it away, and something in it waits for
+    last commit that was judged, NONE of all others. `leaves`: it was taken away, and something in it waits for
     finalizers; `directory` is where it stood then. `shard`: the Shard that it is on; one that is not served yet may be
-    on none. `labels`: those that its type gives its Workspace.
+    on none. `stored`: it was made through the API, so no commit and no file of the status branch knows of it, and its
+    commits are NONE.
     """
 
     path: str
@@ -59,7 +60,7 @@ class WorkspaceRecord:
     judged: CommitRef = NONE
     leaves: bool = False
     shard: str = shards.USUAL
-    labels: dict[str, str] = field(default_factory=dict)
+    stored: bool = False
 
     @property
     def past(self) -> CommitRef:
@@ -119,9 +120,8 @@ def _following(record: WorkspaceRecord) -> dict[str, str]:
     return {"origin": str(record.origin), "commit": "" if record.commit == record.origin else str(record.commit)}
 
 
-_USUALLY_NONE: Final[Mapping[str, Any]] = {"errors": [], "labels": {}}
 _USUAL: Final = tuple(
-    (each.name, _USUALLY_NONE.get(each.name, each.default))
+    (each.name, [] if each.name == "errors" else each.default)
     for each in fields(WorkspaceRecord)
     if each.name not in ("path", "cluster", "parent", "commit", "head", "origin", "judged", "origin_time", "directory")
 )
@@ -180,7 +180,8 @@ def placed(record: WorkspaceRecord) -> Put:
     """Writes the object that stands for the workspace where it is followed: it comes and goes with the workspace, and
     is written again where it moved, where it is served from now on or is not any more, and for news of it that no other
     object tells."""
-    return Put(cluster_key(record.cluster), f"{record.path}\n{shortened(record.path, record.directory)}".encode())
+    short = shortened(record.path, record.directory) if not record.stored else ""
+    return Put(cluster_key(record.cluster), f"{record.path}\n{short}".encode())
 
 
 def path_of(value: bytes) -> str:
@@ -191,7 +192,12 @@ def path_of(value: bytes) -> str:
 def directory_of(value: bytes) -> str:
     """Its directory in the repository, of what `placed` wrote."""
     path, _, short = value.decode().partition("\n")
-    return expanded(path, short)
+    return expanded(path, short) if short else ""
+
+
+def is_stored(value: bytes) -> bool:
+    """Whether it is one that no commit knows of (WorkspaceRecord.stored), of what `placed` wrote."""
+    return value.endswith(b"\n")
 
 
 def cluster_key(cluster: str) -> Key:
@@ -269,6 +275,12 @@ def leaving(store: View) -> dict[str, WorkspaceRecord]:
     """Workspaces that a commit took away and that wait, by path. Reads these alone."""
     found = (workspace_at(store, row.key) for row in rows(store, Table.LEAVING))
     return {record.path: record for record in found if record is not None}
+
+
+def stored(store: View) -> list[WorkspaceRecord]:
+    """Workspaces that were made through the API, parents before their children. Reads all records."""
+    found = (WorkspaceRecord.decode(*row) for row in rows(store, Table.WORKSPACES))
+    return sorted((record for record in found if record.stored), key=lambda record: record.path.count(":"))
 
 
 def below(store: View, path: str) -> Iterator[str]:

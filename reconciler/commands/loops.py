@@ -18,6 +18,8 @@ from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.station import Station
 from reconciler.commands.targets import Kubeconfigs
+from reconciler.controllers.apibindings import APIBindings
+from reconciler.controllers.apiexports import APIExports
 from reconciler.controllers.awaited import Awaited
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.feed import Feed
@@ -26,7 +28,9 @@ from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.served import started_with
 from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
 from reconciler.controllers.tokensecrets import TokenSecrets
+from reconciler.controllers.workspaces import Workspaces
 from reconciler.loading.declared import Declarations
+from reconciler.loading.identities import Identities
 from reconciler.loading.placed import Placed
 from reconciler.syncing.lease import Contender
 from reconciler.syncing.service import Syncing
@@ -55,6 +59,7 @@ class Loops:
         bundle = keys.ca.read_text()
         bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
         self._feed = feed = Feed(store)
+        identities = Identities(settings.keys_dir / "identities")
         secrets = TokenSecrets(store, Signer(keys), bundle, lambda name: name)
         self._standins = StandIns(
             store,
@@ -68,6 +73,7 @@ class Loops:
             cluster_loops(feed, started_with(store, KUBERNETES), bundle, busy),
             Manager("tokensecrets", [secrets], feed, CAREFUL, busy),
             Manager("awaited", [Awaited(store)], feed, CAREFUL, busy),
+            Manager("workspaces", [Workspaces(store), APIBindings(store), APIExports(store, identities)], feed),
             Manager("stand-ins", [self._standins], feed),
         )
         past, targets, credentials = _past(station), _targets(settings), _credentials(station)

@@ -10,8 +10,8 @@ from reconciler.repository.objects import Repository
 
 @dataclass(slots=True)
 class Draft:
-    """On top of `base`, the id of a tree. `files`: the new content of each changed file, None where it goes; `counts`:
-    how many names directories have."""
+    """On top of `base`, the id of a tree. `files`: the new content of each changed file, None where it goes, or a whole
+    directory does; `counts`: how many names directories have."""
 
     repo: Repository
     base: str
@@ -31,6 +31,18 @@ class Draft:
             return False
         self.files[path] = data
         return True
+
+    def drop(self, directory: str) -> None:
+        """A directory goes, with all that is in it."""
+        inside = f"{directory}/"
+        self.files = {path: data for path, data in self.files.items() if not path.startswith(inside)}
+        self.files[directory] = None
+
+    def is_there(self, directory: str) -> bool:
+        """Whether there is anything of that name, or will be."""
+        if any(path.startswith(f"{directory}/") for path, data in self.files.items() if data is not None):
+            return True
+        return directory not in self.files and self.repo.entry_at(self.base, directory) is not None
 
     def is_crowded(self, directory: str) -> bool:
         """Whether so much stands there that what comes had better be spread. Counts what comes."""

@@ -40,7 +40,7 @@ class Asked:
         return intent if intent is not None and self._counts(intent, record, said) else None
 
     def _counts(self, intent: Intent, record: Record | None, said: Object) -> bool:
-        asked = object_of(intent)
+        asked = with_place(object_of(intent), said)
         if asked is None or intent.base != (record.revision if record is not None else NEVER):
             return False
         return same_declared(named_by_git(asked), named_by_git(said))
@@ -63,6 +63,7 @@ class Proposed(Asked):
 
 
 NOTHING = Asked()
+_TENANCY = "tenancy.kcp.io/"
 
 
 def object_of(intent: Intent | None) -> Object | None:
@@ -73,6 +74,15 @@ def object_of(intent: Intent | None) -> Object | None:
     annotations = unmarked(obj["metadata"].get("annotations") or {})
     annotations.pop(marks.ORIGIN, None)
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+
+def with_place(asked: Object | None, said: Object) -> Object | None:
+    """A new Workspace that was asked for, with what only its commit says: which workspace it is, and where."""
+    if asked is None or asked.get("kind") != "Workspace" or not asked["apiVersion"].startswith(_TENANCY):
+        return asked
+    told = said["metadata"].get("annotations") or {}
+    annotations = {**(asked["metadata"].get("annotations") or {}), **told}
+    return {**asked, "metadata": {**asked["metadata"], "annotations": annotations}, "spec": said.get("spec") or {}}
 
 
 def with_owners(obj: Object, asked: Object, stored: Object) -> Object:

@@ -2,20 +2,27 @@
 machine that lost its power before the disk had everything.
 
 Called before such a store is served (`forget`), and by the first load that follows (`sweep`). What git and the status
-branch know is recovered from them, as into an empty store. What neither knows, runtime objects and node ports, stays as
-it stood in the store: nobody else has it.
+branch know is recovered from them, as into an empty store. What neither knows, runtime objects, node
+ports and workspaces that were made through the API, stays as it stood in the store: nobody else has it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from apiserver.model import paths
+from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.registry import tree
+from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.paging import pages, rows
-from apiserver.storage.protocol import Delete, DeleteRow, Store
+from apiserver.storage.protocol import Delete, DeleteRow, Row, Store, View
 from reconciler.plan import residue
+from reconciler.plan.computed import WORKSPACES
 
 _PAGE = 1000
 _KEPT = frozenset({Table.NODE_PORTS, Table.ROLES})
+_BY_PATH = frozenset({Table.WORKSPACES, Table.HELD, Table.LEAVING, Table.PROVIDERS})
 
 
 def forget(store: Store) -> tuple[int, int]:
@@ -24,18 +31,36 @@ def forget(store: Store) -> tuple[int, int]:
 
     The fleet's record goes first: without it nothing is served, and what is not loaded yet is asked for again.
     """
+    stored = {record.path: record.cluster for record in tree.stored(store)}
+    clusters = frozenset(stored.values())
     tables = (Table.FLEET, *(table for table in Table if table != Table.FLEET and table not in _KEPT))
     for table in tables:
-        while found := store.scan_rows(table, limit=_PAGE):
-            store.fill(*(DeleteRow(table, row.key) for row in found)).result()
+        for page in _pages_of_rows(store, table):
+            rows_of_git = (row for row in page if _whose(table, row) not in stored)
+            store.fill(*(DeleteRow(table, row.key) for row in rows_of_git)).result()
     gone = kept = 0
     for resource in store.resources():
         ours = resource.startswith("~")
-        for page in pages(store, resource):
-            ops = [Delete(r.key) for r in page if ours or not residue.is_runtime(r.value)]
+        for records in pages(store, resource):
+            known = (r for r in records if r.key.cluster not in clusters)
+            ops = [Delete(r.key) for r in known if ours or not residue.is_runtime(r.value)]
             store.fill(*ops).result()
-            gone, kept = gone + len(ops), kept + len(page) - len(ops)
+            gone, kept = gone + len(ops), kept + len(records) - len(ops)
     return gone, kept
+
+
+def _pages_of_rows(store: Store, table: Table) -> Iterator[Sequence[Row]]:
+    after: str | None = None
+    while page := store.scan_rows(table, after=after, limit=_PAGE):
+        after = page[-1].key
+        yield page
+
+
+def _whose(table: Table, row: Row) -> str:
+    """The path of the workspace that a row is about; "" where it is about none."""
+    if table in _BY_PATH:
+        return row.key
+    return row.key.rpartition("\0")[2] if table == Table.CONSUMERS else ""
 
 
 def has_objects(store: Store) -> bool:
@@ -46,6 +71,9 @@ def has_objects(store: Store) -> bool:
 def sweep(store: Store) -> int:
     """Removes what belongs to no workspace; how many objects. To be called when every workspace there is has a record:
     a fleet that was recovered in full, and whose logical clusters are these."""
+    for record in tree.stored(store):
+        if not _stands(store, record):
+            store.fill(*tree.forgotten(record)).result()
     known: dict[str, bool] = {}
 
     def lost(cluster: str) -> bool:
@@ -64,3 +92,9 @@ def sweep(store: Store) -> int:
         if lost(row.key.partition("\0")[0]):
             store.fill(DeleteRow(Table.NODE_PORTS, row.key)).result()
     return count
+
+
+def _stands(store: View, record: WorkspaceRecord) -> bool:
+    """Whether there is still what a workspace that was made through the API stands in."""
+    parent = tree.workspace_at(store, record.parent)
+    return parent is not None and store.get(Key(WORKSPACES, parent.cluster, "", paths.base(record.path))) is not None

@@ -17,12 +17,14 @@ from typing import Any
 
 import orjson
 
+from apiserver.model import paths
 from apiserver.model.commits import own
 from apiserver.model.errors import Cause, StatusError, invalid, unavailable
 from apiserver.model.keys import Internal, Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, refused, stands, waiting
+from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Check, Conflict, Delete, Op, Put, Store
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.loading.copies import PLACES, lost_lines, removed
@@ -31,6 +33,7 @@ from reconciler.loading.guard import line_of
 from reconciler.loading.loader import Loader, Proposal
 from reconciler.loading.rounds import next_round
 from reconciler.loading.unfetched import Unfetched
+from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.deletions import ALLOW, digest
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
@@ -135,13 +138,17 @@ class Committer:
         chosen = {i.key: i for i in intents if self._edited(edits, i)}
         if not chosen:
             return True
-        message = _message(chosen.values(), self._path, self._allowed(chosen.values()))
-        commit = self._branch.desired.commit(fleet.commit.id, edits.draft.files, author, message)
+        allowed = self._allowed(chosen.values())
+        commit = self._made(fleet, edits, author, chosen, allowed)
         if commit is None:
             for intent in chosen.values():
                 self._aside(intent)
             return True
         proposal = self._loader.propose(own(commit), chosen)
+        meant = self._meant(proposal, chosen)
+        if meant - allowed:
+            commit = self._made(fleet, edits, author, chosen, allowed | meant) or commit
+            proposal = self._loader.propose(own(commit), chosen)
         if proposal.later:
             return self._wait(chosen.values())
         if proposal.held:
@@ -165,11 +172,26 @@ class Committer:
         self._unwritten(chosen.values())
         return True
 
+    def _made(
+        self, fleet: FleetRecord, edits: Edits, author: str, chosen: Mapping[Key, Intent], allowed: set[str]
+    ) -> str | None:
+        """The commit; None where it would change nothing. `allowed`: which losses it allows."""
+        message = _message(chosen.values(), self._path, {ALLOW: " ".join(sorted(allowed))} if allowed else {})
+        return self._branch.desired.commit(fleet.commit.id, edits.draft.files, author, message)
+
+    def _meant(self, proposal: Proposal, chosen: Mapping[Key, Intent]) -> set[str]:
+        """Which losses somebody asks for who deletes a workspace: all that goes with it."""
+        ends = (i.key for i in chosen.values() if i.value is None and i.key.resource == WORKSPACES)
+        gone = {paths.join(self._path(key.cluster), key.name) for key in ends}
+        return {refused.digest for path, refused in proposal.refused.items() if path in gone}
+
     def _unwritten(self, intents: Iterable[Intent]) -> None:
         """Answers those that their commit left as they were."""
         for intent in filter(self._stands, intents):
             live = self._store.get(intent.key)
-            if (live.revision if live is not None else 0) != intent.base:
+            if live is None and intent.value is None:
+                self._answer(intent, KEPT)  # it went with what it stood for
+            elif (live.revision if live is not None else 0) != intent.base:
                 self._answer(intent, AGAIN)  # e.g. a controller's finalizer came first, and it waits for that now
             else:
                 self._refuse([intent], _UNREAD)
@@ -221,8 +243,8 @@ class Committer:
             self._commit_all(author, part)
         return False
 
-    def _allowed(self, intents: Iterable[Intent]) -> dict[str, str]:
-        """The trailer of a commit that deletes, or takes copies away: a DELETE is its user's word for that object, and
+    def _allowed(self, intents: Iterable[Intent]) -> set[str]:
+        """What a commit allows that deletes, or takes copies away: a DELETE is its user's word for that object, and
         an edit for what it does, also for a recovery. Which may know of no copy when it comes to this commit, so what
         goes itself is named without them, too."""
         edits: dict[str, dict[Key, Any]] = {}
@@ -234,7 +256,7 @@ class Committer:
             gone = [line_of(path, key) for key in removed(edited)]
             copies = lost_lines(self._store, self._catalog.kinds(cluster), path, edited)
             said |= {digest(lines) for lines in (gone, [*gone, *copies]) if lines}
-        return {ALLOW: " ".join(sorted(said))} if said else {}
+        return said
 
     # -- without a commit
 

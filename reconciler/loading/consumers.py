@@ -1,18 +1,26 @@
 """Who takes which workspace's exports: two tables that say the same, one by the provider and one by the consumer.
 
-Written with what a workspace's judgement comes to (phases/publishing), and taken away with the workspace (removal). A
-consumer is listed for what its newest content asks for, and, as long as that is held, for what it is served with.
+Written with what a workspace's judgement comes to (phases/publishing), by the loop over bindings that were made through
+the API (controllers/apibindings), and taken away with the workspace (removal). A consumer is listed for what its newest
+content asks for, and, as long as that is held, for what it is served with; and for what was made through the API.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import orjson
 
+from apiserver.model import marks, origins
 from apiserver.model.tables import Table, row_key
+from apiserver.registry.catalog import BINDINGS
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import ABSENT, DeleteRow, PutRow, RowOp, View
+
+Object = dict[str, Any]
+
+_RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
 
 Taken = Collection[tuple[str, str]]
 """Exports, as (provider's path, name)."""
@@ -41,6 +49,24 @@ def listing(store: View, consumer: str, now: Taken) -> list[RowOp]:
     if wanted:
         return [*found, PutRow(Table.PROVIDERS, consumer, said, ABSENT if row is None else row)]
     return [*found, DeleteRow(Table.PROVIDERS, consumer, row)]
+
+
+def named(binding: Object, consumer: str) -> tuple[str, str]:
+    """The export that a binding of the workspace at this path names."""
+    export = ((binding.get("spec") or {}).get("reference") or {}).get("export") or {}
+    return export.get("path") or consumer, str(export.get("name", ""))
+
+
+def named_by_stored(store: View, cluster: str, consumer: str) -> frozenset[tuple[str, str]]:
+    """What bindings name that were made through the API, in the workspace at this path."""
+    found = (record.value for record in store.scan(BINDINGS, cluster).records if _RUNTIME in record.value)
+    return frozenset(named(binding, consumer) for binding in map(orjson.loads, found) if is_stored(binding))
+
+
+def is_stored(obj: Object) -> bool:
+    """Whether an object was made through the API, so that no commit knows of it."""
+    annotations = obj["metadata"].get("annotations") or {}
+    return annotations.get(marks.ORIGIN) == marks.RUNTIME and not origins.path_in(annotations)
 
 
 def _read(row: bytes | None) -> frozenset[tuple[str, str]]:

@@ -21,6 +21,7 @@ import orjson
 from apiserver.model import paths
 from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
+from apiserver.model.marks import CLUSTER_FINALIZER, WORKSPACE_FINALIZER
 from apiserver.registry import codec, indexes, tree
 from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.tree import USUAL_TYPE, WorkspaceRecord, listed, placed, put_workspace
@@ -39,8 +40,6 @@ from reconciler.plan.summary import Summary
 
 Object = dict[str, Any]
 
-CLUSTER_FINALIZER = "core.kcp.io/logicalcluster-deletion"
-WORKSPACE_FINALIZER = "core.kcp.io/logicalcluster"
 _RBAC = ".rbac.authorization.k8s.io"
 _ACCOUNTS = "serviceaccounts"
 _NAMESPACES = "namespaces"
@@ -147,8 +146,8 @@ def tell(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, a
 def stay_away(
     store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, moment: Moment, why: Iterable[LayoutError]
 ) -> tuple[WorkspaceRecord, WorkspaceChanges]:
-    """That a commit has a workspace at the path of one that leaves: it is held for that until the other one has gone;
-    for nothing, where there is none any more."""
+    """That a commit has a workspace at the path of one that leaves, or was made through the API: it is held for that
+    until the other one has gone; for nothing, where there is none any more."""
     changes = WorkspaceChanges(record.path, ChangeKind.UNCHANGED, why=[*why])
     if changes.why:
         changes.became = ChangeKind.HELD
@@ -189,7 +188,7 @@ def _rows(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
         record.commit,
         held=record.judged,
         errors=record.errors,
-        leaves=True,
+        leaves=record.leaves,
         type=record.type if record.type != USUAL_TYPE else "",
         brought={name: value for name, value in brought.items() if value},
     )
@@ -207,12 +206,14 @@ def _own(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:
 
 def _told(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, at: str) -> list[ObjectChange]:
     """What both objects say by now. `at`: since when, where that is new."""
-    said = parting.said_of(store, _waiting(store, record), record.errors, at)
+    said = parting.said_of(store, _waiting(store, record), record.errors, at) if record.leaves else []
     out: list[ObjectChange] = []
     for key, finalizer in zip(_own(record, parent), (CLUSTER_FINALIZER, WORKSPACE_FINALIZER), strict=False):
         there = store.get(key)
         if there is not None:
-            out += _put(there, parting.told(orjson.loads(there.value), finalizer, said))
+            obj = orjson.loads(there.value)
+            new = parting.told(obj, finalizer, said) if record.leaves else parting.staying(obj, record.errors, at)
+            out += _put(there, new)
     return out
 
 

@@ -28,6 +28,8 @@ from reconciler.layout.source import Editor, ReadOnly
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.render import key_of
 from reconciler.loading.sources import Sources
+from reconciler.loading.workspacefiles import WorkspaceFiles
+from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.gitform import declared_form, sent_form
 
 Object = dict[str, Any]
@@ -54,6 +56,8 @@ class Edits:
             raise Outdated
         workspace = _workspace(self._store, intent.key.cluster)
         stands = origins.file_of(orjson.loads(live.value)) if live is not None else ""
+        if stands and intent.key.resource == WORKSPACES:
+            return self._workspace(workspace, stands, intent)
         found = self._find(workspace, stands, intent.key) if stands else None
         if found is not None:
             self.paths[intent.key] = stands
@@ -87,6 +91,9 @@ class Edits:
         if kind is not None:
             strategy.drop_unknown(kind, value)
         value["metadata"] = {**value["metadata"], "name": key.name}
+        if key.resource == WORKSPACES:
+            self.paths[key] = self._workspaces(workspace).create(key.name, value, intent.author)
+            return True
         if key.namespace:
             value["metadata"]["namespace"] = key.namespace
         within = folder(workspace.directory, key.resource.partition(":")[0], key.namespace)
@@ -99,6 +106,18 @@ class Edits:
         kinds = self._catalog.kinds(workspace.cluster)
         objects = self._editor(workspace).find(path)
         return next((m for m in objects if key_of(m, kinds, workspace.cluster) == key), None)
+
+    def _workspaces(self, parent: WorkspaceRecord) -> WorkspaceFiles:
+        return WorkspaceFiles(self._store, self.draft, parent, self._editor(parent))
+
+    def _workspace(self, parent: WorkspaceRecord, file: str, intent: Intent) -> bool:
+        """Of a Workspace for which a directory stands."""
+        self.paths[intent.key] = file
+        files, live = self._workspaces(parent), self._store.get(intent.key)
+        if intent.value is None or live is None:
+            return files.remove(intent.key)
+        before, final = orjson.loads(live.value), orjson.loads(intent.value)
+        return files.change(file, intent.key.name, lambda manifest: self._said(manifest, parent, before, final))
 
     def _said(self, manifest: Manifest, workspace: WorkspaceRecord, live: Object, final: Object) -> Object:
         """What the file is to say of an object that it declares. A file may be written in another version than the

@@ -20,7 +20,17 @@ from apiserver.registry import codec, strategy
 from apiserver.registry.intents import DONE, KEPT, Intent
 from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record
 from apiserver.storage.templates import Kind, Parameter
-from reconciler.loading.asked import FILE, NOTHING, Asked, named_by_git, object_of, same_declared, unmarked, with_owners
+from reconciler.loading.asked import (
+    FILE,
+    NOTHING,
+    Asked,
+    named_by_git,
+    object_of,
+    same_declared,
+    unmarked,
+    with_owners,
+    with_place,
+)
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.forms import Example, Forms, Nobody
 from reconciler.loading.likeness import like_others
@@ -64,6 +74,8 @@ class Effects:
         stored; `status`: a status that follows from content (None: whatever is stored stays)."""
         if record is None:
             self._create(declared, status)
+        elif declared.key.resource == WORKSPACES and _is_runtime(record):
+            self._make(declared, status, record.revision)
         else:
             self._update(declared, old, record, status)
 
@@ -99,15 +111,18 @@ class Effects:
         if not _is_everywhere(declared) or not self._put_from_form(declared, status):
             self._make(declared, status)
 
-    def _make(self, declared: DeclaredObject, status: Object | None) -> None:
+    def _make(self, declared: DeclaredObject, status: Object | None, instead_of: int | None = None) -> None:
+        """`instead_of`: the revision of what stands there and goes: a Workspace that was asked for through the API, and
+        whose place a directory takes before anything was done for it."""
         intent = self.asked.of(declared.key, None, declared.obj)
-        obj = {**(object_of(intent) or declared.obj)}
+        obj = {**(with_place(object_of(intent), declared.obj) or declared.obj)}
         if status is not None:
             obj["status"] = status
         obj["metadata"] = self._metadata(declared, dict(obj["metadata"]))
         value = codec.encode(obj)
         like = like_others(declared.key, obj, value) if _is_common(declared) else None
-        put = Put(declared.key, value, self._expected(), like=like)
+        expected = self._expected() if instead_of is None else instead_of
+        put = Put(declared.key, value, expected, like=like)
         self.changes.objects.append(ObjectChange(ChangeKind.CREATED, put, _answers(intent, DONE)))
 
     def _put_from_form(self, declared: DeclaredObject, status: Object | None) -> bool:
@@ -278,6 +293,11 @@ def ended(obj: Object, at: str, finalizer: str = "") -> Object:
 
 def _answers(intent: Intent | None, answer: Object) -> tuple[Op, ...]:
     return (*intent.answered(answer), *intent.also) if intent is not None else ()
+
+
+def _is_runtime(record: Record) -> bool:
+    found: Object = orjson.loads(record.value)["metadata"].get("annotations") or {}
+    return found.get(marks.ORIGIN) == marks.RUNTIME and not origins.path_in(found)
 
 
 def _is_everywhere(declared: DeclaredObject) -> bool:

@@ -28,6 +28,11 @@ class Handover:
         """Whether anything is on its way."""
         return bool(self._ready or self._writes)
 
+    @property
+    def keeps_back(self) -> bool:
+        """Whether all is kept back for now."""
+        return False
+
     def keeps(self, _changes: WorkspaceChanges) -> bool:
         """Whether it is kept back instead of being written."""
         return False
@@ -73,6 +78,10 @@ class KeepingBack(Handover):
     def __init__(self, store: Store, written: Callable[[str], None]) -> None:
         super().__init__(store, written)
         self._kept: list[WorkspaceChanges] | None = []
+
+    @property
+    def keeps_back(self) -> bool:
+        return self._kept is not None
 
     def keeps(self, _changes: WorkspaceChanges) -> bool:
         if self._kept is not None:

@@ -7,7 +7,7 @@ and the commit that allows their removal is known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from apiserver.model.commits import CommitRef
@@ -71,7 +71,7 @@ class KeptWorkspaces:
         for top in before:
             if removals.hears() or any(_is_within(p, top) for p in here) or any(_is_within(top, p) for p in removed):
                 del self.tops[top]
-                gone.update(path for path in (top, *tree.below(self._store, top)) if not is_there(path))
+                gone.update(path for path in (top, *self._declared_below(top)) if not is_there(path))
         going = []
         for removal in removals.judge(gone, before):
             if removal.refused is None:
@@ -87,6 +87,11 @@ class KeptWorkspaces:
             for record in removal.members:
                 self._of[record.path] = Kept(self._served.of(record) or self._trees.at(removals.since), removal.problem)
         return going
+
+    def _declared_below(self, top: str) -> Iterator[str]:
+        """What was made through the API goes with what it stands in, and no commit says so."""
+        found = ((path, tree.workspace_at(self._store, path)) for path in tree.below(self._store, top))
+        return (path for path, record in found if record is not None and not record.stored)
 
 
 def _is_within(path: str, top: str) -> bool:

@@ -5,10 +5,11 @@ Called by steps at the end of a step, when all that it wrote can be read.
 
 from __future__ import annotations
 
-from apiserver.registry import indexes, tree
+from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.keptschemas import is_named
 from apiserver.storage.paging import pages
-from apiserver.storage.protocol import Delete, Store, View
+from apiserver.storage.protocol import Delete, Store
 
 
 def let_go(store: Store) -> set[str]:
@@ -24,8 +25,3 @@ def let_go(store: Store) -> set[str]:
         found = (tree.workspace_of(store, cluster) for cluster in {key.cluster for key in gone})
         providers |= {record.path for record in found if record is not None}
     return providers
-
-
-def is_named(store: View, cluster: str, name: str) -> bool:
-    """Whether any binding is bound with the schema of this name of a provider's logical cluster."""
-    return bool(store.indexed(indexes.BOUND, indexes.schema(cluster, name), whole=True, limit=1))

@@ -1,5 +1,5 @@
 """The workspaces that leave, as one step sees them: who goes at once, who begins to wait, and what a commit has in the
-place of one that waits.
+place of one that waits, or that was made through the API.
 
 Called by steps. What becomes of each is departure's and removal's.
 """
@@ -29,7 +29,23 @@ class Leavers:
         self._store, self._world, self._moment = store, world, moment
         self.paths = {*tree.leaving(store), *known}
 
-    def top(self, path: str) -> str:
+    def in_the_way(self, path: str) -> bool:
+        """Whether no commit can have a workspace at `path`: one leaves there or above it, or was made through the
+        API."""
+        return bool(self._top(path)) or self.is_stored(path)
+
+    def is_stored(self, path: str) -> bool:
+        """Whether the workspace at `path`, or one above it, was made through the API. None stands above one that has a
+        record and was not made so itself."""
+        at: str | None = path
+        while at is not None:
+            record = self._world.standing(at)
+            if record is not None:
+                return record.stored
+            at = paths.parent(at)
+        return False
+
+    def _top(self, path: str) -> str:
         """The uppermost that leaves, of the workspace at `path` and those above it; "" if none does."""
         if not self.paths:
             return ""
@@ -57,14 +73,15 @@ class Leavers:
         return self.take_away(record)
 
     def in_place_of(self, path: str, place: WorkspaceDir | None) -> WorkspaceChanges | None:
-        """What is said where a commit has a workspace (`place`) at `path`, or no more, while one leaves there or above
-        it. What is to stand below it is judged with it, once that has gone, and None."""
+        """What is said where a commit has a workspace (`place`) at `path`, or no more, while another is in the way
+        there or above. What is to stand below that is judged with it, once it has gone, and None."""
         record = self._world.record(path)
         if record is None:
             self._world.gone(path)
-        if record is None or path not in self.paths or (place is None and not record.errors):
+        if record is None or (path not in self.paths and not record.stored) or (place is None and not record.errors):
             return None
-        return self._stays_away(record, [_problem(path, place)] if place is not None else ())
+        problem = _problem if path in self.paths else _taken
+        return self._stays_away(record, [problem(path, place)] if place is not None else ())
 
     def _stays_away(self, record: WorkspaceRecord, why: Iterable[LayoutError]) -> WorkspaceChanges:
         parent = self._world.record(record.parent) if record.parent else None
@@ -77,3 +94,8 @@ def _problem(path: str, place: WorkspaceDir) -> LayoutError:
     text = f"workspace {path} is being deleted still: something in it waits for finalizers"
     where = f"the Workspace {paths.base(path)} in {paths.parent(path)} says what"
     return LayoutError(place.directory, 0, 0, text, f"it is taken as soon as that has gone; {where}")
+
+
+def _taken(path: str, place: WorkspaceDir) -> LayoutError:
+    text = f"workspace {path} was made through the API, and is not this directory's"
+    return LayoutError(place.directory, 0, 0, text, "give the directory another name; or delete that workspace first")

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import conditions, marks, origins
+from apiserver.model import conditions, marks
 from apiserver.model.keys import Key, storage_name
 from apiserver.model.kinds import kind_of
 from apiserver.registry import indexes
@@ -24,6 +24,7 @@ from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_
 from apiserver.registry.marking import BINDING_CLEANUP, CLEANUP
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace, summary
 from apiserver.storage.protocol import Op, View
+from reconciler.loading.consumers import is_stored
 from reconciler.plan.apis import Undeclared, binding_named, definition_named
 from reconciler.plan.exports import Bound, Export
 
@@ -164,12 +165,13 @@ def brought(key: Key, obj: Object, path: str, read: ReadExport) -> Iterator[Unde
     if key.resource == CRDS:
         if conditions.is_true((obj.get("status") or {}).get("conditions"), "NamesAccepted"):
             names = claims(obj["spec"])
-            yield Undeclared(definition_named(key.name), key.name, names, ends=not _is_runtime(obj))
+            yield Undeclared(definition_named(key.name), key.name, names, ends=not is_stored(obj))
         return
     export = _export(obj, path, read)
     if export is not None:
         for schema in export.schemas:
-            yield Undeclared(binding_named(key.name), export.storage(schema), claims(schema["spec"]), ends=True)
+            names = claims(schema["spec"])
+            yield Undeclared(binding_named(key.name), export.storage(schema), names, ends=not is_stored(obj))
 
 
 def _export(binding: Object, path: str, read: ReadExport) -> Export | None:
@@ -177,8 +179,3 @@ def _export(binding: Object, path: str, read: ReadExport) -> Export | None:
     bound = Bound.of(binding.get("status") or {})
     reference = ((binding.get("spec") or {}).get("reference") or {}).get("export") or {}
     return read(f"{reference.get('path') or path}:{reference.get('name', '')}", bound) if bound is not None else None
-
-
-def _is_runtime(crd: Object) -> bool:
-    annotations = crd["metadata"].get("annotations") or {}
-    return annotations.get(marks.ORIGIN) == marks.RUNTIME and not origins.path_in(annotations)

@@ -34,4 +34,6 @@ def _own(obj: Object) -> list[Parameter]:
     owner = spec.get("owner")
     told = (spec.get("cluster"), *((owner.get("name"), owner.get("cluster")) if isinstance(owner, dict) else ()))
     found += [(Kind.TEXT, each) for each in told if isinstance(each, str)]
+    if isinstance(owner, dict) and "uid" in owner:
+        found.append((Kind.UID, owner["uid"]))
     return found

@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -48,6 +48,7 @@ from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
 from reconciler.loading.whole import Whole
+from reconciler.plan.deletions import RefusedDeletion
 from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -71,16 +72,21 @@ class Loaded:
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """A commit on top of the served one that is judged and not written: `held` says who would not take it, `faults` who
-    of them for a fault of this program. `take` writes it, once it is the branch's. `later`: that cannot be told before
-    a commit that is under way is there."""
+    of them for a fault of this program. `take` writes it, once it is the branch's. `refused`: of those that are held,
+    the deletions that have to be allowed. `later`: that cannot be told before a commit that is under way is there."""
 
     held: Mapping[str, list[LayoutError]]
     faults: Collection[str]
     take: Callable[[], None]
+    refused: Mapping[str, RefusedDeletion] = field(default_factory=dict)
     later: bool = False
 
 
 _LATER = Proposal({}, (), lambda: None, later=True)
+
+
+def _proposal(step: ChangeSet, take: Callable[[], None]) -> Proposal:
+    return Proposal(step.held, step.faults, take, step.refused)
 
 
 Judged = ChangeSet | tuple[LayoutError, ...]
@@ -200,15 +206,15 @@ class Loader:
 
     def look_again(self, paths: Collection[str]) -> None:
         """Judges workspaces that may have waited for something that has gone. One that leaves goes with the last that
-        it waited for, and what a commit has in its place is judged then."""
+        it waited for. What a commit has in the place of one that is no more is judged then."""
         fleet, also = tree.fleet(self._store), {*paths}
         for path in sorted(paths, key=lambda each: each.count(":"), reverse=True):
             record = tree.workspace_at(self._store, path)
             if record is not None and path in fleet.kept:
                 ops = told_anew(self._store, record)
                 self._store.write(*ops).result() if ops else None
-            if record is not None and record.leaves:
-                gone = departure.go_on(self._store, record, clock.now())
+            if record is None or record.leaves:
+                gone = record is None or departure.go_on(self._store, record, clock.now())
                 here = self.tree_at(fleet)
                 place = here.find(path) if gone else None
                 also |= {each.path for each in here.workspaces(place)} if place is not None else set()
@@ -262,7 +268,7 @@ class Loader:
         """Judge a commit that was made of `intents`, whose parent is `tip`'s."""
         if self._over is not None:
             found = self._over.propose(commit, intents)
-            return Proposal(found[0].held, found[0].faults, found[1]) if found is not None else _LATER
+            return _proposal(found[0], found[1]) if found is not None else _LATER
         fleet = tree.fleet(self._store)
         self._trees.claims = fleet.claims
         here = self._trees.at(commit)
@@ -275,7 +281,7 @@ class Loader:
             stepper.release()
             self._whole.note(replace(fleet, commit=commit, arriving=(), claims=here.claims))
 
-        return Proposal(step.held, step.faults, take)
+        return _proposal(step, take)
 
     # -- commits -----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What a workspace that leaves says of itself: what it waits for, and what a commit has in its place.
+"""What a workspace says of itself that leaves, or whose place a commit wants: what it waits for, and what is held.
 
 Called by departure, which writes it into the Workspace and the LogicalCluster.
 """
@@ -16,7 +16,7 @@ from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import View
 from reconciler.loading.effects import ended
-from reconciler.plan.computed import LOGICAL_CLUSTERS
+from reconciler.plan.computed import COMMIT_APPLIED, LOGICAL_CLUSTERS
 
 Object = dict[str, Any]
 
@@ -35,6 +35,17 @@ def told(obj: Object, finalizer: str, said: Iterable[Condition]) -> Object:
     return {**obj, "status": {**status, "phase": "Deleting", "conditions": there}}
 
 
+def staying(obj: Object, errors: Iterable[str], at: str) -> Object:
+    """The same of one that was made through the API and stays: what a commit has in its place is held, if there is
+    anything."""
+    status = obj.get("status") or {}
+    there = [c for c in status.get("conditions") or () if c["type"] != COMMIT_APPLIED]
+    wrong = list(errors)
+    before = conditions.get(status.get("conditions"), COMMIT_APPLIED)
+    told = conditions.merged([before] if before is not None else [], [_applied(wrong, at)]) if wrong else []
+    return {**obj, "status": {**status, "conditions": [*told, *there]}}
+
+
 def said_of(store: View, waiting: Iterable[Key], errors: Iterable[str], at: str) -> list[Condition]:
     """`waiting`: the objects with finalizers. `errors`: why what a commit has in its place is held. `at`: RFC 3339."""
     return [_applied(list(errors), at), _left(store, waiting, at)]
@@ -43,8 +54,8 @@ def said_of(store: View, waiting: Iterable[Key], errors: Iterable[str], at: str)
 def _applied(errors: list[str], at: str) -> Condition:
     """As of any workspace: whether what the newest commit says of it is so."""
     if errors:
-        return condition("CommitApplied", False, "ContentInvalid", "held back: " + "; ".join(errors), at=at)
-    return condition("CommitApplied", True, "Removed", "a commit took it away", at=at)
+        return condition(COMMIT_APPLIED, False, "ContentInvalid", "held back: " + "; ".join(errors), at=at)
+    return condition(COMMIT_APPLIED, True, "Removed", "a commit took it away", at=at)
 
 
 def _left(store: View, waiting: Iterable[Key], at: str) -> Condition:

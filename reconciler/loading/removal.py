@@ -10,21 +10,20 @@ from collections.abc import Iterable
 from apiserver.model import paths
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table, row_key
-from apiserver.registry.catalog import KEPT_SCHEMAS, SCHEMAS
+from apiserver.registry import keptschemas
+from apiserver.registry.catalog import SCHEMAS
 from apiserver.registry.tree import WorkspaceRecord, forgotten
 from apiserver.storage.paging import rows
-from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, Store, View
+from apiserver.storage.protocol import Delete, DeleteRow, Op, Store, View
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.consumers import listing
-from reconciler.loading.keptschemas import is_named
 from reconciler.plan.computed import WORKSPACES
 
 
 def kept_schemas(store: View, gone: Iterable[Key]) -> list[Op]:
     """What keeps schemas that go, for those that are served with them until they are changed."""
-    named = [key for key in gone if key.resource == SCHEMAS and is_named(store, key.cluster, key.name)]
-    found = store.get_many(named) if named else ()
-    return [Put(each.key._replace(resource=KEPT_SCHEMAS), each.value) for each in found if each is not None]
+    schemas = [key for key in gone if key.resource == SCHEMAS]
+    return [*keptschemas.keeping(store, store.get_many(schemas))] if schemas else []
 
 
 def remove(store: Store, record: WorkspaceRecord, parent: WorkspaceRecord | None) -> WorkspaceChanges:

@@ -24,7 +24,7 @@ from apiserver.model.origins import origin_of
 from apiserver.model.paths import ROOT
 from apiserver.registry import shards, tree
 from apiserver.storage.protocol import Record
-from reconciler.layout.compare import Touched, touched
+from reconciler.layout.compare import touched
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import keptschemas
 from reconciler.loading.case import Case, Needs, Verdict
@@ -136,10 +136,8 @@ class Stepper:
         for path in waiting:
             self._turns.take(path)
             self.pause()
-        if going:
-            self._settle()
-            self._recheck(self._takings.take(going, self.done))
-            self._going = frozenset()
+        if going and not self._writes.keeps_back:
+            self._take_away(going)
         return self._finish()
 
     def _concerned(self, before: WorkspaceTree, also: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -149,8 +147,9 @@ class Stepper:
             found |= touched(self._target.tree, each, self._cases.known)
         self._cases.places = found.places
         self._served.note(before, found.left)
-        going = self._removals(found)
-        self._forced.update(also)
+        made = {path for path in found.removed if self._leavers.is_stored(path)}
+        going = self._removals(found.removed - made, found.changed | found.appeared)
+        self._forced.update(also, made)
         if any(is_root_open(each) != is_root_open(self._target.tree) for each in self._trees_before(before)):
             self._forced.add(paths.ROOT)
         self._forced.update(self._allowed())
@@ -169,6 +168,8 @@ class Stepper:
         """Write what a proposed commit comes to."""
         for changes in self._writes.released():
             self._write(changes)
+        if self._going:
+            self._take_away(self._going)
         return self._finish()
 
     # -- what others do before the rest of it
@@ -204,6 +205,11 @@ class Stepper:
 
     # -- what goes
 
+    def _take_away(self, going: Iterable[str]) -> None:
+        self._settle()
+        self._recheck(self._takings.take(going, self.done))
+        self._going = frozenset()
+
     def _new_guard(self) -> Guard | None:
         target, site, repo = self._target, self._site, self._site.trees.repositories.own
         if target.limits is None:
@@ -213,20 +219,20 @@ class Stepper:
             self._served, target.moment.commit, target.limits.since,
         )  # fmt: skip
 
-    def _removals(self, found: Touched) -> list[str]:
-        """The paths of workspaces that go. Those that have to be allowed first stay, and say so."""
+    def _removals(self, removed: set[str], here: set[str]) -> list[str]:
+        """Of workspaces that are in the commit no more the paths of those that go. Those that have to be allowed first
+        stay, and say so. `here`: those that it changes."""
         limits = self._target.limits
         if self._guard is None or limits is None:
-            return list(found.removed)
+            return list(removed)
         removals = Removals(self._guard, self._world.record, limits.workspaces)
-        here = found.changed | found.appeared
         # What leaves is allowed to: that a commit brought its directory back for a while changes nothing.
         leaving = self._leavers.paths
 
         def is_there(path: str) -> bool:
             return path in leaving or self._cases.find(path) is not None
 
-        return [*self._kept.judge(found.removed - leaving, here, is_there, removals), *(found.removed & leaving)]
+        return [*self._kept.judge(removed - leaving, here, is_there, removals), *(removed & leaving)]
 
     def _allowed(self) -> Iterator[str]:
         """The workspaces that are held for a deletion which the commit allows."""
@@ -243,7 +249,7 @@ class Stepper:
 
     def _judge_now(self, path: str) -> bool | Needs:
         """Judges a workspace; whether it is good, or whom it needs, when it waits still."""
-        if self._leavers.top(path):
+        if self._leavers.in_the_way(path):
             return self._wait_for(path)
         if self._cases.find(path) is None and path not in system.shipped_workspaces():
             self._pending.pop(path, None)
@@ -268,7 +274,7 @@ class Stepper:
         return not verdict.problems
 
     def _wait_for(self, path: str) -> bool:
-        """A commit may have a workspace where one leaves; whether nothing is wrong with that."""
+        """A commit may have a workspace where another is in the way; whether nothing is wrong with that."""
         self._pending.pop(path, None)
         place = self._target.tree.find(path) if path not in self._target.absent else None
         changes = self._leavers.in_place_of(path, place)

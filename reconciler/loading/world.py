@@ -67,7 +67,12 @@ class TakesTurns(Protocol):
 
 
 class World:
-    """What is read of the store is remembered for one step. `empty`: the store holds no workspace when it begins."""
+    """What is read of the store is remembered for one step. `empty`: the store holds no workspace when it begins.
+
+    `builds_on_files`: what was made through the API alone provides nothing, since a clone would not have it.
+    """
+
+    builds_on_files = True
 
     def __init__(self, store: Store, turns: TakesTurns, *, empty: bool = False) -> None:
         self.store = store
@@ -265,9 +270,10 @@ class World:
 
     def _object(self, path: str, resource: str, name: str) -> dict[str, Any] | None:
         record = self.record(path)
-        if record is None or not record.served:
+        if record is None or not record.served or (record.stored and self.builds_on_files):
             return None
-        return self._objects.get(Key(resource, record.cluster, "", name))
+        found = self._objects.get(Key(resource, record.cluster, "", name))
+        return None if found is not None and self.builds_on_files and consumers.is_stored(found) else found
 
     def _read_export(self, path: str, name: str) -> Export | None:
         export = self._object(path, EXPORTS, name)

@@ -21,6 +21,8 @@ CORE = "core.kcp.io/v1alpha1"
 
 WORKSPACES = "workspaces.tenancy.kcp.io"
 LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
+COMMIT_APPLIED = "CommitApplied"
+"""The condition of a Workspace and a LogicalCluster that says whether what a commit has of them is served."""
 FLEET_FOLLOWED = "FleetFollowed"
 """A condition of root's LogicalCluster that follows from no commit (controllers/fleetcondition)."""
 CONDITIONS = frozenset({"CommitApplied", "WorkspaceInitialized", "WorkspaceScheduled"})
@@ -99,10 +101,10 @@ def conditions(facts: WorkspaceFacts) -> list[Object]:
     if facts.problems:
         text = "held back at the last good commit: " if facts.served else "never had a good commit: "
         applied = condition(
-            "CommitApplied", False, "ContentInvalid", text + "; ".join(facts.problems), at=facts.commit_time
+            COMMIT_APPLIED, False, "ContentInvalid", text + "; ".join(facts.problems), at=facts.commit_time
         )
     else:
-        applied = condition("CommitApplied", True, "Applied", "all that was judged of it is served", at=at)
+        applied = condition(COMMIT_APPLIED, True, "Applied", "all that was judged of it is served", at=at)
     if facts.shard == shards.NONE:
         text = "no Shard takes the workspace: see CommitApplied"
         return [applied, condition("WorkspaceScheduled", False, "Unschedulable", text, at=facts.commit_time)]

@@ -161,6 +161,8 @@ class Rendering:
             files: Files = {}
             for row in piece:
                 workspace = WorkspaceRecord.decode(*row)
+                if workspace.stored:
+                    continue
                 place = self._place_of(workspace)
                 _keep(self._places, workspace.cluster, place)
                 said = tree.summary_in(row)
@@ -196,6 +198,8 @@ class Rendering:
             self._places.pop(change.key.cluster, None)  # one that went may have come again
         elif change.previous is not None:
             self._places[change.key.cluster] = None
+            if tree.is_stored(change.previous):
+                return
             path = tree.path_of(change.previous)
             directory = format.directory_of(path, tree.directory_of(change.previous))
             files[directory] = None
@@ -251,9 +255,11 @@ class Rendering:
         return cluster in self._moved or key in self._again
 
     def _place(self, cluster: str) -> _Place | None:
+        """None where nothing is recorded of it: it is no workspace's (any more), or of one that no commit knows of."""
         if cluster not in self._places:
             record = tree.workspace_of(self._store, cluster)
-            _keep(self._places, cluster, self._place_of(record) if record is not None else None)
+            known = record is not None and not record.stored
+            _keep(self._places, cluster, self._place_of(record) if record is not None and known else None)
         return self._places[cluster]
 
     def _place_of(self, record: WorkspaceRecord) -> _Place:

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from apiserver.model.keys import Internal
+from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.storage.protocol import Change
 from reconciler.plan import residue, runtimestatus
@@ -36,10 +37,11 @@ class Urgency(IntEnum):
 
 def of(change: Change) -> Urgency:
     """What a change asks for. Where it cannot be told cheaply, more rather than less."""
-    key = change.key
+    key, values = change.key, (change.value, change.previous)
     if key.resource in _WHOLE:
-        return Urgency.URGENT
-    if not residue.may_leave(key) or all(v is None or residue.is_runtime(v) for v in (change.value, change.previous)):
+        stored = tree.is_stored if key.resource == Internal.WORKSPACE else residue.is_runtime
+        return Urgency.NOTHING if all(v is None or stored(v) for v in values) else Urgency.URGENT
+    if not residue.may_leave(key) or all(v is None or residue.is_runtime(v) for v in values):
         return Urgency.NOTHING
     if change.value is None or change.previous is None:
         return Urgency.URGENT

@@ -201,7 +201,7 @@ class StatusWriter:
         base = before.tree if before is not None else None
         known = before.facts() if before is not None else FleetFacts()
         facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch, kept=fleet.kept)
-        there = {path: record.directory for path, record in leaving(self._store).items()}
+        there = {path: record.directory for path, record in leaving(self._store).items() if not record.stored}
         facts = replace(facts, targets=self._targets(known, fleet), leaving=there)
         # A commit that changes nothing is recorded with the next that does, unless a branch that left it is held.
         left = fleet.error and before is not None and before.source != fleet.commit

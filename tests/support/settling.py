@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from support.following import Following
 from support.loadedfleet import LoadedFleet
 
 from apiserver.registry.catalog import Catalog
 from apiserver.storage.protocol import Delete
 from reconciler.controllers import housekeeping
+from reconciler.controllers.apibindings import APIBindings
+from reconciler.controllers.apiexports import APIExports
 from reconciler.controllers.awaited import Awaited
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.workspaces import Workspaces
 from reconciler.loading import awaited
+from reconciler.loading.identities import Identities
 
 HELD = ["example.io/hold"]
 
@@ -23,7 +30,9 @@ class Settling:
     def __call__(self, fleet: LoadedFleet) -> None:
         store = fleet.store
         if id(fleet) not in self._running:
-            made = [*housekeeping.controllers(store, Catalog(store).kinds), Awaited(store)]
+            made: list[Controller[Any]] = [*housekeeping.controllers(store, Catalog(store).kinds), Awaited(store)]
+            identities = Identities(fleet.keys / "identities")
+            made += [Workspaces(store), APIExports(store, identities), APIBindings(store)]
             self._running[id(fleet)] = Following.of(store, *made)
         self._running[id(fleet)].settle()
         while awaited.waiting(store):

@@ -81,7 +81,8 @@ def test_what_an_entry_says_fits_its_kind(entry: BuiltinKind) -> None:
     assert entry.labels_count <= entry.generation
     assert (kind.subresources >= {"status"}) >= entry.status_created
     assert not entry.generation or entry.runtime is not Runtime.ALWAYS
-    assert not entry.by_directory or entry.from_commits
+    assert not entry.by_directory or entry.servers_status
+    assert entry.servers_status <= entry.computed_status
     assert entry.sync is Sync.NEVER or kind.namespaced
     assert (entry.health is Health.EXISTS and not entry.stateful) or entry.sync is not Sync.NEVER or not kind.namespaced
     assert (entry.sync is Sync.BUILT_IN) <= entry.everywhere

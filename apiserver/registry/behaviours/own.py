@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from apiserver.model import paths
 from apiserver.model.errors import Cause
+from apiserver.model.marks import OWNER, WORKSPACE_FINALIZER
 from apiserver.registry.behaviours.base import Behaviour, Object, selector
-from apiserver.registry.metadata import check_labels
 from apiserver.registry.oldgroups import NEWER
 from apiserver.schema import messages
 
@@ -22,6 +20,9 @@ def workspace_update(old: Object, new: Object) -> list[Cause]:
         causes.append(messages.invalid("spec.type", after.get("type"), "spec.type is immutable"))
     if before.get("cluster") and not after.get("cluster"):
         causes.append(messages.invalid("spec.cluster", "", "spec.cluster cannot be unset"))
+    elif before.get("cluster", "") != after.get("cluster", ""):
+        text = "spec.cluster can only be changed by system privileged users"
+        causes.append(messages.invalid("spec.cluster", after["cluster"], text))
     return causes
 
 
@@ -30,16 +31,28 @@ def workspace_check(obj: Object) -> list[Cause]:
     return selector("spec.location.selector", location.get("selector"))
 
 
-def type_check(obj: Object) -> list[Cause]:
-    """What its workspaces could not have is not taken here, where somebody can do something about it."""
-    field, labels = "spec.additionalWorkspaceLabels", (obj.get("spec") or {}).get("additionalWorkspaceLabels") or {}
-    causes = [replace(cause, field=field) for cause in check_labels(labels)]
-    return causes + [messages.forbidden(field, f"{key} is a reserved label") for key in labels if _is_reserved(key)]
+def workspace_identified(new: Object) -> None:
+    """It begins where nothing has been done for it."""
+    new.setdefault("status", {}).setdefault("phase", "Scheduling")
 
 
-def _is_reserved(label: str) -> bool:
-    """Whether a label of a Workspace is the server's to set."""
-    return label == "tenancy.kcp.io/phase" or f".{label.partition('/')[0]}".endswith(".internal.kcp.io")
+def workspace_carry(old: Object, new: Object) -> None:
+    """What the server says of a Workspace, and what holds it while there is something in the workspace, is no
+    client's to change."""
+    was, now = old["metadata"], new["metadata"]
+    held, kept = was.get("finalizers") or (), now.get("finalizers") or []
+    if WORKSPACE_FINALIZER in held and WORKSPACE_FINALIZER not in kept:
+        now["finalizers"] = [*kept, WORKSPACE_FINALIZER]
+    _keep(was.get("annotations") or {}, now, "annotations", OWNER)
+    _keep(old.get("spec") or {}, new, "spec", "URL")
+
+
+def _keep(old: Object, holder: Object, field: str, name: str) -> None:
+    """Has what `holder` says under `field` say of `name` what `old` does."""
+    now = holder.get(field) or {}
+    if now.get(name) != old.get(name):
+        said = {k: v for k, v in now.items() if k != name}
+        holder[field] = said | ({name: old[name]} if name in old else {})
 
 
 def sync_target_check(obj: Object) -> list[Cause]:
@@ -89,5 +102,6 @@ def _path(field: str, value: str | None) -> list[Cause]:
 LOCATION = Behaviour(location_default, location_check)
 PLACEMENT = Behaviour(placement_default, placement_check)
 SYNC_TARGET = Behaviour(check=sync_target_check)
-WORKSPACE = Behaviour(check=workspace_check, check_update=workspace_update)
-WORKSPACE_TYPE = Behaviour(check=type_check)
+WORKSPACE = Behaviour(
+    check=workspace_check, check_update=workspace_update, carry=workspace_carry, identified=workspace_identified
+)

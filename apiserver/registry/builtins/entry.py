@@ -140,8 +140,8 @@ class BuiltinKind:
     What git knows
       runtime         whether objects are runtime state
       from_commits    it comes into effect with a commit alone; one that was only stored would do nothing
-      computed_status its status follows from commits; of a kind that is also `from_commits`, nothing would put right
-                      what a client wrote there
+      computed_status its status follows from what is declared, of the object and of others
+      servers_status  nobody else writes it: nothing would put right what a client wrote there
       by_directory    why no manifest declares it, of kinds whose objects are directories or follow from them
       defines_kinds   it decides which kinds its workspace serves
       offered         it provides something to other workspaces
@@ -194,6 +194,7 @@ class BuiltinKind:
     runtime: Runtime = Runtime.NO
     from_commits: bool = False
     computed_status: bool = False
+    servers_status: bool = False
     by_directory: str = ""
     defines_kinds: bool = False
     offered: bool = False

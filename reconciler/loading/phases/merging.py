@@ -13,11 +13,11 @@ from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.keptschemas import is_named
 from apiserver.storage.protocol import Delete, Put, ReadView, Record
 from reconciler.loading.case import Recorded, Verdict
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.effects import Effects, Restored
-from reconciler.loading.keptschemas import is_named
 from reconciler.loading.leaving import FINALIZERS, LeftBehind, is_waiting, label, labels_of, storages
 from reconciler.loading.offers import SCHEMAS
 from reconciler.loading.phases.judgement import Judgement
@@ -102,7 +102,6 @@ def _accept(at: Judgement, effects: Effects) -> None:
         head=case.moment.commit if effects.changes else record.head,
         directory=case.directory.directory if case.directory else "",
         writes=at.typed.kind.writes,
-        labels=dict(at.typed.kind.labels),
     )
     at.grounds.tree_objects.put(case, served, at.gathered, effects, at.look)
     at.verdict = Verdict(served, effects.changes)

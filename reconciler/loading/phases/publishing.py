@@ -8,7 +8,7 @@ from dataclasses import replace
 from apiserver.registry.tree import listed, placed, put_workspace, summary_in
 from apiserver.storage.protocol import Op, Row, RowOp
 from reconciler.loading.changeset import ChangeKind
-from reconciler.loading.consumers import listing, taken
+from reconciler.loading.consumers import listing, named_by_stored, taken
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.secrets import kept
 from reconciler.loading.world import PROVIDED
@@ -45,8 +45,10 @@ def list_consumer(at: Judgement, *, held: bool) -> None:
     """Whoever provides to the workspace is to find it. `held`: it is served with what it took before, too."""
     found, path = at.content.apis, at.case.path
     if found is not None:
-        before = taken(at.grounds.store, path) if held else frozenset()
-        at.verdict.changes.also += listing(at.grounds.store, path, found.providers | before)
+        store = at.grounds.store
+        before = taken(store, path) if held else frozenset()
+        stored = named_by_stored(store, at.record.cluster, path) if at.case.record is not None else frozenset()
+        at.verdict.changes.also += listing(store, path, found.providers | before | stored)
 
 
 def seal(at: Judgement) -> None:

@@ -275,8 +275,8 @@ def test_an_autoscaler_is_one_object_in_two_versions(lab: Any, run: Any) -> None
 
 
 def test_what_comes_with_commits_alone_is_refused(lab: Any, run: Any) -> None:
-    sent = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"name": "mine"}}
-    refused = run(lab.call("POST", "/clusters/root:lab/apis/tenancy.kcp.io/v1alpha1/workspaces", sent))
+    sent = {"apiVersion": "core.kcp.io/v1alpha1", "kind": "LogicalCluster", "metadata": {"name": "cluster"}}
+    refused = run(lab.call("POST", "/clusters/root:lab/apis/core.kcp.io/v1alpha1/logicalclusters", sent))
     assert refused.status == 403
     assert "add a manifest to workspaces/root/lab" in refused.message
 

@@ -22,13 +22,3 @@ def test_computed_statuses_are_nobodys_to_write(api: Any, run: Any) -> None:
         path = f"/clusters/root/apis/{group}/v1alpha1/{resource}/cluster/status"
         reply = run(api.call("PATCH", path, {"status": {}}, kind="application/merge-patch+json"))
         assert (reply.status, "its status is computed" in reply.message) == (403, True)
-
-
-def test_what_only_commits_bring_into_effect_is_not_stored(api: Any, run: Any) -> None:
-    """A type or schema that only the store knew would count until the store is lost."""
-    api.put_workspace("root:box", "boxcluster000000", directory="workspaces/root/box", writes="Store")
-    for group, resource, kind in (("tenancy.kcp.io", "workspacetypes", "WorkspaceType"),
-                                  ("apis.kcp.io", "apiresourceschemas", "APIResourceSchema")):  # fmt: skip
-        obj = {"apiVersion": f"{group}/v1alpha1", "kind": kind, "metadata": {"name": "n"}, "spec": {}}
-        reply = run(api.call("POST", f"/clusters/root:box/apis/{group}/v1alpha1/{resource}", obj))
-        assert (reply.status, "changed in git" in reply.message) == (403, True)

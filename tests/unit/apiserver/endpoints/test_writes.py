@@ -306,8 +306,8 @@ def test_keys_that_stand_twice_in_a_yaml_body(api: Any, run: Any) -> None:
     assert reply.message.endswith('decoding error: yaml: unmarshal errors:\n  line 4: key "k" already set in map')
 
 
-def test_a_status_that_follows_from_commits_is_not_a_clients(api: Any, run: Any) -> None:
+def test_a_status_that_the_server_computes_is_not_a_clients(api: Any, run: Any) -> None:
     path = "/apis/tenancy.kcp.io/v1alpha1/workspaces/shop/status"
     reply = run(api.call("PATCH", path, {"status": {"phase": "Unavailable"}}, kind=MERGE))
     assert (reply.status, reply.json["reason"]) == (403, "Forbidden")
-    assert "its status is computed from what git declares" in reply.message
+    assert "its status is computed by the server" in reply.message

@@ -218,8 +218,7 @@ def is_plain(fleet: LoadedFleet) -> bool:
     if is_leaving(fleet):
         return False
     summaries = [tree.summary(fleet.store, r.path) for r in fleet.records()]
-    excused = ("bindings", "waiting", "ending", "brought", "defaults", "shard")
-    return not any(s.get(name) for s in summaries for name in excused)
+    return not any(s.get(name) for s in summaries for name in ("bindings", "waiting", "ending", "brought", "shard"))
 
 
 _OWN = re.compile(

@@ -26,16 +26,17 @@ TAKEN = [
     (
         "workspacetypes.tenancy.kcp.io",
         "t",
-        manifest(TENANCY, "WorkspaceType", "t", initializer=True, terminator=True),
-        ["spec.initializer", "spec.terminator"],
-        manifest(TENANCY, "WorkspaceType", "t", additionalWorkspaceLabels={"a": ""}),
+        manifest(TENANCY, "WorkspaceType", "t", initializer=True, terminator=True, additionalWorkspaceLabels={"a": ""}),
+        ["spec.initializer", "spec.terminator", "spec.additionalWorkspaceLabels"],
+        manifest(TENANCY, "WorkspaceType", "t"),
     ),
     (
         "workspacetypes.tenancy.kcp.io",
         "t",
-        manifest(TENANCY, "WorkspaceType", "t", authenticationConfigurations=[{"name": "a"}]),
-        ["spec.authenticationConfigurations"],
-        manifest(TENANCY, "WorkspaceType", "t", defaultAPIBindingLifecycle="InitializeOnly"),
+        manifest(TENANCY, "WorkspaceType", "t", authenticationConfigurations=[{"name": "a"}],
+                 defaultAPIBindingLifecycle="InitializeOnly"),
+        ["spec.authenticationConfigurations", "spec.defaultAPIBindingLifecycle"],
+        manifest(TENANCY, "WorkspaceType", "t", defaultAPIBindingLifecycle="Maintain"),
     ),
     (
         "apiexports.apis.kcp.io",

@@ -74,7 +74,7 @@ def test_a_write_is_made_on_top_of_what_the_large_commit_says(idle: CommitFleet,
 
 
 def test_a_write_that_others_follow_waits_for_the_large_commit(idle: CommitFleet, eventually: Wait) -> None:
-    export = {"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIExport", "metadata": {"name": "e"}, "spec": {}}
+    export = {"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIExport", "metadata": {"name": "e"}, "spec": {}}
     found, answered = during_a_load(
         idle, eventually, {}, lambda: idle.create("root:a", "apiexports.apis.kcp.io", export)
     )

@@ -1,0 +1,154 @@
+"""APIBindings that are made through the API where writes go to the store: what they are bound to.
+
+A controller of the main store. It decides as a commit's judgement does (plan/apis), from all definitions of a
+workspace: what files declare keeps what it has, and what was made here gets what is left. Looked at when a binding
+changes, and when what its provider offers does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from apiserver.model import clock, conditions, marks
+from apiserver.registry import codec, tree
+from apiserver.registry.catalog import BINDINGS, CRDS, SCHEMAS
+from apiserver.registry.kinds import builtins_of
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import Op, Put, Record, Store
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.entry import Entry
+from reconciler.loading import consumers
+from reconciler.loading.consumers import listing, named_by_stored
+from reconciler.loading.offers import EXPORTS
+from reconciler.loading.settled import SettledWorld
+from reconciler.loading.statuses import complete
+from reconciler.plan import apis
+from reconciler.plan.apis import Apis, ServedSoFar
+from reconciler.plan.bindings import BindingInShort
+from reconciler.plan.exports import Bound, Export
+
+Object = dict[str, Any]
+
+_RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
+
+
+class Concerned(NamedTuple):
+    """The workspace with this logical cluster name; or, `takers`, all that take something of it."""
+
+    cluster: str
+    takers: bool = False
+
+
+class APIBindings(Controller[Concerned]):
+    name = "apibindings"
+    version = "1"
+    resources = frozenset({BINDINGS, EXPORTS, SCHEMAS, CRDS})
+    shown = frozenset({BINDINGS})
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def keys_of(self, entry: Entry) -> Iterable[Concerned]:
+        cluster = entry.key.cluster
+        if entry.key.resource in (EXPORTS, SCHEMAS):
+            yield Concerned(cluster, takers=True)
+        elif any(value is not None and _RUNTIME in value for value in (entry.value, entry.previous)):
+            yield Concerned(cluster)
+
+    def reconcile(self, key: Concerned) -> Future[list[int]] | None:
+        record = tree.workspace_of(self._store, key.cluster)
+        if record is None or record.leaves:
+            return None
+        if key.takers:
+            for cluster in self._takers(record):
+                self.queue.add(Concerned(cluster))
+            return None
+        ops = [*_Bindings(self._store, record).ops()]
+        return self._store.write(*ops) if ops else None
+
+    def _takers(self, provider: WorkspaceRecord) -> Iterator[str]:
+        """Itself among them: a binding may name an export of its own workspace."""
+        for path in {provider.path, *consumers.of(self._store, provider.path)}:
+            found = tree.workspace_at(self._store, path)
+            if found is not None:
+                yield found.cluster
+
+
+class _Bindings:
+    """Those of one workspace, as they are stored now."""
+
+    def __init__(self, store: Store, record: WorkspaceRecord) -> None:
+        self._store, self._record, self._world = store, record, SettledWorld(store)
+        records = store.scan(BINDINGS, record.cluster).records
+        self._found: dict[str, tuple[Record, Object]] = {r.key.name: (r, orjson.loads(r.value)) for r in records}
+
+    def ops(self) -> Iterator[Op]:
+        """What those that no file declares say by now, and whom the workspace takes from."""
+        stored = [each for each in self._found.values() if consumers.is_stored(each[1])]
+        if stored:
+            statuses = self._resolved().bindings
+            for record, binding in stored:
+                if not binding["metadata"].get("deletionTimestamp"):
+                    yield from _told(record, binding, statuses[record.key.name])
+        yield from listing(self._store, self._record.path, self._listed())
+
+    def _listed(self) -> frozenset[tuple[str, str]]:
+        """What files declare is listed as it is: that is the loader's to say."""
+        path = self._record.path
+        by_files = {consumers.named(b, path) for _, b in self._found.values() if not consumers.is_stored(b)}
+        kept = consumers.taken(self._store, path) & by_files
+        return frozenset(kept | named_by_stored(self._store, self._record.cluster, path))
+
+    def _resolved(self) -> Apis:
+        past, keep = self._past(), frozenset[str]()
+        while True:
+            found = self._resolve(replace(past, keep=keep))
+            behind = {name for name, turn in found.turned.items() if any(map(self._has_objects, turn.dropped()))}
+            if behind <= keep:
+                return found
+            keep |= behind  # what is there of a kind that is offered no more stays served
+
+    def _resolve(self, past: ServedSoFar) -> Apis:
+        record = self._record
+        bindings = [b for _, b in self._found.values()]
+        definitions = [orjson.loads(r.value) for r in self._store.scan(CRDS, record.cluster).records]
+        table, find, now = builtins_of(record.builtins, record.path), self._world.find_export, clock.now()
+        return apis.resolve(table, definitions, bindings, find, record.path, now, past)
+
+    def _past(self) -> ServedSoFar:
+        statuses: Mapping[str, Object] = {name: b.get("status") or {} for name, (_, b) in self._found.items()}
+        bound = {name: found for name, status in statuses.items() if (found := Bound.of(status)) is not None}
+        said = {
+            name: BindingInShort.of(statuses[name])
+            for name, (_, b) in self._found.items()
+            if not consumers.is_stored(b) or b["metadata"].get("deletionTimestamp")
+        }
+        named = (orjson.loads(r.value) for r in self._store.scan(CRDS, self._record.cluster).records)
+        definitions = frozenset(
+            crd["metadata"]["name"]
+            for crd in named
+            if conditions.is_true((crd.get("status") or {}).get("conditions"), "NamesAccepted")
+        )
+        return ServedSoFar(definitions, bound=bound, read=self._read, said=said)
+
+    def _read(self, named: str, bound: Bound) -> Export | None:
+        path, _, name = named.rpartition(":")
+        return self._world.former_export(path, name, bound)
+
+    def _has_objects(self, storage: str) -> bool:
+        return bool(self._store.scan(storage, self._record.cluster, limit=1, count=False).records)
+
+
+def _told(record: Record, binding: Object, status: Object) -> Iterator[Put]:
+    """A binding with what it is by now, if that is something else."""
+    status = complete(status, BINDINGS, binding, clock.now())
+    before = (binding.get("status") or {}).get("conditions")
+    told = {**status, "conditions": conditions.merged(before, status["conditions"])}
+    value = codec.encode({**binding, "status": told})
+    if value != record.value:
+        yield Put(record.key, value, record.revision, record.stamp)

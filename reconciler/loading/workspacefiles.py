@@ -1,0 +1,81 @@
+"""What writes of Workspace objects come to in the repository: a directory comes, its workspace.yaml changes, or it goes
+with all that is in it.
+
+Called by edits, which does the same for all other objects.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from apiserver.model import paths
+from apiserver.model.errors import StatusError
+from apiserver.model.keys import Key
+from apiserver.registry import tree
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import View
+from reconciler.layout.draft import Draft
+from reconciler.layout.manifest import Manifest
+from reconciler.layout.place import folder, place
+from reconciler.layout.source import Editor
+from reconciler.layout.workspace import declaration, named
+from reconciler.layout.yamldoc import parse
+from reconciler.loading.storedworkspaces import ADMIN, admin_of
+
+Object = dict[str, Any]
+
+FILE = "workspace.yaml"
+_BINDINGS = "clusterrolebindings.rbac.authorization.k8s.io"
+_ASIDE = "_workspaces"
+"""Below a workspace's directory: children whose names are taken there by directories that only group. No workspace is
+called so."""
+
+
+class WorkspaceFiles(NamedTuple):
+    """Of children of the workspace `parent`. `editor`: of its directory."""
+
+    store: View
+    draft: Draft
+    parent: WorkspaceRecord
+    editor: Editor
+
+    def create(self, name: str, value: Object, author: str) -> str:
+        """A directory for a new one, with who made it as its administrator; the path of its workspace.yaml. Raises
+        StatusError where there is no room for it."""
+        directory = self._room(name)
+        file = f"{directory}/{FILE}"
+        self.editor.add(file, {**value, "metadata": {**value["metadata"], "name": name}})
+        admin = admin_of(author, self.parent.cluster)
+        self.editor.add(place(folder(directory, _BINDINGS, ""), ADMIN), admin)
+        return file
+
+    def remove(self, key: Key) -> bool:
+        """The directory goes, workspaces below it too."""
+        record = tree.workspace_at(self.store, paths.join(self.parent.path, key.name))
+        if record is None or not record.directory:
+            return False
+        self.draft.drop(record.directory)
+        return True
+
+    def change(self, file: str, name: str, said: Callable[[Manifest], Object]) -> bool:
+        """A workspace.yaml says something else: `said`, of what it says now, its name included. Raises BadFile."""
+        data = self.draft.read(file) or b""
+        found = declaration(data, file)
+        manifest = named(found, file, name)
+        value = said(manifest)
+        if found.name is None:
+            metadata = {field: each for field, each in value["metadata"].items() if field != "name"}
+            value = {field: each for field, each in value.items() if field != "metadata"}
+            value |= {"metadata": metadata} if metadata else {}
+        return self.editor.replace(manifest, value) if parse(data, file) else self.editor.add(file, value)
+
+    def _room(self, name: str) -> str:
+        above = self.parent.directory
+        if self.draft.is_crowded(above):
+            above = f"{above}/{hashlib.blake2b(name.encode(), digest_size=1).hexdigest()}_"
+        for directory in (f"{above}/{name}", f"{self.parent.directory}/{_ASIDE}/{name}"):
+            if not self.draft.is_there(directory):
+                return directory
+        raise StatusError(409, "Conflict", f"the repository has {directory} already, and it is no workspace")

@@ -1,0 +1,307 @@
+"""Exports, schemas, bindings and types that are made through the API where writes go to the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.apifleet import ADMIN, ApiFleet
+
+from apiserver.model.keys import Key
+from apiserver.registry.catalog import KEPT_SCHEMAS
+
+APIS = "/apis/apis.kcp.io/v1alpha1"
+TYPES = "/apis/tenancy.kcp.io/v1alpha1/workspacetypes"
+WIDGETS = "/apis/example.io/v1/widgets"
+MERGE = "application/merge-patch+json"
+LAB, SHOP, DECLARED = "workspaces/root/lab", "workspaces/root/shop", "workspaces/root/declared"
+STORE_TYPE = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: WorkspaceType
+metadata: {name: lab}
+spec: {writes: Store}
+"""
+OF_LAB = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: Workspace
+spec: {type: {name: lab, path: root}}
+"""
+PLAIN = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\n"
+
+
+def schema(name: str = "v1.widgets.example.io", **properties: str) -> Any:
+    fields = {field: {"type": kind} for field, kind in (properties or {"size": "integer"}).items()}
+    return {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIResourceSchema",
+        "metadata": {"name": name},
+        "spec": {
+            "group": "example.io",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "scope": "Cluster",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}},
+                }
+            ],
+        },
+    }
+
+
+def export(*schemas: str, name: str = "widgets") -> Any:
+    names = list(schemas or ("v1.widgets.example.io",))
+    return {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIExport",
+        "metadata": {"name": name},
+        "spec": {"latestResourceSchemas": names},
+    }
+
+
+def binding(path: str, name: str = "widgets") -> Any:
+    return {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIBinding",
+        "metadata": {"name": name},
+        "spec": {"reference": {"export": {"path": path, "name": "widgets"}}},
+    }
+
+
+def widget(name: str = "w", **spec: Any) -> Any:
+    return {"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec or {"size": 1}}
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[ApiFleet]:
+    """root:lab and root:shop take writes, root:declared does not."""
+    made = ApiFleet(tmp_path / "fleet")
+    made.begin(
+        {
+            "workspaces/root/types.yaml": STORE_TYPE,
+            f"{LAB}/workspace.yaml": OF_LAB,
+            f"{SHOP}/workspace.yaml": OF_LAB,
+            f"{DECLARED}/workspace.yaml": PLAIN,
+        }
+    )
+    assert not made.held()
+    yield made
+    made.close()
+
+
+def put(fleet: ApiFleet, path: str, *objects: Any, user: str = ADMIN) -> None:
+    for obj in objects:
+        plural = f"{obj['kind'].lower()}s"
+        reply = fleet.call("POST", path, f"{APIS}/{plural}", obj, user=user)
+        assert reply.status == 201, reply.message
+    fleet.settle()
+
+
+def bound(fleet: ApiFleet, path: str, name: str = "widgets") -> tuple[str, list[str]]:
+    status = fleet.call("GET", path, f"{APIS}/apibindings/{name}").json["status"]
+    return status["phase"], [r["schema"]["name"] for r in status["boundResources"]]
+
+
+def why(fleet: ApiFleet, path: str, condition: str, name: str = "widgets") -> tuple[str, str]:
+    found = fleet.call("GET", path, f"{APIS}/apibindings/{name}").json["status"]["conditions"]
+    one = next(c for c in found if c["type"] == condition)
+    return one["status"], one.get("reason", "")
+
+
+def test_an_api_is_offered_and_taken(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    offered = fleet.call("GET", "root:lab", f"{APIS}/apiexports/widgets").json
+    assert len(offered["status"]["identityHash"]) == 64
+    put(fleet, "root:shop", binding("root:lab"))
+    assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
+    assert fleet.call("POST", "root:shop", WIDGETS, widget()).status == 201
+    assert fleet.call("GET", "root:declared", WIDGETS).status == 404
+    assert fleet.listed()["root:shop"] == {("root:lab", "widgets")}
+
+
+def test_the_provider_may_come_in_any_order(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", export())
+    put(fleet, "root:shop", binding("root:lab"))
+    assert why(fleet, "root:shop", "APIExportValid") == ("False", "InternalError")
+    put(fleet, "root:lab", schema())
+    assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
+
+
+def test_a_binding_to_what_is_not_there_is_refused(fleet: ApiFleet) -> None:
+    fleet.call("POST", "root:shop", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", RULES_SHOP)
+    refused = fleet.call("POST", "root:shop", f"{APIS}/apibindings", binding("root:nowhere"), user="ann")
+    assert refused.status == 403
+    assert "unable to create APIBinding: no permission to bind to export root:nowhere:widgets" in refused.message
+
+
+RULES_SHOP = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "ann"},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}],
+}
+
+
+def test_a_newer_schema_reaches_who_took_the_api(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    put(fleet, "root:shop", binding("root:lab"))
+    put(fleet, "root:lab", schema("v2.widgets.example.io", size="integer", color="string"))
+    change = {"spec": {"latestResourceSchemas": ["v2.widgets.example.io"]}}
+    assert fleet.call("PATCH", "root:lab", f"{APIS}/apiexports/widgets", change, kind=MERGE).status == 200
+    fleet.settle()
+    assert bound(fleet, "root:shop") == ("Bound", ["v2.widgets.example.io"])
+    assert fleet.call("POST", "root:shop", WIDGETS, widget(color="red")).json["spec"] == {"color": "red"}
+
+
+def test_a_provider_that_goes_leaves_its_consumers_served(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    put(fleet, "root:shop", binding("root:lab"))
+    assert fleet.call("POST", "root:shop", WIDGETS, widget()).status == 201
+    for name in ("apiexports/widgets", "apiresourceschemas/v1.widgets.example.io"):
+        assert fleet.call("DELETE", "root:lab", f"{APIS}/{name}").status == 200
+        assert fleet.call("GET", "root:shop", f"{WIDGETS}/w").status == 200, "without a gap"
+    fleet.settle()
+    assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
+    assert why(fleet, "root:shop", "APIExportValid") == ("False", "APIExportNotFound")
+    assert fleet.call("GET", "root:shop", f"{WIDGETS}/w").status == 200
+
+
+def test_a_resource_that_is_offered_no_more_stays_where_there_are_objects(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    put(fleet, "root:shop", binding("root:lab"))
+    assert fleet.call("POST", "root:shop", WIDGETS, widget()).status == 201
+    nothing = {"spec": {"latestResourceSchemas": []}}
+    assert fleet.call("PATCH", "root:lab", f"{APIS}/apiexports/widgets", nothing, kind=MERGE).status == 200
+    fleet.settle()
+    assert fleet.call("GET", "root:shop", f"{WIDGETS}/w").status == 200
+    assert why(fleet, "root:shop", "BindingUpToDate")[0] == "False"
+
+
+def test_a_binding_that_goes_takes_its_objects_along(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    put(fleet, "root:shop", binding("root:lab"))
+    assert fleet.call("POST", "root:shop", WIDGETS, widget()).status == 201
+    assert fleet.call("DELETE", "root:shop", f"{APIS}/apibindings/widgets").status in (200, 202)
+    fleet.settle()
+    assert fleet.call("GET", "root:shop", WIDGETS).status == 404
+    assert "root:shop" not in fleet.listed()
+    assert not [key for key in fleet.store.keys(fleet.record("root:shop").cluster) if key.name == "w"]
+
+
+def test_two_that_want_a_name(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    put(fleet, "root:shop", binding("root:lab"))
+    put(fleet, "root:shop", schema(), export(), binding("root:shop", "own"))
+    assert bound(fleet, "root:shop", "widgets")[0] == "Bound"
+    assert why(fleet, "root:shop", "BindingUpToDate", "own") == ("False", "NamingConflicts")
+    assert fleet.call("DELETE", "root:shop", f"{APIS}/apibindings/widgets").status in (200, 202)
+    fleet.settle()
+    assert bound(fleet, "root:shop", "own")[0] == "Bound"
+
+
+def test_a_status_is_nobodys_to_write(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    put(fleet, "root:shop", binding("root:lab"))
+    for path, name in (("root:lab", "apiexports/widgets"), ("root:shop", "apibindings/widgets")):
+        reply = fleet.call("PATCH", path, f"{APIS}/{name}/status", {"status": {"phase": "Binding"}}, kind=MERGE)
+        assert reply.status == 403
+
+
+# -- beside git
+
+
+MANIFEST = """\
+apiVersion: apis.kcp.io/v1alpha1
+kind: APIBinding
+metadata: {name: widgets}
+spec: {reference: {export: {path: root:lab, name: widgets}}}
+"""
+
+
+def test_a_manifest_builds_on_nothing_that_only_the_store_has(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    fleet.commit({f"{DECLARED}/binding.yaml": MANIFEST})
+    fleet.settle()
+    assert why(fleet, "root:declared", "APIExportValid") == ("False", "APIExportNotFound")
+    fleet.commit({f"{DECLARED}/widget.yaml": "apiVersion: example.io/v1\nkind: Widget\nmetadata: {name: w}\n"})
+    assert "no kind" in str(fleet.held()["root:declared"])
+
+
+def test_a_type_that_only_the_store_has_is_no_manifests(fleet: ApiFleet) -> None:
+    kind = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "WorkspaceType", "metadata": {"name": "own"}, "spec": {}}
+    assert fleet.call("POST", "root:lab", TYPES, kind).status == 201
+    assert fleet.make("root:lab:one", {"type": {"name": "own", "path": "root:lab"}}).status == 201
+    assert fleet.record("root:lab:one").type == "root:lab:own"
+    yaml = PLAIN + "spec: {type: {name: own, path: root:lab}}\n"
+    fleet.commit({f"{LAB}/two/workspace.yaml": yaml})
+    assert "workspace type root:lab:own cannot be resolved" in str(fleet.held()["root:lab:two"])
+
+
+def test_what_files_declare_goes_before_what_was_made_here(fleet: ApiFleet) -> None:
+    """A binding through the API gets no name that a file's has, and leaves it alone."""
+    fleet.commit(
+        {
+            f"{SHOP}/api.yaml": _yaml(schema()) + "---\n" + _yaml(export()),
+            f"{LAB}/binding.yaml": MANIFEST.replace("root:lab", "root:shop").replace("widgets}", "filed}", 1),
+        }
+    )
+    assert not fleet.held()
+    put(fleet, "root:lab", schema(), export(), binding("root:lab", "own"))
+    assert why(fleet, "root:lab", "BindingUpToDate", "own") == ("False", "NamingConflicts")
+    assert bound(fleet, "root:lab", "filed")[0] == "Bound"
+
+
+def test_a_commit_leaves_what_was_made_here_bound(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    put(fleet, "root:shop", binding("root:lab"))
+    assert fleet.call("POST", "root:shop", WIDGETS, widget()).status == 201
+    before = fleet.everything()
+    fleet.commit({f"{SHOP}/role.yaml": ROLE})
+    fleet.recheck(["root:shop"])
+    fleet.settle()
+    after = fleet.everything()
+    assert {k: v for k, v in after.items() if k in before} == before
+    assert fleet.listed()["root:shop"] == {("root:lab", "widgets")}
+    fleet.commit({f"{LAB}/role.yaml": ROLE})
+    fleet.settle()
+    assert bound(fleet, "root:shop")[0] == "Bound"
+
+
+def test_nothing_of_it_is_recorded(fleet: ApiFleet) -> None:
+    fleet.publish()
+    before = fleet.recorded()
+    put(fleet, "root:lab", schema(), export())
+    put(fleet, "root:shop", binding("root:lab"))
+    fleet.publish()
+    after = fleet.recorded()
+    assert before is not None and after is not None
+    assert after.tree == before.tree
+    cluster = fleet.record("root:lab").cluster
+    assert fleet.store.get(Key(KEPT_SCHEMAS, cluster, "", "v1.widgets.example.io")) is None
+
+
+ROLE = """\
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader}
+rules: []
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.example.io}
+spec:
+  group: example.io
+  scope: Cluster
+  names: {plural: gadgets, singular: gadget, kind: Gadget, listKind: GadgetList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+"""
+
+
+def _yaml(obj: Any) -> str:
+    return json.dumps(obj) + "\n"

@@ -1,0 +1,238 @@
+"""Histories of workspaces and APIs that come by requests and by commits, in any order, with crashes and losses.
+
+Whatever happened: what commits declare is what a recovery makes of the repository alone, nothing of what requests made
+is recorded, nothing is left of what is gone, and nothing that only the store has carries anything that a file declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from support.apifleet import WORKSPACES, ApiFleet
+from support.loadedfleet import LoadedFleet, configmap
+
+from apiserver.model import marks, origins
+from apiserver.model.keys import Internal
+from apiserver.model.tables import Table
+from reconciler.loading import behind
+
+LAB = "workspaces/root/lab"
+NAMES = ("x", "y")
+APIS = "/apis/apis.kcp.io/v1alpha1"
+MERGE = "application/merge-patch+json"
+FILES = {
+    "workspaces/root/type.yaml": """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: WorkspaceType
+metadata: {name: lab}
+spec: {writes: Store}
+""",
+    f"{LAB}/workspace.yaml": """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: Workspace
+metadata: {annotations: {treeplane.dev/protected: "false"}}
+spec: {type: {name: lab, path: root}}
+""",
+    f"{LAB}/app.yaml": configmap(),
+}
+SCHEMA: Any = {
+    "apiVersion": "apis.kcp.io/v1alpha1",
+    "kind": "APIResourceSchema",
+    "metadata": {"name": "v1.widgets.example.io"},
+    "spec": {
+        "group": "example.io",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "scope": "Cluster",
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"type": "object"}}],
+    },
+}
+EXPORT: Any = {
+    "apiVersion": "apis.kcp.io/v1alpha1",
+    "kind": "APIExport",
+    "metadata": {"name": "widgets"},
+    "spec": {"latestResourceSchemas": ["v1.widgets.example.io"]},
+}
+
+
+def binding(provider: str) -> Any:
+    reference = {"export": {"path": provider, "name": "widgets"}}
+    metadata = {"name": "widgets"}
+    return {
+        "apiVersion": "apis.kcp.io/v1alpha1",
+        "kind": "APIBinding",
+        "metadata": metadata,
+        "spec": {"reference": reference},
+    }
+
+
+class Story:
+    """What happens to one fleet. Requests may be refused: what counts is what they leave."""
+
+    def __init__(self, fleet: ApiFleet) -> None:
+        self.fleet = fleet
+        fleet.begin(FILES)
+        assert not fleet.held()
+
+    def path(self, number: int) -> str:
+        return f"root:lab:{NAMES[number % 2]}" + (":x" if number % 4 > 1 else "")
+
+    def make(self, number: int) -> None:
+        self._workspace("POST", self.path(number))
+
+    def unmake(self, number: int) -> None:
+        self._workspace("DELETE", self.path(number))
+
+    def _workspace(self, method: str, path: str) -> None:
+        parent, _, name = path.rpartition(":")
+        body = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"name": name}}
+        named = "" if method == "POST" else f"/{name}"
+        self.fleet.call(method, parent, WORKSPACES + named, body if method == "POST" else b"")
+
+    def hold(self, number: int) -> None:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "h", "finalizers": ["example.io/hold"]}}
+        self.fleet.call("POST", self.path(number), "/api/v1/namespaces/default/configmaps", body)
+
+    def let_go(self, number: int) -> None:
+        path = "/api/v1/namespaces/default/configmaps/h"
+        self.fleet.call("PATCH", self.path(number), path, {"metadata": {"finalizers": None}}, kind=MERGE)
+
+    def offer(self, number: int) -> None:
+        self.fleet.call("POST", self.path(number), f"{APIS}/apiresourceschemas", SCHEMA)
+        self.fleet.call("POST", self.path(number), f"{APIS}/apiexports", EXPORT)
+
+    def withdraw(self, number: int) -> None:
+        self.fleet.call("DELETE", self.path(number), f"{APIS}/apiexports/widgets")
+        self.fleet.call("DELETE", self.path(number), f"{APIS}/apiresourceschemas/v1.widgets.example.io")
+
+    def bind(self, number: int) -> None:
+        self.fleet.call("POST", self.path(number), f"{APIS}/apibindings", binding(self.path(number + 1)))
+
+    def use(self, number: int) -> None:
+        body = {"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"name": "w"}}
+        self.fleet.call("POST", self.path(number), "/apis/example.io/v1/widgets", body)
+
+    def unbind(self, number: int) -> None:
+        self.fleet.call("DELETE", self.path(number), f"{APIS}/apibindings/widgets")
+
+    def push(self, number: int) -> None:
+        """A directory where a request may have made a workspace."""
+        directory = f"{LAB}/{NAMES[number % 2]}"
+        self.fleet.commit({f"{directory}/workspace.yaml": "", f"{directory}/app.yaml": configmap(n=str(number))})
+
+    def pull(self, number: int) -> None:
+        directory = f"{LAB}/{NAMES[number % 2]}"
+        if f"{directory}/workspace.yaml" in self.fleet.tree():
+            self.fleet.commit({f"{directory}/workspace.yaml": None, f"{directory}/app.yaml": None})
+
+    def away(self, number: int) -> None:
+        """All of root:lab goes, and comes back with the next."""
+        there = [path for path in self.fleet.tree() if path.startswith(LAB)]
+        self.fleet.commit(dict.fromkeys(there) if there else {p: t for p, t in FILES.items() if p.startswith(LAB)})
+
+    def settle(self, number: int) -> None:
+        self.fleet.settle()
+
+    def restart(self, number: int) -> None:
+        self.fleet.committer = self.fleet.new_committer()
+
+    def restore(self, number: int) -> None:
+        """The store turns out to be older than the status branch: what git knows is recovered."""
+        self.fleet.settle()
+        self.fleet.publish()
+        behind.forget(self.fleet.store)
+        self.fleet.committer = self.fleet.new_committer()
+        self.fleet.load(self.fleet.recorded())
+
+
+_WORDS = """make unmake hold let_go offer withdraw bind use unbind push pull away settle restart restore"""
+EVENTS: dict[str, Callable[[Story, int], None]] = {name: getattr(Story, name) for name in _WORDS.split()}
+HISTORIES = st.lists(
+    st.tuples(st.sampled_from([*EVENTS, "make", "make", "settle", "settle"]), st.integers(0, 3)), max_size=16
+)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(history=HISTORIES)
+@example(history=[("make", 0), ("settle", 0), ("make", 2), ("settle", 0), ("hold", 2), ("unmake", 0), ("settle", 0)])
+@example(history=[("make", 0), ("push", 0), ("settle", 0), ("unmake", 0)])
+@example(history=[("make", 0), ("settle", 0), ("push", 0), ("restore", 0), ("unmake", 0)])
+@example(
+    history=[
+        ("make", 0),
+        ("make", 1),
+        ("settle", 0),
+        ("offer", 1),
+        ("bind", 0),
+        ("settle", 0),
+        ("use", 0),
+        ("unmake", 1),
+    ]
+)
+@example(history=[("make", 0), ("settle", 0), ("hold", 0), ("away", 0), ("settle", 0), ("away", 0), ("let_go", 0)])
+def test_requests_and_commits_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int]]
+) -> None:
+    folder = tmp_path_factory.mktemp("story")
+    with closing(ApiFleet(folder / "fleet")) as fleet:
+        story = Story(fleet)
+        for name, number in history:
+            EVENTS[name](story, number)
+        fleet.load()
+        fleet.settle()
+        nothing_is_left(fleet)
+        fleet.publish()
+        with closing(LoadedFleet(folder / "again", repo=fleet.repo, keys=fleet.keys)) as again:
+            again.load(again.recorded())
+            agree(fleet, again)
+
+
+def nothing_is_left(fleet: LoadedFleet) -> None:
+    """Every object is of a workspace that is there, and every workspace has what stands for it."""
+    store, records = fleet.store, {record.path: record for record in fleet.records()}
+    clusters = {record.cluster for record in records.values()}
+    for resource in store.resources():
+        if not resource.startswith("~"):
+            strays = {r.key for r in store.scan(resource).records if r.key.cluster not in clusters}
+            assert not strays
+    assert {r.key.cluster for r in store.scan(Internal.WORKSPACE).records} == clusters
+    for record in records.values():
+        if record.stored:
+            workspace = fleet.workspace(record.path)
+            assert workspace["spec"]["cluster"] == record.cluster
+            assert workspace["status"]["phase"] == ("Deleting" if record.leaves else "Ready")
+        assert not record.parent or record.parent in records
+    for table in (Table.HELD, Table.LEAVING, Table.PROVIDERS):
+        assert {row.key for row in store.scan_rows(table)} <= records.keys()
+    fleet.listed()
+
+
+def agree(fleet: LoadedFleet, again: LoadedFleet) -> None:
+    """Of what commits declare, or what waits of what they took away."""
+    stored = {record.path for record in fleet.records() if record.stored}
+    assert {r.path for r in again.records()} - stored == {r.path for r in fleet.records()} - stored
+    clusters = {record.cluster for record in fleet.records() if not record.stored}
+    mine = {key: value for key, value in fleet.everything().items() if key.cluster in clusters and not is_own(value)}
+    theirs = {key: value for key, value in again.everything().items() if key in mine}
+    assert not [*map(str, differing(mine, theirs))]
+
+
+def differing(mine: dict[Any, bytes], theirs: dict[Any, bytes]) -> Any:
+    for key, value in mine.items():
+        if theirs.get(key) != value:
+            yield key, value.decode(), (theirs.get(key) or b"").decode()
+
+
+def is_own(value: bytes) -> bool:
+    """Whether only the store knows of it, or it tells of what only the store knows."""
+    obj = orjson.loads(value)
+    annotations = obj["metadata"].get("annotations") or {}
+    mark = annotations.get(marks.ORIGIN)
+    if mark == marks.RUNTIME and not origins.path_in(annotations):
+        return True
+    return mark == marks.REMOVED
