@@ -14,7 +14,7 @@ from apiserver.storage.declared import Declared
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Store
 
-DECLARED = Declared(indexes.ALL, rbac.MARKED | catalog.MARKED)
+DECLARED = Declared(indexes.ALL, rbac.MARKED | rbac.LIMITING | catalog.MARKED)
 """Marked is what kinds and rights are made of: a change of any of them makes workers look again."""
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from apiserver.auth.escalation import Rights
+from apiserver.auth.maximal import BINDINGS, EXPORTS
 from apiserver.auth.scopes import in_scope
 from apiserver.auth.user import Attributes, User
 from apiserver.model import marks
@@ -30,8 +31,6 @@ from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
 
-BINDINGS = "apibindings.apis.kcp.io"
-EXPORTS = "apiexports.apis.kcp.io"
 TARGETS = "synctargets.workload.kcp.io"
 
 

@@ -1,7 +1,7 @@
 """The RBAC of one workspace, compiled from its objects: who is granted which rules where.
 
-Made and cached by rbac.py. A pure function of the workspace's four RBAC resources and the bootstrap roles; roles with
-an aggregation rule are resolved here, so that no controller has to write them.
+Made and cached by rbac.py, which adds what limits it. A pure function of the workspace's four RBAC resources and the
+bootstrap roles; roles with an aggregation rule are resolved here, so that no controller has to write them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from apiserver.auth.bootstrap import CLUSTER_ROLES, RBAC_GROUP
+from apiserver.auth.maximal import Provided
 from apiserver.auth.rules import Rule, compiled
 from apiserver.auth.user import AUTHENTICATED, SERVICE_ACCOUNT_PREFIX, UNAUTHENTICATED, Attributes, User
 from apiserver.model.selectors import from_object
@@ -57,10 +58,13 @@ class RBACObjects:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Grants by subject: users and groups by name."""
+    """Grants by subject: users and groups by name. `provided`: where what is bound here comes from; `limiting`: the
+    exports of this workspace that have a maximal permission policy."""
 
     users: dict[str, list[Grant]] = field(default_factory=dict)
     groups: dict[str, list[Grant]] = field(default_factory=dict)
+    provided: Mapping[tuple[str, str], Provided] = field(default_factory=dict)
+    limiting: frozenset[str] = frozenset()
 
     def grants(self, user: User) -> Iterator[Grant]:
         yield from self.users.get(user.name, ())

@@ -1,22 +1,24 @@
 """May this user do that in this workspace?
 
 Called by the endpoints for every request and by the access reviews. Nothing is inherited: who is not in system:masters
-needs the verb `access` on the URL `/` of the very workspace, and then one of its RBAC rules. RBAC objects are read from
-the store and kept compiled per workspace until one of them changes.
+needs the verb `access` on the URL `/` of the very workspace, then what the provider of a bound kind leaves to its
+consumers, and then one of the workspace's RBAC rules. Objects are read from the store and kept compiled per workspace
+until one of them changes.
 """
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
 from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_BINDINGS
+from apiserver.auth.maximal import BINDINGS, EXPORTS, limiting, provided
 from apiserver.auth.policy import ACCESS, Grant, Holders, Policy, RBACObjects, compile_policy, role_rules
 from apiserver.auth.rules import Rule
-from apiserver.auth.scopes import identities, in_scope, is_own_service_account
+from apiserver.auth.scopes import consumers, identities, in_scope, is_own_service_account
 from apiserver.auth.user import KCP_ADMIN, AccessDecision, Attributes, User
 from apiserver.model.keys import storage_name
 from apiserver.model.paths import NOWHERE, WILDCARD
@@ -38,7 +40,10 @@ _RESOURCES = tuple(
     storage_name(RBAC_GROUP, r) for r in ("clusterroles", "roles", "clusterrolebindings", "rolebindings")
 )
 MARKED = frozenset(_RESOURCES)
-"""Resources whose changes a store must count in `marked()` for an Authorizer to notice them."""
+"""Resources of which grants are made."""
+LIMITING = frozenset({BINDINGS, EXPORTS})
+"""Resources that say how far they go. Of these too a store must count changes in `marked()` for an Authorizer to notice
+them."""
 
 _KEPT = 20_000
 """Workspaces whose compiled policy is kept; an ordinary one takes a few kilobytes."""
@@ -87,8 +92,10 @@ class Authorizer:
         if _is_the_servers(attributes):
             return _NO_ACCESS
         policy = self._policy(cluster)
-        if not deep and not self._has_access(policy, cluster, user):
-            return _NO_ACCESS
+        if not deep:
+            may_enter = self._has_access(policy, cluster, user)
+            if not (may_enter and self._is_within(policy, home, user, attributes)):
+                return _NO_ACCESS
         for identity in identities(user, home):
             grant = self._granted(cluster, policy, identity, attributes)
             if grant is not None:
@@ -142,6 +149,17 @@ class Authorizer:
         granted = any(self._granted(cluster, policy, identity, ACCESS) for identity in identities(user, home))
         return granted and cluster != NOWHERE  # looked up all the same, so that it takes as long
 
+    def _is_within(self, policy: Policy, home: str, user: User, asked: Attributes) -> bool:
+        """Whether who provides the kind leaves this to who binds it. Of what is bound, it looks whether the provider's
+        policy is still what it was; of all else it looks at nothing."""
+        source = policy.provided.get((asked.group, asked.resource)) if not asked.path else None
+        if source is None:
+            return True
+        theirs = self._policy(source.cluster)
+        if source.export not in theirs.limiting:
+            return True
+        return any(self._granted(source.cluster, theirs, each, asked) for each in consumers(user, home))
+
     def _granted(self, cluster: str, policy: Policy, user: User, asked: Attributes) -> Grant | None:
         """Remembered, since clients ask the same again and again; but nothing long, with which a client could fill the
         memory. What another policy decided does not count."""
@@ -183,14 +201,18 @@ def _is_the_servers(asked: Attributes) -> bool:
 
 
 def _compile(view: View, cluster: str) -> Policy:
-    return compile_policy(_objects(view, cluster), TARGET_BINDINGS if cluster == TARGET else CLUSTER_ROLE_BINDINGS)
+    shipped = TARGET_BINDINGS if cluster == TARGET else CLUSTER_ROLE_BINDINGS
+    policy = compile_policy(_objects(view, cluster), shipped)
+    bound = provided(_read(view, BINDINGS, cluster), cluster)
+    return replace(policy, provided=bound, limiting=limiting(_read(view, EXPORTS, cluster)))
 
 
 def _objects(view: View, cluster: str) -> RBACObjects:
-    cluster_roles, roles, cluster_role_bindings, role_bindings = (
-        [orjson.loads(record.value) for record in view.scan(resource, cluster).records] for resource in _RESOURCES
-    )
-    return RBACObjects(cluster_roles, roles, cluster_role_bindings, role_bindings)
+    return RBACObjects(*(_read(view, resource, cluster) for resource in _RESOURCES))
+
+
+def _read(view: View, resource: str, cluster: str) -> list[dict[str, Any]]:
+    return [orjson.loads(record.value) for record in view.scan(resource, cluster).records]
 
 
 def _aggregate(errors: list[str]) -> str:

@@ -143,6 +143,7 @@ LEFT = {
     "apiserver/registry/behaviours/quotas.py": "the names of scopes of a quota, which are called as kinds are",
     "apiserver/registry/behaviours/rbac.py": "what the field roleRef.kind of a RoleBinding may say",
     "apiserver/registry/behaviours/virtualpaths.py": "sources of volumes in a message, which are called as kinds are",
+    "reconciler/plan/rootaccess.py": "resources as kcp's roles name them; what everybody may do with them is no kind's",
 }
 """Where names of several kinds stand together still, and why that is no table of what kinds are."""
 

@@ -29,7 +29,7 @@ def export_behaviour(built_in: Collection[str]) -> Behaviour:
             causes += _identified(at, claim, built_in)
             if claim.get("defaultSelector") is not None:
                 causes += _selector(f"{at}.defaultSelector", claim["defaultSelector"])
-        return [*causes, *_limit(spec)]
+        return causes
 
     return Behaviour(check=check)
 
@@ -67,13 +67,6 @@ def _identified(at: str, claim: Object, built_in: Collection[str]) -> Iterator[C
     if not claim.get("identityHash") and group != _GROUP and qualified not in built_in:
         text = "identityHash is required for API types that are not built-in"
         yield messages.invalid(f"{at}.identityHash", "", text)
-
-
-def _limit(spec: Object) -> Iterator[Cause]:
-    """What would limit the rights of others and would not be done is not taken."""
-    if spec.get("maximalPermissionPolicy") is not None:
-        text = "maximal permission policies are not supported: nothing would be limited; remove it"
-        yield messages.forbidden("spec.maximalPermissionPolicy", text)
 
 
 def binding_check(obj: Object) -> list[Cause]:

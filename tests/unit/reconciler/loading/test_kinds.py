@@ -11,6 +11,8 @@ from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import assert_recovers
 from support.widgets import binding, crd, export, schema, widget
 
+from apiserver.auth.rbac import Authorizer
+from apiserver.auth.user import AUTHENTICATED, KCP_ADMIN, Attributes, User
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from reconciler.loading.offers import SCHEMAS
@@ -541,3 +543,21 @@ def test_many_consumers_move_with_their_provider(fleet: LoadedFleet, another: Ca
     other = another(fleet, keys=fleet.keys)
     other.load()
     assert other.held() == {}
+
+
+def test_an_exports_maximal_policy_limits_consumers_until_the_export_goes(fleet: LoadedFleet) -> None:
+    limited = json.loads(export())
+    limited["spec"]["maximalPermissionPolicy"] = {"local": {}}
+    fleet.commit({**provide(), f"{A}/export.json": json.dumps(limited), **consume()})
+    assert fleet.held() == {}
+    user = User("a", (KCP_ADMIN, AUTHENTICATED))
+    asked = Attributes("get", "example.io", "v1", "widgets", namespace="default", name="w")
+    authorizer = Authorizer(fleet.store)
+
+    def allowed() -> bool:
+        return authorizer.authorize(fleet.record("root:b").cluster, user, asked).allowed
+
+    assert not allowed()
+    fleet.delete({f"{A}/export.json": None})
+    assert fleet.get("root:b", "widgets.example.io", "w")
+    assert allowed()

@@ -98,13 +98,6 @@ def test_claims_that_nobody_applies_are_not_called_applied(fleet: LoadedFleet) -
     assert claims() == ["True", "True"]
 
 
-def test_a_policy_that_would_limit_nobody_is_refused(fleet: LoadedFleet) -> None:
-    export = manifest(APIS, "APIExport", "e", maximalPermissionPolicy={"local": {}})
-    fleet.commit({f"{A}/it.json": export})
-    [error] = fleet.held()["root:a"]
-    assert error.startswith(f"{A}/it.json:1: APIExport e: spec.maximalPermissionPolicy: Forbidden:")
-
-
 def test_names_that_a_schema_allows_and_nobody_takes_are_refused(fleet: LoadedFleet) -> None:
     names = {"plural": "toys", "kind": "Toy"}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"type": "object"}}
