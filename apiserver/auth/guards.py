@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apiserver.auth import binding, escalation, signers
+from apiserver.auth import binding, escalation, reserving, signers
 from apiserver.auth.escalation import Rights
 from apiserver.auth.user import User
-from apiserver.registry.rest_options import Vet, vet_nothing
+from apiserver.registry.rest_options import Object, Vet, vet_nothing
 from apiserver.registry.served import ServedKind
 from apiserver.storage.protocol import Store
 
@@ -27,6 +27,19 @@ class RequestWriter:
 
 def guard(writer: RequestWriter, kind: ServedKind, subresource: str) -> Vet:
     """The Vet for writes of `kind`, or of a subresource of it."""
+    granted = _granted(writer, kind, subresource)
+    if not writer.path:
+        return granted
+    reserved = reserving.guard(writer.user, kind)
+
+    def vet(new: Object, live: Object | None) -> None:
+        reserved(new, live)
+        granted(new, live)
+
+    return vet
+
+
+def _granted(writer: RequestWriter, kind: ServedKind, subresource: str) -> Vet:
     if not kind.builtin:
         return vet_nothing
     if kind.storage == signers.REQUESTS:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from apiserver.model import paths
+from apiserver.model import paths, reserved
 from apiserver.model.origins import Origin
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.manifest import LFS_POINTER, Manifest, of_document
 from reconciler.layout.schemas import check
 from reconciler.layout.tree import WorkspaceDir
-from reconciler.layout.yamldoc import YamlDocument, parse
+from reconciler.layout.yamldoc import YamlDocument, line_of, parse
 from reconciler.repository.objects import Repository
 
 API_VERSION, KIND = "tenancy.kcp.io/v1alpha1", "Workspace"
@@ -67,7 +67,15 @@ def _faults(data: bytes, path: str) -> tuple[LayoutError, ...]:
     more = [LayoutError(path, d.line, 0, "a second object", "it holds one Workspace") for d in documents[1:]]
     first = documents[0]
     first.value.pop("status", None)
-    return (*check("workspace", first, path), *more)
+    return (*(check("workspace", first, path) or _reserved(first, path)), *more)
+
+
+def _reserved(document: YamlDocument, path: str) -> list[LayoutError]:
+    """What is the system's to say, but for what it says for its LogicalCluster."""
+    marks = [m for m in reserved.said(document.value.get("metadata") or {}) if m.key not in reserved.OF_WORKSPACES]
+    hint = "remove it: the server sets it"
+    found = [LayoutError(path, line_of(document, mark.field), 0, mark.said, hint) for mark in marks]
+    return sorted(found, key=lambda error: error.line)
 
 
 def _object(value: dict[str, Any], line: int) -> Manifest:

@@ -12,17 +12,19 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from apiserver.model import marks
+from apiserver.model import marks, reserved
 from apiserver.model.errors import Cause
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
+from apiserver.registry.behaviours.definitions import CRDS, reserved_in
 from apiserver.registry.conversion import stored
 from apiserver.registry.kinds import KindTable, ServedKind
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.prepared import Prepared
 from reconciler.plan import system
+from reconciler.plan.computed import WORKSPACES
 
 Object = dict[str, Any]
 
@@ -121,6 +123,8 @@ class Renderer:
             text = f"{kind.kind} {manifest.name} is cluster-scoped but names the namespace {manifest.namespace}"
             return None, [self._problem(manifest, "metadata.namespace", text, "remove metadata.namespace")]
         obj, problems = self._prepare(kind, key.namespace, manifest)
+        if manifest.path and kind.storage != WORKSPACES and self._accepted is not itself and not problems:
+            problems = self._reserved(kind, manifest, obj)
         if problems:
             return None, problems
         storage = self.kinds.preferred(kind.group, kind.resource)
@@ -143,6 +147,18 @@ class Renderer:
         key = key_of(manifest, self.kinds, self.cluster)
         assert kind is not None and key is not None
         return DeclaredObject(key, kind, manifest.value if obj is None else obj, manifest)
+
+    def _reserved(self, kind: ServedKind, manifest: Manifest, obj: Object) -> list[LayoutError]:
+        """What a file says that is the system's to say. A Workspace is looked at where its file is read."""
+        found = []
+        for mark in reserved.said(obj["metadata"]):
+            of_workspace = mark.key in reserved.OF_WORKSPACES
+            hint = "a workspace's own workspace.yaml says it" if of_workspace else "remove it: the server sets it"
+            found.append(self._problem(manifest, mark.field, f"{kind.kind} {manifest.name}: {mark.said}", hint))
+        for cause in reserved_in(obj, {}) if kind.builtin and kind.storage == CRDS else ():
+            text = f"{kind.kind} {manifest.name}: {cause.message}"
+            found.append(self._problem(manifest, cause.field, text, "it is the server's: take another one"))
+        return found
 
     def _prepare(self, kind: ServedKind, namespace: str, manifest: Manifest) -> tuple[Object, list[LayoutError]]:
         known, said = None, b""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from apiserver.model import paths
 from apiserver.model.conditions import condition
 from apiserver.model.identity import base62_sha224
-from apiserver.model.marks import ORIGIN, PATH, SYSTEM
+from apiserver.model.marks import ORIGIN, PATH, SYSTEM, TYPE
 from apiserver.registry import shards
 
 Object = dict[str, Any]
@@ -27,8 +27,6 @@ FLEET_FOLLOWED = "FleetFollowed"
 """A condition of root's LogicalCluster that follows from no commit (controllers/fleetcondition)."""
 CONDITIONS = frozenset({"CommitApplied", "WorkspaceInitialized", "WorkspaceScheduled"})
 """The conditions that are computed of every workspace."""
-TYPE = "internal.tenancy.kcp.io/type"
-"""An annotation of a LogicalCluster: the workspace's type."""
 
 
 class WorkspaceFacts(NamedTuple):

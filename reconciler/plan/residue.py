@@ -47,7 +47,7 @@ _NAMESPACES = "namespaces"
 _ACTIVE = {"phase": "Active"}
 _ALIVE = frozenset({"lastHeartbeatTime", "lastSyncerHeartbeatTime", "resourceVersion"})
 _MARKS = frozenset(
-    {marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.PATH, computed.TYPE, *marks.PLACES}
+    {marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.PATH, marks.TYPE, *marks.PLACES}
 )
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _FIRST = b'"generation":1,'

@@ -13,6 +13,8 @@ from apiserver.registry.behaviours.versions import Where, check_version, schema_
 from apiserver.schema import messages
 
 CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+_RESERVED = "apis.kcp.io"
+"""Groups that end so are the system's."""
 
 
 def crd_default(obj: Object) -> None:
@@ -53,6 +55,19 @@ def crd_check(obj: Object) -> list[Cause]:
 
 _NAME_VALIDATIONS = ["DNS1123Subdomain"]
 """How an APIResourceSchema may have the names of its objects checked. kcp knows PathSegmentName too."""
+
+
+def reserved_in(new: Object, old: Object) -> list[Cause]:
+    """What a CustomResourceDefinition says, and `old` did not, that is the system's to say; the messages are kcp's."""
+    group, found = str(new["spec"].get("group") or ""), []
+    if group.endswith(_RESERVED) and group != (old.get("spec") or {}).get("group"):
+        found.append(Cause("FieldValueForbidden", f"{group} is a reserved group", "spec.group"))
+    before = (old.get("metadata") or {}).get("annotations") or {}
+    for key, value in (new["metadata"].get("annotations") or {}).items():
+        if f".{key.partition('/')[0]}".endswith(f".{_RESERVED}") and value != before.get(key):
+            text = f"{key} is a reserved annotation"
+            found.append(Cause("FieldValueForbidden", text, f"metadata.annotations[{key}]"))
+    return found
 
 
 def resource_schema_check(obj: Object) -> list[Cause]:

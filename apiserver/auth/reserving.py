@@ -1,0 +1,32 @@
+"""What the system sets is the system's to say: reserved labels and annotations, and groups of kinds.
+
+Called by the write path through guards.py, for dry runs too; for commits loading/render. Who administers everything may
+write it all the same.
+"""
+
+from __future__ import annotations
+
+from apiserver.auth.user import KCP_ADMIN, MASTERS, User
+from apiserver.model import reserved
+from apiserver.model.errors import forbidden
+from apiserver.registry.behaviours.definitions import CRDS, reserved_in
+from apiserver.registry.rest_options import Object, Vet, vet_nothing
+from apiserver.registry.served import ServedKind
+
+_PRIVILEGED = frozenset({MASTERS, KCP_ADMIN})
+
+
+def guard(user: User, kind: ServedKind) -> Vet:
+    """The Vet for writes of a user. Raises StatusError 403, in kcp's words."""
+    if not _PRIVILEGED.isdisjoint(user.groups):
+        return vet_nothing
+
+    def vet(new: Object, live: Object | None) -> None:
+        metadata = new["metadata"]
+        why = [mark.changed for mark in reserved.changes(metadata, live["metadata"] if live is not None else {})]
+        if kind.builtin and kind.storage == CRDS:
+            why += [cause.message for cause in reserved_in(new, live or {})]
+        if why:
+            raise forbidden(kind.resource, kind.group, metadata.get("name", ""), ", ".join(why))
+
+    return vet
