@@ -31,6 +31,10 @@ _DECLARED = f'"{marks.SOURCE_COMMIT}"'.encode()
 
 _FILLED = having(lambda kind: kind.filled)
 
+_LIFECYCLES = {"initializing": "initializingworkspaces", "terminating": "terminatingworkspaces"}
+"""Types of virtual workspaces, and what their URLs say."""
+_TYPES = "workspacetypes.tenancy.kcp.io"
+
 
 Own = Callable[[str], ServedKind | None]
 """The kind as the workspace with that logical cluster name serves it; None if it does not."""
@@ -144,6 +148,8 @@ class KindView:
     def _filled(self, key: Key, value: bytes) -> bytes:
         if key.resource == SHARDS:
             return codec.encode(with_addresses(orjson.loads(value), fleet(self._store).url))
+        if key.resource == _TYPES:
+            return self._with_views(key, value)
         return self._with_commit(key, value)
 
     def _with_commit(self, key: Key, value: bytes) -> bytes:
@@ -157,4 +163,13 @@ class KindView:
         if child.commit:
             obj["metadata"].setdefault("annotations", {})[marks.SOURCE_COMMIT] = str(child.commit)
         obj["spec"]["URL"] = f"{fleet(self._store).url}/clusters/{child.path}"
+        return codec.encode(obj)
+
+    def _with_views(self, key: Key, value: bytes) -> bytes:
+        """Where workspaces of a WorkspaceType are seen that wait for its initializer or its terminator: it has both
+        addresses, whether or not it has a program that looks there."""
+        url, name = fleet(self._store).url, f"{key.cluster}:{key.name}"
+        obj = orjson.loads(value)
+        found = [{"url": f"{url}/services/{view}/{name}", "type": each} for each, view in _LIFECYCLES.items()]
+        obj["status"] = {**(obj.get("status") or {}), "virtualWorkspaces": found}
         return codec.encode(obj)

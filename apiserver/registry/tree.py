@@ -40,8 +40,8 @@ class WorkspaceRecord:
     `directory`: its directory in the repository, "" for what ships with Treeplane. `judged`: of one that is held, the
     last commit that was judged, NONE of all others. `leaves`: it was taken away, and something in it waits for
     finalizers; `directory` is where it stood then. `shard`: the Shard that it is on; one that is not served yet may be
-    on none. `stored`: it was made through the API, so no commit and no file of the status branch knows of it, and its
-    commits are NONE.
+    on none. `labels`: those that its type gives its Workspace. `stored`: it was made through the API, so no commit and
+    no file of the status branch knows of it, and its commits are NONE.
     """
 
     path: str
@@ -60,6 +60,7 @@ class WorkspaceRecord:
     judged: CommitRef = NONE
     leaves: bool = False
     shard: str = shards.USUAL
+    labels: dict[str, str] = field(default_factory=dict)
     stored: bool = False
 
     @property
@@ -120,8 +121,9 @@ def _following(record: WorkspaceRecord) -> dict[str, str]:
     return {"origin": str(record.origin), "commit": "" if record.commit == record.origin else str(record.commit)}
 
 
+_USUALLY_NONE: Final[Mapping[str, Any]] = {"errors": [], "labels": {}}
 _USUAL: Final = tuple(
-    (each.name, [] if each.name == "errors" else each.default)
+    (each.name, _USUALLY_NONE.get(each.name, each.default))
     for each in fields(WorkspaceRecord)
     if each.name not in ("path", "cluster", "parent", "commit", "head", "origin", "judged", "origin_time", "directory")
 )
@@ -176,11 +178,15 @@ _RECORD, _TROUBLES = "record", "troubles"
 """Rows of the fleet's table: its record, and beside it, since another thread writes that, what is wrong."""
 
 
+_STORED = "\0"
+"""Instead of a directory: there is none, and no path has this in it."""
+
+
 def placed(record: WorkspaceRecord) -> Put:
     """Writes the object that stands for the workspace where it is followed: it comes and goes with the workspace, and
     is written again where it moved, where it is served from now on or is not any more, and for news of it that no other
     object tells."""
-    short = shortened(record.path, record.directory) if not record.stored else ""
+    short = shortened(record.path, record.directory) if not record.stored else _STORED
     return Put(cluster_key(record.cluster), f"{record.path}\n{short}".encode())
 
 
@@ -192,12 +198,12 @@ def path_of(value: bytes) -> str:
 def directory_of(value: bytes) -> str:
     """Its directory in the repository, of what `placed` wrote."""
     path, _, short = value.decode().partition("\n")
-    return expanded(path, short) if short else ""
+    return expanded(path, short) if short != _STORED else ""
 
 
 def is_stored(value: bytes) -> bool:
     """Whether it is one that no commit knows of (WorkspaceRecord.stored), of what `placed` wrote."""
-    return value.endswith(b"\n")
+    return value.endswith(f"\n{_STORED}".encode())
 
 
 def cluster_key(cluster: str) -> Key:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apiserver.model import paths
@@ -18,6 +18,9 @@ TYPES = "workspacetypes.tenancy.kcp.io"
 """Store names of the objects."""
 
 DEFAULT = ("universal", "root")
+
+MAINTAIN = "Maintain"
+"""The lifecycle of default bindings that workspaces get too which are there already."""
 
 OPEN_CIRCLE = "take one of these out of spec.extend.with"
 
@@ -41,7 +44,9 @@ class TypeRef:
 class ResolvedType:
     """`error` is "" when all is well, and `remedy` says what to do about it; `bindings` are the exports (path, name)
     that the type, or one it extends, brings by default. `writes`, `builtins`: what it says of writes through the API
-    and of the kinds it starts with, or what the nearest type says that it extends; "" if none does."""
+    and of the kinds it starts with, or what the nearest type says that it extends; "" if none does. `initial`: those of
+    `bindings` that only a workspace gets which appears; the others those too that are there already. `labels`: what the
+    Workspace is labelled with where it does not say so itself."""
 
     ref: TypeRef
     bindings: tuple[tuple[str, str], ...] = ()
@@ -49,6 +54,13 @@ class ResolvedType:
     remedy: str = ""
     writes: str = ""
     builtins: str = ""
+    initial: tuple[tuple[str, str], ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
+
+    def of_one_with(self, bindings: Iterable[tuple[str, str]]) -> ResolvedType:
+        """As it is for a workspace that is there already, and has these bindings by its type: it keeps them."""
+        maintained = (each for each in self.bindings if each not in self.initial)
+        return replace(self, bindings=tuple(dict.fromkeys((*bindings, *maintained))))
 
 
 def wanted(workspace: Object | None) -> tuple[str, str]:
@@ -92,14 +104,18 @@ def _unresolved(ref: TypeRef) -> ResolvedType:
 
 def _resolved(ref: TypeRef, find: FindType, error: str) -> ResolvedType:
     lineage = [(each, found.get("spec") or {}) for each, found in _lineage(ref, find)]
-    bindings = [
-        (str(b.get("path") or each.path), str(b["export"]))
+    brought = [
+        ((str(b.get("path") or each.path), str(b["export"])), spec.get("defaultAPIBindingLifecycle") == MAINTAIN)
         for each, spec in lineage
         for b in spec.get("defaultAPIBindings") or ()
     ]
+    bindings = tuple(dict.fromkeys(binding for binding, _ in brought))
+    followed = {binding for binding, follows in brought if follows}
+    initial = tuple(binding for binding in bindings if binding not in followed)
+    labels = tuple(sorted((lineage[0][1].get("additionalWorkspaceLabels") or {}).items()))
     writes, builtins = (next((str(s[f]) for _, s in lineage if s.get(f)), "") for f in ("writes", "builtins"))
     remedy = "correct spec.type, or move the directory" if error else ""
-    return ResolvedType(ref, tuple(dict.fromkeys(bindings)), error, remedy, writes, builtins)
+    return ResolvedType(ref, bindings, error, remedy, writes, builtins, initial, labels)
 
 
 def extends(ref: TypeRef, other: tuple[str, str], find: FindType) -> bool:

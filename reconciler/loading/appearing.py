@@ -70,7 +70,7 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
     )
     unnamed = digest or dump({**said.value, "metadata": {**said.value["metadata"], "name": ""}})
     workspace = _forms.put(
-        (computed.WORKSPACES, record.type, record.shard, said.origin.generator, unnamed),
+        (computed.WORKSPACES, record.type, record.shard, dump(record.labels), said.origin.generator, unnamed),
         partial(_example_of_workspace, record, said),
         workspace_key(record, parent_cluster),
         _texts_of_workspace(record, parent_cluster, said.origin, effects.fleet),
@@ -128,4 +128,5 @@ def _record(like: WorkspaceRecord, nobody: Nobody) -> WorkspaceRecord:
     """Of a workspace that is none, of the same type and on the same Shard."""
     at, time = nobody.moment.commit, nobody.moment.time
     place = nobody.path, nobody.cluster, nobody.parent
-    return WorkspaceRecord(*place, like.type, origin=at, origin_time=time, shard=like.shard)
+    out = WorkspaceRecord(*place, like.type, origin=at, origin_time=time)
+    return replace(out, shard=like.shard, labels=like.labels)

@@ -80,9 +80,11 @@ def with_place(asked: Object | None, said: Object) -> Object | None:
     """A new Workspace that was asked for, with what only its commit says: which workspace it is, and where."""
     if asked is None or asked.get("kind") != "Workspace" or not asked["apiVersion"].startswith(_TENANCY):
         return asked
-    told = said["metadata"].get("annotations") or {}
-    annotations = {**(asked["metadata"].get("annotations") or {}), **told}
-    return {**asked, "metadata": {**asked["metadata"], "annotations": annotations}, "spec": said.get("spec") or {}}
+    metadata = {**asked["metadata"]}
+    for field in ("annotations", "labels"):
+        told = {**(metadata.get(field) or {}), **(said["metadata"].get(field) or {})}
+        metadata |= {field: told} if told else {}
+    return {**asked, "metadata": metadata, "spec": said.get("spec") or {}}
 
 
 def with_owners(obj: Object, asked: Object, stored: Object) -> Object:

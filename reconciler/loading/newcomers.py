@@ -97,6 +97,7 @@ def new_record(
         type=str(kind.ref),
         builtins=kind.builtins,
         writes=kind.writes,
+        labels=dict(kind.labels),
         served=served,
         commit=origin if served else NONE,
         head=case.moment.commit if served else NONE,

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from apiserver.model.conditions import condition
 from apiserver.registry import strategy
 from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.claims import refused
@@ -81,11 +82,11 @@ def remembered(recorded: Recorded, declared: DeclaredObject, stored: Record | No
     return found or _shipped_status(declared)
 
 
-def _type_status(declared: DeclaredObject, stored: Record | None, effects: Effects) -> Object | None:
-    told = unsupported.stated(TYPES, declared.obj, effects.time_of(declared, stored))
-    if told:
-        return {"conditions": told}
-    return {} if stored is not None and "status" in orjson.loads(stored.value) else None
+def _type_status(declared: DeclaredObject, stored: Record | None, effects: Effects) -> Object:
+    """Where its workspaces are seen that initialize or terminate is filled in when it is read (endpoints/views)."""
+    at = effects.time_of(declared, stored)
+    ready = condition("VirtualWorkspaceURLsReady", True, at=at)
+    return {"conditions": [ready, *unsupported.stated(TYPES, declared.obj, at)]}
 
 
 def _shipped_status(declared: DeclaredObject) -> Object | None:

@@ -35,6 +35,7 @@ from reconciler.loading.render import DeclaredObject, Renderer
 from reconciler.loading.settled import SettledWorld
 from reconciler.loading.sources import generated
 from reconciler.loading.statuses import beginning, complete
+from reconciler.loading.workspaceobject import marked
 from reconciler.plan import apis, bootstrap, computed
 from reconciler.plan.summary import Summary
 
@@ -93,6 +94,7 @@ def coming(store: Store, parent: WorkspaceRecord, workspace: Record, moment: Mom
         builtins=kind.builtins,
         origin_time=moment.time,
         shard=shard,
+        labels=dict(kind.labels),
         stored=True,
     )
     made = _Made(store, world, parent, record, obj, moment)
@@ -126,7 +128,6 @@ class _Made(NamedTuple):
     def workspace(self, stored: Record) -> Put:
         """The Workspace with what is known of it by now."""
         annotations = dict(self.obj["metadata"].get("annotations") or {})
-        annotations |= shards.workspace_annotations(self.record.shard, self.record.cluster)
         annotations[marks.OWNER] = orjson.dumps({"username": self._owner().get("username", "")}).decode()
         ref = TypeRef.parse(self.record.type)
         spec = {
@@ -139,7 +140,7 @@ class _Made(NamedTuple):
         told = conditions.merged(status.get("conditions"), now["conditions"])
         made = {
             **self.obj,
-            "metadata": {**self.obj["metadata"], "annotations": annotations},
+            "metadata": marked({**self.obj["metadata"], "annotations": annotations}, self.record),
             "spec": spec,
             "status": {**status, **now, "conditions": told},
         }

@@ -26,12 +26,12 @@ class WorkspaceObjects:
     """Those of one step. Objects share what their contents have in common: copy before changing."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[bytes, str, str], Object] = {}
+        self._kept: dict[tuple[bytes, str, str, bytes], Object] = {}
 
     def render(self, manifest: Manifest, record: WorkspaceRecord, renderer: Renderer) -> DeclaredObject | None:
         """With what the server knows; None where it does not pass its own rules. `renderer`: the parent's."""
         unnamed = {**manifest.value, "metadata": {k: v for k, v in manifest.value["metadata"].items() if k != "name"}}
-        content = (dump(unnamed), record.type, record.shard)
+        content = (dump(unnamed), record.type, record.shard, dump(record.labels))
         like = self._kept.get(content)
         if like is None:
             made, _ = _render(manifest, record, renderer)
@@ -40,7 +40,7 @@ class WorkspaceObjects:
             return made
         spec = {**like["spec"], "cluster": record.cluster}
         metadata = {**like["metadata"], "name": manifest.name}
-        obj = {**like, "metadata": _on_shard(metadata, record), "spec": spec}
+        obj = {**like, "metadata": marked(metadata, record), "spec": spec}
         declared = renderer.trusted(manifest, obj)
         return None if declared.kind.names(manifest.name) else declared
 
@@ -54,10 +54,15 @@ def _render(
 ) -> tuple[DeclaredObject | None, list[LayoutError]]:
     where, _, name = record.type.rpartition(":")
     spec = {**(manifest.value.get("spec") or {}), "cluster": record.cluster, "type": {"name": name, "path": where}}
-    value = {**manifest.value, "metadata": _on_shard(manifest.value["metadata"], record), "spec": spec}
+    value = {**manifest.value, "metadata": marked(manifest.value["metadata"], record), "spec": spec}
     return renderer.render(replace(manifest, value=value))
 
 
-def _on_shard(metadata: Object, record: WorkspaceRecord) -> Object:
-    told = shards.workspace_annotations(record.shard, record.cluster)
-    return {**metadata, "annotations": {**(metadata.get("annotations") or {}), **told}} if told else {**metadata}
+def marked(metadata: Object, record: WorkspaceRecord) -> Object:
+    """With what its Shard and its type add to it."""
+    out, told = {**metadata}, shards.workspace_annotations(record.shard, record.cluster)
+    if told:
+        out["annotations"] = {**(metadata.get("annotations") or {}), **told}
+    if record.labels:
+        out["labels"] = {**record.labels, **(metadata.get("labels") or {})}
+    return out

@@ -10,14 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-import orjson
-
-from apiserver.model import marks, origins, paths
+from apiserver.model import paths
 from apiserver.registry import workspacetypes as types
-from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.workspacetypes import ResolvedType, TypeRef
-from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Case, Recorded, was_served
 from reconciler.loading.gather import Gathered
@@ -25,6 +21,9 @@ from reconciler.loading.world import World
 from reconciler.plan.summary import Summary
 
 Object = dict[str, Any]
+
+Exports = tuple[tuple[str, str], ...]
+"""As (path, name)."""
 
 _UNIVERSAL = str(TypeRef(*types.DEFAULT))
 
@@ -40,6 +39,7 @@ class Typed(NamedTuple):
 
     def tell(self, known: Summary) -> None:
         known.type, known.brought = self.name, self.brought or {}
+        known.defaults = [f"{path}:{name}" for path, name in self.kind.bindings]
 
 
 class HasType(Protocol):
@@ -51,6 +51,9 @@ class HasType(Protocol):
 
     def builtins(self, found: ResolvedType) -> str:
         """What a workspace starts with never changes, whatever its type says by now."""
+
+    def bindings(self) -> Exports:
+        """Those that it got by its type, which it keeps."""
 
     def as_it_was(self, found: ResolvedType) -> ResolvedType:
         """What a type brought that is no more."""
@@ -64,20 +67,24 @@ def type_of(world: World, case: Case, gathered: Gathered, has: HasType) -> Typed
     problems = _problems(case, gathered, found) if former is None or found.ref != former else []
     if former is None or found.ref != former or case.path == paths.ROOT:
         return Typed(found, problems, said_of(found.ref, manifest))
-    kind = has.as_it_was(found) if found.error else replace(found, builtins=has.builtins(found))
+    if found.error:
+        kind = has.as_it_was(found)
+    else:
+        kind = replace(found.of_one_with(has.bindings()), builtins=has.builtins(found))
     brought: Object = {}
     if found.error:
-        brought = {"writes": kind.writes, "builtins": kind.builtins, "bindings": [f"{p}:{n}" for p, n in kind.bindings]}
+        brought = {"writes": kind.writes, "builtins": kind.builtins}
+        brought |= {"labels": dict(kind.labels)} if kind.labels else {}
     elif kind.builtins != found.builtins:
         brought = {"builtins": kind.builtins}
     return Typed(kind, [], said_of(found.ref, manifest), brought)
 
 
 class Served(NamedTuple):
-    """By its record and what the store holds."""
+    """By its record and its summary."""
 
-    store: ReadView
     record: WorkspaceRecord | None
+    known: Summary | None
 
     def former(self, manifest: Object | None, before: Object | None) -> TypeRef | None:
         if self.record is None or not self.record.served:
@@ -88,12 +95,13 @@ class Served(NamedTuple):
     def builtins(self, found: ResolvedType) -> str:
         return self.record.builtins if self.record is not None else found.builtins
 
+    def bindings(self) -> Exports:
+        return _exports(self.known)
+
     def as_it_was(self, found: ResolvedType) -> ResolvedType:
         assert self.record is not None
-        stored = (orjson.loads(r.value) for r in self.store.scan(BINDINGS, self.record.cluster).records)
-        exports = [b["spec"]["reference"]["export"] for b in stored if _is_default(b)]
-        bindings = tuple((str(e["path"]), str(e["name"])) for e in exports)
-        return ResolvedType(found.ref, bindings, writes=self.record.writes, builtins=self.record.builtins)
+        writes, builtins, labels = self.record.writes, self.record.builtins, tuple(self.record.labels.items())
+        return ResolvedType(found.ref, self.bindings(), writes=writes, builtins=builtins, labels=labels)
 
 
 class RememberedType(NamedTuple):
@@ -110,22 +118,25 @@ class RememberedType(NamedTuple):
     def builtins(self, found: ResolvedType) -> str:
         return str(self.recorded.summary.brought.get("builtins", found.builtins))
 
+    def bindings(self) -> Exports:
+        return _exports(self.recorded.summary)
+
     def as_it_was(self, found: ResolvedType) -> ResolvedType:
         brought = self.recorded.summary.brought
-        split = (text.rpartition(":") for text in brought.get("bindings") or ())
-        bindings = tuple((path, name) for path, _, name in split)
-        return ResolvedType(found.ref, bindings, writes=brought.get("writes", ""), builtins=brought.get("builtins", ""))
+        writes, builtins = brought.get("writes", ""), brought.get("builtins", "")
+        labels = tuple((brought.get("labels") or {}).items())
+        return ResolvedType(found.ref, self.bindings(), writes=writes, builtins=builtins, labels=labels)
+
+
+def _exports(known: Summary | None) -> Exports:
+    split = (text.rpartition(":") for text in (known.defaults if known is not None else ()))
+    return tuple((path, name) for path, _, name in split)
 
 
 def said_of(ref: TypeRef, manifest: Object | None) -> str:
     """The type as Summary.type holds it: "" where the manifest says all of it, or it is the usual one."""
     said = all(types.wanted(manifest))
     return "" if said or str(ref) == _UNIVERSAL or ref == TypeRef("root", paths.ROOT) else str(ref)
-
-
-def _is_default(binding: Object) -> bool:
-    annotations = binding["metadata"].get("annotations") or {}
-    return annotations.get(marks.ORIGIN) == marks.SYSTEM and not origins.path_in(annotations)
 
 
 def _problems(case: Case, gathered: Gathered, kind: ResolvedType) -> list[LayoutError]:

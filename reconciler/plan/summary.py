@@ -24,7 +24,8 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     shard: eu                the Shard that it is on, where that is not `root`
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
     brought:                 only where its type cannot be resolved by now: what it brought
-      {writes: Store, builtins: Kubernetes, bindings: [root:compute:kubernetes]}
+      {writes: Store, builtins: Kubernetes, labels: {tier: gold}}
+    defaults: [root:a:widgets]   exports that it takes by the default bindings of its type, which it keeps
     identities: {widgets: 9f86…}    identity hashes of its APIExports
 """
 
@@ -56,6 +57,7 @@ class Summary:
     shard: str = ""
     type: str = ""
     brought: dict[str, Any] = field(default_factory=dict)
+    defaults: list[str] = field(default_factory=list)
     identities: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -82,6 +84,7 @@ class Summary:
             "shard": self.shard,
             "type": self.type,
             "brought": self.brought,
+            "defaults": self.defaults,
             "identities": dict(sorted(self.identities.items())),
         }
         return out | {name: value for name, value in said.items() if value}
@@ -106,5 +109,6 @@ class Summary:
             shard=found.get("shard", ""),
             type=found.get("type", ""),
             brought=dict(found.get("brought") or {}),
+            defaults=list(found.get("defaults") or ()),
             identities=dict(found.get("identities") or {}),
         )

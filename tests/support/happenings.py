@@ -52,10 +52,12 @@ def _typed(name: str) -> str:
 
 
 def _type(number: int) -> str:
-    """One that brings a binding, or none, or extends what is not there."""
+    """One that brings a binding, for good or as it says by now, and labels; or none, or extends what is not there."""
     spec: dict[str, Any] = {}
     if number % 3 == 0:
         spec["defaultAPIBindings"] = [{"path": "root:a", "export": "widgets"}]
+        spec |= {"defaultAPIBindingLifecycle": "Maintain"} if number % 2 else {}
+        spec["additionalWorkspaceLabels"] = {"number": str(number % 4)}
     if number % 3 == 1:
         spec["extend"] = {"with": [{"name": "lost", "path": "root"}]}
     return _manifest("WorkspaceType", "lab", spec)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from apiserver.model import paths
 from apiserver.model.errors import Cause
 from apiserver.model.marks import OWNER, WORKSPACE_FINALIZER
 from apiserver.registry.behaviours.base import Behaviour, Object, selector
+from apiserver.registry.metadata import check_labels
 from apiserver.registry.oldgroups import NEWER
 from apiserver.schema import messages
 
@@ -53,6 +56,18 @@ def _keep(old: Object, holder: Object, field: str, name: str) -> None:
     if now.get(name) != old.get(name):
         said = {k: v for k, v in now.items() if k != name}
         holder[field] = said | ({name: old[name]} if name in old else {})
+
+
+def type_check(obj: Object) -> list[Cause]:
+    """What its workspaces could not have is not taken here, where somebody can do something about it."""
+    field, labels = "spec.additionalWorkspaceLabels", (obj.get("spec") or {}).get("additionalWorkspaceLabels") or {}
+    causes = [replace(cause, field=field) for cause in check_labels(labels)]
+    return causes + [messages.forbidden(field, f"{key} is a reserved label") for key in labels if _is_reserved(key)]
+
+
+def _is_reserved(label: str) -> bool:
+    """Whether a label of a Workspace is the server's to set."""
+    return label == "tenancy.kcp.io/phase" or f".{label.partition('/')[0]}".endswith(".internal.kcp.io")
 
 
 def sync_target_check(obj: Object) -> list[Cause]:
@@ -105,3 +120,4 @@ SYNC_TARGET = Behaviour(check=sync_target_check)
 WORKSPACE = Behaviour(
     check=workspace_check, check_update=workspace_update, carry=workspace_carry, identified=workspace_identified
 )
+WORKSPACE_TYPE = Behaviour(check=type_check)

@@ -60,6 +60,8 @@ KINDS = (
     BuiltinKind(
         "WorkspaceType",
         "workspacetypes.tenancy.kcp.io",
+        behaviour=rules_own.WORKSPACE_TYPE,
+        filled=True,
         generation=True,
         everywhere=True,
         computed_status=True,

@@ -21,10 +21,6 @@ def _names_key(spec: Object) -> bool:
     return bool((spec.get("identity") or {}).get("secretRef"))
 
 
-def _initializes_only(spec: Object) -> bool:
-    return bool(spec.get("defaultAPIBindingLifecycle") == "InitializeOnly")
-
-
 API_BINDING = (Unsupported("spec.permissionClaims", _accepts, "the provider gets access to nothing by it"),)
 API_EXPORT = (
     _any("permissionClaims", "no consumer is asked, and no access is given"),
@@ -35,7 +31,5 @@ SYNC_TARGET = (_any("cells", "nothing is spread by it"),)
 WORKSPACE_TYPE = (
     _any("initializer", "a workspace is Ready without waiting for a program"),
     _any("terminator", "a workspace goes without waiting for a program"),
-    _any("additionalWorkspaceLabels", "workspaces get no labels by it"),
     _any("authenticationConfigurations", "only the server's ways of signing in are taken"),
-    Unsupported("spec.defaultAPIBindingLifecycle", _initializes_only, "default bindings are always maintained"),
 )

@@ -102,6 +102,7 @@ def _accept(at: Judgement, effects: Effects) -> None:
         head=case.moment.commit if effects.changes else record.head,
         directory=case.directory.directory if case.directory else "",
         writes=at.typed.kind.writes,
+        labels=dict(at.typed.kind.labels),
     )
     at.grounds.tree_objects.put(case, served, at.gathered, effects, at.look)
     at.verdict = Verdict(served, effects.changes)

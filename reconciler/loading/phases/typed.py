@@ -8,13 +8,13 @@ from apiserver.registry import workspacetypes as types
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.loading.case import Case
 from reconciler.loading.newcomers import new_record
-from reconciler.loading.phases.judgement import Grounds, Judgement, summary_of
+from reconciler.loading.phases.judgement import Grounds, Judgement, known_of, summary_of
 from reconciler.loading.workspacetype import HasType, RememberedType, Served, type_of
 
 
 def find_type(at: Judgement) -> None:
     """Of one that is served by what its record says."""
-    _type(at, Served(at.grounds.store, at.case.record))
+    _type(at, Served(at.case.record, known_of(at.grounds, at.case)))
     if not at.typed.problems:
         at.typed.tell(at.known)
 
@@ -24,7 +24,7 @@ def bring_type_back(at: Judgement) -> None:
     assert at.case.recorded is not None
     _type(at, RememberedType(at.case.recorded))
     kind = at.typed.kind  # what stands where it comes back may be no more than a likeness of it (see ahead)
-    at.record = replace(at.record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes)
+    at.record = _of_type(at.record, kind)
 
 
 def identity(grounds: Grounds, case: Case, kind: types.ResolvedType) -> WorkspaceRecord:
@@ -33,8 +33,13 @@ def identity(grounds: Grounds, case: Case, kind: types.ResolvedType) -> Workspac
     if case.record is not None:
         if case.record.served:
             return case.record
-        return replace(case.record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes)
+        return _of_type(case.record, kind)
     return new_record(grounds.site, case, kind, served=False)
+
+
+def _of_type(record: WorkspaceRecord, kind: types.ResolvedType) -> WorkspaceRecord:
+    labels = dict(kind.labels)
+    return replace(record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes, labels=labels)
 
 
 def _type(at: Judgement, has: HasType) -> None:

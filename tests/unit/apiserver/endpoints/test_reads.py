@@ -73,6 +73,21 @@ def test_a_workspace_shows_the_commit_of_its_record(api: Any, run: Any) -> None:
     assert one["metadata"]["annotations"]["treeplane.dev/source-commit"] == "c0ffee" * 6 + "c0ff"
 
 
+def test_a_workspace_type_shows_where_its_workspaces_are_seen(api: Any, run: Any) -> None:
+    """At this server's address by now, on single reads and lists."""
+    types = "/apis/tenancy.kcp.io/v1alpha1/workspacetypes"
+    api.put(api.manifest("tenancy.kcp.io/v1alpha1 WorkspaceType", "gold", cluster=api.SHOP))
+    api.put_fleet(loaded=True, url="https://fleet.example.org")
+    one = run(api.get(f"/clusters/root:shop{types}/gold")).json
+    [listed] = run(api.get(f"/clusters/root:shop{types}")).json["items"]
+    services = "https://fleet.example.org/services"
+    expected = [
+        {"url": f"{services}/initializingworkspaces/{api.SHOP}:gold", "type": "initializing"},
+        {"url": f"{services}/terminatingworkspaces/{api.SHOP}:gold", "type": "terminating"},
+    ]
+    assert one["status"]["virtualWorkspaces"] == listed["status"]["virtualWorkspaces"] == expected
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

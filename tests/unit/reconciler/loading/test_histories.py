@@ -218,7 +218,8 @@ def is_plain(fleet: LoadedFleet) -> bool:
     if is_leaving(fleet):
         return False
     summaries = [tree.summary(fleet.store, r.path) for r in fleet.records()]
-    return not any(s.get(name) for s in summaries for name in ("bindings", "waiting", "ending", "brought", "shard"))
+    excused = ("bindings", "waiting", "ending", "brought", "defaults", "shard")
+    return not any(s.get(name) for s in summaries for name in excused)
 
 
 _OWN = re.compile(

@@ -26,17 +26,16 @@ TAKEN = [
     (
         "workspacetypes.tenancy.kcp.io",
         "t",
-        manifest(TENANCY, "WorkspaceType", "t", initializer=True, terminator=True, additionalWorkspaceLabels={"a": ""}),
-        ["spec.initializer", "spec.terminator", "spec.additionalWorkspaceLabels"],
-        manifest(TENANCY, "WorkspaceType", "t"),
+        manifest(TENANCY, "WorkspaceType", "t", initializer=True, terminator=True),
+        ["spec.initializer", "spec.terminator"],
+        manifest(TENANCY, "WorkspaceType", "t", additionalWorkspaceLabels={"a": ""}),
     ),
     (
         "workspacetypes.tenancy.kcp.io",
         "t",
-        manifest(TENANCY, "WorkspaceType", "t", authenticationConfigurations=[{"name": "a"}],
-                 defaultAPIBindingLifecycle="InitializeOnly"),
-        ["spec.authenticationConfigurations", "spec.defaultAPIBindingLifecycle"],
-        manifest(TENANCY, "WorkspaceType", "t", defaultAPIBindingLifecycle="Maintain"),
+        manifest(TENANCY, "WorkspaceType", "t", authenticationConfigurations=[{"name": "a"}]),
+        ["spec.authenticationConfigurations"],
+        manifest(TENANCY, "WorkspaceType", "t", defaultAPIBindingLifecycle="InitializeOnly"),
     ),
     (
         "apiexports.apis.kcp.io",

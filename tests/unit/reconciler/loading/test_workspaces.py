@@ -376,7 +376,8 @@ def test_labels_of_a_workspace_change_without_touching_its_content(fleet: Loaded
 
 GOLD = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: WorkspaceType\nmetadata: {name: gold}\nspec: {}\n"
 OF_GOLD = WORKSPACE + "spec: {type: {name: gold}}\n"
-BRINGS = GOLD.replace("{}", "{defaultAPIBindings: [{path: 'root:compute', export: kubernetes}], writes: Store}")
+_BINDS = "defaultAPIBindings: [{path: 'root:compute', export: kubernetes}], defaultAPIBindingLifecycle: Maintain"
+BRINGS = GOLD.replace("{}", f"{{{_BINDS}, writes: Store}}")
 
 
 def test_a_workspace_follows_what_its_type_says(fleet: LoadedFleet, another: Another) -> None:

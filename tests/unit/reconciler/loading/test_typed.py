@@ -1,0 +1,115 @@
+"""What a type gives its workspaces: labels, and bindings, once or as it says by now."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+from support.loadedfleet import LoadedFleet
+from support.recoveries import Another, assert_recovers
+
+ROOT = "workspaces/root"
+
+
+def gold(**spec: Any) -> str:
+    return json.dumps(
+        {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "WorkspaceType", "metadata": {"name": "gold"}, "spec": spec}
+    )
+
+
+def of_gold(*names: str) -> dict[str, str]:
+    said = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "spec": {"type": {"name": "gold"}}}
+    return {f"workspaces/root/{name}/workspace.yaml": json.dumps(said) for name in names}
+
+
+def labels(fleet: LoadedFleet, path: str) -> dict[str, str]:
+    return dict(fleet.workspace(path)["metadata"].get("labels") or {})
+
+
+def test_a_type_labels_its_workspaces(fleet: LoadedFleet, another: Another) -> None:
+    fleet.commit({f"{ROOT}/gold.json": gold(additionalWorkspaceLabels={"tier": "gold", "team": "none"})})
+    said = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"labels": {"team": "a"}}}
+    said["spec"] = {"type": {"name": "gold"}}
+    fleet.commit({**of_gold("x", "y", "z"), "workspaces/root/own/workspace.yaml": json.dumps(said)})
+    assert fleet.held() == {}
+    for name in "xyz":  # made in full, and from a form
+        assert labels(fleet, f"root:{name}") == {"tier": "gold", "team": "none"}
+    assert labels(fleet, "root:own") == {"tier": "gold", "team": "a"}
+    assert_recovers(fleet, another)
+    fleet.commit({f"{ROOT}/gold.json": gold(additionalWorkspaceLabels={"tier": "platinum"})})
+    assert labels(fleet, "root:x") == {"tier": "platinum"}
+    assert labels(fleet, "root:own") == {"tier": "platinum", "team": "a"}
+    assert_recovers(fleet, another, "changed")
+    # Labels outlive the type, as all that it brought.
+    fleet.commit({f"{ROOT}/gold.json": None})
+    assert labels(fleet, "root:x") == {"tier": "platinum"}
+    assert_recovers(fleet, another, "gone")
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"),
+    [
+        ({"a b": "x"}, "name part must consist of alphanumeric characters"),
+        ({"a": "x y"}, "a valid label must be an empty string or consist of alphanumeric characters"),
+        ({"tenancy.kcp.io/phase": "Ready"}, "tenancy.kcp.io/phase is a reserved label"),
+        ({"initializer.internal.kcp.io/0": ""}, "initializer.internal.kcp.io/0 is a reserved label"),
+    ],
+)
+def test_labels_that_no_workspace_could_have_hold_who_declares_them(
+    fleet: LoadedFleet, labels: dict[str, str], why: str
+) -> None:
+    fleet.commit({f"{ROOT}/gold.json": gold(additionalWorkspaceLabels=labels), **of_gold("x")})
+    [error] = fleet.held()["root"]
+    assert error.startswith(f"{ROOT}/gold.json:1: WorkspaceType gold: spec.additionalWorkspaceLabels: ")
+    assert why in error
+
+
+def taken(fleet: LoadedFleet, path: str) -> set[str]:
+    """The exports that a workspace's bindings refer to."""
+    found = fleet.store.scan("apibindings.apis.kcp.io", fleet.record(path).cluster).records
+    return {orjson.loads(each.value)["spec"]["reference"]["export"]["name"] for each in found}
+
+
+def brings(*names: str, lifecycle: str = "") -> str:
+    said = {"defaultAPIBindingLifecycle": lifecycle} if lifecycle else {}
+    return gold(defaultAPIBindings=[{"path": "root:a", "export": name} for name in names], **said)
+
+
+@pytest.mark.parametrize("lifecycle", ["", "InitializeOnly"])
+def test_bindings_come_with_a_workspace_and_stay(fleet: LoadedFleet, another: Another, lifecycle: str) -> None:
+    fleet.commit({f"{ROOT}/gold.json": brings("one", "two", lifecycle=lifecycle), **of_gold("x")})
+    assert taken(fleet, "root:x") == {"one", "two"}
+    fleet.commit({f"{ROOT}/gold.json": brings("two", "three", lifecycle=lifecycle)})
+    fleet.commit(of_gold("y"))
+    assert taken(fleet, "root:x") == {"one", "two"}
+    assert taken(fleet, "root:y") == {"two", "three"}
+    assert_recovers(fleet, another)
+    # What the type maintains comes beside what it brought once.
+    fleet.commit({f"{ROOT}/gold.json": brings("four", lifecycle="Maintain")})
+    assert taken(fleet, "root:x") == {"one", "two", "four"}
+    assert_recovers(fleet, another, "maintained")
+    fleet.commit({f"{ROOT}/gold.json": None})
+    assert taken(fleet, "root:x") == {"one", "two", "four"}
+    new = assert_recovers(fleet, another, "gone")
+    for each in (fleet, new):
+        each.commit({f"{ROOT}/gold.json": brings("five", lifecycle="Maintain")})
+        assert taken(each, "root:x") == {"one", "two", "four", "five"}
+
+
+def test_bindings_that_are_maintained_come_to_who_is_there_already(fleet: LoadedFleet, another: Another) -> None:
+    """None goes with what its type says, no more than in kcp."""
+    fleet.commit({f"{ROOT}/gold.json": brings("one", "two", lifecycle="Maintain"), **of_gold("x")})
+    assert taken(fleet, "root:x") == {"one", "two"}
+    fleet.commit({f"{ROOT}/gold.json": brings("two", "three", lifecycle="Maintain")})
+    assert taken(fleet, "root:x") == {"one", "two", "three"}
+    assert_recovers(fleet, another)
+
+
+def test_a_type_says_that_its_virtual_workspaces_are_there(fleet: LoadedFleet, another: Another) -> None:
+    fleet.commit({f"{ROOT}/gold.json": gold()})
+    for name in ("gold", "universal"):
+        found = fleet.get("root", "workspacetypes.tenancy.kcp.io", name, "")
+        assert fleet.condition(found, "VirtualWorkspaceURLsReady")["status"] == "True"
+    assert_recovers(fleet, another)
