@@ -1,4 +1,4 @@
-"""The command line: `treeplane up`, `validate`, `init`. Options and exit codes only; each command is a module."""
+"""The command line: `treeplane up`, `validate`, `init`, `ws`. Options and exit codes only; each command is a module."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from reconciler.commands.roles import parse
 from reconciler.commands.settings import UpSettings
 from reconciler.commands.up import up as up_command
 from reconciler.commands.validate import Checked, validate_path, validate_revision
+from reconciler.plugin import ws as plugin
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -68,6 +69,13 @@ def init(directory: Path) -> None:
     """Write a small fleet to begin with into DIRECTORY."""
     for line in initialize(directory):
         click.echo(line)
+
+
+@main.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def ws(arguments: tuple[str, ...]) -> None:
+    """Go from workspace to workspace, and make some: what `kubectl ws` does."""
+    raise SystemExit(plugin.run(list(arguments), "treeplane ws"))
 
 
 if __name__ == "__main__":

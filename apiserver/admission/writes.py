@@ -106,7 +106,7 @@ def refusal(
     kind: ServedKind, record: WorkspaceRecord, name: str, live: Object | None, what: str = "this fleet is"
 ) -> StatusError:
     """403 that names the file to edit, or the directory for what does not exist yet."""
-    why = f"{what} changed in git, not here: {_advice(record, live)}"
+    why = f"{what} changed in git, not here: {_advice(kind, record, name, live)}"
     return forbidden(kind.resource, kind.group, name, why)
 
 
@@ -116,8 +116,10 @@ def check_status(kind: ServedKind, name: str) -> None:
         raise forbidden(kind.resource, kind.group, name, "its status is computed by the server")
 
 
-def _advice(record: WorkspaceRecord, live: Object | None) -> str:
+def _advice(kind: ServedKind, record: WorkspaceRecord, name: str, live: Object | None) -> str:
     directory = record.directory or "the workspace's directory"
+    if live is None and kind.storage == WORKSPACES:
+        return f"commit {directory}/{name}/workspace.yaml, which may be empty, and push"
     if live is None:
         return f"add a manifest to {directory}, commit and push"
     annotations = live["metadata"].get("annotations") or {}

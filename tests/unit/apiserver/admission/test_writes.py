@@ -44,6 +44,11 @@ def test_a_refusal_says_what_to_do(live: dict[str, Any] | None, advice: str) -> 
     assert advice in refused(live).message
 
 
+def test_a_workspace_that_is_not_made_is_a_file_to_commit() -> None:
+    with pytest.raises(StatusError, match=r"commit workspaces/root/shop/web/workspace\.yaml, which may be empty"):
+        read_only(kind("tenancy.kcp.io", "workspaces"), RECORD)("create", "web", None)
+
+
 @pytest.mark.parametrize(
     ("group", "resource"), [("", "events"), ("events.k8s.io", "events"), ("coordination.k8s.io", "leases")]
 )

@@ -1,119 +1,25 @@
-"""The plugin as a process, against a small server that asks for a client certificate."""
+"""The plugin as a process: where am I, there and back, the tree."""
 
-import json
+from __future__ import annotations
+
 import os
-import ssl
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+from support.fakeworkspaces import Fake
 
-from apiserver.auth.kubeconfig import write_admin_kubeconfig
-from apiserver.auth.pki import Keys, ensure_keys
-
-TREE = {"root": ["shop", "infra"], "root:shop": ["web", "db"], "root:shop:web": ["deep"], "root:infra": []}
-PATHS = {*TREE, "root:shop:db", "root:shop:web:deep"}
 Run = Callable[..., subprocess.CompletedProcess[str]]
-
-
-class Fake(BaseHTTPRequestHandler):
-    """A few workspaces. `denied`: paths that answer 403; `wildcard`: whether `*` may be listed."""
-
-    denied: set[str]
-    wildcard = True
-    asked: list[str]
-
-    def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        self.asked.append(url.path)
-        assert self.connection.getpeercert()["subject"][-1][0][1] == "kcp-admin"
-        _, _, workspace, rest = url.path.split("/", 3)
-        status, body = self.answer(workspace, rest, parse_qs(url.query))
-        content = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def answer(self, workspace: str, rest: str, query: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
-        if workspace == "*":
-            return self.everything(query) if self.wildcard else (403, {})
-        path = {"c-root:shop": "root:shop"}.get(workspace, workspace)
-        if path not in PATHS:
-            return 404, {}
-        if rest == "apis":
-            return (403 if path in self.denied else 200), {}
-        if path in self.denied or path == "root:infra":
-            return 403, {}
-        if rest.endswith("/logicalclusters/cluster"):
-            annotations = {
-                "kcp.io/path": path,
-                "kcp.io/cluster": f"c-{path}",
-                "internal.tenancy.kcp.io/type": "root:universal",
-            }
-            return 200, {"metadata": {"annotations": annotations}}
-        return 200, {"items": [self.workspace(path, name) for name in TREE.get(path, ())]}
-
-    @staticmethod
-    def workspace(parent: str, name: str) -> dict[str, Any]:
-        metadata = {"name": name, "annotations": {"kcp.io/cluster": f"c-{parent}"}}
-        return {"metadata": metadata, "spec": {"cluster": f"c-{parent}:{name}"}}
-
-    def everything(self, query: dict[str, list[str]]) -> tuple[int, dict[str, Any]]:
-        """Two to a page."""
-        found = [self.workspace(parent, name) for parent, names in TREE.items() for name in names]
-        at = int(query.get("continue", ["0"])[0])
-        more = {"continue": str(at + 2)} if at + 2 < len(found) else {}
-        return 200, {"metadata": more, "items": found[at : at + 2]}
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
-    return ensure_keys(tmp_path_factory.mktemp("keys"))
-
-
-@pytest.fixture
-def fake() -> type[Fake]:
-    return type("Configured", (Fake,), {"denied": set(), "asked": []})
-
-
-@pytest.fixture
-def url(keys: Keys, fake: type[Fake]) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), fake)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=keys.ca)
-    context.load_cert_chain(keys.server.certificate, keys.server.key)
-    context.verify_mode = ssl.CERT_REQUIRED
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"https://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-@pytest.fixture
-def config(tmp_path: Path, keys: Keys, url: str) -> Path:
-    path = tmp_path / "kubeconfig"
-    write_admin_kubeconfig(path, url, keys)
-    return path
 
 
 @pytest.fixture
 def ws(config: Path) -> Run:
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         found = {**os.environ, "KUBECONFIG": str(config), **environment}
-        command = [sys.executable, "-m", "reconciler.commands.kubectl_ws", *arguments]
+        command = [sys.executable, "-m", "reconciler.plugin.ws", *arguments]
         return subprocess.run(command, env=found, capture_output=True, text=True, timeout=60, check=False)
 
     return run
@@ -189,12 +95,13 @@ def test_the_first_of_several_files_is_written(ws: Run, config: Path, tmp_path: 
         (["-"], "no previous workspace"),
         ([".."], "has no parent"),
         (["root::x"], "invalid workspace path"),
-        (["create", "x"], "workspace.yaml"),
+        (["create", "x"], "commit workspaces/root/x/workspace.yaml and push"),
         (["a", "b"], "unexpected arguments"),
     ],
 )
 def test_refusals_change_nothing(ws: Run, fake: type[Fake], config: Path, arguments: list[str], text: str) -> None:
     fake.denied.add("root:shop:db")
+    fake.refused = "this fleet is changed in git: commit workspaces/root/x/workspace.yaml and push"
     before = config.read_bytes()
     done = ws(*arguments)
     assert done.returncode == 1
@@ -272,7 +179,7 @@ def test_a_server_that_is_away(ws: Run, config: Path) -> None:
 
 def test_it_imports_nothing_heavy() -> None:
     code = (
-        "import sys, reconciler.commands.kubectl_ws\n"
+        "import sys, reconciler.plugin.ws\n"
         "heavy = {'kubernetes', 'orjson', 'cryptography', 'pygit2', 'click', 'rich', 'asyncio', 'apiserver'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -1,6 +1,6 @@
-"""Kubeconfig files as a kubectl plugin needs them: which server and who, and two contexts to write.
+"""Kubeconfig files as a kubectl plugin needs them: which server and who, and the contexts that it writes.
 
-Used by kubectl_ws.py. $KUBECONFIG may list several files, of which the first that says something wins; only the first
+$KUBECONFIG may list several files, of which the first that says something wins; only the first
 file is written, and everything else in it stays. Standard library and PyYAML only.
 """
 
@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from reconciler.plugin.errors import PluginError
+
 Entry = dict[str, Any]
 _FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 
 
-class KubeconfigError(Exception):
+class KubeconfigError(PluginError):
     """The files do not say what is needed; the message says what and where."""
 
 
@@ -78,6 +80,22 @@ class KubeconfigFiles:
         written["current-context"] = current
         _write(self._first, written)
 
+    def add(self, name: str, server: str, *, overwrite: bool, enter: bool) -> tuple[bool, bool]:
+        """A context for `server`, as who the current one is; the current one from now on if `enter`. Whether there was
+        one of that name, and whether another is the current one now. Raises KubeconfigError if there was one that is
+        not to be overwritten."""
+        there = self._find("contexts", name) is not None
+        if there and not overwrite:
+            raise KubeconfigError(f'context "{name}" already exists in kubeconfig, use --overwrite to update it')
+        context, (cluster, _), before = self._current(), self.credentials(), self._current_name()
+        written = self._written
+        _set(written, "clusters", name, "cluster", {**cluster, "server": server})
+        _set(written, "contexts", name, "context", {**context, "cluster": name})
+        if enter:
+            written["current-context"] = name
+        _write(self._first, written)
+        return there, enter and before != name
+
     def exchange(self, previous: str, current: str) -> None:
         """Swap the two contexts and go to `current`."""
         before, now = self._find("contexts", previous) or {}, self._current()
@@ -90,10 +108,14 @@ class KubeconfigFiles:
         written["current-context"] = current
         _write(self._first, written)
 
-    def _current(self) -> Entry:
+    def _current_name(self) -> str:
         name = next(filter(None, (d.content.get("current-context") for d in self._documents)), "")
         if not name:
             raise KubeconfigError(f"{self._first}: no current context is set")
+        return str(name)
+
+    def _current(self) -> Entry:
+        name = self._current_name()
         found = self._find("contexts", name)
         if found is None:
             raise KubeconfigError(f'{self._first}: the current context "{name}" is not defined')

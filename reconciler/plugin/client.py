@@ -1,6 +1,6 @@
-"""GET over HTTPS with a kubeconfig's credentials, with nothing but the standard library.
+"""Requests over HTTPS with a kubeconfig's credentials, with nothing but the standard library.
 
-Used by kubectl_ws.py, which has to start quickly; programs that stay use the syncer's client.
+For the plugins, which have to start quickly; programs that stay use the syncer's client.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ import urllib.request
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reconciler.commands.kubeconfigs import Credentials, Entry, KubeconfigError
+from reconciler.plugin.errors import PluginError
+from reconciler.plugin.kubeconfigs import Credentials, Entry, KubeconfigError
 
-_SECONDS = 30
+Object = dict[str, Any]
+
+_SECONDS = 70
+"""Longer than a server takes for a request, so that it is the one to say that time is over."""
 
 
-class Unreachable(Exception):
+class Unreachable(PluginError):
     """No answer; the message names the server and why."""
 
 
@@ -30,7 +34,23 @@ class Answer(NamedTuple):
     """`object` is {} where the body is no JSON object."""
 
     status: int
-    object: dict[str, Any]
+    object: Object
+
+    def refusal(self) -> PluginError:
+        """Of a request, in the server's words."""
+        if self.status == 401:
+            return PluginError("the server does not know who you are: check the user of the current context")
+        return PluginError(self.object.get("message") or f"the server answered {self.status}")
+
+    def denial(self, path: str) -> PluginError:
+        """Of the workspace at `path`, which was asked for what everyone in it may read."""
+        match self.status:
+            case 404:
+                return PluginError(f'workspace "{path}" not found')
+            case 403:
+                return PluginError(f'access to workspace "{path}" denied')
+            case _:
+                return self.refusal()
 
 
 class Client:
@@ -46,8 +66,15 @@ class Client:
     def get(self, path: str, query: dict[str, str] | None = None) -> Answer:
         """Raises Unreachable. `query`: empty values are left out."""
         text = urllib.parse.urlencode({k: v for k, v in (query or {}).items() if v})
-        url = self._base + urllib.parse.quote(path, safe="/:*~@!$&'()+,;=") + (f"?{text}" if text else "")
-        request = urllib.request.Request(url, headers=self._headers)  # noqa: S310
+        return self._ask("GET", f"{_quoted(path)}?{text}" if text else _quoted(path))
+
+    def send(self, method: str, path: str, body: Object) -> Answer:
+        """POST or PUT. Raises Unreachable."""
+        return self._ask(method, _quoted(path), json.dumps(body).encode())
+
+    def _ask(self, method: str, target: str, body: bytes | None = None) -> Answer:
+        headers = self._headers if body is None else {**self._headers, "Content-Type": "application/json"}
+        request = urllib.request.Request(self._base + target, body, headers, method=method)  # noqa: S310
         try:
             with self._opener.open(request, timeout=_SECONDS) as answer:
                 return Answer(answer.status, _object(answer.read()))
@@ -59,7 +86,11 @@ class Client:
             raise Unreachable(f"{self._base} does not answer: {reason}") from error
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _quoted(path: str) -> str:
+    return urllib.parse.quote(path, safe="/:*~@!$&'()+,;=")
+
+
+def _object(body: bytes) -> Object:
     try:
         found = json.loads(body)
     except ValueError:

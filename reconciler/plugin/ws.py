@@ -1,0 +1,137 @@
+"""`kubectl ws`: go from workspace to workspace, and make some. A kubectl plugin, installed as `kubectl-ws`; the same as
+`treeplane ws`.
+
+    kubectl ws [.|current]             where am I
+    kubectl ws [use] root:shop:web     there: a path (from the root), a name below here, `..`, or `-` for the last one
+    kubectl ws tree                    the workspaces from here down
+    kubectl ws create NAME             a workspace below here; `kubectl create workspace NAME` does the same
+    kubectl ws create-context [NAME]   a context for the workspace one is in
+
+Texts and contexts are those of kcp's plugin, so that scripts work with either. This package imports nothing of the rest
+of Treeplane: a plugin has to start at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from reconciler.plugin.creating import WantedWorkspace, create
+from reconciler.plugin.errors import PluginError, ended
+from reconciler.plugin.kubeconfigs import KubeconfigFiles
+from reconciler.plugin.moving import use
+from reconciler.plugin.session import Session, ShownWorkspace
+from reconciler.plugin.tree import ShownTree
+
+_COMMANDS = """\
+commands:
+  . | current              where am I
+  [use] PATH               go there: a path from the root, a name below here, .., ~, or - for the workspace before
+  tree                     the workspaces from here down
+  create NAME              make a workspace below here
+  create-context [NAME]    a context for the current workspace
+
+example: kubectl ws root:shop:web"""
+
+
+def main() -> None:
+    """`kubectl-ws`."""
+    sys.exit(run(sys.argv[1:], "kubectl ws"))
+
+
+def main_create() -> None:
+    """`kubectl-create-workspace`, which kubectl calls for `kubectl create workspace`."""
+    sys.exit(ended(lambda: _create(sys.argv[1:], "kubectl create workspace")))
+
+
+def run(arguments: list[str], program: str) -> int:
+    """The exit code. `program`: how it was called."""
+    others = {"create": _create, "create-context": _create_context}
+    # Where a kubeconfig is named first, as kubectl's own options may be.
+    leading = 2 if arguments[:1] == ["--kubeconfig"] else sum(a.startswith("--kubeconfig=") for a in arguments[:1])
+    word = arguments[leading] if len(arguments) > leading else ""
+    if word in others:
+        rest = [*arguments[:leading], *arguments[leading + 1 :]]
+        return ended(lambda: others[word](rest, f"{program} {word}"))
+    return ended(lambda: _move(arguments, program))
+
+
+def _move(arguments: list[str], program: str) -> None:
+    parser = _parser(program, "Shows, changes, lists and makes workspaces.", _COMMANDS)
+    parser.add_argument("what", nargs="*", metavar="COMMAND", help="(default: current)")
+    parser.add_argument("--short", action="store_true", help="print the path alone")
+    parser.add_argument("-f", "--full", action="store_true", help="tree: full paths")
+    options = parser.parse_args(arguments)
+    session = _session(options)
+    match options.what:
+        case [] | ["."] | ["current"] | ["use", "."]:
+            place = session.current()
+        case ["tree"]:
+            _say("\n".join(ShownTree(session).lines(options.full)) + "\n")
+            return
+        case ["use" | "cd", target] | [target]:
+            place = use(session, target)
+        case what:
+            raise PluginError(f"unexpected arguments: {' '.join(what)}; see {program} --help")
+    _say(place.path if options.short else place.told())
+
+
+def _create(arguments: list[str], program: str) -> None:
+    parser = _parser(program, "Makes a workspace below the current one, and waits until it can be used.")
+    parser.add_argument("name", metavar="NAME")
+    parser.add_argument("--type", default="", help="its type: NAME, or PATH:NAME (default: as the parent's type says)")
+    parser.add_argument("--enter", action="store_true", help="go there")
+    parser.add_argument("--ignore-existing", action="store_true", help="one that is there is as good")
+    parser.add_argument("--create-context", default="", metavar="CONTEXT", help="a context of that name for it")
+    parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait (default: 60)")
+    options = parser.parse_args(arguments)
+    session = _session(options)
+    wanted = WantedWorkspace(options.name, options.type, options.ignore_existing, options.timeout)
+    create(session, wanted, _say)
+    if options.create_context:
+        server = session.url(f"{session.path()}:{options.name}")
+        _add_context(session, options.create_context, server, overwrite=options.ignore_existing, enter=options.enter)
+    elif options.enter:
+        place: ShownWorkspace = use(session, options.name)
+        _say(place.told())
+
+
+def _create_context(arguments: list[str], program: str) -> None:
+    parser = _parser(program, "Writes a context for the current workspace into the kubeconfig, and goes there.")
+    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="(default: the workspace's path)")
+    parser.add_argument("--overwrite", action="store_true", help="change the one that is there")
+    options = parser.parse_args(arguments)
+    session = _session(options)
+    session.within("")
+    server = session.url(session.here)
+    _add_context(session, options.name or session.here, server, overwrite=options.overwrite, enter=True)
+
+
+def _add_context(session: Session, name: str, server: str, *, overwrite: bool, enter: bool) -> None:
+    there, moved = session.config.add(name, server, overwrite=overwrite, enter=enter)
+    _say(f'{"Updated" if there else "Created"} context "{name}"{" and switched to it" if moved else ""}.')
+
+
+def _parser(program: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog=program,
+        description=description,
+        epilog=epilog,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--kubeconfig", default="", help="the file to read and change instead of $KUBECONFIG")
+    return made
+
+
+def _session(options: argparse.Namespace) -> Session:
+    return Session(KubeconfigFiles.load(options.kubeconfig))
+
+
+def _say(text: str) -> None:
+    # At once, since what follows may take its time.
+    print(text, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
