@@ -43,6 +43,16 @@ kind: Workspace
 spec: {type: {name: universal, path: root}}
 """,
     "workspaces/root/locations/target.yaml": """
+apiVersion: apis.kcp.io/v1alpha1
+kind: APIBinding
+metadata: {name: workload}
+spec: {reference: {export: {path: "root:compute", name: workload.kcp.io}}}
+---
+apiVersion: apis.kcp.io/v1alpha1
+kind: APIBinding
+metadata: {name: scheduling}
+spec: {reference: {export: {path: "root:compute", name: scheduling.kcp.io}}}
+---
 apiVersion: workload.kcp.io/v1alpha1
 kind: SyncTarget
 metadata: {name: real, labels: {bench: "true"}}
@@ -77,6 +87,11 @@ apiVersion: apis.kcp.io/v1alpha1
 kind: APIBinding
 metadata: {name: kubernetes}
 spec: {reference: {export: {path: "root:compute", name: kubernetes}}}
+---
+apiVersion: apis.kcp.io/v1alpha1
+kind: APIBinding
+metadata: {name: scheduling}
+spec: {reference: {export: {path: "root:compute", name: scheduling.kcp.io}}}
 ---
 apiVersion: v1
 kind: Namespace

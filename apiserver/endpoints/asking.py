@@ -16,7 +16,7 @@ from apiserver.endpoints.realms import RealmWorld
 from apiserver.endpoints.views import KindView
 from apiserver.model.errors import StatusError, not_found
 from apiserver.model.keys import Key
-from apiserver.registry.kinds import root_builtins
+from apiserver.registry.kinds import common_builtins
 from apiserver.registry.served import ServedKind
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Asking:
     @property
     def view(self) -> KindView:
         kind, realm = self.kind, self.world.realm
-        if self.world.cluster is not None or not kind.custom or root_builtins().of_storage(kind.storage):
+        if self.world.cluster is not None or not kind.custom or common_builtins().of_storage(kind.storage):
             return KindView(kind, realm.store)
 
         def own(cluster: str) -> ServedKind | None:

@@ -1,9 +1,10 @@
 """The kinds of `/clusters/*`: what a list over all workspaces can be of.
 
-Built-in kinds are the same everywhere; the others are what some workspace exports or defines, each with an identity of
-its own: an export's hash, or none for what CustomResourceDefinitions define and for Kubernetes' own kinds in workspaces
-that have them all. A resource is addressed as `<resource>:<identity hash>`, with nothing behind the colon for none; its
-plain name will do where it has but one.
+Built-in kinds are the same everywhere, those that an export brings as it ships included; the others are what some
+workspace exports or defines, each with an identity of its own: an export's hash, or none for what
+CustomResourceDefinitions define and for Kubernetes' own kinds in workspaces that have them all.
+A resource is addressed as `<resource>:<identity hash>`, with nothing behind the colon for none; its plain name will do
+where it has but one.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from apiserver.registry.catalog import CRDS, SCHEMAS
 from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.kinds import (
     KindTable,
+    common_builtins,
     kinds_of_crd,
     kinds_of_schema,
     kubernetes_builtins,
     overlay,
-    root_builtins,
+    storage_of,
 )
 from apiserver.registry.served import ServedKind
 from apiserver.storage.protocol import Record, Store
@@ -60,8 +62,8 @@ class Everywhere:
         """`resource` may carry an identity hash. None: no workspace serves it. Raises StatusError 400 for a plain name
         that several identities have."""
         plain, colon, identity = resource.partition(":")
-        builtin = root_builtins().by_resource(group, version, plain)
-        if builtin is not None and not identity:
+        builtin = common_builtins().by_resource(group, version, plain)
+        if builtin is not None and (not identity or storage_of(group, plain, identity) == builtin.storage):
             return builtin
         clusters = kubernetes_builtins().by_resource(group, version, plain)
         of, named = self._look().of, list(self._look().named.get((group, version, plain), ()))
@@ -88,7 +90,7 @@ class Everywhere:
             for kind in kinds:
                 if of.setdefault((kind.storage, kind.version), kind) is kind:
                     named.setdefault((kind.group, kind.version, kind.resource), []).append(kind.storage)
-            found = self._found = _Found(marked, overlay(root_builtins(), kinds), of, named)
+            found = self._found = _Found(marked, overlay(common_builtins(), kinds), of, named)
         return found
 
     def _exported(self) -> Iterator[ServedKind]:

@@ -42,7 +42,7 @@ from apiserver.endpoints.writes import Writes
 from apiserver.model.errors import StatusError, forbidden, method_not_allowed, no_such_resource
 from apiserver.model.paths import ROOT
 from apiserver.registry import oldgroups
-from apiserver.registry.kinds import KUBERNETES, workspace_builtins
+from apiserver.registry.kinds import KUBERNETES, common_builtins
 from apiserver.registry.served import ServedKind
 from apiserver.registry.subresources import CONNECTIONS
 from apiserver.settings import ServerSettings
@@ -281,7 +281,7 @@ def _renamed(world: RealmWorld, place: RequestPath) -> RequestPath:
     if place.group not in oldgroups.NEWER or place.route is not RequestRoute.RESOURCE:
         return place
     # Nothing is looked for in all workspaces before it is known who asks.
-    kinds = world.kinds() if world.cluster is not None else workspace_builtins()
+    kinds = world.kinds() if world.cluster is not None else common_builtins()
     return place._replace(group=oldgroups.newer(place.group, kinds) or place.group)
 
 

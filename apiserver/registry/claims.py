@@ -8,11 +8,11 @@ definitions of a cluster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from apiserver.model import conditions
-from apiserver.registry.builtins.served import root_builtins
+from apiserver.registry.builtins.served import exported_builtins, root_builtins
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.served import ServedKind
 
@@ -47,10 +47,16 @@ def claimed(builtins: KindTable) -> frozenset[NameClaim]:
     return frozenset(claim for kind in (*builtins.all(), *root_builtins().all()) for claim in claims_of(kind))
 
 
+@cache
+def reserved() -> frozenset[NameClaim]:
+    """The names of our own kinds that exports bring: nobody else's to claim in a workspace, bound there or not."""
+    return frozenset(claim for kind in exported_builtins().all() for claim in claims_of(kind))
+
+
 def held(kinds: KindTable) -> set[NameClaim]:
-    """The names that no CustomResourceDefinition may claim where these are served: built in, or bound."""
+    """The names that no CustomResourceDefinition may claim where these are served: built in, bound, or what ships."""
     of_others = (kind for kind in kinds.all() if kind.builtin or ":" in kind.storage)
-    return {*claimed(root_builtins()), *(claim for kind in of_others for claim in claims_of(kind))}
+    return {*claimed(root_builtins()), *reserved(), *(claim for kind in of_others for claim in claims_of(kind))}
 
 
 def _claims(group: str, resources: Iterable[str], kinds: Iterable[str]) -> Iterator[NameClaim]:

@@ -13,8 +13,9 @@ from typing import Any
 
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
-from apiserver.model.keys import Key, storage_name
+from apiserver.model.keys import Key
 from apiserver.registry import codec, indexes
+from apiserver.registry.builtins.served import storage_of
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.marking import BINDING_CLEANUP
@@ -92,7 +93,7 @@ class BindingLife(Controller[Key]):
 def _bound(binding: Object) -> list[str]:
     """The storage names of what the binding brings."""
     found = (binding.get("status") or {}).get("boundResources") or ()
-    return [storage_name(r.get("group", ""), r["resource"], r["schema"].get("identityHash", "")) for r in found]
+    return [storage_of(r.get("group", ""), r["resource"], r["schema"].get("identityHash", "")) for r in found]
 
 
 def _told(binding: Object, left: Left) -> Object:

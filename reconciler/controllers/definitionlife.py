@@ -14,7 +14,7 @@ from typing import Any
 from apiserver.model import conditions
 from apiserver.model.keys import Key
 from apiserver.registry import codec, indexes
-from apiserver.registry.builtins.served import target_builtins
+from apiserver.registry.builtins.served import exported_builtins, target_builtins
 from apiserver.registry.catalog import CRDS
 from apiserver.registry.custom import kinds_of_crd
 from apiserver.registry.kindtable import KindTable
@@ -46,7 +46,7 @@ class DefinitionLife(Controller[Key]):
         self._kinds = kinds
         self._ending: set[tuple[str, str]] = set()
         """(cluster, name) of definitions that wait for their instances."""
-        self._builtin = {k.storage for k in target_builtins().all()}
+        self._builtin = {k.storage for table in (target_builtins(), exported_builtins()) for k in table.all()}
         self._seen = ("", "")
 
     def begin(self) -> None:

@@ -18,12 +18,12 @@ from apiserver.admission.committing import OWN_RUNTIME_KINDS
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.model.identity import sync_target_key
-from apiserver.model.keys import Key, storage_name
+from apiserver.model.keys import Key
 from apiserver.model.origins import origin_of
 from apiserver.registry import indexes
 from apiserver.registry.catalog import BINDINGS, CRDS, Catalog
 from apiserver.registry.exportspec import offered
-from apiserver.registry.kinds import KindTable
+from apiserver.registry.kinds import KindTable, storage_of
 from apiserver.registry.tree import WorkspaceRecord, workspace_at
 from apiserver.storage.protocol import Record, Store
 from reconciler.layout.draft import Draft
@@ -190,14 +190,14 @@ class Guard:
 
     def _bound(self, key: Key) -> Iterator[str]:
         for resource in (_read(self.store.get(key)).get("status") or {}).get("boundResources") or ():
-            yield storage_name(resource["group"], resource["resource"], resource["schema"]["identityHash"])
+            yield storage_of(resource["group"], resource["resource"], resource["schema"]["identityHash"])
 
     def _exported(self, key: Key) -> Iterator[str]:
         export = _read(self.store.get(key))
         identity = (export.get("status") or {}).get("identityHash", "")
         for each in offered(export):
             if self.store.get(Key(SCHEMAS, key.cluster, "", each.schema)) is not None:
-                yield storage_name(*each.resource, identity)
+                yield storage_of(*each.resource, identity)
 
     def _runs_something(self, target: str) -> bool:
         terms = (indexes.runs(target), indexes.leaves(target))

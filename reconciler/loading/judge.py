@@ -83,7 +83,8 @@ class Judge:
             return str(orjson.loads(there.value)["metadata"]["uid"]) if there else effects.uid_of_new(key)
 
         def hash_of(name: str) -> str:
-            return site.identities.hash_of(at.record.cluster, name, identities.get(name, ""))
+            known = identities.get(name, "")
+            return system.identity_of(case.path, name) or site.identities.hash_of(at.record.cluster, name, known)
 
         return Offers(case.path, at.record.cluster, builtins_of(at.record.builtins, case.path), found, hash_of, uid)
 

@@ -15,12 +15,20 @@ from typing import Any
 import orjson
 
 from apiserver.model import conditions, marks
-from apiserver.model.keys import Key, storage_name
+from apiserver.model.keys import Key
 from apiserver.model.kinds import kind_of
 from apiserver.registry import indexes
 from apiserver.registry.catalog import BINDINGS, CRDS, KEPT_SCHEMAS, SCHEMAS
 from apiserver.registry.claims import claims
-from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay, workspace_builtins
+from apiserver.registry.kinds import (
+    KindTable,
+    ServedKind,
+    kinds_of_crd,
+    kinds_of_schema,
+    overlay,
+    storage_of,
+    workspace_builtins,
+)
 from apiserver.registry.marking import BINDING_CLEANUP, CLEANUP
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace, summary
 from apiserver.storage.protocol import Op, View
@@ -97,7 +105,7 @@ def storages(resource: str, name: str, obj: Object) -> set[str]:
     if resource == CRDS:
         return {name}
     bound: Iterable[Object] = (obj.get("status") or {}).get("boundResources") or ()
-    return {storage_name(b.get("group", ""), b["resource"], b["schema"].get("identityHash", "")) for b in bound}
+    return {storage_of(b.get("group", ""), b["resource"], b["schema"].get("identityHash", "")) for b in bound}
 
 
 def is_leaving(obj: Object) -> bool:

@@ -199,8 +199,9 @@ class Renderer:
         other = next((k for k in self.kinds.all() if k.kind == gvk.kind), None)
         if other is not None:
             hint = f"it is served here as {other.api_version}"
-        elif any((w.group, w.kind) == (gvk.group, gvk.kind) for w in system.WORKLOADS):
-            hint = f"bind the export {system.EXPORT} of {system.COMPUTE} with an APIBinding"
+        elif export := system.export_of(gvk.group, gvk.kind):
+            reference = f"{{path: {system.COMPUTE}, name: {export}}}"
+            hint = f"bind the export {export} of {system.COMPUTE}: an APIBinding with spec.reference.export {reference}"
         else:
             hint = "declare its CustomResourceDefinition, or an APIBinding to an export that offers it"
         return manifest.error(text, hint)

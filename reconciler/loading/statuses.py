@@ -21,7 +21,7 @@ from reconciler.loading.effects import Effects
 from reconciler.loading.identities import Identities
 from reconciler.loading.offers import EXPORTS, TYPES
 from reconciler.loading.render import DeclaredObject
-from reconciler.plan import unsupported
+from reconciler.plan import system, unsupported
 from reconciler.plan.bindings import export_status
 
 Object = dict[str, Any]
@@ -55,7 +55,9 @@ def status_of(
         return complete(content.apis.bindings[name], resource, declared.obj, effects.time_of(declared, stored))
     if resource == EXPORTS:
         hashes, at = effects.summary.identities, effects.time_of(declared, stored)
-        hashes[name] = identities.hash_of(declared.key.cluster, name, hashes.get(name, ""))
+        known = hashes.get(name, "")
+        shipped = system.identity_of(effects.path, name)
+        hashes[name] = shipped or identities.hash_of(declared.key.cluster, name, known)
         return complete(export_status({}, hashes[name], at), resource, declared.obj, at)
     if resource == TYPES:
         return _type_status(declared, stored, effects)

@@ -12,10 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple
 
-from apiserver.registry.claims import NameClaim, claimed, claims
-from apiserver.registry.kinds import KindTable, ServedKind, kinds_of_crd, kinds_of_schema, overlay
+from apiserver.registry.claims import NameClaim, claimed, claims, claims_of
+from apiserver.registry.kinds import (
+    KindTable,
+    ServedKind,
+    exported_builtins,
+    kinds_of_crd,
+    kinds_of_schema,
+    overlay,
+)
+from reconciler.plan import system
 from reconciler.plan.bindings import BindingInShort, BindingTrouble, binding_status
 from reconciler.plan.exports import Bound, Export, Turn
 
@@ -24,13 +33,15 @@ Object = dict[str, Any]
 
 class Undeclared(NamedTuple):
     """A resource that is served though no file declares what brings it: its definition was made through the API, or is
-    on its way out (`ends`) while objects of it wait for finalizers. `holder`: who brings it, in words; `storage`: the
-    store's name of it; `names`: what it claims."""
+    on its way out (`ends`) while objects of it wait for finalizers; or that nobody but an export that ships may bring.
+    `holder`: who brings it, in words; `storage`: the store's name of it; `names`: what it claims; `remedy`: of others
+    that claim them, where it is not the usual."""
 
     holder: str
     storage: str
     names: Sequence[NameClaim]
     ends: bool = False
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +112,7 @@ def resolve(
             names.take(definition_named(name), claims(crd["spec"]))
     for wish in wishes:
         if wish.former is not None:
-            names.take(wish.label, _claims(wish.former))
+            names.take(wish.label, _claims(wish.former), wish.former.storages())
     refused = {name: claims(crd["spec"]) for name, crd in _named(crds) if name in past.waiting}
     crds = [crd for crd in crds if crd["metadata"]["name"] not in refused]
     _settle(names, crds, wishes)
@@ -224,12 +235,31 @@ def _trouble(offered: Export | None, path: str, wanted: str, before: Bound | Non
     return None
 
 
+_REMOVE = "remove one of the two"
+
+
+@cache
+def _shipped() -> tuple[Undeclared, ...]:
+    """Our own kinds, which a workspace has from an export that ships or not at all."""
+    return tuple(
+        Undeclared(
+            f"the export {system.export_of(kind.group, kind.kind)} of {system.COMPUTE} alone",
+            kind.storage,
+            claims_of(kind),
+            remedy="bind that one",
+        )
+        for kind in exported_builtins().all()
+    )
+
+
 class _Names:
-    """Who holds which names. What is built in has its own for good."""
+    """Who holds which names. What is built in has its own for good, and what ships is its export's to bring."""
 
     def __init__(self, builtins: KindTable) -> None:
         self._held = dict.fromkeys(claimed(builtins), "a built-in kind")
         self._left: dict[NameClaim, Undeclared] = {}
+        for shipped in _shipped():
+            self.leave(shipped)
 
     def leave(self, other: Undeclared) -> None:
         """Gives names to what no file brings."""
@@ -257,7 +287,9 @@ class _Names:
 
     def remedy(self, claim: NameClaim) -> str:
         left = self._is_left(claim)
-        return "it is bound once that has gone" if left is not None and left.ends else "remove one of the two"
+        if left is None:
+            return _REMOVE
+        return left.remedy or ("it is bound once that has gone" if left.ends else _REMOVE)
 
     def keep_only(self, wanted: Mapping[str, list[NameClaim]]) -> None:
         """Those named hold nothing else any more."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from apiserver.model.keys import storage_name
+from apiserver.registry.kinds import storage_of
 
 Object = dict[str, Any]
 
@@ -42,7 +42,7 @@ class Export:
     def storage(self, schema: Object) -> str:
         """The store's name of the resource that one of its schemas brings."""
         spec = schema["spec"]
-        return storage_name(spec.get("group") or "", spec["names"]["plural"], self.identity)
+        return storage_of(spec.get("group") or "", spec["names"]["plural"], self.identity)
 
 
 class Bound(NamedTuple):

@@ -1,5 +1,5 @@
 """Content that ships with Treeplane: workspace types in `root` (and, where a fleet says so, what everybody is granted
-there), and `root:compute` with the export `kubernetes`.
+there), and in `root:compute` the exports of workloads and of our own kinds that not every workspace has.
 
 Rendered like what git declares, into the same store, with `treeplane.dev/origin: system` in place of a file. A
 directory of the same name adds to it: a manifest of the same object wins.
@@ -17,17 +17,27 @@ from apiserver.model.marks import ORIGIN, SYSTEM
 from apiserver.registry import shards
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.builtins.entry import BuiltinKind, Sync
-from apiserver.registry.builtins.served import target_builtins
+from apiserver.registry.builtins.served import SHIPPED_IDENTITY, exported_builtins, target_builtins
+from apiserver.registry.served import ServedKind
 from reconciler.plan.rootaccess import grants
 
 COMPUTE = "root:compute"
 EXPORT = "kubernetes"
 SCHEMA_PREFIX = "v1-36"
+_OWN_PREFIX = "v1"
 
 Manifest = dict[str, Any]
 
 WORKLOADS = tuple(kind for kind in ENTRIES.values() if kind.sync is Sync.BOUND)
-"""What the export offers."""
+"""What the export `kubernetes` offers."""
+
+_OFFERED = {(kind.group, kind.kind): EXPORT for kind in WORKLOADS} | {
+    (kind.group, kind.kind): kind.export for kind in ENTRIES.values() if kind.export
+}
+"""By which export each kind is offered."""
+
+OWN = frozenset(kind.export for kind in ENTRIES.values() if kind.export)
+"""The exports of our own kinds."""
 
 
 def _object(api_version: str, kind: str, name: str, spec: Manifest) -> Manifest:
@@ -35,15 +45,19 @@ def _object(api_version: str, kind: str, name: str, spec: Manifest) -> Manifest:
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _schema(workload: BuiltinKind) -> Manifest:
-    kind = target_builtins().preferred(workload.group, workload.resource)
+def _workload(entry: BuiltinKind) -> ServedKind:
+    kind = target_builtins().preferred(entry.group, entry.resource)
     assert kind is not None
-    # The schema proper is Kubernetes' own: a bound kind of Kubernetes is served by the built-in strategy.
+    return kind
+
+
+def _schema(kind: ServedKind, prefix: str) -> Manifest:
+    # The schema proper is the program's: a bound kind of Kubernetes, or of ours, is served by the built-in strategy.
     open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     return _object(
         "apis.kcp.io/v1alpha1",
         "APIResourceSchema",
-        f"{SCHEMA_PREFIX}.{kind.resource}.{kind.group or 'core'}",
+        f"{prefix}.{kind.resource}.{kind.group or 'core'}",
         {
             "group": kind.group,
             "names": {
@@ -52,7 +66,7 @@ def _schema(workload: BuiltinKind) -> Manifest:
                 "kind": kind.kind,
                 "listKind": kind.list_kind,
             },
-            "scope": "Namespaced",
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
             "versions": [
                 {
                     "name": kind.version,
@@ -109,12 +123,35 @@ def workspace_type(path: str, name: str) -> Manifest | None:
 
 def compute_export() -> list[Manifest]:
     """Workload kinds for tenants."""
-    schemas = [_schema(w) for w in WORKLOADS]
+    return _offered(EXPORT, [_schema(_workload(w), SCHEMA_PREFIX) for w in WORKLOADS])
+
+
+def own_exports() -> list[Manifest]:
+    """The kinds by which workloads get to sync targets."""
+    kinds = exported_builtins().all()
+    found: list[Manifest] = []
+    for name in sorted(OWN):
+        found += _offered(name, [_schema(k, _OWN_PREFIX) for k in kinds if export_of(k.group, k.kind) == name])
+    return found
+
+
+def _offered(name: str, schemas: list[Manifest]) -> list[Manifest]:
     resources = [
         {"name": s["spec"]["names"]["plural"], "group": s["spec"]["group"], "schema": s["metadata"]["name"]}
         for s in schemas
     ]
-    return [*schemas, _object("apis.kcp.io/v1alpha2", "APIExport", EXPORT, {"resources": resources})]
+    return [*schemas, _object("apis.kcp.io/v1alpha2", "APIExport", name, {"resources": resources})]
+
+
+def export_of(group: str, kind: str) -> str:
+    """The export of root:compute that offers a kind, "" if none does."""
+    return _OFFERED.get((group, kind), "")
+
+
+def identity_of(path: str, export: str) -> str:
+    """The identity hash of an export that brings our own kinds, whoever declares it there; "" of others, which have
+    keys of their own."""
+    return SHIPPED_IDENTITY if path == COMPUTE and export in OWN else ""
 
 
 def manifests(path: str, *, root_open: bool = False) -> list[Manifest]:
@@ -122,7 +159,7 @@ def manifests(path: str, *, root_open: bool = False) -> list[Manifest]:
     if path == "root":
         return [*workspace_types(), shard(), *(grants() if root_open else ())]
     if path == COMPUTE:
-        return compute_export()
+        return [*compute_export(), *own_exports()]
     return []
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
-from apiserver.registry.kinds import workspace_builtins
+from apiserver.registry.kinds import common_builtins
 from apiserver.registry.objects import Objects
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.placements import PLACEMENTS, Kinds
@@ -149,7 +149,7 @@ def leased(why: str) -> Condition:
 
 def staying(catalog: Kinds, objects: Objects, cluster: str) -> dict[str, int]:
     """The workspace's objects of its own and bound cluster-scoped kinds: how many of each kind."""
-    found, own = {}, workspace_builtins()
+    found, own = {}, common_builtins()
     for kind in catalog.kinds(cluster).all():
         # Workspaces, placements and the like are about the workspace itself, nobody expects them on a target.
         builtin = own.preferred(kind.group, kind.resource) is not None

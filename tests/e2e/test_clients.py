@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 from realclusters.processes import Process
 from support.plane import Plane
+from support.shipped import WORKLOAD, binding
 from support.worlds import World
 
 CLIENTS = Path(__file__).parents[1] / "clients"
 WORLDS = {"target": "/targets/root:edge", "kube-compat": "/clusters/root:compat"}
 FLEET = {
     "treeplane.yaml": "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: clients}\n",
+    "workspaces/root/apis.yaml": binding(WORKLOAD),
     "workspaces/root/edge.yaml": """
 apiVersion: workload.kcp.io/v1alpha1
 kind: SyncTarget

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from support.plane import Plane, PlaneError, environment
+from support.shipped import SCHEDULING, binding
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet-repo"
 LAB = "root:lab"
@@ -50,6 +51,7 @@ def fleet_in(folder: Path) -> Path:
     lab.mkdir()
     (lab.parent / "committed.yaml").write_text(TYPE)
     (lab / "workspace.yaml").write_text(WORKSPACE)
+    (lab / "apis.yaml").write_text(binding(SCHEDULING))
     (lab / "settings.yaml").write_text(SETTINGS)
     return fleet
 

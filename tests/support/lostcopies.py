@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from support.loadedfleet import A, LoadedFleet, configmap
-from support.widgets import binding
+from support.shipped import KUBERNETES, SCHEDULING, binding
 
 from apiserver.model import marks
 from apiserver.registry import tree
@@ -15,7 +15,8 @@ from reconciler.plan.deletions import PROTECTED, Line
 Object = dict[str, Any]
 
 TARGET = "root:infra:west"
-BIND, SPACE, CLAIM, DATABASE, PLACE = (f"{A}/{name}.json" for name in ("bind", "space", "claim", "database", "place"))
+BIND = f"{A}/bind.yaml"
+SPACE, CLAIM, DATABASE, PLACE = (f"{A}/{name}.json" for name in ("space", "claim", "database", "place"))
 PLACEMENTS = "placements.scheduling.kcp.io"
 
 
@@ -49,7 +50,7 @@ def place(app: str = "web", region: str = "eu", name: str = "prod", **annotation
 
 
 FILES = {
-    BIND: binding("root:compute", "kubernetes", "kubernetes"),
+    BIND: binding(KUBERNETES, SCHEDULING),
     SPACE: space(),
     CLAIM: claim(),
     PLACE: place(),

@@ -7,7 +7,7 @@ from typing import Any
 
 from apiserver.registry import kinds, strategy
 
-WORKSPACE, TARGET = kinds.workspace_builtins(), kinds.target_builtins()
+WORKSPACE, TARGET = kinds.common_builtins(), kinds.target_builtins()
 
 
 def kind(group: str, resource: str, version: str = "v1") -> kinds.ServedKind:

@@ -1,6 +1,7 @@
 """A fleet in a real repository, its store, and syncing to simulated targets: everything but processes.
 
-`root:infra` has the targets west and east and a Location for each; `root:shop` binds the kubernetes export.
+`root:infra` has the targets west and east and a Location for each; `root:shop` runs there what it has of the export
+`kubernetes`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from support.loadedfleet import LoadedFleet
+from support.shipped import KUBERNETES, SCHEDULING, WORKLOAD, binding
 from support.simulated import Cluster, SimulatedClient
 
 from apiserver.model import conditions
@@ -68,11 +70,6 @@ metadata: {name: use}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: use}
 subjects: [{kind: Group, apiGroup: rbac.authorization.k8s.io, name: "system:workspaces"}]
 """
-BINDING = """apiVersion: apis.kcp.io/v1alpha1
-kind: APIBinding
-metadata: {name: kubernetes}
-spec: {reference: {export: {path: root:compute, name: kubernetes}}}
-"""
 DEPLOYMENT = """apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: web}
@@ -105,11 +102,12 @@ def config(name: str, namespace: str = "web", **data: str) -> str:
 FILES = {
     "treeplane.yaml": "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: test}\n",
     f"{INFRA}/workspace.yaml": "",
+    f"{INFRA}/apis.yaml": binding(WORKLOAD, SCHEDULING),
     f"{INFRA}/west.yaml": TARGET.format(name="west"),
     f"{INFRA}/east.yaml": TARGET.format(name="east"),
     f"{INFRA}/use.yaml": USE,
     f"{SHOP}/workspace.yaml": FREE,
-    f"{SHOP}/apis.yaml": BINDING,
+    f"{SHOP}/apis.yaml": binding(KUBERNETES, SCHEDULING),
     f"{SHOP}/namespace.yaml": namespace(app="web"),
     f"{SHOP}/web.yaml": DEPLOYMENT,
     f"{SHOP}/settings.yaml": config("settings", a="b"),

@@ -33,7 +33,7 @@ EACH = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 @cache
 def _served() -> dict[str, ServedKind]:
     """The kinds by qualified resource, each as it is stored."""
-    tables = (kinds.root_builtins(), kinds.kubernetes_builtins())
+    tables = (kinds.common_builtins(), kinds.kubernetes_builtins())
     return {
         k.qualified: k
         for found in tables
@@ -64,12 +64,14 @@ def test_every_kind_is_in_a_group_that_is_listed() -> None:
 @EACH
 def test_what_an_entry_says_fits_its_kind(entry: BuiltinKind) -> None:
     kind = _served()[entry.qualified]
-    tables = (kinds.root_builtins(), kinds.kubernetes_builtins())
+    tables = (kinds.common_builtins(), kinds.kubernetes_builtins())
     versions = {k.version for table in tables for k in table.all() if k.qualified == entry.qualified}
     own = kind.custom
     assert not entry.shares or (ENTRIES[entry.shares].kind, entry.shares) == (entry.kind, kind.storage)
     assert versions > set(entry.other_versions)
-    assert (entry.everywhere != entry.in_root) >= own, "our own kinds are everywhere, or in root"
+    said = [bool(each) for each in (entry.everywhere, entry.in_root, entry.export)]
+    assert (sum(said) == 1) >= own, "our own kinds are everywhere, in root, or come by an export"
+    assert own >= (entry.in_root or bool(entry.export))
     assert (entry.review is not None) == (not kind.storage and set(kind.verbs) == {"create"} and entry.everywhere)
     assert set(entry.readings) <= set(entry.selectable)
     assert own >= bool(entry.cells) and set(entry.cells) <= {column.name for column in kind.columns}

@@ -111,6 +111,7 @@ class BuiltinKind:
     How it is served
       everywhere      in every workspace; other kinds of Kubernetes come by binding, or with `builtins: Kubernetes`
       in_root         in root alone
+      export          of our own kinds that are not: the export that ships and brings it, under its own store name
       shares          the store name of the kind whose objects it shows; "": it has its own
       other_versions  of Kubernetes' kinds: versions in which objects are served and not stored
       converts        gives an object in another version (its apiVersion); None where versions differ in name alone
@@ -166,6 +167,7 @@ class BuiltinKind:
 
     everywhere: bool = False
     in_root: bool = False
+    export: str = ""
     shares: str = ""
     other_versions: tuple[str, ...] = ()
     converts: ToVersion | None = None

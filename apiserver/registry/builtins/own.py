@@ -33,7 +33,7 @@ KINDS = (
         "locations.scheduling.kcp.io",
         behaviour=rules_own.LOCATION,
         generation=True,
-        everywhere=True,
+        export="scheduling.kcp.io",
         unsupported=unsupported.LOCATION,
     ),
     BuiltinKind(
@@ -41,7 +41,7 @@ KINDS = (
         "placements.scheduling.kcp.io",
         behaviour=rules_own.PLACEMENT,
         generation=True,
-        everywhere=True,
+        export="scheduling.kcp.io",
         cells={"Why": cells.why},
     ),
     BuiltinKind(
@@ -74,7 +74,7 @@ KINDS = (
         "synctargets.workload.kcp.io",
         behaviour=rules_own.SYNC_TARGET,
         generation=True,
-        everywhere=True,
+        export="workload.kcp.io",
         cells={"Synced API resources": cells.synced},
         unsupported=unsupported.SYNC_TARGET,
     ),

@@ -1,4 +1,10 @@
-"""The kinds that are there without a CRD or binding: in every workspace, and in an embedded sync target."""
+"""The kinds that are there without a CRD or binding: in every workspace, and in an embedded sync target. And those of
+our own that a workspace gets from an export that ships.
+
+The objects of these stand under one store name, without an identity, whoever binds them: loops scan them by it. So
+nobody else's kind may be stored there, which is why `storage_of` is asked wherever an identity becomes a store name,
+and why their names are nobody's to claim (claims.py).
+"""
 
 from __future__ import annotations
 
@@ -21,14 +27,14 @@ _SCALE = Scale(".spec.replicas", ".status.replicas", ".status.selector")
 
 @cache
 def workspace_builtins() -> KindTable:
-    """What every workspace serves: Kubernetes' data and RBAC kinds, reviews, and Treeplane's own kinds."""
+    """What every workspace serves: the kinds of Kubernetes and of kcp that kcp's workspaces have."""
     return KindTable(_usual())
 
 
 @cache
 def root_builtins() -> KindTable:
     """What root serves: the same, and what is there once for the whole fleet."""
-    return KindTable([*_usual(), *_treeplane(of_root=True)])
+    return KindTable([*_usual(), *(k for k in _treeplane() if ENTRIES[k.qualified].in_root)])
 
 
 @cache
@@ -39,8 +45,31 @@ def target_builtins() -> KindTable:
 
 @cache
 def kubernetes_builtins() -> KindTable:
-    """What a workspace serves whose type asks for all of Kubernetes: its every stable kind, and Treeplane's own."""
-    return KindTable([*_kubernetes(), *_treeplane()])
+    """What a workspace serves whose type asks for all of Kubernetes: its every stable kind, and kcp's."""
+    return KindTable([*_kubernetes(), *_usual()])
+
+
+@cache
+def exported_builtins() -> KindTable:
+    """What exports that ship bring to the workspaces that bind them."""
+    return KindTable(k for k in _treeplane() if ENTRIES[k.qualified].export)
+
+
+@cache
+def common_builtins() -> KindTable:
+    """What is one kind with one store name wherever it is served: in every workspace, in root, or by an export that
+    ships."""
+    return KindTable([*root_builtins().all(), *exported_builtins().all()])
+
+
+SHIPPED_IDENTITY = "0" * 64
+"""The identity hash of the exports that bring these. No key is known of which it would be the hash."""
+
+
+def storage_of(group: str, resource: str, identity: str) -> str:
+    """The store name of what is bound with that identity hash."""
+    shipped = identity == SHIPPED_IDENTITY and exported_builtins().preferred(group, resource) is not None
+    return storage_name(group, resource, "" if shipped else identity)
 
 
 KUBERNETES = "Kubernetes"
@@ -66,14 +95,13 @@ def is_kubernetes(group: str, resource: str) -> bool:
 
 
 def _usual() -> list[ServedKind]:
-    return [*(k for k in _kubernetes() if ENTRIES[k.qualified].everywhere), *_treeplane()]
+    return [k for k in (*_kubernetes(), *_treeplane()) if ENTRIES[k.qualified].everywhere]
 
 
-def _treeplane(*, of_root: bool = False) -> list[ServedKind]:
-    """`of_root`: what is in root alone; else the others."""
-    kinds = [kind for crd in load.treeplane() for kind in kinds_of_crd(crd)]
-    found = [kind for kind in kinds if ENTRIES[kind.qualified].in_root is of_root]
-    return [replace(kind, builtin=True, names=ENTRIES[kind.qualified].names) for kind in found]
+@cache
+def _treeplane() -> tuple[ServedKind, ...]:
+    kinds = (kind for crd in load.treeplane() for kind in kinds_of_crd(crd))
+    return tuple(replace(kind, builtin=True, names=ENTRIES[kind.qualified].names) for kind in kinds)
 
 
 @cache

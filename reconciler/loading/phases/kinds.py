@@ -17,7 +17,7 @@ from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.ratcheting import accepted, accepted_once
 from reconciler.loading.resolving import Resolving
 from reconciler.loading.sources import generated
-from reconciler.plan import bootstrap, computed
+from reconciler.plan import bootstrap, computed, system
 from reconciler.plan.apis import ServedSoFar
 
 _KINDS_FIRST = kinds_having(lambda kind: kind.defines_kinds)
@@ -56,12 +56,14 @@ def _find(at: Judgement, past_of: Callable[[Resolving], ServedSoFar]) -> None:
 
 def resolving(at: Judgement) -> Resolving:
     """Of the content as far as it is declared."""
-    identities, cluster = at.grounds.site.identities, at.record.cluster
+    case, cluster = at.case, at.record.cluster
 
     def identity(name: str) -> str:
-        return identities.hash_of(cluster, name, at.known.identities.get(name, ""))
+        recorded = at.known.identities.get(name, "")
+        identities = at.grounds.site.identities
+        return system.identity_of(case.path, name) or identities.hash_of(cluster, name, recorded)
 
-    return Resolving(at.grounds.world, identity, at.case, cluster, at.content.declared)
+    return Resolving(at.grounds.world, identity, case, cluster, at.content.declared)
 
 
 def _resolve(at: Judgement, builtins: KindTable, past_of: Callable[[Resolving], ServedSoFar]) -> None:

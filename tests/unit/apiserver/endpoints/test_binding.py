@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.shipped import WORKLOAD, bound
 
 LAB = "labcluster000000"
 PATH = "/clusters/root:lab/apis/apis.kcp.io/v1alpha1/apibindings"
@@ -230,6 +231,7 @@ def test_a_workspace_type_brings_what_its_writer_may_bind(lab: Any, run: Any) ->
 
 
 def test_a_sync_target_tells_nothing_of_exports_that_are_not_its_owners(lab: Any, run: Any) -> None:
+    lab.put(*bound(LAB, WORKLOAD))
     targets = "/clusters/root:lab/apis/workload.kcp.io/v1alpha1/synctargets?dryRun=All"
 
     def target(*exports: Any) -> Any:

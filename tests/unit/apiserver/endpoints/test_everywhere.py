@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.shipped import SCHEDULING, bound
+
+from apiserver.registry.kinds import SHIPPED_IDENTITY
 
 ESTABLISHED = {"conditions": [{"type": "Established", "status": "True"}]}
 CRD = "apiextensions.k8s.io/v1 CustomResourceDefinition"
@@ -149,3 +152,22 @@ def test_kubernetes_own_kinds_of_clusters_are_an_identity_once_there_are_objects
     assert run(two.get(f"{path}:hash")).json["items"] == []
     # What every workspace has is one thing.
     assert run(two.get("/clusters/*/api/v1/configmaps")).status == 200
+
+
+def test_what_ships_is_one_kind_whoever_exports_another_of_its_name(two: Any, run: Any) -> None:
+    two.put(*bound(ONE, SCHEDULING))
+    two.put(two.manifest("scheduling.kcp.io/v1alpha1 Placement", "ours", "", ONE, spec={}))
+    names = {"plural": "placements", "singular": "placement", "kind": "Placement", "listKind": "PlacementList"}
+    version = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"type": "object"}}
+    spec = {"group": SCHEDULING, "names": names, "scope": "Cluster", "versions": [version]}
+    schema = f"theirs.placements.{SCHEDULING}"
+    offered = {"name": "placements", "group": SCHEDULING, "schema": schema}
+    two.put(
+        two.manifest("apis.kcp.io/v1alpha1 APIResourceSchema", schema, "", TWO, spec=spec),
+        two.manifest("apis.kcp.io/v1alpha2 APIExport", "mine", "", TWO, spec={"resources": [offered]},
+                     status={"identityHash": "theirs"}),
+    )  # fmt: skip
+    path = f"/clusters/*/apis/{SCHEDULING}/v1alpha1/placements"
+    for asked in (path, f"{path}:", f"{path}:{SHIPPED_IDENTITY}", path.replace(".io/", ".dev/")):
+        assert [o["metadata"]["name"] for o in run(two.get(asked)).json["items"]] == ["ours"], asked
+    assert run(two.get(f"{path}:theirs")).json["items"] == []

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from support.shipped import SCHEDULING, bound
 
 from apiserver.model.keys import Key
 
@@ -18,8 +19,9 @@ MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 
 @pytest.fixture
 def box(api: Any) -> Any:
-    """A workspace that takes writes."""
+    """A workspace that takes writes, and has the kinds of scheduling."""
     api.put_workspace("root:box", BOX, directory="workspaces/root/box", writes="Store")
+    api.put(*bound(BOX, SCHEDULING))
     return api
 
 

@@ -12,7 +12,13 @@ import pytest
 
 from apiserver.admission.completion import PLUGINS
 from apiserver.admission.unenforced import UNENFORCED
-from apiserver.registry.builtins.served import kubernetes_builtins, target_builtins, workspace_builtins
+from apiserver.registry.builtins.catalogue import ENTRIES
+from apiserver.registry.builtins.served import (
+    exported_builtins,
+    kubernetes_builtins,
+    target_builtins,
+    workspace_builtins,
+)
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.served import ALL_VERBS, ServedKind
 from apiserver.registry.subresources import CONNECTIONS
@@ -209,6 +215,7 @@ def kinds_table(call: Callable[..., Any]) -> str:
         ("workspaces", workspace_builtins()),
         ("kube-compat", kubernetes_builtins()),
         ("targets", target_builtins()),
+        ("bound", exported_builtins()),
     ):
         for kind in kinds.all():
             key = (kind.group, kind.version, kind.resource)
@@ -219,6 +226,8 @@ def kinds_table(call: Callable[..., Any]) -> str:
     rows = []
     for key, kind in sorted(everything.items()):
         where = ", ".join(places[key]) if len(places[key]) < 3 else "everywhere"
+        if places[key] == ["bound"]:
+            where = f"workspaces that bind `{ENTRIES[kind.qualified].export}`"
         note = UNENFORCED.get(kind.qualified, "")
         rows.append((kind.api_version, f"{kind.kind}", verbs(kind), subresources(call, kind, places[key]), where, note))
     return table(("version", "kind", "verbs", "subresources", "served in", "stored, but"), rows)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from support.shipped import WORKLOAD, bound
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 EVENTS = "/api/v1/namespaces/default/events"
@@ -118,6 +119,7 @@ def test_a_namespace_has_to_exist(api: Any, run: Any) -> None:
 
 
 def test_statuses_are_stored(api: Any, run: Any) -> None:
+    api.put(*bound("root", WORKLOAD))
     api.put(api.manifest("workload.kcp.io/v1alpha1 SyncTarget", "east", spec={"unschedulable": True}))
     path = "/apis/workload.kcp.io/v1alpha1/synctargets/east"
     body = {"status": {"virtualWorkspaces": []}, "spec": {"unschedulable": False}, "metadata": {"labels": {"x": "y"}}}

@@ -73,8 +73,7 @@ def binding(provider: str, *bound: tuple[str, str, str]) -> dict[str, Any]:
 def test_workspace_builtins() -> None:
     table = kinds.workspace_builtins()
     for group, version, resource in [("", "v1", "configmaps"), ("coordination.k8s.io", "v1", "leases"),
-                                     ("tenancy.kcp.io", "v1alpha1", "workspaces"),
-                                     ("scheduling.kcp.io", "v1alpha1", "placements")]:  # fmt: skip
+                                     ("tenancy.kcp.io", "v1alpha1", "workspaces")]:  # fmt: skip
         found = table.by_resource(group, version, resource)
         assert found is not None and found.schema.validate({}) is not None
     assert table.by_resource("apps", "v1", "deployments") is None
@@ -101,7 +100,7 @@ def test_our_definitions_are_structural_and_in_step_with_their_yaml() -> None:
 
 
 def test_placement_of_2022_gets_its_location_resource() -> None:
-    kind = kinds.workspace_builtins().by_kind("scheduling.kcp.io", "v1alpha1", "Placement")
+    kind = kinds.exported_builtins().by_kind("scheduling.kcp.io", "v1alpha1", "Placement")
     assert kind is not None
     obj = {"apiVersion": "scheduling.kcp.io/v1alpha1", "kind": "Placement", "metadata": {"name": "aws"},
            "spec": {"namespaceSelector": {"matchLabels": {"app": "foo"}}, "locationWorkspace": "root:a"}}  # fmt: skip

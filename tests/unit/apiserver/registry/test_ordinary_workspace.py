@@ -26,9 +26,7 @@ coordination.k8s.io/v1: leases
 core.kcp.io/v1alpha1: logicalclusters logicalclusters/status
 events.k8s.io/v1: events
 rbac.authorization.k8s.io/v1: clusterrolebindings clusterroles rolebindings roles
-scheduling.kcp.io/v1alpha1: locations locations/status placements placements/status
 tenancy.kcp.io/v1alpha1: workspaces workspaces/status workspacetypes workspacetypes/status
-workload.kcp.io/v1alpha1: synctargets synctargets/status
 """
 
 

@@ -57,7 +57,7 @@ def seeds() -> list[tuple[kinds.ServedKind, dict[str, Any]]]:
     for obj in [*yaml.safe_load_all(CORPUS.read_text()), *yaml.safe_load_all(OURS)]:
         group, _, version = obj["apiVersion"].rpartition("/")
         gvk = (group, version, obj["kind"])
-        kind = kinds.target_builtins().by_kind(*gvk) or kinds.workspace_builtins().by_kind(*gvk)
+        kind = kinds.target_builtins().by_kind(*gvk) or kinds.common_builtins().by_kind(*gvk)
         assert kind is not None
         found.append((kind, json.loads(json.dumps(obj, default=str))))
     return found

@@ -8,7 +8,7 @@ from apiserver.model import clock
 from apiserver.registry import jsonpath, kinds, tables
 from apiserver.registry.printers.base import duration, selector, since
 
-WORKSPACE, TARGET = kinds.workspace_builtins(), kinds.target_builtins()
+WORKSPACE, TARGET = kinds.common_builtins(), kinds.target_builtins()
 
 
 def cells(table: kinds.KindTable, group: str, version: str, resource: str, obj: dict[str, Any]) -> dict[str, Any]:

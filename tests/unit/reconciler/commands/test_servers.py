@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from support.fleetrepo import FleetRepo
 from support.happenings import Killed
 from support.loadedfleet import BEGINNING, A, configmap
+from support.shipped import WORKLOAD, binding
 from support.statusfiles import elsewhere, source_files
 
 from apiserver.model import commits
@@ -545,7 +546,7 @@ def test_real_clusters_are_taken_over_by_nobody_by_himself(tmp_path: Path) -> No
     )
     world = World(tmp_path, remote=False, servers=2)
     try:
-        world.repo.commit({f"{A}/target.yaml": target})
+        world.repo.commit({f"{A}/apis.yaml": binding(WORKLOAD), f"{A}/target.yaml": target})
         first, second = world.servers
         first.start()
         second.start()

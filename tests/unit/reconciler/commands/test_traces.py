@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from support.fleetrepo import FleetRepo
 from support.loadedfleet import BEGINNING, A, LoadedFleet
+from support.shipped import WORKLOAD, binding
 from support.swallowing import swallowing
 
 from reconciler.commands.installation import Installation
@@ -22,6 +23,7 @@ from reconciler.repository.objects import Repository
 
 STATUS = "treeplane/status"
 TARGET = (
+    f"{binding(WORKLOAD)}---\n"
     "apiVersion: workload.kcp.io/v1alpha1\nkind: SyncTarget\nmetadata: {name: eu}\n"
     "spec: {connection: {kubeconfigSecretRef: {name: eu}}}\n"
 )

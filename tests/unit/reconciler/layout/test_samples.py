@@ -100,11 +100,12 @@ def test_what_the_grouped_sample_holds(tmp_path: Path) -> None:
     assert [(str(m.gvk), m.namespace, m.name, m.index, m.line) for m in objects] == [
         ("v1 Namespace", "", "web", 0, 5),
         ("v1 ConfigMap", "web", "one", 1, 8),
-        ("scheduling.kcp.io/v1alpha1 Placement", "", "aws", 2, 12),
+        ("apis.kcp.io/v1alpha1 APIBinding", "", "scheduling.kcp.io", 2, 12),
+        ("scheduling.kcp.io/v1alpha1 Placement", "", "aws", 3, 20),
         ("v1 ConfigMap", "", "two", 0, 1),
         ("v1 ConfigMap", "", "three", 1, 2),
     ]
-    assert objects[2].value["metadata"]["annotations"] == {"app": "web"}
+    assert objects[3].value["metadata"]["annotations"] == {"app": "web"}
 
 
 def seeded(directory: Path, tmp_path: Path) -> Path:

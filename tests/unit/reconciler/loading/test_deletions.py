@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from support import shipped
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import Another, assert_recovers, assert_same
 from support.widgets import binding, crd, export, schema, widget
@@ -176,13 +177,13 @@ def test_an_export_and_a_binding_with_objects(fleet: LoadedFleet) -> None:
 
 def test_a_target_with_copies(fleet: LoadedFleet) -> None:
     target = made("SyncTarget", "east", api="workload.kcp.io/v1alpha1")
-    bind = binding("root:compute", "kubernetes", "kubernetes")
-    fleet.commit({f"{A}/east.yaml": target})
+    bind = shipped.binding(shipped.KUBERNETES, shipped.SCHEDULING)
+    fleet.commit({f"{A}/apis.yaml": shipped.binding(shipped.WORKLOAD), f"{A}/east.yaml": target})
     fleet.commit({f"{A}/east.yaml": None})
     assert fleet.held() == {}
     where = {"locationResource": {"group": "workload.kcp.io", "version": "v1alpha1", "resource": "synctargets"}}
     placement = made("Placement", "p", spec=where, api="scheduling.kcp.io/v1alpha1")
-    fleet.commit({f"{A}/east.yaml": target, f"{B}/p.yaml": placement, f"{B}/bind.json": bind})
+    fleet.commit({f"{A}/east.yaml": target, f"{B}/p.yaml": placement, f"{B}/bind.yaml": bind})
     assert fleet.held() == {}
 
     def decide(obj: dict[str, Any]) -> None:

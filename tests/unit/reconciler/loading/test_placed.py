@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support import settling
 from support.loadedfleet import A, LoadedFleet
+from support.shipped import SCHEDULING, binding
 from support.syncedfleet import FREE, config, namespace, placement
 
 from apiserver.model.commits import parse
@@ -18,6 +19,7 @@ from reconciler.repository import keep
 
 FILES = {
     f"{A}/workspace.yaml": FREE,
+    f"{A}/apis.yaml": binding(SCHEDULING),
     f"{A}/placement.yaml": placement(),
     f"{A}/namespace.yaml": namespace(app="web"),
     f"{A}/web.yaml": config("web"),

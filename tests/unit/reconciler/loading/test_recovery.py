@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from support import shipped
 from support.loadedfleet import A, B, LoadedFleet, Object, configmap
 from support.recoveries import Another, assert_recovers, assert_same, recover
 
@@ -99,7 +100,7 @@ SHOP: dict[str, str] = {
     f"{A}/crd.yaml": CRD,
     f"{A}/w.yaml": widget(1),
     f"{B}/ns.yaml": NAMESPACE,
-    f"{B}/placement.yaml": PLACEMENT,
+    f"{B}/placement.yaml": shipped.binding(shipped.SCHEDULING) + "---\n" + PLACEMENT,
     f"{B}/bindings.yaml": binding("root:compute", "kubernetes") + "---\n" + binding("root:a", "gadgets"),
     f"{B}/web.json": deployment(),
     f"{B}/g.yaml": gadget(1),
