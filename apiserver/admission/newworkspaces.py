@@ -52,8 +52,6 @@ class NewWorkspace(NamedTuple):
             for field in _OF_THE_SERVER:
                 if spec.get(field):
                     raise self._refused(name, f"spec.{field} can only be set by system privileged users")
-            if self.stored:
-                self._tie(metadata)
             if isinstance(spec.get("type") or {}, dict):
                 ref = self._type(name, obj).ref
                 spec["type"] = {"name": ref.name, "path": ref.path}
@@ -61,13 +59,14 @@ class NewWorkspace(NamedTuple):
         return complete
 
     def _tie(self, metadata: Object) -> None:
-        _put(metadata, "annotations", OWNER, orjson.dumps(self.user, option=orjson.OPT_SORT_KEYS).decode())
+        whose = orjson.dumps(self.user, option=orjson.OPT_SORT_KEYS).decode()
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), OWNER: whose}
         found = metadata.get("finalizers") or []
-        if isinstance(found, list) and WORKSPACE_FINALIZER not in found:
-            metadata["finalizers"] = [*found, WORKSPACE_FINALIZER]
+        metadata["finalizers"] = found if WORKSPACE_FINALIZER in found else [*found, WORKSPACE_FINALIZER]
 
     def vetting(self, others: Vet) -> Vet:
-        """`others`, which ask for the right to use the type, and whether the type may stand here."""
+        """`others`, which ask for the right to use the type, and whether the type may stand here. Then the server says
+        whose it is, which no client may."""
 
         def vet(new: Object, live: Object | None) -> None:
             others(new, live)
@@ -75,6 +74,8 @@ class NewWorkspace(NamedTuple):
             kind = self._type(name, new) if live is None else None
             if kind is not None and kind.error:
                 raise self._refused(name, f"{kind.error}: {kind.remedy}")
+            if live is None and self.stored:
+                self._tie(new["metadata"])
 
         return vet
 
@@ -95,10 +96,3 @@ def types_in(store: View) -> FindType:
         return orjson.loads(found.value) if found is not None else None
 
     return find
-
-
-def _put(metadata: Object, field: str, name: str, value: str) -> None:
-    """Leaves what is no object to the checks."""
-    found = metadata.get(field) or {}
-    if isinstance(found, dict):
-        metadata[field] = {**found, name: value}
