@@ -15,6 +15,7 @@ from apiserver.registry.kinds import KindTable
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.gather import Gathered
+from reconciler.loading.identities import ExportIdentity
 from reconciler.loading.render import DeclaredObject, Renderer
 from reconciler.plan import apis
 
@@ -29,7 +30,8 @@ class WorkspaceContent:
     declared when these are known.
 
     `declared` by key; `removed`: what git declared and no longer does; `old`: the objects as git said before;
-    `faulty`: (group, kind) of manifests with problems; `apis` only when kinds were decided anew.
+    `faulty`: (group, kind) of manifests with problems; `identities`: of its APIExports, by name; `apis` only when kinds
+    were decided anew.
     """
 
     was: KindTable
@@ -40,6 +42,7 @@ class WorkspaceContent:
     old: dict[Key, Object] = field(default_factory=dict)
     problems: list[LayoutError] = field(default_factory=list)
     faulty: set[tuple[str, str]] = field(default_factory=set)
+    identities: dict[str, ExportIdentity] = field(default_factory=dict)
     apis: apis.Apis | None = None
 
     def declare(

@@ -19,6 +19,7 @@ from reconciler.layout.source import manifests
 from reconciler.loading.case import Case, Coming, Needs, Verdict, was_served
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.guard import Guard
+from reconciler.loading.identities import Keyring
 from reconciler.loading.newcomers import Newcomers
 from reconciler.loading.offers import Offers
 from reconciler.loading.phases.holding import away, held
@@ -76,17 +77,15 @@ class Judge:
         if case.directory is not None:
             found.extend(manifests(site.sources.of(case.tree, case.directory)))
         effects = restored_of(at) if case.recorded is not None else effects_of(at)
-        identities = at.known.identities
 
         def uid(key: Key) -> str:
             there = self._grounds.store.get(key)
             return str(orjson.loads(there.value)["metadata"]["uid"]) if there else effects.uid_of_new(key)
 
-        def hash_of(name: str) -> str:
-            known = identities.get(name, "")
-            return system.identity_of(case.path, name) or site.identities.hash_of(at.record.cluster, name, known)
-
-        return Offers(case.path, at.record.cluster, builtins_of(at.record.builtins, case.path), found, hash_of, uid)
+        said = (*found, *case.secrets)
+        keyring = Keyring(site.identities, case.path, at.record.cluster, at.known.identities, said)
+        builtins = builtins_of(at.record.builtins, case.path)
+        return Offers(case.path, at.record.cluster, builtins, found, lambda each: keyring.of(each).hash, uid)
 
     def refuse(self, case: Case) -> Verdict:
         """The verdict where judging itself failed: the workspace stays as it is, and says so."""

@@ -29,7 +29,7 @@ _KINDS = kinds_having(lambda kind: kind.offered)
 
 
 class Offers:
-    """Of the workspace at `path`. `identity`: the identity hash of one of its exports, by name. `uid`: what an object
+    """Of the workspace at `path`. `identity`: the identity hash of one of its exports. `uid`: what an object
     has or will have."""
 
     def __init__(
@@ -38,7 +38,7 @@ class Offers:
         cluster: str,
         builtins: KindTable,
         manifests: Iterable[Manifest],
-        identity: Callable[[str], str],
+        identity: Callable[[Object], str],
         uid: Callable[[Key], str],
     ) -> None:
         self._path, self._cluster, self._identity = path, cluster, identity
@@ -56,7 +56,7 @@ class Offers:
         if found is None:
             return None
         schemas = {each: self.schema(each) for each in offered_schemas(found)}
-        return Export.of(self._path, name, self._cluster, self._identity(name), schemas)
+        return Export.of(self._path, self._cluster, found, self._identity(found), schemas)
 
     def schema(self, name: str) -> Object | None:
         return self._get(SCHEMAS, name)

@@ -62,7 +62,7 @@ class Resolving:
         if export is None:
             return None
         found = {schema: self._own_schema(schema) for schema in offered_schemas(export.obj)}
-        return Export.of(self.case.path, name, self.cluster, self.identity(name), found)
+        return Export.of(self.case.path, self.cluster, export.obj, self.identity(name), found)
 
     def _with_stored_status(self, declared: DeclaredObject) -> Object:
         record = self.world.store.get(declared.key)

@@ -18,10 +18,9 @@ from apiserver.storage.protocol import Record
 from reconciler.loading.case import Recorded
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.effects import Effects
-from reconciler.loading.identities import Identities
 from reconciler.loading.offers import EXPORTS, TYPES
 from reconciler.loading.render import DeclaredObject
-from reconciler.plan import system, unsupported
+from reconciler.plan import unsupported
 from reconciler.plan.bindings import export_status
 
 Object = dict[str, Any]
@@ -33,7 +32,6 @@ with what is known of the workspace."""
 
 
 def status_of(
-    identities: Identities,
     declared: DeclaredObject,
     stored: Record | None,
     content: WorkspaceContent,
@@ -55,10 +53,10 @@ def status_of(
         return complete(content.apis.bindings[name], resource, declared.obj, effects.time_of(declared, stored))
     if resource == EXPORTS:
         hashes, at = effects.summary.identities, effects.time_of(declared, stored)
-        known = hashes.get(name, "")
-        shipped = system.identity_of(effects.path, name)
-        hashes[name] = shipped or identities.hash_of(declared.key.cluster, name, known)
-        return complete(export_status({}, hashes[name], at), resource, declared.obj, at)
+        identity = content.identities[name]
+        if identity.hash:
+            hashes[name] = identity.hash
+        return complete(export_status({}, identity.hash, at, identity.wrong), resource, declared.obj, at)
     if resource == TYPES:
         return _type_status(declared, stored, effects)
     return otherwise(declared, stored)

@@ -282,7 +282,7 @@ class World:
             return None
         identity = (export.get("status") or {}).get("identityHash", "")
         found = {each: self._schema(record.cluster, each) for each in offered_schemas(export)}
-        return Export.of(path, name, record.cluster, identity, found)
+        return Export.of(path, record.cluster, export, identity, found)
 
     def _schema(self, cluster: str, name: str, resource: str = SCHEMAS) -> dict[str, Any] | None:
         return self._objects.get(Key(resource, cluster, "", name))

@@ -25,7 +25,7 @@ from apiserver.registry.kinds import (
     overlay,
 )
 from reconciler.plan import system
-from reconciler.plan.bindings import BindingInShort, BindingTrouble, binding_status
+from reconciler.plan.bindings import BindingInShort, BindingOutcome, BindingTrouble, binding_status
 from reconciler.plan.exports import Bound, Export, Turn
 
 Object = dict[str, Any]
@@ -186,7 +186,8 @@ class _Wish:
             trouble = trouble._replace(message=f"{trouble.message}; it keeps what it is bound to: {kept}")
         cluster = next((e.cluster for e in (self.said, export, self.offered) if e is not None), "")
         resources = [_bound_resource(s, export.identity) for s in export.schemas] if export is not None else None
-        return binding_status(self.binding, cluster, resources, trouble, at)
+        claims = self.offered.claims if self.offered is not None else None
+        return binding_status(self.binding, BindingOutcome(cluster, resources, trouble, claims), at)
 
 
 def _settle(names: _Names, crds: Sequence[Object], wishes: Iterable[_Wish]) -> dict[str, list[NameClaim]]:
@@ -226,6 +227,9 @@ def _trouble(offered: Export | None, path: str, wanted: str, before: Bound | Non
     if offered is None:
         why = f"no APIExport {wanted} in workspace {path}: declare it there, or correct spec.reference.export"
         return BindingTrouble("APIExportValid", "APIExportNotFound", why)
+    if not offered.identity:
+        why = f"Missing hash on export {named}: see its condition IdentityValid"
+        return BindingTrouble("APIExportValid", "MissingIdentityHash", why)
     if offered.missing:
         why = f"APIExport {named} names schemas that do not exist: {', '.join(offered.missing)}"
         return BindingTrouble("APIExportValid", "InternalError", why)

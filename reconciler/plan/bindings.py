@@ -6,9 +6,11 @@ does not follow from what its export offers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from apiserver.model.conditions import Condition, condition, get, merged
+from apiserver.registry.permissionclaims import ClaimsAnswer, answered
 from reconciler.plan.exports import Bound
 
 Object = dict[str, Any]
@@ -28,15 +30,24 @@ _STANDS_ON = {
     "APIExportValid": ("APIExportValid", "BindingUpToDate"),
     "BindingUpToDate": ("BindingUpToDate",),
 }
+_SHOWN = 5
 _INITIAL = ("InitialBindingCompleted", "Ready")
 
 
-def binding_status(
-    binding: Object, cluster: str, resources: list[Object] | None, trouble: BindingTrouble | None, at: str
-) -> Object:
-    """`cluster`: the provider's logical cluster, "" if there is none; `resources`: what is bound, None if it is not
-    bound. One that is bound stays Bound and Ready, whatever becomes of its export: what is wrong then stands in the
-    other conditions."""
+class BindingOutcome(NamedTuple):
+    """What a binding comes to. `cluster`: the provider's logical cluster, "" if there is none; `resources`: what is
+    bound, None if it is not bound; `asked`: the export's permission claims, None where there is no export."""
+
+    cluster: str
+    resources: list[Object] | None
+    trouble: BindingTrouble | None
+    asked: Sequence[Object] | None = ()
+
+
+def binding_status(binding: Object, outcome: BindingOutcome, at: str) -> Object:
+    """One that is bound stays Bound and Ready, whatever becomes of its export: what is wrong then stands in the other
+    conditions."""
+    cluster, resources, trouble, asked = outcome
     bound = resources is not None
     broken = set(_STANDS_ON[trouble.condition]) | (set() if bound else set(_INITIAL)) if trouble is not None else set()
     conditions: list[Condition] = []
@@ -45,6 +56,9 @@ def binding_status(
             conditions.append(condition(kind, False, trouble.reason, trouble.message, at=at))
         else:
             conditions.append(condition(kind, True, at=at))
+    answer = answered(asked or (), binding)
+    told = _of_claims(answer, asked, at)
+    conditions = [told.get(each["type"], each) for each in conditions]
     status: Object = {
         "phase": "Bound" if bound else "Binding",
         "conditions": merged((binding.get("status") or {}).get("conditions"), conditions),
@@ -52,7 +66,35 @@ def binding_status(
     }
     if cluster:
         status["apiExportClusterName"] = cluster
+    if asked:
+        status["exportPermissionClaims"] = list(asked)
+    if answer.applied:
+        status["appliedPermissionClaims"] = list(answer.applied)
     return status
+
+
+def _of_claims(answer: ClaimsAnswer, asked: Sequence[Object] | None, at: str) -> dict[str, Condition]:
+    """What is wrong with what it accepts."""
+    if asked is None and answer.unexpected:
+        why = "the APIExport is not there: none of the accepted permission claims is applied"
+        return {"PermissionClaimsApplied": condition("PermissionClaimsApplied", False, "APIExportNotFound", why, at=at)}
+    if answer.unexpected:
+        shown, reason = answer.unexpected[:_SHOWN], "InvalidPermissionClaims"
+        why = f"{len(answer.unexpected)} unexpected and/or invalid permission claims (showing first {len(shown)}): "
+        severity, listed = "Error", _listed(shown)
+    elif answer.mismatched:
+        shown, reason = answer.mismatched[:_SHOWN], "PermissionClaimsMismatch"
+        why = f"{len(answer.mismatched)} permission claim(s) have mismatched verbs or selectors "
+        why += f"(showing first {len(shown)}): "
+        severity, listed = "Warning", ", ".join(shown)
+    else:
+        return {}
+    told = condition("PermissionClaimsValid", False, reason, why + listed, at=at)
+    return {"PermissionClaimsValid": {**told, "severity": severity}}
+
+
+def _listed(errors: Sequence[str]) -> str:
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
 
 
 class BindingInShort(NamedTuple):
@@ -83,10 +125,12 @@ class BindingInShort(NamedTuple):
         return BindingInShort(cluster, bound, BindingTrouble(*wrong) if wrong else None)
 
 
-def export_status(export: Object, identity: str, at: str) -> Object:
-    """An APIExport's status: the identity hash and IdentityValid."""
+def export_status(export: Object, identity: str, at: str, wrong: str = "") -> Object:
+    """An APIExport's status: the identity hash ("" while there is none) and IdentityValid; `wrong`: what is wrong with
+    the key."""
+    reason = "IdentityVerificationFailed" if wrong else ""
     conditions = merged(
         (export.get("status") or {}).get("conditions"),
-        [condition("IdentityValid", True, at=at)],
+        [condition("IdentityValid", not wrong, reason, wrong, at=at)],
     )
-    return {"identityHash": identity, "conditions": conditions}
+    return {**({"identityHash": identity} if identity else {}), "conditions": conditions}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from apiserver.registry.kinds import storage_of
+from apiserver.registry.permissionclaims import asked_of
 
 Object = dict[str, Any]
 
@@ -18,7 +19,7 @@ Object = dict[str, Any]
 class Export:
     """An APIExport at its provider's served commit: the provider's logical cluster, identity hash and schemas.
 
-    `missing`: names of schemas in its spec that the provider does not have.
+    `missing`: names of schemas in its spec that the provider does not have. `claims`: what it asks of its consumers.
     """
 
     path: str
@@ -27,13 +28,16 @@ class Export:
     identity: str
     schemas: tuple[Object, ...]
     missing: tuple[str, ...] = ()
+    claims: tuple[Object, ...] = ()
 
     @staticmethod
-    def of(path: str, name: str, cluster: str, identity: str, schemas: Mapping[str, Object | None]) -> Export:
-        """`schemas`: what the export names, None for what the provider does not have."""
+    def of(path: str, cluster: str, obj: Object, identity: str, schemas: Mapping[str, Object | None]) -> Export:
+        """An APIExport `obj` of the workspace at `path`. `schemas`: those that it names, None for what the provider has
+        not."""
+        name = obj["metadata"]["name"]
         found = tuple(schema for schema in schemas.values() if schema is not None)
         missing = tuple(each for each, schema in schemas.items() if schema is None)
-        return Export(path, name, cluster, identity, found, missing)
+        return Export(path, name, cluster, identity, found, missing, tuple(asked_of(obj)))
 
     def storages(self) -> set[str]:
         """The store's names of its resources."""

@@ -6,7 +6,7 @@ is something to say. Which fields these are is in the kinds' entries (registry/b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from apiserver.model.conditions import Condition, condition
@@ -16,25 +16,18 @@ Object = dict[str, Any]
 
 SUPPORTED = "Supported"
 _REASON = "NotSupported"
-_BINDINGS = "apibindings.apis.kcp.io"
 
 
 def stated(resource: str, obj: Object, at: str) -> list[Condition]:
-    """What an object of this storage resource has to say of fields that do nothing: `Supported`, False and naming them,
-    and kcp's own conditions that speak of the same. [] where all of it is done. `at`: their time (RFC 3339)."""
+    """What an object of this storage resource has to say of fields that do nothing: `Supported`, False and naming them.
+    [] where all of it is done. `at`: its time (RFC 3339)."""
     entry, spec = ENTRIES.get(resource), obj.get("spec") or {}
     fields = entry.unsupported if entry is not None else ()
     said = [f"{field.path} ({field.instead})" for field in fields if field.said(spec)]
     if not said:
         return []
     told = condition(SUPPORTED, False, _REASON, f"not supported yet: {', '.join(said)}", at=at)
-    return [*(_of_claims(at) if resource == _BINDINGS else ()), told]
-
-
-def _of_claims(at: str) -> Iterator[Condition]:
-    why = "permission claims are not supported yet"
-    yield condition("PermissionClaimsApplied", False, _REASON, f"{why}: none is applied", at=at)
-    yield condition("PermissionClaimsValid", None, _REASON, f"{why}: nobody looks at them", at=at)
+    return [told]
 
 
 def with_stated(existing: Iterable[Condition], told: Iterable[Condition]) -> list[Condition]:

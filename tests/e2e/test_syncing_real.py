@@ -403,7 +403,8 @@ def test_custom_kinds_of_a_supported_export_come_down(
     version = {"name": "v1", "served": True, "storage": True, "schema": WIDGET_SCHEMA}
     spec = {"group": "example.io", "names": WIDGETS, "scope": "Namespaced", "versions": [version]}
     world.put("apiresourceschemas.apis.kcp.io", "infra0", schema["name"], spec=spec)
-    export = {"spec": {"latestResourceSchemas": [schema["name"]]}, "status": {"identityHash": "w1dg37"}}
+    offered = {"name": "widgets", "group": "example.io", "schema": schema["name"]}
+    export = {"spec": {"resources": [offered]}, "status": {"identityHash": "w1dg37"}}
     world.put("apiexports.apis.kcp.io", "infra0", "widgets", **export)
     bound = [{"group": "example.io", "resource": "widgets", "schema": schema}]
     status = {"apiExportClusterName": "infra0", "boundResources": bound}

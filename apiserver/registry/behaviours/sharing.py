@@ -13,6 +13,9 @@ from apiserver.registry.behaviours.base import Behaviour, Object, selector
 from apiserver.registry.exportspec import schema_names
 from apiserver.schema import messages
 
+IDENTITIES = "kcp-system"
+"""The namespace with the identity keys of a workspace's exports."""
+
 _GROUP = "apis.kcp.io"
 _SEGMENTS = 3
 _CHOICE = "either one of matchAll, matchLabels, or matchExpressions must be set"
@@ -31,7 +34,15 @@ def export_behaviour(built_in: Collection[str]) -> Behaviour:
                 causes += _selector(f"{at}.defaultSelector", claim["defaultSelector"])
         return causes
 
-    return Behaviour(check=check)
+    return Behaviour(_named_key, check)
+
+
+def _named_key(export: Object) -> None:
+    """The identity key is a Secret, which an export has by itself unless it names another."""
+    spec, name = export.setdefault("spec", {}), export["metadata"].get("name")
+    identity = spec.setdefault("identity", {})
+    if not identity.get("secretRef") and name:
+        identity["secretRef"] = {"namespace": IDENTITIES, "name": name}
 
 
 def _resources(found: Collection[Object]) -> Iterator[Cause]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from apiserver.registry import apiversions
 from apiserver.registry.behaviours import definitions as rules_definitions
 from apiserver.registry.behaviours import sharing as rules
-from apiserver.registry.builtins import access, control, core, own, unsupported
+from apiserver.registry.builtins import access, control, core, own
 from apiserver.registry.builtins.entry import BuiltinKind
 
 _BUILT_IN = frozenset(
@@ -23,7 +23,6 @@ KINDS = (
         computed_status=True,
         servers_status=True,
         defines_kinds=True,
-        unsupported=unsupported.API_BINDING,
     ),
     BuiltinKind(
         "APIExport",
@@ -36,7 +35,6 @@ KINDS = (
         servers_status=True,
         defines_kinds=True,
         offered=True,
-        unsupported=unsupported.API_EXPORT,
     ),
     BuiltinKind(
         "APIResourceSchema",

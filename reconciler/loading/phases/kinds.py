@@ -13,11 +13,13 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.workspacetypes import ResolvedType
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.content import WorkspaceContent
+from reconciler.loading.identities import Keyring, former_secrets, own_secrets
+from reconciler.loading.offers import EXPORTS
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.ratcheting import accepted, accepted_once
 from reconciler.loading.resolving import Resolving
 from reconciler.loading.sources import generated
-from reconciler.plan import bootstrap, computed, system
+from reconciler.plan import bootstrap, computed
 from reconciler.plan.apis import ServedSoFar
 
 _KINDS_FIRST = kinds_having(lambda kind: kind.defines_kinds)
@@ -51,19 +53,27 @@ def _find(at: Judgement, past_of: Callable[[Resolving], ServedSoFar]) -> None:
     content.rest = [m for m in manifests if m.gvk.kind not in _KINDS_FIRST]
     first = [m for m in manifests if m.gvk.kind in _KINDS_FIRST]
     content.declare(first, builtins, record.cluster, gathered)
+    _identify(at)
     _resolve(at, builtins, past_of)
+
+
+def _identify(at: Judgement) -> None:
+    """The exports' identities, and the Secrets that they have by themselves. With an export that goes its own goes."""
+    content, cluster = at.content, at.record.cluster
+    exports = [declared.obj for key, declared in content.declared.items() if key.resource == EXPORTS]
+    keyring = Keyring(at.grounds.site.identities, at.case.path, cluster, at.known.identities, content.rest)
+    content.identities = {export["metadata"]["name"]: keyring.of(export) for export in exports}
+    content.rest = [*own_secrets(content.identities), *content.rest]
+    at.gathered.old += former_secrets(m.name for m in at.gathered.old if m.gvk.kind == "APIExport")
 
 
 def resolving(at: Judgement) -> Resolving:
     """Of the content as far as it is declared."""
-    case, cluster = at.case, at.record.cluster
 
     def identity(name: str) -> str:
-        recorded = at.known.identities.get(name, "")
-        identities = at.grounds.site.identities
-        return system.identity_of(case.path, name) or identities.hash_of(cluster, name, recorded)
+        return at.content.identities[name].hash
 
-    return Resolving(at.grounds.world, identity, case, cluster, at.content.declared)
+    return Resolving(at.grounds.world, identity, at.case, at.record.cluster, at.content.declared)
 
 
 def _resolve(at: Judgement, builtins: KindTable, past_of: Callable[[Resolving], ServedSoFar]) -> None:

@@ -40,10 +40,9 @@ def merge(at: Judgement) -> None:
         known.ending = labels_of(at.grounds.store, known.ending, at.record.cluster)
     effects, records = effects_of(at), at.stored([*content.declared, *content.removed])
     _remove(at, effects, records)
-    identities = at.grounds.site.identities
     for key, declared in content.declared.items():
         stored = records.get(key)
-        status = status_of(identities, declared, stored, content, effects, beginning)
+        status = status_of(declared, stored, content, effects, beginning)
         effects.put(declared, content.old.get(key), stored, status)
     if effects.changed or not at.record.served:
         known.commit = at.case.moment.commit
@@ -57,10 +56,10 @@ def restore(at: Judgement) -> None:
     effects, records = restored_of(at), at.stored([*content.declared, *content.removed])
     _remove(at, effects, records)
     _restore_endings(at, recorded, effects)
-    identities, otherwise = at.grounds.site.identities, partial(remembered, recorded)
+    otherwise = partial(remembered, recorded)
     for key, declared in content.declared.items():
         stored = records.get(key)
-        status = status_of(identities, declared, stored, content, effects, otherwise)
+        status = status_of(declared, stored, content, effects, otherwise)
         if stored is None:
             restore_residue(declared.obj, recorded.residue(key) or {})
         effects.put(declared, content.old.get(key), stored, status)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -305,3 +307,29 @@ spec:
 
 def _yaml(obj: Any) -> str:
     return json.dumps(obj) + "\n"
+
+
+SECRETS = "/api/v1/namespaces/{}/secrets"
+
+
+def test_the_identity_key_is_a_secret_of_the_provider(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    offered = fleet.call("GET", "root:lab", f"{APIS}/apiexports/widgets").json
+    assert offered["spec"]["identity"]["secretRef"] == {"namespace": "kcp-system", "name": "widgets"}
+    secret = fleet.call("GET", "root:lab", f"{SECRETS.format('kcp-system')}/widgets").json
+    key = base64.b64decode(secret["data"]["key"])
+    assert offered["status"]["identityHash"] == hashlib.sha256(key).hexdigest()
+
+
+def test_an_export_waits_for_the_secret_that_it_names(fleet: ApiFleet) -> None:
+    named = export()
+    named["spec"]["identity"] = {"secretRef": {"namespace": "default", "name": "mine"}}
+    put(fleet, "root:lab", schema(), named)
+    put(fleet, "root:shop", binding("root:lab"))
+    assert why(fleet, "root:shop", "APIExportValid") == ("False", "MissingIdentityHash")
+    secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "mine"}, "stringData": {"key": "mine"}}
+    assert fleet.call("POST", "root:lab", SECRETS.format("default"), secret).status == 201
+    fleet.settle()
+    offered = fleet.call("GET", "root:lab", f"{APIS}/apiexports/widgets").json
+    assert offered["status"]["identityHash"] == hashlib.sha256(b"mine").hexdigest()
+    assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])

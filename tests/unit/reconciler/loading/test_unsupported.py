@@ -10,16 +10,10 @@ import pytest
 from support.loadedfleet import A, LoadedFleet
 
 APIS, TENANCY = "apis.kcp.io/v1alpha1", "tenancy.kcp.io/v1alpha1"
-CLAIM = {"resource": "configmaps", "all": True}
 
 
 def manifest(api_version: str, kind: str, name: str, **spec: Any) -> str:
     return json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec})
-
-
-def binding(**more: Any) -> str:
-    reference = {"export": {"path": "root:compute", "name": "kubernetes"}}
-    return manifest(APIS, "APIBinding", "k", reference=reference, **more)
 
 
 TAKEN = [
@@ -36,20 +30,6 @@ TAKEN = [
         manifest(TENANCY, "WorkspaceType", "t", authenticationConfigurations=[{"name": "a"}]),
         ["spec.authenticationConfigurations"],
         manifest(TENANCY, "WorkspaceType", "t", defaultAPIBindingLifecycle="InitializeOnly"),
-    ),
-    (
-        "apiexports.apis.kcp.io",
-        "e",
-        manifest(APIS, "APIExport", "e", permissionClaims=[CLAIM], identity={"secretRef": {"name": "s"}}),
-        ["spec.permissionClaims", "spec.identity.secretRef"],
-        manifest(APIS, "APIExport", "e"),
-    ),
-    (
-        "apibindings.apis.kcp.io",
-        "k",
-        binding(permissionClaims=[{**CLAIM, "state": "Accepted"}]),
-        ["spec.permissionClaims"],
-        binding(permissionClaims=[{**CLAIM, "state": "Rejected"}]),
     ),
 ]  # fmt: skip
 
@@ -80,21 +60,6 @@ def test_what_is_taken_and_not_done_is_said(
     assert second.get("root:a", resource, name, "")["status"] == obj["status"]
     fleet.commit({f"{A}/it.json": silent})
     assert "Supported" not in str(fleet.get("root:a", resource, name, ""))
-
-
-def test_claims_that_nobody_applies_are_not_called_applied(fleet: LoadedFleet) -> None:
-    def claims() -> list[str]:
-        obj = fleet.get("root:a", "apibindings.apis.kcp.io", "k", "")
-        return [fleet.condition(obj, f"PermissionClaims{what}")["status"] for what in ("Applied", "Valid")]
-
-    fleet.commit({f"{A}/it.json": binding()})
-    assert claims() == ["True", "True"], "there are none"
-    fleet.commit({f"{A}/it.json": binding(permissionClaims=[{**CLAIM, "state": "Accepted"}])})
-    assert claims() == ["False", "Unknown"]
-    ready = fleet.condition(fleet.get("root:a", "apibindings.apis.kcp.io", "k", ""), "Ready")
-    assert ready["status"] == "True", "what is bound is"
-    fleet.commit({f"{A}/it.json": binding()})
-    assert claims() == ["True", "True"]
 
 
 def test_names_that_a_schema_allows_and_nobody_takes_are_refused(fleet: LoadedFleet) -> None:
