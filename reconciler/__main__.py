@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from reconciler.commands import options
+from reconciler.commands import options, sharing
 from reconciler.commands.children import MODULE, SETTINGS
 from reconciler.commands.initialize import initialize
 from reconciler.commands.roles import parse
@@ -76,6 +76,10 @@ def init(directory: Path) -> None:
 def ws(arguments: tuple[str, ...]) -> None:
     """Go from workspace to workspace, and make some: what `kubectl ws` does."""
     raise SystemExit(plugin.run(list(arguments), "treeplane ws"))
+
+
+for command in sharing.COMMANDS:
+    main.add_command(command)
 
 
 if __name__ == "__main__":

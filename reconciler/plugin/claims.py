@@ -67,19 +67,23 @@ def answer_claims(session: Session, name: str, state: str, *, resource: str = ""
     binding = found.object
     said = _said(binding)
     there = {_identity(claim) for claim in said}
-    asked = [{**claim, "selector": {"matchAll": True}} for claim in _exported(binding) if _identity(claim) not in there]
-    chosen = [claim for claim in (*said, *asked) if _is_meant(claim, resource, identity)]
+    asked = [claim for claim in _exported(binding) if _identity(claim) not in there]
     which = f'claim "{resource}"' if resource else f'claim with identity hash "{identity}"' if identity else "claim"
-    if not chosen:
+    if not any(_is_meant(claim, resource, identity) for claim in (*said, *asked)):
         raise PluginError(f'APIBinding "{name}" has no {which}')
-    for claim in chosen:
-        claim["state"] = state
-    kept = [*said, *(claim for claim in asked if "state" in claim)]
+    kept = [{**claim, "state": state} if _is_meant(claim, resource, identity) else claim for claim in said]
+    kept += [answered(claim, state) for claim in asked if _is_meant(claim, resource, identity)]
     changed = {**binding, "spec": {**(binding.get("spec") or {}), "permissionClaims": kept}}
     written = session.client.send("PUT", path, changed)
     if written.status != 200:
         raise written.refusal()
     return f'{which if resource or identity else "every claim"} on APIBinding "{name}" is {state.lower()}'
+
+
+def answered(claim: Object, state: str) -> Object:
+    """What a binding says to a claim of an export."""
+    same: Object = {field: claim[field] for field in ("group", "resource", "identityHash", "verbs") if field in claim}
+    return {**same, "selector": claim.get("defaultSelector") or {"matchAll": True}, "state": state}
 
 
 def group_resource(text: str) -> Object:
