@@ -14,7 +14,7 @@ from apiserver.auth.denial import denial
 from apiserver.auth.impersonation import impersonated
 from apiserver.auth.scopes import home_of, in_scope
 from apiserver.auth.user import Attributes, User
-from apiserver.endpoints import discovery, nodeless, openapi, reads, writes
+from apiserver.endpoints import discovery, homeworkspaces, nodeless, openapi, reads, writes
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
@@ -195,6 +195,9 @@ class KubernetesAPI:
             exchange.warnings.append(kind.deprecation_warning)
         if place.subresource in CONNECTIONS and place.subresource in kind.subresources:
             await nodeless.connect(asking, verb)
+            return
+        if homeworkspaces.is_asked_for(asking, verb):
+            await homeworkspaces.get(asking)
             return
         if verb in ("get", "list", "watch"):
             if kind.resource == "pods" and verb != "get":

@@ -52,6 +52,12 @@ def _first_of_base36(number: int, count: int) -> str:
     return "".join(reversed(out)).lstrip("0") or "0"
 
 
+def home_cluster_name(user: str) -> str:
+    """The logical cluster name of a user's home workspace: as in kcp, base36 of the first eight bytes of
+    SHA-224(user)."""
+    return _encode(hashlib.sha224(user.encode()).digest()[:8], _BASE36)
+
+
 def base62_sha224(text: str) -> str:
     """Base62 (0-9a-zA-Z) of SHA-224, big-endian, not padded."""
     return _encode(hashlib.sha224(text.encode()).digest(), _BASE62)

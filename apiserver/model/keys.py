@@ -39,6 +39,10 @@ class Internal:
     """Key(AWAITED, <logical cluster>, "", "") → its workspace's path: what that may have waited for has gone, so it is
     to be judged again. See reconciler/loading/awaited.py."""
 
+    HOME = "~homes"
+    """Key(HOME, <logical cluster>, "", "") → a userInfo, as JSON: who asks for a home workspace, until it is made. See
+    endpoints/homeworkspaces.py and reconciler/controllers/homes.py."""
+
     ANSWER = "~answers"
     """Key(ANSWER, "", "", <intent's id>): what became of an intent. Whoever asked takes it away."""
 

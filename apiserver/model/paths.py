@@ -6,14 +6,21 @@ long as it lives; the root's is `root`, as in kcp.
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 ROOT = "root"
 WILDCARD = "*"
 NOWHERE = "~"
 """No logical cluster is called that: it stands for what is hidden from whoever asks, and nobody has access to it."""
+HOMES = "user"
+"""What paths of home workspaces begin with. A home stands in no workspace."""
 SYSTEM_ADMIN = "system:admin"
 """As kcp calls the logical cluster that holds what is in force in every workspace. It is no workspace."""
+
+_ODD = re.compile(r"[^A-Za-z0-9@._-]")
+_LONGEST_HOME = 200
+"""Characters of a user's name in a path."""
 
 _SEGMENT = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _CLUSTER = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -36,14 +43,27 @@ def is_cluster(text: str) -> bool:
 
 
 def parent(path: str) -> str | None:
-    """`root:shop:web` → `root:shop`; `root` → None."""
+    """`root:shop:web` → `root:shop`; `root` → None, and so for a home (`user:ann`)."""
     head, colon, _ = path.rpartition(":")
-    return head if colon else None
+    return head if colon and head != HOMES else None
 
 
 def base(path: str) -> str:
     """`root:shop:web` → `web`."""
     return path.rpartition(":")[2]
+
+
+def home(user: str) -> str:
+    """The path of a user's home workspace: `ann@example.com` → `user:ann@example.com`. No two users have the same, nor
+    is one below another's, whatever they are called."""
+    name = _ODD.sub(_spelled, user)
+    if len(name) > _LONGEST_HOME:
+        name = f"{name[:_LONGEST_HOME]}~{hashlib.sha256(user.encode()).hexdigest()}"
+    return f"{HOMES}:{name}"
+
+
+def _spelled(odd: re.Match[str]) -> str:
+    return "".join(f"~{byte:02X}" for byte in odd[0].encode())
 
 
 def join(path: str, name: str) -> str:

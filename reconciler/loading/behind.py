@@ -96,5 +96,7 @@ def sweep(store: Store) -> int:
 
 def _stands(store: View, record: WorkspaceRecord) -> bool:
     """Whether there is still what a workspace that was made through the API stands in."""
+    if not record.parent:
+        return True  # a home stands in nothing
     parent = tree.workspace_at(store, record.parent)
     return parent is not None and store.get(Key(WORKSPACES, parent.cluster, "", paths.base(record.path))) is not None

@@ -17,6 +17,7 @@ from apiserver.auth.user import SERVICE_ACCOUNT_PREFIX
 from apiserver.model import conditions, marks, paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.conditions import condition
+from apiserver.model.identity import home_cluster_name
 from apiserver.model.origins import BOOTSTRAP, COMPUTED, TYPED, Origin
 from apiserver.registry import codec, shards, tree
 from apiserver.registry import workspacetypes as types
@@ -43,6 +44,8 @@ Object = dict[str, Any]
 
 ADMIN = "workspace-admin"
 """The ClusterRoleBinding by which who made a workspace may do everything in it."""
+HOME = "root:home"
+"""The type of home workspaces."""
 SCHEDULED = "WorkspaceScheduled"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NAME = 16
@@ -85,10 +88,34 @@ def coming(store: Store, parent: WorkspaceRecord, workspace: Record, moment: Mom
     shard = world.shard_of(obj)
     if shard == shards.NONE:
         return Unscheduled("Unschedulable", shards.unmatched(shards.selector_of(obj)))
-    record = WorkspaceRecord(
+    cluster = "".join(secrets.choice(_DIGITS) for _ in range(_NAME))
+    record = _record(path, cluster, kind, moment, shard)
+    made = _Made(store, world, parent.cluster, record, obj, moment)
+    return [*made.ops(kind), made.workspace(workspace), *_rows(record)]
+
+
+def home(store: Store, user: Object, moment: Moment) -> list[Op] | Unscheduled:
+    """What makes the home of a user (a userInfo), for which no Workspace stands; nothing where there is one."""
+    name, world = str(user.get("username", "")), SettledWorld(store)
+    path = paths.home(name)
+    if tree.workspace_at(store, path) is not None:
+        return []
+    where, _, of_type = HOME.rpartition(":")
+    said = {"metadata": {"annotations": {marks.OWNER: orjson.dumps(user).decode()}}}
+    obj: Object = {**said, "spec": {"type": {"name": of_type, "path": where}}}
+    kind = types.resolve(obj, path, None, world.find_type)
+    if kind.error:
+        return Unscheduled("WorkspaceTypesInvalid", f"{kind.error}: {kind.remedy}")
+    record = _record(path, home_cluster_name(name), kind, moment, world.shard_of(obj))
+    made = _Made(store, world, "", record, obj, moment)
+    return [*made.ops(kind), *_rows(record)]
+
+
+def _record(path: str, cluster: str, kind: ResolvedType, moment: Moment, shard: str) -> WorkspaceRecord:
+    return WorkspaceRecord(
         path,
-        "".join(secrets.choice(_DIGITS) for _ in range(_NAME)),
-        parent.path,
+        cluster,
+        paths.parent(path) or "",
         str(kind.ref),
         writes="Store",
         builtins=kind.builtins,
@@ -97,17 +124,19 @@ def coming(store: Store, parent: WorkspaceRecord, workspace: Record, moment: Mom
         labels=dict(kind.labels),
         stored=True,
     )
-    made = _Made(store, world, parent, record, obj, moment)
-    row = put_workspace(record)._replace(expect=ABSENT)
-    return [*made.ops(kind), made.workspace(workspace), row, placed(record)]
+
+
+def _rows(record: WorkspaceRecord) -> tuple[Op, Op]:
+    """They fail where there is a workspace already."""
+    return put_workspace(record)._replace(expect=ABSENT), placed(record)
 
 
 class _Made(NamedTuple):
-    """A workspace on its way. `obj`: its Workspace."""
+    """A workspace on its way. `above`: its parent's logical cluster name, "" for a home. `obj`: its Workspace."""
 
     store: Store
     world: SettledWorld
-    parent: WorkspaceRecord
+    above: str
     record: WorkspaceRecord
     obj: Object
     moment: Moment
@@ -154,7 +183,7 @@ class _Made(NamedTuple):
             yield from self._rendered(table, started, BOOTSTRAP)
         user = str(self._owner().get("username") or "")
         if user:
-            admin = admin_of(user, self.parent.cluster)
+            admin = admin_of(user, self.above or paths.ROOT)
             admin["metadata"]["annotations"] = {marks.ORIGIN: marks.RUNTIME}
             yield from self._rendered(table, [admin], COMPUTED)
 
@@ -173,13 +202,14 @@ class _Made(NamedTuple):
         return [declared for declared in found if declared is not None]
 
     def _logical_cluster(self) -> Object:
-        made = computed.logical_cluster(facts_of(self.record, self.parent.cluster, self.moment))
-        made["spec"]["owner"]["uid"] = self.obj["metadata"]["uid"]
+        made = computed.logical_cluster(facts_of(self.record, self.above, self.moment))
+        if self.above:
+            made["spec"]["owner"]["uid"] = self.obj["metadata"]["uid"]
         return made
 
     def _status(self) -> Object:
         """Of the Workspace and the LogicalCluster: as of any, but that no commit has to do with it."""
-        found = computed.status(facts_of(self.record, self.parent.cluster, self.moment))
+        found = computed.status(facts_of(self.record, self.above, self.moment))
         return {**found, "conditions": [c for c in found["conditions"] if c["type"] != computed.COMMIT_APPLIED]}
 
     def _owner(self) -> Object:
