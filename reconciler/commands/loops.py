@@ -23,7 +23,7 @@ from reconciler.controllers.apiexports import APIExports
 from reconciler.controllers.awaited import Awaited
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.feed import Feed
-from reconciler.controllers.homes import Homes
+from reconciler.controllers.homes import HomeWorkspaces
 from reconciler.controllers.housekeeping import housekeeping
 from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.served import started_with
@@ -69,7 +69,7 @@ class Loops:
             sync=settings.sync_writes,
             on=lambda target: roles.on(Work.CONTROLLERS, target),
         )
-        made = (Workspaces(store), Homes(store), APIBindings(store), APIExports(store, identities))
+        made = (Workspaces(store), HomeWorkspaces(store), APIBindings(store), APIExports(store, identities))
         self._managers = (
             housekeeping(feed, Catalog(store).kinds, bounds, busy),
             cluster_loops(feed, started_with(store, KUBERNETES), bundle, busy),

@@ -24,7 +24,7 @@ _LATER = 10.0
 """Seconds until the type is looked for again, where it cannot be had."""
 
 
-class Homes(Controller[Key]):
+class HomeWorkspaces(Controller[Key]):
     """By the key of what was left."""
 
     name = "homes"

@@ -14,7 +14,7 @@ from reconciler.controllers.apibindings import APIBindings
 from reconciler.controllers.apiexports import APIExports
 from reconciler.controllers.awaited import Awaited
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.homes import Homes
+from reconciler.controllers.homes import HomeWorkspaces
 from reconciler.controllers.workspaces import Workspaces
 from reconciler.loading import awaited
 from reconciler.loading.identities import Identities
@@ -33,7 +33,7 @@ class Settling:
         if id(fleet) not in self._running:
             made: list[Controller[Any]] = [*housekeeping.controllers(store, Catalog(store).kinds), Awaited(store)]
             identities = Identities(fleet.keys / "identities")
-            made += [Workspaces(store), Homes(store), APIExports(store, identities), APIBindings(store)]
+            made += [Workspaces(store), HomeWorkspaces(store), APIExports(store, identities), APIBindings(store)]
             self._running[id(fleet)] = Following.of(store, *made)
         self._running[id(fleet)].settle()
         while awaited.waiting(store):
