@@ -16,9 +16,13 @@ from apiserver.registry.served import ServedKind
 _PRIVILEGED = frozenset({MASTERS, KCP_ADMIN})
 
 
+def is_privileged(user: User) -> bool:
+    return not _PRIVILEGED.isdisjoint(user.groups)
+
+
 def guard(user: User, kind: ServedKind) -> Vet:
     """The Vet for writes of a user. Raises StatusError 403, in kcp's words."""
-    if not _PRIVILEGED.isdisjoint(user.groups):
+    if is_privileged(user):
         return vet_nothing
 
     def vet(new: Object, live: Object | None) -> None:

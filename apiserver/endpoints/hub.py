@@ -18,6 +18,7 @@ from apiserver.endpoints.watcher import Cohort, OpenWatch, WatchEvent
 from apiserver.model.failures import described
 from apiserver.model.keys import Internal
 from apiserver.registry.catalog import MARKED, SCHEMAS
+from apiserver.registry.indexes import INACTIVE, LOGICAL_CLUSTERS
 from apiserver.storage.protocol import Change, Compacted, Store
 
 log = logging.getLogger(__name__)
@@ -25,6 +26,11 @@ log = logging.getLogger(__name__)
 CHUNK = 250
 """Log entries dispatched in one go of the event loop."""
 BOOKMARK_SECONDS = 50.0
+
+
+def _is_marked(change: Change) -> bool:
+    """Whether it may have marked a workspace inactive."""
+    return change.key.resource == LOGICAL_CLUSTERS and change.value is not None and INACTIVE.hint in change.value
 
 
 class Hub:
@@ -138,13 +144,14 @@ class Hub:
             self._ring()
 
     def _end(self, changes: list[Change]) -> None:
-        """Ends the watches, after all their events, of workspaces that are gone and of kinds whose definition changed.
+        """Ends the watches, after all their events, of workspaces that are gone or marked inactive, and of kinds whose
+        definition changed.
 
         As in kube-apiserver any change of a definition's spec ends them: objects look otherwise from now on. Clients
         come again, with what they saw last. Watches across workspaces stay: others may define the kind still.
         """
         gone = {c.key.cluster for c in changes if c.key.resource == Internal.WORKSPACE and c.value is None}
-        defined = {c.key.cluster for c in changes if c.key.resource in MARKED}
+        defined = {c.key.cluster for c in changes if c.key.resource in MARKED or _is_marked(c)}
         everywhere = any(c.key.resource == SCHEMAS for c in changes)  # whoever binds it is served with it
         if not gone and not defined:
             return

@@ -42,6 +42,7 @@ from apiserver.endpoints.writes import Writes
 from apiserver.model.errors import StatusError, forbidden, method_not_allowed, no_such_resource
 from apiserver.model.paths import ROOT
 from apiserver.registry import oldgroups
+from apiserver.registry.indexes import LOGICAL_CLUSTERS
 from apiserver.registry.kinds import KUBERNETES, common_builtins
 from apiserver.registry.served import ServedKind
 from apiserver.registry.subresources import CONNECTIONS
@@ -176,6 +177,8 @@ class KubernetesAPI:
     def _check_served(exchange: Exchange, world: RealmWorld, place: RequestPath) -> None:
         """503 until what would be read is complete, with all errors: whoever comes here may read them. The version is
         the server's, and some clients wait for it."""
+        if world.inactive and not _answers_inactive(place):
+            raise StatusError(403, "Forbidden", "logical cluster is marked inactive")
         if place.route is RequestRoute.SERVER_VERSION:
             return
         if world.record is not None:
@@ -232,6 +235,17 @@ class KubernetesAPI:
                     view = "/".join(exchange.path.split("/")[:3])
                     raise StatusError(501, "NotImplemented", f"{view} is not supported yet: see docs/kcp.md")
                 raise NoSuchPath
+
+
+_DOCUMENTS = (RequestRoute.OPENAPI_V2, RequestRoute.OPENAPI_V3, RequestRoute.OPENAPI_DOCUMENT, RequestRoute.HEALTH)
+
+
+def _answers_inactive(place: RequestPath) -> bool:
+    """Whether a workspace that is marked inactive answers all the same: so that the mark can be taken away. Health is
+    the server's."""
+    if place.route is RequestRoute.RESOURCE:
+        return f"{place.resource}.{place.group}" == LOGICAL_CLUSTERS
+    return place.route in _DOCUMENTS
 
 
 def _waits(exchange: Exchange, place: RequestPath) -> bool:

@@ -22,6 +22,7 @@ from apiserver.endpoints.paths import RequestPath, Scope
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.paths import NOWHERE, SYSTEM_ADMIN, WILDCARD, is_cluster
 from apiserver.model.remembered import Remembered
+from apiserver.registry.indexes import INACTIVE
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord, fleet_row, workspace_row
 from apiserver.storage.protocol import Row, Store
@@ -88,6 +89,11 @@ class RealmWorld:
     def identity(self) -> str:
         """What no other world is called: ServiceAccounts' tokens and scopes name it so."""
         return f"{TARGET_PREFIX}{self.target}" if self.target else self.name
+
+    @property
+    def inactive(self) -> bool:
+        """Whether the workspace is marked so. One look into the store."""
+        return self.record is not None and self.realm.store.tally(INACTIVE, self.record.cluster) > 0
 
     @property
     def path(self) -> str:

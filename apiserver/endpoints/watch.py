@@ -29,6 +29,7 @@ from apiserver.endpoints.selection import Selection
 from apiserver.endpoints.watcher import ADDED, Interest, OpenWatch, WatchEvent
 from apiserver.model.errors import expired
 from apiserver.registry import oldgroups
+from apiserver.registry.indexes import LOGICAL_CLUSTERS
 from apiserver.registry.tree import cluster_key
 from apiserver.storage.protocol import Compacted, Store
 
@@ -75,9 +76,11 @@ async def watch(asking: Asking) -> None:
 
 
 def _stands(asking: Asking) -> bool:
-    """Whether the workspace is there and serves the kind just as it did when the request came."""
+    """Whether the workspace is there, answers, and serves the kind just as it did when the request came."""
     kind, world = asking.kind, asking.world
     if world.record is not None and world.realm.store.get(cluster_key(world.record.cluster)) is None:
+        return False
+    if world.inactive and kind.storage != LOGICAL_CLUSTERS:
         return False
     found = asking.world.kinds().by_resource(kind.group, kind.version, kind.resource)
     if found is not None and kind.spelled:

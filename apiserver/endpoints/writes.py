@@ -16,8 +16,10 @@ import orjson
 from apiserver.admission import newworkspaces, requester, topology, unenforced
 from apiserver.admission.committing import KEPT_FROM_GIT, SECRETS, CommitSink
 from apiserver.admission.completion import completing, vetting
+from apiserver.admission.marking import Marking
 from apiserver.admission.place import Place
 from apiserver.admission.writes import COMMIT, POLICIES, check_status
+from apiserver.auth import reserving
 from apiserver.auth.guards import RequestWriter, guard
 from apiserver.endpoints import bodies, bulk, podactions, reviews, scale, yamlbodies
 from apiserver.endpoints.asking import Asking
@@ -42,6 +44,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec, deletion, eviction, podbinding, rest
 from apiserver.registry.commits import Commits
 from apiserver.registry.holding import check_holder
+from apiserver.registry.indexes import LOGICAL_CLUSTERS
 from apiserver.registry.rest_options import (
     IGNORE,
     STRICT,
@@ -237,6 +240,9 @@ class Writes:
             user, stored = asking.user.as_json(), writes != COMMIT
             new = newworkspaces.NewWorkspace(store, world.record, asking.kind, user, stored)
             complete, vet = new.completing(complete), new.vetting(vet)
+        if asking.kind.storage == LOGICAL_CLUSTERS and reserving.is_privileged(asking.user):
+            marking = Marking(store, world.record, asking.kind)
+            return Collection(store, asking.kind, kinds, cluster, admit=marking.admit, vet=marking.vet)
         return Collection(
             store,
             asking.kind,

@@ -7,6 +7,7 @@ objects are computed when they are read, so that who sends them back says nothin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -16,9 +17,15 @@ Object = dict[str, Any]
 
 OF_WORKSPACES = frozenset({marks.REQUIRED_GROUPS, marks.INACTIVE, marks.MOST_OBJECTS})
 """Annotations of a LogicalCluster that are for who owns the workspace above to say: in git its workspace.yaml does."""
+SETTABLE = (marks.INACTIVE, marks.MOST_OBJECTS)
+"""Of these, what who administers everything may say of a LogicalCluster through the API, where its workspace.yaml says
+nothing of it."""
 ANNOTATIONS = OF_WORKSPACES | {*marks.PLACES, marks.PATH, marks.TYPE, marks.OWNER}
 LABELS = frozenset({"tenancy.kcp.io/phase", "internal.apis.kcp.io/export"})
 _LABEL_DOMAINS = ("initializer.internal.kcp.io/", "terminator.internal.kcp.io/")
+
+
+_NUMBER = re.compile("0|[1-9][0-9]{0,17}", re.ASCII)
 
 
 class ReservedMark(NamedTuple):
@@ -56,10 +63,22 @@ def said(metadata: Object) -> Iterator[ReservedMark]:
     return changes(metadata, {})
 
 
-def of_workspace(metadata: Object) -> dict[str, str]:
-    """What a Workspace says for its LogicalCluster."""
+def settable(metadata: Object) -> dict[str, str]:
+    """What a Workspace says for its LogicalCluster, or a LogicalCluster of itself, of those."""
     annotations: Mapping[str, str] = metadata.get("annotations") or {}
-    return {key: annotations[key] for key in sorted(OF_WORKSPACES & annotations.keys())}
+    return {key: annotations[key] for key in SETTABLE if key in annotations}
+
+
+def wrong(annotations: Mapping[str, str]) -> str:
+    """What is wrong with the values of those, "" if nothing."""
+    inactive, most = annotations.get(marks.INACTIVE, "true"), annotations.get(marks.MOST_OBJECTS, "0")
+    if inactive not in ("true", "false"):
+        return f"{marks.INACTIVE} is {inactive!r}: it is true or false"
+    return "" if _NUMBER.fullmatch(most) else f"{marks.MOST_OBJECTS} is {most!r}: it is a number of objects, 0 for any"
+
+
+def is_inactive(annotations: Mapping[str, str]) -> bool:
+    return annotations.get(marks.INACTIVE) == "true"
 
 
 def _is_label(key: str) -> bool:

@@ -1,5 +1,6 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
-tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what, what has finalizers.
+tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what, what has finalizers,
+which workspaces are inactive.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -14,6 +15,7 @@ import orjson
 
 from apiserver.model import clock, marks
 from apiserver.model.keys import Key
+from apiserver.model.reserved import is_inactive
 from apiserver.storage.declared import Index
 
 Object = dict[str, Any]
@@ -149,4 +151,15 @@ _FINALIZERS = b'"finalizers":['
 FINALIZERS = Index("finalizers", 1, _finalizers, _FINALIZERS, by_form=True)
 """`waiting(cluster, resource)` → objects that do not go before somebody has taken finalizers away."""
 
-ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, FINALIZERS)
+LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
+
+
+def _inactive(key: Key, value: bytes) -> Iterable[str]:
+    annotations = orjson.loads(value)["metadata"].get("annotations") or {}
+    return (key.cluster,) if is_inactive(annotations) else ()
+
+
+INACTIVE = Index("inactive", 1, _inactive, f'"{marks.INACTIVE}"'.encode(), frozenset({LOGICAL_CLUSTERS}), counted=True)
+"""Logical cluster → its LogicalCluster, if that is marked inactive."""
+
+ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, FINALIZERS, INACTIVE)

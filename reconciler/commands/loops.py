@@ -25,6 +25,7 @@ from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.homes import HomeWorkspaces
 from reconciler.controllers.housekeeping import housekeeping
+from reconciler.controllers.inactivity import Inactivity
 from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.served import started_with
 from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
@@ -69,7 +70,8 @@ class Loops:
             sync=settings.sync_writes,
             on=lambda target: roles.on(Work.CONTROLLERS, target),
         )
-        made = (Workspaces(store), HomeWorkspaces(store), APIBindings(store), APIExports(store, identities))
+        apis = APIBindings(store), APIExports(store, identities)
+        made = (Workspaces(store), HomeWorkspaces(store), Inactivity(store), *apis)
         self._managers = (
             housekeeping(feed, Catalog(store).kinds, bounds, busy),
             cluster_loops(feed, started_with(store, KUBERNETES), bundle, busy),

@@ -72,9 +72,14 @@ def _faults(data: bytes, path: str) -> tuple[LayoutError, ...]:
 
 def _reserved(document: YamlDocument, path: str) -> list[LayoutError]:
     """What is the system's to say, but for what it says for its LogicalCluster."""
-    marks = [m for m in reserved.said(document.value.get("metadata") or {}) if m.key not in reserved.OF_WORKSPACES]
+    metadata = document.value.get("metadata") or {}
+    marks = [m for m in reserved.said(metadata) if m.key not in reserved.OF_WORKSPACES]
     hint = "remove it: the server sets it"
     found = [LayoutError(path, line_of(document, mark.field), 0, mark.said, hint) for mark in marks]
+    why = reserved.wrong(reserved.settable(metadata))
+    if why:
+        field = f"metadata.annotations[{why.partition(' ')[0]}]"
+        found.append(LayoutError(path, line_of(document, field), 0, why, "correct it, or leave it out"))
     return sorted(found, key=lambda error: error.line)
 
 

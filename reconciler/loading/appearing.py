@@ -14,6 +14,7 @@ from apiserver.model import clock, paths
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import Origin
+from apiserver.model.reserved import settable
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.codec import dump
 from apiserver.registry.kinds import KindTable, workspace_builtins
@@ -60,6 +61,8 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
     its Workspace, by a file or by nobody; `digest`: of that file, if it is known."""
     if not record.served or record.errors or not effects.is_new(record.origin):
         return False
+    if settable(said.value["metadata"]):
+        return False  # its LogicalCluster says more than others do
     if ENTRIES[computed.WORKSPACES].names(said.name) or said.origin.in_keys:
         return False
     cluster = _forms.put(
@@ -94,7 +97,7 @@ def _texts_of_workspace(record: WorkspaceRecord, parent_cluster: str, origin: Or
 
 def _example_of_cluster(like: WorkspaceRecord, nobody: Nobody) -> Example:
     record, effects = _record(like, nobody), Effects.of_nobody(nobody, nobody.path)
-    put_cluster(facts_of(record, nobody.parent_cluster, nobody.moment), effects, {})
+    put_cluster(facts_of(record, nobody.parent_cluster, nobody.moment), effects, {}, {})
     texts = _texts_of_cluster(record, nobody.parent_cluster, effects.fleet)
     return effects.example(*zip(_CLUSTER, texts, strict=True))
 

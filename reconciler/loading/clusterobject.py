@@ -13,6 +13,7 @@ import orjson
 from apiserver.model import clock, paths
 from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
+from apiserver.model.reserved import is_inactive
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record
@@ -36,11 +37,24 @@ def workspace_key(record: WorkspaceRecord, parent_cluster: str) -> Key:
     return Key(computed.WORKSPACES, parent_cluster, "", paths.base(record.path))
 
 
-def put_cluster(facts: computed.WorkspaceFacts, effects: Effects, stored: Mapping[Key, Record]) -> None:
+def marked(
+    facts: computed.WorkspaceFacts, said: Mapping[str, str], before: Mapping[str, str], standing: Mapping[str, str]
+) -> computed.WorkspaceFacts:
+    """With what workspace.yaml says for the LogicalCluster. `before`: what it said until now; `standing`: what the
+    LogicalCluster says, which may have been said through the API."""
+    others = {key: value for key, value in standing.items() if key not in before}
+    return facts._replace(said=tuple(said.items()), inactive=is_inactive({**others, **said}))
+
+
+def put_cluster(
+    facts: computed.WorkspaceFacts, effects: Effects, stored: Mapping[Key, Record], before: Mapping[str, str]
+) -> None:
+    """`before`: what workspace.yaml said for it until now."""
     [manifest] = generated([computed.logical_cluster(facts)], COMPUTED)
     declared = Renderer(workspace_builtins(), facts.cluster, no_line).trusted(manifest)
-    there = stored.get(declared.key)
-    put_lasting(declared, declared.obj, there, effects, facts)
+    there, said = stored.get(declared.key), tuple(before.items())
+    old = declared.obj if said == facts.said else computed.logical_cluster(facts._replace(said=said))
+    put_lasting(declared, old, there, effects, facts)
 
 
 def put_lasting(

@@ -19,6 +19,7 @@ from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.conditions import condition
 from apiserver.model.identity import home_cluster_name
 from apiserver.model.origins import BOOTSTRAP, COMPUTED, TYPED, Origin
+from apiserver.model.reserved import settable
 from apiserver.registry import codec, shards, tree
 from apiserver.registry import workspacetypes as types
 from apiserver.registry.catalog import BINDINGS
@@ -205,6 +206,7 @@ class _Made(NamedTuple):
         made = computed.logical_cluster(facts_of(self.record, self.above, self.moment))
         if self.above:
             made["spec"]["owner"]["uid"] = self.obj["metadata"]["uid"]
+        made["metadata"]["annotations"] |= settable(self.obj["metadata"])
         return made
 
     def _status(self) -> Object:

@@ -5,13 +5,16 @@ Called by judge, for good workspaces and for held ones, whose conditions list ev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
+
+import orjson
 
 from apiserver.model import paths
 from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
+from apiserver.model.reserved import settable
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record
@@ -19,7 +22,15 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.appearing import put_new
 from reconciler.loading.case import Case
-from reconciler.loading.clusterobject import cluster_key, facts_of, no_line, put_cluster, put_lasting, workspace_key
+from reconciler.loading.clusterobject import (
+    cluster_key,
+    facts_of,
+    marked,
+    no_line,
+    put_cluster,
+    put_lasting,
+    workspace_key,
+)
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered
 from reconciler.loading.moment import Moments
@@ -51,21 +62,23 @@ class TreeObjects:
         if new and put_new(record, new, gathered.workspace or bare, effects):
             return
         since = self._moments.at(effects.summary.held or case.moment.commit, case.moment.time)
-        facts = facts_of(record, parent.cluster if parent else "", since)
         stored = look(_keys(record, parent)) if look is not None else {}
-        if record.served:
-            put_cluster(facts, effects, stored)
-        if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
-            return
         # One that is held keeps its last good workspace.yaml too.
         kept = gathered.old_workspace if record.errors and record.served else None
+        said, old = kept or gathered.workspace or bare, gathered.old_workspace
+        now, before = _said(said), _said(old) if old is not None else {}
+        facts = facts_of(record, parent.cluster if parent else "", since)
+        facts = marked(facts, now, before, _standing(record, stored, effects))
+        if record.served:
+            put_cluster(facts, effects, stored, before if old is not None else now)
+        if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
+            return
         renderer = Renderer(workspace_builtins(), parent.cluster, no_line)
         # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
-        said = kept or gathered.workspace or bare
         found = self._workspaces.render(said, record, renderer) or renderer.trusted(bare)
-        before = self._workspaces.render(gathered.old_workspace or said, case.record or record, renderer)
+        was = self._workspaces.render(old or said, case.record or record, renderer)
         above = replace(effects, path=record.parent, changed=False)
-        put_lasting(found, (before or found).obj, stored.get(found.key), above, facts)
+        put_lasting(found, (was or found).obj, stored.get(found.key), above, facts)
 
     def problems(self, said: Manifest, record: WorkspaceRecord) -> list[LayoutError]:
         """What the rules of a Workspace have against what workspace.yaml says."""
@@ -75,6 +88,17 @@ class TreeObjects:
 def _keys(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:
     """Where the two objects stand."""
     return [cluster_key(record), *([workspace_key(record, parent.cluster)] if parent is not None else ())]
+
+
+def _said(workspace: Manifest) -> dict[str, str]:
+    return settable(workspace.value["metadata"])
+
+
+def _standing(record: WorkspaceRecord, stored: Mapping[Key, Record], effects: Effects) -> dict[str, str]:
+    """What the LogicalCluster says of those, as it is stored or, at a recovery, recorded."""
+    key = cluster_key(record)
+    there = stored.get(key)
+    return settable((orjson.loads(there.value) if there is not None else effects.known_of(key)).get("metadata") or {})
 
 
 def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:

@@ -23,6 +23,8 @@ WORKSPACES = "workspaces.tenancy.kcp.io"
 LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 COMMIT_APPLIED = "CommitApplied"
 """The condition of a Workspace and a LogicalCluster that says whether what a commit has of them is served."""
+READY, INACTIVE = "Ready", "Inactive"
+"""Phases of a workspace that is served."""
 FLEET_FOLLOWED = "FleetFollowed"
 """A condition of root's LogicalCluster that follows from no commit (controllers/fleetcondition)."""
 CONDITIONS = frozenset({"CommitApplied", "WorkspaceInitialized", "WorkspaceScheduled"})
@@ -34,7 +36,8 @@ class WorkspaceFacts(NamedTuple):
 
     `origin_time` and `commit_time` are RFC 3339. `type_name` and `type_path` name its WorkspaceType. `problems`: why
     the newest commit is held back ([] if it is not). `parent_cluster`: the parent's logical cluster name ("" for root).
-    `shard`: the Shard that it is on, shards.NONE if none takes it.
+    `shard`: the Shard that it is on, shards.NONE if none takes it. `said`: annotations that its workspace.yaml says for
+    its LogicalCluster. `inactive`: it is marked so.
     """
 
     path: str
@@ -47,6 +50,8 @@ class WorkspaceFacts(NamedTuple):
     served: bool = True
     parent_cluster: str = ""
     shard: str = shards.USUAL
+    said: tuple[tuple[str, str], ...] = ()
+    inactive: bool = False
 
 
 def default_namespace() -> Object:
@@ -74,6 +79,7 @@ def logical_cluster(facts: WorkspaceFacts) -> Object:
                 TYPE: f"{facts.type_path}:{facts.type_name}",
                 ORIGIN: SYSTEM,
                 **shards.cluster_annotations(facts.shard),
+                **dict(facts.said),
             },
         },
         "spec": spec,
@@ -89,7 +95,9 @@ def status(facts: WorkspaceFacts) -> Object:
 def phase(facts: WorkspaceFacts) -> str:
     if facts.shard == shards.NONE:
         return "Scheduling"
-    return "Ready" if facts.served else "Initializing"
+    if not facts.served:
+        return "Initializing"
+    return INACTIVE if facts.inactive else READY
 
 
 def conditions(facts: WorkspaceFacts) -> list[Object]:

@@ -29,6 +29,7 @@ from apiserver.model.commits import CommitRef
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import Origin
+from apiserver.model.reserved import SETTABLE
 from apiserver.registry import allocated
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Runtime
@@ -51,7 +52,10 @@ _MARKS = frozenset(
 )
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _FIRST = b'"generation":1,'
-_FURTHER = (b'"finalizers":', b'"deletionTimestamp":', b'"managedFields":')
+_FURTHER = (
+    *(b'"finalizers":', b'"deletionTimestamp":', b'"managedFields":'),
+    *(f'"{key}":'.encode() for key in SETTABLE),
+)
 _RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
 _REMOVED = f'"{marks.ORIGIN}":"{marks.REMOVED}"'.encode()
 

@@ -20,9 +20,13 @@ from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.settling import Settling
 from support.widgets import binding, crd, export, schema, widget
 
+from apiserver.model import marks
+from apiserver.model.reserved import settable
 from apiserver.registry import tree
 from apiserver.storage.protocol import Delete, View
+from reconciler.controllers.inactivity import Inactivity
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
+from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
 from reconciler.statusbranch.underway import UnderWay
 
 C, D, E, F = (f"workspaces/root/{name}" for name in "cdef")
@@ -75,6 +79,13 @@ def _shard(number: int) -> str | None:
 
 def _choosing(number: int) -> str:
     return _manifest("Workspace", f"f{number % 2}", {"location": {"selector": {"matchLabels": {"region": "eu"}}}})
+
+
+def _marked(number: int) -> str:
+    said = {"core.kcp.io/inactive": ("true", "false")[number // 6 % 2]} if number % 3 else {}
+    most = {"core.kcp.io/max-total-objects": str(1000 + number)} if number % 5 == 0 else {}
+    name = "ab"[number % 2]
+    return _manifest("Workspace", name, **said, **most) if said or most else ""
 
 
 def _field(number: int) -> str:
@@ -141,6 +152,7 @@ PUSHES: dict[str, Callable[[int], Files]] = {
     "shard": lambda n: {"workspaces/root/shard.yaml": _shard(n)},
     "choose": lambda n: {f"{F}{n % 2}/workspace.yaml": _choosing(n), f"{F}{n % 2}/app.yaml": configmap(n=str(n))},
     "choose no more": lambda n: {f"{F}{n % 2}": None},
+    "say inactive": lambda n: {f"{(A, B)[n % 2]}/workspace.yaml": _marked(n)},
     "remove": lambda n: {(A, B, C, D)[n % 4]: None},
     "leave behind": lambda n: {f"{(A, B, C, D)[n % 4]}/workspace.yaml": None},
     "put back": lambda n: {f"{place}/workspace.yaml": "" for place in (A, B, C)[: n % 3 + 1]},
@@ -201,6 +213,7 @@ EVENTS = (
     "finalizer",
     "let go",
     "decide",
+    "mark",
     "publish",
     "publish beside a load",
     "record in a load",
@@ -210,7 +223,7 @@ EVENTS = (
 )
 
 
-OF_ONE = ("status", "finalizer", "let go", "decide")
+OF_ONE = ("status", "finalizer", "let go", "decide", "mark")
 """What controllers of one server do."""
 
 
@@ -357,6 +370,28 @@ class Happening:
         if lostcopies.is_placed(self.fleet):
             lostcopies.decided(self.fleet)
             self.touched = self.ever_touched = True
+
+    def _mark(self, number: int) -> None:
+        """An administrator says through the API that a workspace is inactive, or not any more."""
+        store, path = self.fleet.store, f"root:{'ab'[number % 2]}"
+        record = tree.workspace_at(store, path)
+        workspace = self.fleet.find("root", WORKSPACES, path[-1], "")
+        said = settable(workspace["metadata"]) if workspace is not None else {}
+        if record is None or not record.served or record.leaves or marks.INACTIVE in said:
+            return
+        key = self.fleet.key(path, LOGICAL_CLUSTERS, "cluster", "")
+        value = {marks.INACTIVE: "true"} if number % 3 else {}
+
+        def change(obj: Any) -> None:
+            annotations = obj["metadata"]["annotations"]
+            annotations.pop(marks.INACTIVE, None)
+            annotations.update(value)
+
+        self.fleet.update(key, change)
+        written = Inactivity(store).reconcile(key)
+        if written is not None:
+            written.result()
+        self.touched = self.ever_touched = True
 
     def _publish(self, number: int) -> None:
         self.fleet.publish()

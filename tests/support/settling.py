@@ -15,6 +15,7 @@ from reconciler.controllers.apiexports import APIExports
 from reconciler.controllers.awaited import Awaited
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.homes import HomeWorkspaces
+from reconciler.controllers.inactivity import Inactivity
 from reconciler.controllers.workspaces import Workspaces
 from reconciler.loading import awaited
 from reconciler.loading.identities import Identities
@@ -34,6 +35,7 @@ class Settling:
             made: list[Controller[Any]] = [*housekeeping.controllers(store, Catalog(store).kinds), Awaited(store)]
             identities = Identities(fleet.keys / "identities")
             made += [Workspaces(store), HomeWorkspaces(store), APIExports(store, identities), APIBindings(store)]
+            made.append(Inactivity(store))
             self._running[id(fleet)] = Following.of(store, *made)
         self._running[id(fleet)].settle()
         while awaited.waiting(store):

@@ -23,6 +23,7 @@ from support.recoveries import assert_same
 
 from apiserver.model import marks
 from apiserver.registry import tree
+from apiserver.registry.indexes import INACTIVE
 from reconciler.loading.heads import BranchSettings
 
 HISTORIES = st.lists(
@@ -215,7 +216,7 @@ def is_plain(fleet: LoadedFleet) -> bool:
     record = fleet.fleet()
     if record.error or record.kept or record.claims or record.commit != fleet.repo.head or fleet.held():
         return False
-    if is_leaving(fleet):
+    if is_leaving(fleet) or fleet.store.indexed(INACTIVE):
         return False
     summaries = [tree.summary(fleet.store, r.path) for r in fleet.records()]
     excused = ("bindings", "waiting", "ending", "brought", "defaults", "shard")
