@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 import ssl
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from OpenSSL import SSL
 
 from apiserver.auth.files import Stamp, stamp
 from apiserver.auth.keys import Keys
+from apiserver.auth.pki_clients import authorities_in
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -37,12 +39,14 @@ class ServerTLS(ssl.SSLContext):
     The certificate is read again when its file has changed, so that a renewed one counts from the next connection on.
     """
 
-    def __new__(cls, keys: Keys) -> ServerTLS:  # noqa: ARG004 (for __init__)
+    def __new__(cls, keys: Keys, *more: Path) -> ServerTLS:  # noqa: ARG004 (for __init__)
         return super().__new__(cls, ssl.PROTOCOL_TLS_SERVER)
 
-    def __init__(self, keys: Keys) -> None:
-        """Raises ValueError where certificate and key cannot be read or do not belong together."""
+    def __init__(self, keys: Keys, *more: Path) -> None:
+        """`more`: files with CAs of clients besides the fleet's. Clients are told them, since some show no other's
+        certificate. Raises ValueError where certificate and key cannot be read or do not belong together."""
         self._keys = keys
+        self._authorities = (keys.ca, *more)
         self._stamps = self._look()
         self._context = self._made()
 
@@ -55,7 +59,7 @@ class ServerTLS(ssl.SSLContext):
 
     def _look(self) -> tuple[Stamp | None, ...]:
         pair = self._keys.server
-        return stamp(pair.certificate), stamp(pair.key), stamp(self._keys.ca)
+        return tuple(map(stamp, (pair.certificate, pair.key, *self._authorities)))
 
     def _refresh(self) -> None:
         """A pair that is half written stays unread until its other half has changed too."""
@@ -76,8 +80,10 @@ class ServerTLS(ssl.SSLContext):
             context.use_certificate_chain_file(str(pair.certificate))
             context.use_privatekey_file(str(pair.key))
             context.check_privatekey()
-            context.load_client_ca(str(self._keys.ca).encode())
-        except SSL.Error as error:
+            for each in self._authorities:
+                for authority in authorities_in(each):
+                    context.add_client_ca(authority)
+        except (SSL.Error, OSError) as error:
             raise ValueError(f"{pair.certificate} and {pair.key} cannot be used: {error}") from error
         context.set_verify(SSL.VERIFY_PEER, _leave_to_others)
         # What a resumed session remembers of a client would count beyond its certificate's end.

@@ -67,6 +67,16 @@ class Serving:
     token_auth_file: Path | None = option(
         None, told=Option("Static tokens, in kube-apiserver's CSV format.", exists=True)
     )
+    client_ca_file: Path | None = option(
+        None,
+        told=Option(
+            "Certificates of CAs whose clients are let in, besides the fleet's own.",
+            document="Certificates of CAs whose clients are let in, besides the fleet's own: a client's common name is "
+            "the user, its organizations are the groups. Who signs there may be anybody here, `system:masters` too.",
+            name="--client-ca-file",
+            exists=True,
+        ),
+    )
     webhook_networks: tuple[str, ...] = option(
         (),
         told=Option(

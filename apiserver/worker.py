@@ -34,11 +34,12 @@ _MESSAGE = 64 * 1024
 class WorkerServer(uvicorn.Server):
     """uvicorn, but watches end before it waits for connections: they would never end by themselves."""
 
-    def __init__(self, config: uvicorn.Config, app: App, keys: Keys, stop: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, app: App, settings: ServerSettings, stop: Callable[[], None]) -> None:
         super().__init__(config)
+        keys, more = Keys(settings.keys_dir), () if settings.client_ca_file is None else (settings.client_ca_file,)
         self._connections = app.connections
-        self._context = ServerTLS(keys)
-        self._clients = ClientCertificates(keys.ca)
+        self._context = ServerTLS(keys, *more)
+        self._clients = ClientCertificates(keys.ca, *more)
         self._stop = stop
         self.servers = []
 
@@ -127,4 +128,4 @@ def server(app: App, settings: ServerSettings, stop: Callable[[], None]) -> Work
     )
     config.load()
     logging.getLogger("uvicorn.error").addFilter(_is_ours)
-    return WorkerServer(config, app, Keys(settings.keys_dir), stop)
+    return WorkerServer(config, app, settings, stop)

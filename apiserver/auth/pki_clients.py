@@ -1,4 +1,5 @@
-"""Whose client certificates count: those whose chain ends in the fleet's CA, are good now, and are for clients.
+"""Whose client certificates count: those whose chain ends in the fleet's CA, or in one that it was told to take, are
+good now, and are for clients.
 
 Used by tls.py for each connection that shows one: the handshake proves that the client holds the certificate's key and
 nothing else, so that whoever is refused is told with a 401 and not by the end of the connection. Part of the door to
@@ -38,12 +39,12 @@ _LINKS = 3
 
 
 class ClientCertificates:
-    """Judges certificates by a file with the CA's; one that was renewed counts from the next connection on."""
+    """Judges certificates by files with CAs'; one that was renewed counts from the next connection on."""
 
-    def __init__(self, authority: Path) -> None:
+    def __init__(self, *authorities: Path) -> None:
         """Raises OSError, and ValueError for a file that holds no certificate."""
-        self._path = authority
-        self._stamp: Stamp | None = None
+        self._paths = authorities
+        self._stamps: tuple[Stamp | None, ...] = ()
         self._store = self._read()
 
     def peer(self, leaf: x509.Certificate, others: Sequence[x509.Certificate]) -> Peer:
@@ -67,16 +68,25 @@ class ClientCertificates:
         return Peer(names[0][-1] if names[0] else "", names[1], begins, ends)
 
     def _refresh(self) -> None:
-        if stamp(self._path) == self._stamp:
+        if tuple(map(stamp, self._paths)) == self._stamps:
             return
         try:
             self._store = self._read()
         except (OSError, ValueError) as error:
-            log.error("%s is not read again, what it held counts on: %s", self._path, error)
+            told = ", ".join(map(str, self._paths))
+            log.error("%s: not read again, what stood there counts on: %s", told, error)
 
     def _read(self) -> Store:
-        self._stamp = stamp(self._path)
-        return Store(x509.load_pem_x509_certificates(self._path.read_bytes()))
+        self._stamps = tuple(map(stamp, self._paths))
+        return Store([each for path in self._paths for each in authorities_in(path)])
+
+
+def authorities_in(file: Path) -> list[x509.Certificate]:
+    """Raises OSError, and ValueError with the file for one that holds no certificate, or something else besides."""
+    try:
+        return x509.load_pem_x509_certificates(file.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{file}: no certificates in PEM: {error}") from error
 
 
 @lru_cache(1)

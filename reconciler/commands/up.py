@@ -15,7 +15,7 @@ import queue
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,11 +25,12 @@ from rich.console import Console
 
 from apiserver.auth.files import private_directory, write_private
 from apiserver.auth.pki import KeysError
+from apiserver.auth.pki_clients import authorities_in
 from apiserver.auth.tokens import TokenFile
 from apiserver.launch import listen, spawn
 from apiserver.model.commits import shortened
 from apiserver.options import values
-from apiserver.settings import ServerSettings
+from apiserver.settings import ServerSettings, Serving
 from reconciler.commands import addresses, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
@@ -47,7 +48,7 @@ def up(settings: UpSettings) -> None:
     """Returns after a clean stop; raises Failure."""
     common = settings.common
     private_directory(common.data_dir)
-    _check_tokens(settings.serving.token_auth_file)
+    _check_files(settings.serving)
     with _only_one(common.data_dir):
         address = settings.starting.listen
         listener = _listen(address.host, address.port)
@@ -195,13 +196,18 @@ def _only_one(data_dir: Path) -> Iterator[None]:
         yield
 
 
-def _check_tokens(file: Path | None) -> None:
+def _check_files(serving: Serving) -> None:
     """Each worker would end on a file that cannot be read."""
-    try:
-        if file is not None:
-            TokenFile(file)
-    except (OSError, ValueError) as error:
-        raise Failure(f"--token-auth-file: {error}", "mend the file") from error
+    readers: tuple[tuple[str, Path | None, Callable[[Path], object]], ...] = (
+        ("--token-auth-file", serving.token_auth_file, TokenFile),
+        ("--client-ca-file", serving.client_ca_file, authorities_in),
+    )
+    for option, file, read in readers:
+        try:
+            if file is not None:
+                read(file)
+        except (OSError, ValueError) as error:
+            raise Failure(f"{option}: {error}", "mend the file") from error
 
 
 def _certificates(settings: UpSettings) -> Certificates:

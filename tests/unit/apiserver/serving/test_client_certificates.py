@@ -17,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from apiserver.auth.keys import Keys
 from apiserver.auth.pki import ensure_keys, issue_client
+from apiserver.auth.pki_clients import ClientCertificates
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -126,6 +127,25 @@ def test_any_other_is_401_with_a_status(running: Any, ask: Any, tmp_path: Path, 
     status, body = ask(*shown, headers={"Authorization": "Bearer bobs-token"})
     assert status == 403
     assert 'User "bob"' in body["message"]
+
+
+def test_clients_of_a_ca_that_is_told_count(tmp_path: Path) -> None:
+    """Of that one and of ours; and it is read again."""
+    ours, theirs, third = (ensure_keys(tmp_path / name) for name in ("ours", "theirs", "third"))
+    told = tmp_path / "clients.crt"
+    told.write_bytes(theirs.ca.read_bytes())
+    clients = ClientCertificates(ours.ca, told)
+
+    def user(keys: Keys) -> str:
+        return clients.peer(issue(authority_of(keys)).certificate, ()).user
+
+    assert [user(each) for each in (ours, theirs, third)] == ["mallory", "mallory", ""]
+    told.write_bytes(theirs.ca.read_bytes() + third.ca.read_bytes())
+    assert user(third) == "mallory"
+    told.write_text("nothing of the kind")
+    assert user(third) == "mallory", "what stood there counts on"
+    with pytest.raises(ValueError, match=r"clients\.crt: no certificates in PEM"):
+        ClientCertificates(ours.ca, told)
 
 
 def test_git_asks_for_a_password_when_the_certificate_is_wrong(running: Any, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from cryptography import x509
 from hypothesis import given
 from hypothesis import strategies as st
+from OpenSSL import SSL
 
 from apiserver.auth import pki
 from apiserver.auth.keys import Keys
@@ -125,6 +126,24 @@ def test_old_versions_are_refused(keys: Keys) -> None:
         client.minimum_version = client.maximum_version = ssl.TLSVersion.TLSv1_1
     with pytest.raises(ssl.SSLError):
         Pair(ServerTLS(keys), client, iter(lambda: 65536, 0)).shake()
+
+
+def test_clients_are_told_whose_certificates_count(keys: Keys, tmp_path: Path) -> None:
+    """Go shows none that the server does not ask for."""
+    other = pki.ensure_keys(tmp_path / "other")
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = ServerTLS(keys, other.ca).wrap_bio(incoming, outgoing)
+    client = SSL.Connection(SSL.Context(SSL.TLS_CLIENT_METHOD), None)
+    client.set_connect_state()
+    with pytest.raises(SSL.WantReadError):
+        client.do_handshake()
+    incoming.write(client.bio_read(65536))
+    with pytest.raises(ssl.SSLWantReadError):
+        server.do_handshake()
+    client.bio_write(outgoing.read())
+    client.do_handshake()
+    names = [x509.load_pem_x509_certificate(each.ca.read_bytes()).subject.public_bytes() for each in (keys, other)]
+    assert [each.der() for each in client.get_client_ca_list()] == names
 
 
 def serial(context: ServerTLS, keys: Keys) -> int:

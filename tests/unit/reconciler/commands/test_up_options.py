@@ -84,3 +84,11 @@ def test_tokens_that_no_worker_would_take_are_refused_before_anything_runs(
     assert answer.exit_code != 0
     assert why in answer.output
     assert "Traceback" not in answer.output
+
+
+def test_cas_that_no_worker_would_read_are_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text("nothing")
+    options = [f"--data-dir={tmp_path / 'data'}", f"--client-ca-file={tmp_path / 'ca.crt'}"]
+    answer = CliRunner().invoke(program.main, ["up", str(tmp_path), *options])
+    assert answer.exit_code != 0
+    assert f"--client-ca-file: {tmp_path / 'ca.crt'}: no certificates in PEM" in answer.output
