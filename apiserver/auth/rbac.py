@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_BINDINGS
-from apiserver.auth.maximal import BINDINGS, EXPORTS, limiting, provided
+from apiserver.auth.maximal import BINDINGS, EXPORTS, Provided, limiting, provided
 from apiserver.auth.policy import ACCESS, Grant, Holders, Policy, RBACObjects, compile_policy, role_rules
 from apiserver.auth.rules import Rule
 from apiserver.auth.scopes import consumers, identities, in_scope, is_own_service_account
@@ -155,6 +155,10 @@ class Authorizer:
         source = policy.provided.get((asked.group, asked.resource)) if not asked.path else None
         if source is None:
             return True
+        return self.leaves(source, home, user, asked)
+
+    def leaves(self, source: Provided, home: str, user: User, asked: Attributes) -> bool:
+        """Whether the policy of an export leaves something to a user who comes from the world `home`."""
         theirs = self._policy(source.cluster)
         if source.export not in theirs.limiting:
             return True

@@ -13,11 +13,13 @@ from apiserver.endpoints.exchange import Exchange
 from apiserver.endpoints.lanes import lane_of, lanes
 from apiserver.endpoints.paths import RequestPath
 from apiserver.endpoints.realms import RealmWorld
+from apiserver.endpoints.sight import PartialSight, ScanPart, scan
 from apiserver.endpoints.views import KindView
 from apiserver.model.errors import StatusError, not_found
 from apiserver.model.keys import Key
 from apiserver.registry.kinds import common_builtins
 from apiserver.registry.served import ServedKind
+from apiserver.storage.protocol import Page, Record
 
 T = TypeVar("T")
 
@@ -35,6 +37,8 @@ class Asking:
     """Whose bearer token a text is and for which audiences, for TokenReview."""
     accounts: Accounts | None
     """Who issues ServiceAccount tokens."""
+    sight: PartialSight | None = None
+    """What is seen of the kind, where that is not all of it."""
 
     @property
     def user(self) -> User:
@@ -45,13 +49,29 @@ class Asking:
     def view(self) -> KindView:
         kind, realm = self.kind, self.world.realm
         if self.world.cluster is not None or not kind.custom or common_builtins().of_storage(kind.storage):
-            return KindView(kind, realm.store)
+            return KindView(kind, realm.store, None, self.sight)
 
         def own(cluster: str) -> ServedKind | None:
             found = realm.catalog.kinds(cluster).by_resource(kind.group, kind.version, kind.resource)
             return found if found is not None and found.storage == kind.storage else None
 
-        return KindView(kind, realm.store, own)
+        return KindView(kind, realm.store, own, self.sight)
+
+    def scan(self, part: ScanPart, *, count: bool = False) -> Page:
+        """Objects of the kind, in key order, as far as they may be seen. Raises the store's Compacted."""
+        store, resource, clusters = self.world.realm.store, self.kind.storage, self.clusters
+        if clusters is not None:
+            return scan(store, clusters, resource, part)
+        namespace, after, limit, at = part
+        return store.scan(resource, self.world.cluster, namespace, after=after, limit=limit, at=at, count=count)
+
+    @property
+    def clusters(self) -> Sequence[str] | None:
+        """The workspaces to look into, where it is not one and not all."""
+        return self.sight.clusters if self.sight is not None and self.world.cluster is None else None
+
+    def sees(self, record: Record) -> bool:
+        return self.sight is None or self.sight.shows(record.key, record.value)
 
     @property
     def namespace(self) -> str | None:

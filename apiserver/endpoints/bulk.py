@@ -9,6 +9,7 @@ import orjson
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.listing import matches
 from apiserver.endpoints.selection import Selection
+from apiserver.endpoints.sight import ScanPart
 from apiserver.model.keys import Key
 from apiserver.registry.served import ServedKind
 
@@ -17,7 +18,7 @@ def matching(asking: Asking) -> list[Key]:
     """Raises StatusError 400 for selectors that cannot be read."""
     exchange, view = asking.exchange, asking.view
     selection = Selection(asking.kind, exchange.parameter("labelSelector"), exchange.parameter("fieldSelector"))
-    page = asking.world.realm.store.scan(asking.kind.storage, asking.world.cluster, asking.namespace)
+    page = asking.scan(ScanPart(asking.namespace))
     view.prepare(record.value for record in page.records)
     return [r.key for r in page.records if matches(selection, view, r)]
 

@@ -85,6 +85,8 @@ class Following:
         """Sends what came after `seen`, waiting for it; returns how far that reaches."""
         self._news = False
         changes = self._store.changes(seen, CHUNK)
+        if not all(self._watcher.notice(change) for change in changes):
+            return seen
         resource, cluster, namespace = self._watcher.interest
         ours = [c for c in changes if c.key.resource == resource and cluster in (None, c.key.cluster)
                 and namespace in (None, c.key.namespace)]  # fmt: skip

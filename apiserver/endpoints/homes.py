@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from apiserver.auth.accounts import TARGET_PREFIX, AccountHome, Homes
-from apiserver.endpoints.realms import TARGET_CLUSTER, RealmKinds, Targets, loading
+from apiserver.endpoints.judging import RealmKinds
+from apiserver.endpoints.realms import TARGET_CLUSTER, Targets, loading
 from apiserver.registry.tree import fleet
 from apiserver.storage.protocol import Store
 

@@ -19,6 +19,7 @@ from apiserver.model.failures import described
 from apiserver.model.keys import Internal
 from apiserver.registry.catalog import MARKED, SCHEMAS
 from apiserver.registry.indexes import INACTIVE, LOGICAL_CLUSTERS
+from apiserver.registry.sharing import DECIDING
 from apiserver.storage.protocol import Change, Compacted, Store
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,8 @@ class Hub:
         self._ready: list[OpenWatch] = []
         self._alone: set[OpenWatch] = set()
         """Watchers that read the log themselves (following.py)."""
+        self._partial: set[OpenWatch] = set()
+        """Joined watchers that do not see everything."""
         self._count = 0
         self._rung = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -69,6 +72,8 @@ class Hub:
         watcher.join(self._ready)
         cohorts = self._cohorts.setdefault((watcher.interest.resource, watcher.interest.cluster), {})
         cohorts.setdefault(watcher.same, Cohort()).members.add(watcher)
+        if watcher.follow is not None:
+            self._partial.add(watcher)
         self._count += 1
         return True
 
@@ -85,6 +90,7 @@ class Hub:
         if cohort is None or watcher not in cohort.members:
             return
         cohort.members.remove(watcher)
+        self._partial.discard(watcher)
         self._count -= 1
         if not cohort.members:
             del cohorts[watcher.same]
@@ -164,6 +170,9 @@ class Hub:
 
     def _dispatch(self, change: Change) -> None:
         resource, cluster = change.key.resource, change.key.cluster
+        if self._partial and resource in DECIDING:
+            for watcher in list(self._partial):
+                self._notice(watcher, change)
         here, everywhere = self._cohorts.get((resource, cluster)), self._cohorts.get((resource, None))
         if here is None and everywhere is None:
             return
@@ -176,6 +185,14 @@ class Hub:
                 except Exception as error:  # one watch must not stop the others
                     log.error("watches of %s failed\n%s", resource, described(error))
                     cohort.close()
+
+    @staticmethod
+    def _notice(watcher: OpenWatch, change: Change) -> None:
+        try:
+            watcher.notice(change)
+        except Exception as error:  # one watch must not stop the others
+            log.error("a watch failed\n%s", described(error))
+            watcher.close()
 
     def _deliver(self) -> None:
         """One write for each watcher that got something."""

@@ -21,12 +21,11 @@ from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
 from apiserver.endpoints.inflight import InFlight, deadline
 from apiserver.endpoints.issuer import issuer
+from apiserver.endpoints.judging import AccessJudge, RealmKinds
 from apiserver.endpoints.metrics import metrics, no_metrics
 from apiserver.endpoints.paths import RequestPath, RequestRoute, Scope, parse
 from apiserver.endpoints.realms import (
-    AccessJudge,
     Realm,
-    RealmKinds,
     Realms,
     RealmWorld,
     Targets,
@@ -55,6 +54,9 @@ _WARNING = 2000
 
 _LATER = ("/services/", "/commits/")
 """Views that clients of kcp and readers of the design may look for."""
+
+_OF_PROCESS = frozenset({RequestRoute.HEALTH, RequestRoute.ISSUER, RequestRoute.JWKS, RequestRoute.METRICS})
+"""What says something of the server, and nothing of a world."""
 
 _READ_SUBRESOURCES = frozenset({"", "approval", "ephemeralcontainers", "resize", "status"})
 
@@ -131,7 +133,7 @@ class KubernetesAPI:
         bearer = self._acting(exchange, world, user)
         user = in_scope(bearer, world.identity) if bearer.extra else bearer
         verb = _verb(exchange, place)
-        decision = world.realm.authorizer.authorize(world.name, user, attributes(place, verb))
+        decision = world.authorize(user, attributes(place, verb))
         if not decision.allowed:
             # In the caller's words: how a workspace spells a group says that it is there.
             await self._refuse(exchange, place, denial(user, attributes(asked, verb), decision.reason))
@@ -141,7 +143,8 @@ class KubernetesAPI:
             kind = kind_of(world, place)
             if asked.group != place.group:
                 kind = oldgroups.spelled(kind, asked.group)
-            asking = Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts)
+            sight = world.view.sight(kind, verb) if world.view is not None else None
+            asking = Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts, sight)
             await self._resource(asking, verb)
             return
         await self._other(exchange, world, place)
@@ -181,6 +184,10 @@ class KubernetesAPI:
             raise StatusError(403, "Forbidden", "logical cluster is marked inactive")
         if place.route is RequestRoute.SERVER_VERSION:
             return
+        if world.view is not None:
+            if not fleet(world.realm).loaded or (world.record is not None and not world.record.served):
+                raise loading(fleet(world.realm))  # what is wrong with a consumer is its own
+            return
         if world.record is not None:
             error = unserved(world.record)
             if error is not None and world.record.errors and place.route is not RequestRoute.RESOURCE:
@@ -216,6 +223,8 @@ class KubernetesAPI:
     async def _other(self, exchange: Exchange, world: RealmWorld, place: RequestPath) -> None:
         if exchange.method not in ("GET", "HEAD"):
             raise method_not_allowed()
+        if world.view is not None and place.route in _OF_PROCESS:
+            raise NoSuchPath
         match place.route:
             case RequestRoute.HEALTH:
                 whole = world.record is not None and world.record.builtins == KUBERNETES
@@ -257,7 +266,7 @@ def _waits(exchange: Exchange, place: RequestPath) -> bool:
 
 def _at_home(path: str, place: RequestPath, home: str) -> RequestPath:
     """A ServiceAccount that names no world means its own: programs in a Pod know the server's address alone."""
-    if not home or path.startswith(("/clusters/", "/targets/")):
+    if not home or path.startswith(("/clusters/", "/targets/", "/services/")):
         return place
     if home.startswith(TARGET_PREFIX):
         return place._replace(scope=Scope.TARGET, world=home.removeprefix(TARGET_PREFIX))
@@ -295,7 +304,7 @@ def attributes(place: RequestPath, verb: str) -> Attributes:
 
 def _renamed(world: RealmWorld, place: RequestPath) -> RequestPath:
     """Under the name that its group has now: what is asked for is the same, and so are the rights to it."""
-    if place.group not in oldgroups.NEWER or place.route is not RequestRoute.RESOURCE:
+    if place.group not in oldgroups.NEWER or place.route is not RequestRoute.RESOURCE or world.view is not None:
         return place
     # Nothing is looked for in all workspaces before it is known who asks.
     kinds = world.kinds() if world.cluster is not None else common_builtins()
@@ -304,6 +313,11 @@ def _renamed(world: RealmWorld, place: RequestPath) -> RequestPath:
 
 def kind_of(world: RealmWorld, place: RequestPath) -> ServedKind:
     """Raises NoSuchPath for an unknown group or version, StatusError 404 for an unknown resource in a known one."""
+    if world.view is not None:
+        found = world.view.kind(place.group, place.version, place.resource)
+        if found is None and place.version not in world.kinds().groups().get(place.group, ()):
+            raise NoSuchPath
+        return _fitting(found, place, world.cluster)
     if world.cluster is None:
         found = world.realm.everywhere.kind(place.group, place.version, place.resource)
         if found is None:
@@ -317,9 +331,14 @@ def kind_of(world: RealmWorld, place: RequestPath) -> ServedKind:
         if place.version not in kinds.groups().get(place.group, ()):
             raise NoSuchPath
         raise no_such_resource()
-    if bool(place.namespace) and not found.namespaced:
+    return _fitting(found, place, world.cluster)
+
+
+def _fitting(found: ServedKind | None, place: RequestPath, cluster: str | None) -> ServedKind:
+    """A kind that a path asks for as it is: in a namespace or not."""
+    if found is None or (bool(place.namespace) and not found.namespaced):
         raise no_such_resource()
-    if found.namespaced and not place.namespace and place.name:
+    if found.namespaced and not place.namespace and place.name and cluster is not None:
         raise no_such_resource()
     return found
 

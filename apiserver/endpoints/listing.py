@@ -12,6 +12,7 @@ from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.continuation import LATEST, Continuation
 from apiserver.endpoints.options import ListOptions, too_new
 from apiserver.endpoints.selection import Selection
+from apiserver.endpoints.sight import ScanPart
 from apiserver.endpoints.views import KindView
 from apiserver.model.errors import expired
 from apiserver.model.keys import Key
@@ -97,15 +98,7 @@ class Listing:
         asking = self._asking
         counted = self._behind is None and not self._sifts and self._left is not None
         try:
-            return asking.world.realm.store.scan(
-                asking.kind.storage,
-                asking.world.cluster,
-                self._namespace,
-                after=self._after,
-                limit=limit,
-                at=self._at,
-                count=counted,
-            )
+            return asking.scan(ScanPart(self._namespace, self._after, limit, self._at), count=counted)
         except Compacted:
             token = self._continued
             if token is None:

@@ -3,6 +3,7 @@
     /clusters/root:shop/api/v1/namespaces/web/configmaps/a   → workspace root:shop; GET v1 configmaps a in web
     /clusters/*/apis/apps/v1/deployments                     → all workspaces
     /targets/root:infra:edge/version                         → the embedded sync target edge of root:infra
+    /services/apiexport/root:db/postgres/clusters/*/apis     → what the provider of that export sees of its consumers
     /api/v1/namespaces                                       → the root workspace
     /api/v1/watch/namespaces/web/configmaps                  → as with ?watch=1
 
@@ -24,6 +25,7 @@ class Scope(Enum):
     WORKSPACE = "workspace"
     EVERY = "every workspace"
     TARGET = "target"
+    PROVIDER = "what a provider sees of its consumers"
 
 
 class RequestRoute(Enum):
@@ -50,7 +52,8 @@ class RequestRoute(Enum):
 class RequestPath(NamedTuple):
     """A request's path, read.
 
-    `world`: a workspace path or logical cluster name, `*`, or `<workspace path>:<target name>`. `rest`: the path inside
+    `world`: a workspace path or logical cluster name, `*`, `<workspace path>:<target name>` or
+    `<workspace>/<export>/<consumer>`. `rest`: the path inside
     the world, without a trailing slash, as RBAC's nonResourceURLs name it. The remaining fields are "" where the route
     has none; `name` also holds the health check asked for and the OpenAPI document's key. `watch`: the path itself says
     so (`/api/v1/watch/configmaps`, the old form).
@@ -69,6 +72,7 @@ class RequestPath(NamedTuple):
     watch: bool = False
 
 
+_PROVIDER = "/services/apiexport/"
 HEALTH = frozenset({"healthz", "livez", "readyz"})
 JWKS = "/openid/v1/jwks"
 _FIXED = {
@@ -125,6 +129,12 @@ def _world(path: str) -> tuple[Scope, str, str]:
     if path.startswith("/targets/"):
         world, slash, rest = path[9:].partition("/")
         return Scope.TARGET, world, slash + rest
+    if path.startswith(_PROVIDER):
+        workspace, _, below = path[len(_PROVIDER) :].partition("/")
+        export, _, below = below.partition("/clusters/")
+        consumer, slash, rest = below.partition("/")
+        if workspace and export and consumer and "/" not in export:
+            return Scope.PROVIDER, f"{workspace}/{export}/{consumer}", slash + rest
     return Scope.WORKSPACE, ROOT, path
 
 

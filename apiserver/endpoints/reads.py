@@ -56,7 +56,7 @@ async def get(asking: Asking) -> None:
     if at and at > store.revision():
         raise too_new(at, store.revision())
     record = store.get(asking.key())
-    if record is None:
+    if record is None or not asking.sees(record):
         raise asking.absent()
     media = negotiate(exchange.header(b"accept"), many=False)
     form = form_of(asking.view, media, exchange)

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
 from apiserver.auth.accounts import TARGET_PREFIX
-from apiserver.auth.rbac import SubjectRules
-from apiserver.auth.rules import Rule
 from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.endpoints import systemadmin
 from apiserver.endpoints.everywhere import Everywhere
 from apiserver.endpoints.hub import Hub
+from apiserver.endpoints.judging import AccessJudge, RealmKinds
 from apiserver.endpoints.paths import RequestPath, Scope
+from apiserver.endpoints.provider import ProviderPlace, ProviderView
+from apiserver.endpoints.sight import ServiceView
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.paths import NOWHERE, SYSTEM_ADMIN, WILDCARD, is_cluster
 from apiserver.model.remembered import Remembered
+from apiserver.registry import sharing
 from apiserver.registry.indexes import INACTIVE
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord, fleet_row, workspace_row
@@ -32,24 +34,6 @@ TARGET_CLUSTER = "target"
 
 _RECORDS, _EACH = 16 * 1024 * 1024, 1024
 """Bytes of workspaces' records that are kept, and of one beside what it says."""
-
-
-class RealmKinds(Protocol):
-    """What is served where: registry/catalog.py's Catalog, or a fixed table."""
-
-    def kinds(self, cluster: str) -> KindTable: ...
-
-
-class AccessJudge(Protocol):
-    """Who may do what in a realm: auth/rbac.py's Authorizer."""
-
-    def authorize(self, cluster: str, user: User, attributes: Attributes, *, deep: bool = False) -> AccessDecision: ...
-
-    def rules(self, cluster: str, user: User, namespace: str) -> SubjectRules: ...
-
-    def granted_rules(self, cluster: str, user: User, namespace: str) -> tuple[Rule, ...]: ...
-
-    def role_rules(self, cluster: str, kind: str, namespace: str, name: str) -> list[dict[str, Any]] | None: ...
 
 
 class Realm:
@@ -76,7 +60,8 @@ class Targets(Protocol):
 class RealmWorld:
     """`cluster`: logical cluster name, None for every workspace. `record`: the workspace's, None in other worlds.
     `target`: `<workspace path>:<name>` of an embedded sync target. `hidden`: there is no such workspace, and only
-    system:masters see more than that; it says why nothing is written here."""
+    system:masters see more than that; it says why nothing is written here. `view`: shows part of what there is, None
+    where all is shown."""
 
     realm: Realm
     scope: Scope
@@ -84,6 +69,7 @@ class RealmWorld:
     record: WorkspaceRecord | None = None
     target: str = ""
     hidden: str = ""
+    view: ServiceView | None = None
 
     @property
     def identity(self) -> str:
@@ -102,14 +88,24 @@ class RealmWorld:
 
     def kinds(self) -> KindTable:
         """All that is served here; across workspaces, what any of them serves."""
+        if self.view is not None:
+            return self.view.kinds()
         return self.realm.everywhere.kinds() if self.cluster is None else self.realm.catalog.kinds(self.cluster)
 
     @property
     def name(self) -> str:
         """As the authorizer knows it."""
+        if self.view is not None:
+            return self.view.home
         if self.hidden:
             return NOWHERE
         return WILDCARD if self.cluster is None else self.cluster
+
+    def authorize(self, user: User, asked: Attributes) -> AccessDecision:
+        """Whether the user may, as they are seen here."""
+        if self.view is not None:
+            return self.view.authorize(self.realm.authorizer, user, asked)
+        return self.realm.authorizer.authorize(self.name, user, asked)
 
 
 @lru_cache(16)
@@ -129,6 +125,7 @@ class Realms:
         self.main = main
         self._targets = targets
         self._system: Realm | None = None
+        self._consumers = sharing.KnownConsumers(main.store)
         self._records: Remembered[str, tuple[Row, WorkspaceRecord]] = Remembered(_RECORDS)
 
     def world(self, place: RequestPath) -> RealmWorld:
@@ -142,6 +139,8 @@ class Realms:
                 return RealmWorld(self.main, place.scope, None)
             case Scope.TARGET:
                 return self._target(place.world)
+            case Scope.PROVIDER:
+                return self._provider(place.world)
             case _:
                 return self._workspace(place.world)
 
@@ -177,6 +176,22 @@ class Realms:
                 raise loading(fleet(self.main))
             raise _unknown(f'embedded sync target "{world}" not found')
         return RealmWorld(realm, Scope.TARGET, TARGET_CLUSTER, target=world)
+
+    def _provider(self, world: str) -> RealmWorld:
+        """Which consumer there is is not told before it is known who asks: one that is not there is none."""
+        workspace, export, name = world.split("/")
+        home, store = self._workspace(workspace), self.main.store
+        found = sharing.shared_export(store, home.cluster, export) if home.cluster is not None else None
+        if found is None:
+            raise _unknown(f'APIExport "{export}" of workspace "{workspace}" not found')
+        if name == WILDCARD:
+            view = ProviderView(store, self.main.catalog, self._consumers, ProviderPlace(found, None))
+            return RealmWorld(self.main, Scope.PROVIDER, None, view=view)
+        row = workspace_row(store, name)
+        record = self._record(name, row) if row is not None else None
+        at = ProviderPlace(found, record.cluster if record is not None else NOWHERE)
+        view = ProviderView(store, self.main.catalog, self._consumers, at)
+        return RealmWorld(self.main, Scope.PROVIDER, at.cluster, record, view=view)
 
     def _workspace(self, name: str) -> RealmWorld:
         found = workspace_row(self.main.store, name)

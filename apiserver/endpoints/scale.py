@@ -23,6 +23,8 @@ Object = dict[str, Any]
 async def get_scale(asking: Asking) -> None:
     """Raises StatusError 404."""
     record = asking.world.realm.store.get(asking.key())
+    if record is not None and not asking.sees(record):
+        record = None
     if record is None:
         raise asking.absent()
     obj = await _decoded(asking, record)

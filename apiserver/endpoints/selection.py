@@ -14,6 +14,7 @@ from apiserver.model.keys import Key
 from apiserver.model.selectors import LabelSelector, Requirement, parse_fields, parse_labels
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.builtins.entry import Reading
+from apiserver.registry.permissionclaims import LABEL
 from apiserver.registry.served import ServedKind
 
 Object = dict[str, Any]
@@ -121,6 +122,8 @@ class Selection:
 def _hint(requirement: Requirement) -> list[bytes]:
     """Texts of which a matching object's JSON has at least one; [] if nothing is certain. Stored JSON has no blanks,
     and neither labels nor their keys have characters that JSON escapes."""
+    if requirement.key.startswith(LABEL):  # it is told and not stored
+        return []
     match requirement.operator:
         case "In" if len(requirement.values) <= _HINTS:
             return [f'"{requirement.key}":"{value}"'.encode() for value in requirement.values]

@@ -14,7 +14,8 @@ import orjson
 
 from apiserver.auth.accounts import TARGET_PREFIX
 from apiserver.auth.rbac import Authorizer
-from apiserver.endpoints.realms import Realm, RealmKinds
+from apiserver.endpoints.judging import RealmKinds
+from apiserver.endpoints.realms import Realm
 from apiserver.model.keys import Key
 from apiserver.registry.tree import workspace_at
 from apiserver.storage.protocol import Store

@@ -7,11 +7,12 @@ lists of Kubernetes' own kinds, whose items carry neither kind nor apiVersion, c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
+from apiserver.endpoints.sight import PartialSight
 from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.model.paths import join
@@ -48,12 +49,15 @@ class KindView:
     to a webhook, it is not there. (A workspace's webhook may be slow or dead, and others' lists do not wait for it.)
     """
 
-    __slots__ = ("_cut", "_fills", "_own", "_prefix", "_store", "key", "kind")
+    __slots__ = ("_cut", "_fills", "_own", "_prefix", "_sight", "_store", "key", "kind")
 
-    def __init__(self, kind: ServedKind, store: Store, own: Own | None = None) -> None:
+    def __init__(
+        self, kind: ServedKind, store: Store, own: Own | None = None, sight: PartialSight | None = None
+    ) -> None:
         self.kind = kind
         self._own = own
-        self.key = (kind.api_version, kind.kind)
+        self._sight = sight
+        self.key: tuple[Hashable, ...] = (kind.api_version, kind.kind, *((sight.token,) if sight is not None else ()))
         self._prefix = f'{{"kind":"{kind.kind}","apiVersion":"{kind.api_version}",'.encode() + _METADATA
         self._cut = len(self._prefix)
         self._store = store
@@ -67,9 +71,11 @@ class KindView:
     @property
     def mixed(self) -> bool:
         """Whether some of what is stored may not be there: `shows` knows."""
-        return self._own is not None
+        return self._own is not None or self._sight is not None
 
     def shows(self, key: Key, value: bytes) -> bool:
+        if self._sight is not None and not self._sight.shows(key, value):
+            return False
         if self._own is None or value.startswith(self._prefix):
             return True
         found = self._own(key.cluster)
@@ -80,6 +86,17 @@ class KindView:
 
     def value(self, key: Key, value: bytes) -> bytes:
         """In the version asked for, still without resourceVersion."""
+        if self._sight is not None:
+            return self._labelled(key, value)
+        return self._plain(key, value)
+
+    def _labelled(self, key: Key, value: bytes) -> bytes:
+        """With the labels by which it is seen."""
+        assert self._sight is not None
+        labels, plain = self._sight.labels(key), self._plain(key, value)
+        return codec.encode(labelled(orjson.loads(plain), labels)) if labels else plain
+
+    def _plain(self, key: Key, value: bytes) -> bytes:
         if self._fills:
             value = self._filled(key, value)
         if value.startswith(self._prefix):
@@ -87,10 +104,14 @@ class KindView:
                 return value
             kind = self._kind_at(key)
             return codec.encode(completed(orjson.loads(value), kind)) if kind.schema.has_defaults else value
-        return codec.encode(self.converted(key, value))
+        return codec.encode(self._converted(key, value))
 
     def converted(self, key: Key, value: bytes) -> Object:
         """Decoded, in the version asked for."""
+        obj = self._converted(key, value)
+        return labelled(obj, self._sight.labels(key)) if self._sight is not None else obj
+
+    def _converted(self, key: Key, value: bytes) -> Object:
         kind = self._kind_at(key)
         obj = convert(orjson.loads(value), kind)
         fills = kind.custom and _DECLARED not in value and kind.schema.has_defaults
@@ -114,7 +135,7 @@ class KindView:
 
     def items(self, records: Sequence[Record]) -> list[bytes]:
         """`item` of each: long lists are made here, so that their usual case is one expression."""
-        if self.kind.custom or self._fills:
+        if self.kind.custom or self._fills or self._sight is not None:
             return [self.item(r.key, r.value, r.revision) for r in records]
         prefix, cut = self._prefix, self._cut
         return [
@@ -129,7 +150,7 @@ class KindView:
 
     def objects(self, records: Sequence[Record]) -> list[Object]:
         """`decoded` of each: long lists are read here, so that their usual case is one loop without calls."""
-        if self.kind.custom or self._fills:
+        if self.kind.custom or self._fills or self._sight is not None:
             return [self.decoded(r.key, r.value, r.revision) for r in records]
         prefix, loads = self._prefix, orjson.loads
         found: list[Object] = []
@@ -173,3 +194,10 @@ class KindView:
         found = [{"url": f"{url}/services/{view}/{name}", "type": each} for each, view in _LIFECYCLES.items()]
         obj["status"] = {**(obj.get("status") or {}), "virtualWorkspaces": found}
         return codec.encode(obj)
+
+
+def labelled(obj: Object, labels: Mapping[str, str]) -> Object:
+    """An object with further labels, in place."""
+    if labels:
+        obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), **labels}
+    return obj

@@ -26,8 +26,9 @@ from apiserver.endpoints.listing import matches
 from apiserver.endpoints.negotiation import negotiate
 from apiserver.endpoints.options import WatchOptions, too_new, watch_options
 from apiserver.endpoints.selection import Selection
+from apiserver.endpoints.sight import ScanPart
 from apiserver.endpoints.watcher import ADDED, Interest, OpenWatch, WatchEvent
-from apiserver.model.errors import expired
+from apiserver.model.errors import StatusError, expired
 from apiserver.registry import oldgroups
 from apiserver.registry.indexes import LOGICAL_CLUSTERS
 from apiserver.registry.tree import cluster_key
@@ -48,7 +49,7 @@ async def watch(asking: Asking) -> None:
         options = watch_options(exchange)
     form = form_of(asking.view, negotiate(exchange.header(b"accept"), many=False), exchange)
     selection = Selection(asking.kind, options.labels, options.fields)
-    current = asking.world.realm.store.revision()
+    current = asking.sight.since if asking.sight is not None else asking.world.realm.store.revision()
     if options.revision and options.revision > current:
         raise too_new(options.revision, current)
     interest = Interest(asking.kind.storage, asking.world.cluster, asking.namespace)
@@ -82,6 +83,11 @@ def _stands(asking: Asking) -> bool:
         return False
     if world.inactive and kind.storage != LOGICAL_CLUSTERS:
         return False
+    if world.view is not None:
+        with suppress(StatusError):
+            found = world.view.kind(kind.group, kind.version, kind.resource)
+            return found is not None and found.digest == kind.digest
+        return False
     found = asking.world.kinds().by_resource(kind.group, kind.version, kind.resource)
     if found is not None and kind.spelled:
         found = oldgroups.spelled(found, kind.spelled)
@@ -90,6 +96,8 @@ def _stands(asking: Asking) -> bool:
 
 async def _serve(asking: Asking, watcher: OpenWatch, options: WatchOptions) -> None:
     exchange, hub = asking.exchange, asking.world.realm.hub
+    if asking.sight is not None:
+        watcher.follow = asking.sight.follow
     loop = asyncio.get_running_loop()
     seconds = min(options.timeout, _LONGEST) if options.timeout else random.randint(1800, 3600)  # noqa: S311 (spreads reconnects; no secret)
     timer = loop.call_later(seconds, _time_up, watcher, hub)
@@ -98,7 +106,7 @@ async def _serve(asking: Asking, watcher: OpenWatch, options: WatchOptions) -> N
         if asking.kind.conversion is not None:
             await Following(asking, watcher).serve(options)
             return
-        if not await _catch_up(exchange, watcher, options, hub):
+        if not await _catch_up(asking, watcher, options):
             return
         while data := await watcher.take():
             await exchange.chunk(data)
@@ -114,18 +122,24 @@ def _time_up(watcher: OpenWatch, hub: Hub) -> None:
     watcher.close()
 
 
-async def _catch_up(exchange: Exchange, watcher: OpenWatch, options: WatchOptions, hub: Hub) -> bool:
+async def _catch_up(asking: Asking, watcher: OpenWatch, options: WatchOptions) -> bool:
     """Sends what happened before the watch and joins the hub; False if the answer ended with an error."""
+    exchange, hub, sight = asking.exchange, asking.world.realm.hub, asking.sight
     store = hub.store
     seen = watcher.seen
     if not seen:
-        seen = await _initial(exchange, watcher, store)
+        seen = await _initial(asking, watcher)
+        if sight is not None and not _noticed(store, watcher, sight.since, seen):
+            await exchange.chunk(watcher.flush(), more=False)
+            return False
         if options.initial:
             watcher.bookmark(seen, initial_end=True)
             await exchange.chunk(watcher.flush())
     try:
         while not hub.join(watcher, seen):
             seen = await _log(exchange, watcher, store, seen)
+            if watcher.closed:
+                break
     except Compacted as error:
         await exchange.chunk(watcher.flush() + _error(error), more=False)
         return False
@@ -134,10 +148,21 @@ async def _catch_up(exchange: Exchange, watcher: OpenWatch, options: WatchOption
     return True
 
 
-async def _initial(exchange: Exchange, watcher: OpenWatch, store: Store) -> int:
+def _noticed(store: Store, watcher: OpenWatch, since: int, until: int) -> bool:
+    """Tells the watch what changed of what it sees while it read the snapshot; False if that ends it. Raises the
+    store's Compacted."""
+    while since < until:
+        changes = store.changes(since, CHUNK)
+        if not all(watcher.notice(change) for change in changes if change.revision <= until):
+            return False
+        since = changes[-1].revision if changes else until
+    return True
+
+
+async def _initial(asking: Asking, watcher: OpenWatch) -> int:
     """Sends a snapshot as ADDED events; returns its revision."""
-    interest, selection, form = watcher.interest, watcher.selection, watcher.form
-    page = store.scan(*interest, limit=_PAGE, count=False)
+    exchange, selection, form = asking.exchange, watcher.selection, watcher.form
+    page = asking.scan(ScanPart(asking.namespace, None, _PAGE))
     while True:
         for record in page.records:
             if not matches(selection, form.view, record):
@@ -146,7 +171,7 @@ async def _initial(exchange: Exchange, watcher: OpenWatch, store: Store) -> int:
         await exchange.chunk(watcher.flush())
         if page.more is None:
             return page.revision
-        page = store.scan(*interest, after=page.more, limit=_PAGE, at=page.revision, count=False)
+        page = asking.scan(ScanPart(asking.namespace, page.more, _PAGE, page.revision))
 
 
 async def _log(exchange: Exchange, watcher: OpenWatch, store: Store, seen: int) -> int:
@@ -154,6 +179,8 @@ async def _log(exchange: Exchange, watcher: OpenWatch, store: Store, seen: int) 
     changes = store.changes(seen, CHUNK)
     resource, cluster, _ = watcher.interest
     for change in changes:
+        if not watcher.notice(change):
+            break
         if change.key.resource == resource and cluster in (None, change.key.cluster):
             watcher.offer(WatchEvent(change))
     data = watcher.flush()

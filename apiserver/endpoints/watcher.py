@@ -7,11 +7,14 @@ loop's thread.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
+
+import orjson
 
 from apiserver.endpoints.forms import AnswerForm
 from apiserver.endpoints.selection import Selection
+from apiserver.model.errors import expired
 from apiserver.storage.protocol import Change
 
 Object = dict[str, Any]
@@ -37,12 +40,12 @@ class WatchEvent:
 
     def __init__(self, change: Change) -> None:
         self.change = change
-        self._objects: dict[tuple[bool, str], Object] = {}
+        self._objects: dict[tuple[bool, tuple[Hashable, ...]], Object] = {}
         self._encoded: dict[tuple[Any, ...], bytes] = {}
 
     def object(self, new: bool, form: AnswerForm) -> Object:
         """The new or previous state in the form's version, decoded once."""
-        key = (new, form.view.kind.api_version)
+        key = (new, form.view.key)
         found = self._objects.get(key)
         if found is None:
             value = self.change.value if new else self.change.previous
@@ -98,6 +101,7 @@ class OpenWatch:
         "bookmarks",
         "closed",
         "first",
+        "follow",
         "form",
         "interest",
         "joined",
@@ -127,6 +131,8 @@ class OpenWatch:
         """Called when the watcher is dropped, since its connection may never take another byte."""
         self.stands: Callable[[], bool] = _always
         """Whether its workspace is there and defines the kind as it did when the watch began."""
+        self.follow: Callable[[Change], bool] | None = None
+        """Told of each change of what decides who is seen, where that is not everybody; False ends the watch."""
         self.write: Callable[[bytes], bool] | None = None
         """Sends bytes at once if it can (exchange.py, `writer`). Used while nothing else is under way."""
         self._lines: list[bytes] = []
@@ -192,6 +198,16 @@ class OpenWatch:
     def bookmark(self, revision: int, *, initial_end: bool = False) -> None:
         """Says that everything up to `revision` was sent."""
         self.put(self.form.bookmark(max(revision, self.seen), initial_end))
+
+    def notice(self, change: Change) -> bool:
+        """What is seen may be something else from this change on; False where whoever watches has to begin anew: they
+        are told so, and the watch ends."""
+        if self.closed or self.follow is None or self.follow(change):
+            return True
+        error = expired("what is seen here has changed").as_status()
+        self._lines = [orjson.dumps({"type": "ERROR", "object": error}) + b"\n"]
+        self.close()
+        return False
 
     def close(self) -> None:
         """Ends the watch; what is buffered is still taken."""

@@ -21,6 +21,7 @@ from apiserver.admission.place import Place
 from apiserver.admission.writes import COMMIT, POLICIES, check_status
 from apiserver.auth import reserving
 from apiserver.auth.guards import RequestWriter, guard
+from apiserver.auth.scopes import in_scope
 from apiserver.endpoints import bodies, bulk, podactions, reviews, scale, yamlbodies
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
@@ -31,7 +32,9 @@ from apiserver.endpoints.negotiation import OBJECT, negotiate
 from apiserver.endpoints.patching import patcher, repeated_in_patch
 from apiserver.endpoints.paths import Scope
 from apiserver.endpoints.realms import fleet
+from apiserver.endpoints.sight import PartialSight
 from apiserver.endpoints.token_requests import request_token
+from apiserver.endpoints.views import labelled
 from apiserver.endpoints.write_options import write_options
 from apiserver.model import marks
 from apiserver.model.errors import (
@@ -50,6 +53,7 @@ from apiserver.registry.rest_options import (
     STRICT,
     Collection,
     Outcome,
+    Vet,
     WriteOptions,
 )
 from apiserver.registry.waiter import Waiter
@@ -114,6 +118,7 @@ class Writes:
             raise method_not_allowed()
         if subresource == "status" and asking.world.record is not None:
             check_status(kind, asking.place.name)
+        _check_seen(asking)
         await getattr(self, f"_{verb}")(asking)
 
     async def run(self, asking: Asking, at: Collection, work: Callable[[], T]) -> T:
@@ -225,19 +230,20 @@ class Writes:
         cluster = world.cluster or ""
         kinds = world.realm.catalog.kinds(cluster)
         place = Place(store, cluster, asking.place.namespace)
-        writer = RequestWriter(world.realm.authorizer, store, asking.user, asking.bearer, cluster, world.path)
+        # Who comes from elsewhere is nobody of this workspace, whatever they are called.
+        acting = asking.user if world.view is None else in_scope(asking.bearer, cluster)
+        writer = RequestWriter(world.realm.authorizer, store, acting, asking.bearer, cluster, world.path)
         granted = guard(writer, asking.kind, asking.place.subresource)
-        vet = vetting(asking.kind, place, granted, self._disabled)
-        complete = requester.stamping(
-            asking.kind, asking.user.as_json(), completing(asking.kind, place, self._disabled)
-        )
+        seen = granted if asking.sight is None else _settling(asking.sight, granted)
+        vet = vetting(asking.kind, place, seen, self._disabled)
+        complete = requester.stamping(asking.kind, acting.as_json(), completing(asking.kind, place, self._disabled))
         if world.scope is Scope.TARGET or world.record is None:
             return Collection(store, asking.kind, kinds, cluster, complete=complete, vet=vet)
         writes = writes_of(asking)
         if writes not in POLICIES:
             raise StatusError(501, "NotImplemented", f"writes are {writes} here, which is not supported yet")
         if asking.kind.storage == WORKSPACES:
-            user, stored = asking.user.as_json(), writes != COMMIT
+            user, stored = acting.as_json(), writes != COMMIT
             new = newworkspaces.NewWorkspace(store, world.record, asking.kind, user, stored)
             complete, vet = new.completing(complete), new.vetting(vet)
         if asking.kind.storage == LOGICAL_CLUSTERS and reserving.is_privileged(asking.user):
@@ -255,6 +261,23 @@ class Writes:
             vet=vet,
             sink=CommitSink(store, self._commits, world.record, asking.user.name) if writes == COMMIT else None,
         )
+
+
+def _check_seen(asking: Asking) -> None:
+    """Before anything is said of the object that a path names: raises StatusError 404 for one that is not seen."""
+    record = asking.world.realm.store.get(asking.key()) if asking.place.name and asking.sight is not None else None
+    if record is not None and not asking.sees(record):
+        raise asking.absent()
+
+
+def _settling(sight: PartialSight, others: Vet) -> Vet:
+    """Nothing is written that whoever writes does not see, before and after."""
+
+    def vet(new: Object, live: Object | None) -> None:
+        sight.settle(new, live)
+        others(new, live)
+
+    return vet
 
 
 async def _while_there(exchange: Exchange, waiter: Waiter, work: Awaitable[T]) -> T:
@@ -328,10 +351,12 @@ async def answer(asking: Asking, outcome: Outcome) -> None:
         exchange.warnings.append(KEPT_FROM_GIT)
     media = negotiate(exchange.header(b"accept"), many=False)
     status = 201 if outcome.created else 200
+    metadata = outcome.obj["metadata"]
+    key = Key(asking.kind.storage, asking.world.cluster or "", metadata.get("namespace", ""), metadata["name"])
+    if asking.sight is not None:
+        labelled(outcome.obj, asking.sight.labels(key))
     body = orjson.dumps(outcome.obj)
     if media.form != OBJECT:
-        metadata = outcome.obj["metadata"]
-        key = Key(asking.kind.storage, asking.world.cluster or "", metadata.get("namespace", ""), metadata["name"])
         revision = int(metadata.get("resourceVersion") or 0)
         body = form_of(asking.view, media, exchange).one(key, codec.encode(outcome.obj), revision)
     await exchange.answer(status, as_yaml(body) if media.yaml else body, YAML if media.yaml else b"application/json")

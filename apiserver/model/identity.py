@@ -58,6 +58,11 @@ def home_cluster_name(user: str) -> str:
     return _encode(hashlib.sha224(user.encode()).digest()[:8], _BASE36)
 
 
+def base62(data: bytes) -> str:
+    """Base62 (0-9a-zA-Z) of bytes, big-endian, not padded."""
+    return _encode(data, _BASE62)
+
+
 def base62_sha224(text: str) -> str:
     """Base62 (0-9a-zA-Z) of SHA-224, big-endian, not padded."""
     return _encode(hashlib.sha224(text.encode()).digest(), _BASE62)

@@ -1,6 +1,6 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
-tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what, what has finalizers,
-which workspaces are inactive.
+tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what, whose an identity is,
+what has finalizers, which workspaces are inactive.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -136,6 +136,32 @@ BOUND = Index("bound", 1, _bound, resources=frozenset({"apibindings.apis.kcp.io"
 """`schema(provider's cluster, name)` → the APIBindings that are bound with that schema."""
 
 
+def taken(cluster: str, export: str) -> str:
+    """The term of TAKEN for an APIExport of a logical cluster."""
+    return f"{cluster}/{export}"
+
+
+def _taken(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
+    binding = orjson.loads(value)
+    status, named = binding.get("status") or {}, binding["spec"]["reference"].get("export") or {}
+    if status.get("phase") != "Bound":
+        return ()
+    return (taken(status.get("apiExportClusterName", ""), named.get("name", "")),)
+
+
+TAKEN = Index("taken", 1, _taken, b'"Bound"', frozenset({"apibindings.apis.kcp.io"}))
+"""`taken(provider's cluster, export)` → the APIBindings that are bound to it."""
+
+
+def _identities(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
+    found = (orjson.loads(value).get("status") or {}).get("identityHash")
+    return (found,) if found else ()
+
+
+IDENTITIES = Index("identities", 1, _identities, b'"identityHash"', frozenset({"apiexports.apis.kcp.io"}))
+"""Identity hash → the APIExports that have it."""
+
+
 def waiting(cluster: str, resource: str = "") -> str:
     """The term of FINALIZERS for the objects of a resource in a workspace; without one all its terms begin so."""
     return f"{cluster}/{resource}"
@@ -162,4 +188,4 @@ def _inactive(key: Key, value: bytes) -> Iterable[str]:
 INACTIVE = Index("inactive", 1, _inactive, f'"{marks.INACTIVE}"'.encode(), frozenset({LOGICAL_CLUSTERS}), counted=True)
 """Logical cluster → its LogicalCluster, if that is marked inactive."""
 
-ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, FINALIZERS, INACTIVE)
+ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, TAKEN, IDENTITIES, FINALIZERS, INACTIVE)

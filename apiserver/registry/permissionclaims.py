@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from apiserver.model.identity import base62_sha224
+from apiserver.model.identity import base62, base62_sha224
 from apiserver.model.keys import storage_name
 from apiserver.model.selectors import EVERYTHING as ALL
 from apiserver.model.selectors import LabelSelector, from_object
@@ -24,6 +24,8 @@ Object = dict[str, Any]
 
 ANY_VERB = "*"
 LABEL = "claimed.internal.apis.kcp.io/"
+REFLEXIVE = base62(bytes([*range(10), *range(10), *range(8)]))
+"""What the label says on an APIBinding that is seen by no claim."""
 _EVENTS = ("", "events.k8s.io")
 
 
@@ -64,6 +66,11 @@ class ClaimGrant:
 
     def allows(self, verb: str) -> bool:
         return verb in self.verbs or ANY_VERB in self.verbs
+
+    @property
+    def picks(self) -> bool:
+        """Whether it is on some objects only."""
+        return bool(self.selector)
 
     def selects(self, labels: Mapping[str, str]) -> bool:
         return self.selector.matches(labels)

@@ -294,9 +294,9 @@ def test_a_timeout_has_to_be_a_duration(api: Any, run: Any) -> None:
 
 
 def test_views_that_are_not_there_yet_say_so(api: Any, run: Any) -> None:
-    reply = run(api.get("/services/apiexport/root:shop/databases/clusters/*/api"))
+    reply = run(api.get("/services/syncer/root:shop/databases/clusters/*/api"))
     assert (reply.status, reply.json["reason"]) == (501, "NotImplemented")
-    assert "/services/apiexport is not supported yet" in reply.message
+    assert "/services/syncer is not supported yet" in reply.message
     assert run(api.get("/services", user="ann")).status == 403
     assert run(api.get("/nope")).status == 404
 
