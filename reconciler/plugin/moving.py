@@ -63,7 +63,8 @@ def _resolve(session: Session, target: str) -> str:
 def _walked(parts: list[str], target: str) -> str:
     for part in target.split(":"):
         if part == "..":
-            if len(parts) < 2:
+            # A home stands in no workspace: user:ann is a path of one.
+            if len(parts) < (3 if parts[:1] == ["user"] else 2):
                 raise PluginError(f'current workspace is "{":".join(parts)}": it has no parent')
             parts.pop()
         elif part != ".":

@@ -68,7 +68,7 @@ class Session:
 
     def path(self) -> str:
         """Of the current workspace, looked up where the URL holds a logical cluster's name."""
-        return self.here if from_root(self.here) else self.current().path
+        return self.here if is_path(self.here) else self.current().path
 
 
 def split_url(server: str | None) -> tuple[str, str]:
@@ -79,3 +79,8 @@ def split_url(server: str | None) -> tuple[str, str]:
 
 def from_root(path: str) -> bool:
     return path == "root" or path.startswith("root:")
+
+
+def is_path(text: str) -> bool:
+    """Whether this is no logical cluster's name."""
+    return text == "root" or ":" in text

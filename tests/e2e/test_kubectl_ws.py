@@ -128,7 +128,8 @@ def test_a_session(served: Plane, tmp_path: Path) -> None:
     again = run("treeplane", "ws", "create", "there")
     assert (again.returncode, again.stderr) == (1, 'Error: workspaces.tenancy.kcp.io "there" already exists\n')
     assert run("kubectl", "ws", "nope").stderr == 'Error: workspace "root:nope" not found\n'
-    assert "Error: this server has no home workspaces" in run("kubectl", "ws", "~").stderr
+    assert kubectl("ws", "~") == "Current workspace is 'user:kcp-admin' (type root:home).\n"
+    assert kubectl("ws", "-") == "Current workspace is 'root' (type root:root).\n"
 
 
 def test_where_nothing_is_written_it_says_what_to_commit(read_only: Plane, tmp_path: Path) -> None:

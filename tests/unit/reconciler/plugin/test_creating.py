@@ -166,6 +166,15 @@ def test_home(here: Here, fake: type[Fake], url: str, typed: str) -> None:
     assert here.current() == f"{url}/clusters/root:shop:web"
 
 
+def test_a_home_stands_in_no_workspace(here: Here, fake: type[Fake]) -> None:
+    fake.tree["user"] = ["ann"]
+    fake.tree["user:ann"] = ["web"]
+    assert here(":user:ann").out == "Current workspace is 'user:ann' (type root:universal).\n"
+    assert here("web").out == "Current workspace is 'user:ann:web' (type root:universal).\n"
+    assert here("..").out == "Current workspace is 'user:ann' (type root:universal).\n"
+    assert here("..").err == 'Error: current workspace is "user:ann": it has no parent\n'
+
+
 def test_no_home_for_this_user(here: Here, fake: type[Fake]) -> None:
     fake.home[:] = [(403, {"message": "workspace access not permitted"})]
     assert here("~").err == "Error: workspace access not permitted\n"
