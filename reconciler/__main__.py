@@ -12,8 +12,9 @@ import click
 from reconciler.commands import options, sharing
 from reconciler.commands.children import MODULE, SETTINGS
 from reconciler.commands.initialize import initialize
+from reconciler.commands.kcp import start as start_kcp
 from reconciler.commands.roles import parse
-from reconciler.commands.settings import UpSettings
+from reconciler.commands.settings import KcpSettings, UpSettings
 from reconciler.commands.up import up as up_command
 from reconciler.commands.validate import Checked, validate_path, validate_revision
 from reconciler.plugin import ws as plugin
@@ -76,6 +77,20 @@ def init(directory: Path) -> None:
 def ws(arguments: tuple[str, ...]) -> None:
     """Go from workspace to workspace, and make some: what `kubectl ws` does."""
     raise SystemExit(plugin.run(list(arguments), "treeplane ws"))
+
+
+@main.group()
+def kcp() -> None:
+    """For those who know kcp."""
+
+
+@kcp.command(context_settings={"ignore_unknown_options": True})
+@options.options(KcpSettings)
+@click.argument("others", nargs=-1, type=click.UNPROCESSED, metavar="")
+def start(others: tuple[str, ...], **given: Any) -> None:
+    """Serve workspaces as `kcp start` does: what is written through the API goes to the store. Flags of kcp that are
+    not listed are taken, and ignored."""
+    start_kcp(options.settings(KcpSettings, given), others)
 
 
 for command in sharing.COMMANDS:

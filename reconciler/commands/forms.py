@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from apiserver.admission.completion import PLUGINS
@@ -40,6 +40,10 @@ def _commit(text: str) -> str:
     return text
 
 
+def _ip(text: str) -> str:
+    return str(ip_address(text))
+
+
 def _network(text: str) -> str:
     ip_network(text)
     return text
@@ -63,9 +67,11 @@ FORMS = {
     "": OptionForm(str),
     "address": OptionForm(_address),
     "commit": OptionForm(_commit),
+    "ip": OptionForm(_ip),
     "https": OptionForm(lambda text: addresses.external_url(text) if text else ""),
     "name": OptionForm(addresses.subject_name),
     "network": OptionForm(_network),
     "plugins": OptionForm(_plugins, joined=True, choices=tuple(sorted(PLUGINS))),
+    "texts": OptionForm(lambda text: tuple(filter(None, text.split(","))), joined=True),
     "workspace": OptionForm(_workspace),
 }

@@ -36,6 +36,11 @@ def options(tree: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     return lambda command: reduce(lambda done, parameter: parameter(done), reversed(found), command)
 
 
+def nothing(tree: type) -> dict[str, Any]:
+    """What was typed where nothing was, for `settings`."""
+    return {field.name: None for group in groups(tree).values() for field, _, _ in options_of(group)}
+
+
 def settings(tree: type[_Settings], given: dict[str, Any]) -> _Settings:
     """What was typed. `given`: the command's parameters, which are called as the fields."""
     given = dict(given)

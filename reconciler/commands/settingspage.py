@@ -14,18 +14,19 @@ from apiserver.options import Option
 from apiserver.options import options as options_of
 from reconciler.commands.forms import FORMS
 from reconciler.commands.options import groups, name_of
-from reconciler.commands.settings import UpSettings
+from reconciler.commands.settings import KcpSettings, UpSettings
 
+TREES = (UpSettings, KcpSettings)
 _BEGIN, _END = "<!-- made of the settings by `make settings` -->", "<!-- end -->"
 
 
-def page(text: str, tree: type) -> str:
-    """`text` with the tables of the tree's options between the two marks. Raises ValueError without marks."""
+def page(text: str, *trees: type) -> str:
+    """`text` with the tables of the trees' options between the two marks. Raises ValueError without marks."""
     before, begin, rest = text.partition(_BEGIN)
     _, end, after = rest.partition(_END)
     if not (begin and end):
         raise ValueError(f"there is no {_BEGIN} with {_END} below it")
-    tables = [_table(group) for group in groups(tree).values()]
+    tables = [_table(group) for tree in trees for group in groups(tree).values()]
     return f"{before}{begin}\n\n{''.join(tables)}{end}{after}"
 
 
@@ -54,7 +55,7 @@ def _shown(default: Any, unit: str) -> str:
 
 def main(file: str) -> None:
     at = Path(file)
-    at.write_text(page(at.read_text(), UpSettings))
+    at.write_text(page(at.read_text(), *TREES))
 
 
 if __name__ == "__main__":

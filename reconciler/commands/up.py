@@ -86,7 +86,7 @@ class _Run:
     def run(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
-        kubeconfig = self._settings.common.data_dir / "admin.kubeconfig"
+        kubeconfig = self._settings.starting.kubeconfig or self._settings.common.data_dir / "admin.kubeconfig"
         try:
             self._certificates.write_kubeconfig(kubeconfig, self._server.url)
         except ValueError as error:
@@ -217,7 +217,9 @@ def _certificates(settings: UpSettings) -> Certificates:
         return addresses.names(starting.listen.host, settings.serving.external_url, starting.tls_sans)
 
     try:
-        return Certificates(settings.common.keys_dir, names, starting.certificate_seconds)
+        return Certificates(
+            settings.common.keys_dir, names, starting.certificate_seconds, copies=starting.serving_files
+        )
     except KeysError as error:
         raise Failure(str(error)) from error
 

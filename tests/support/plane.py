@@ -66,15 +66,19 @@ class Plane:
 
     # -- life ---------------------------------------------------------------------------------------------------
 
+    def words(self) -> list[str]:
+        """The command line."""
+        listen = f"127.0.0.1:{self.port}"
+        command = [str(self.command), "up", str(self.repository), "--data-dir", str(self.data), "--listen", listen]
+        return [*command, *self.arguments]
+
     def start(self, seconds: float = READY_SECONDS) -> None:
         """Start and return when it serves and has printed what to type."""
         self.data.mkdir(parents=True, exist_ok=True)
-        listen = f"127.0.0.1:{self.port}"
-        command = [str(self.command), "up", str(self.repository), "--data-dir", str(self.data), "--listen", listen]
         folder = self.data.parent
         log = folder / "treeplane.log"
         self._log_start = log.stat().st_size if log.exists() else 0
-        self._process = Process([*command, *self.arguments], folder, environment())
+        self._process = Process(self.words(), folder, environment())
         deadline = time.monotonic() + seconds
         while not self._serves():
             if self._process.ended():

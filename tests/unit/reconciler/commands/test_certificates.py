@@ -57,6 +57,20 @@ def test_near_their_end_they_are_renewed_and_the_kubeconfig_follows(
     assert certificates.look(kubeconfig, URL) == []
 
 
+def test_copies_follow_the_servers_pair(tmp_path: Path) -> None:
+    """With the CA behind the certificate, so that the copy is all that a client needs to check it."""
+    hosts = ["10.0.0.1"]
+    certificates = Certificates(tmp_path / "keys", lambda: hosts, 0, copies=tmp_path / "apiserver")
+    for name in ("10.0.0.1", "10.0.0.2"):
+        hosts[:] = [name]
+        certificates.look(tmp_path / "kubeconfig", URL)
+        assert name in named(certificates.keys)
+        pair, ca = certificates.keys.server, certificates.keys.ca
+        assert (tmp_path / "apiserver.crt").read_bytes() == pair.certificate.read_bytes() + ca.read_bytes()
+        assert (tmp_path / "apiserver.key").read_bytes() == pair.key.read_bytes()
+        assert (tmp_path / "apiserver.key").stat().st_mode & 0o777 == 0o600
+
+
 def test_other_names_renew_the_servers_alone_and_old_ones_are_gone(tmp_path: Path) -> None:
     names = ["10.0.0.1"]
     certificates = Certificates(tmp_path / "keys", lambda: names, 0)
