@@ -44,6 +44,17 @@ class Common:
         )
     )
     branch: str = option("main", told=Option("The branch that is served."))
+    most_objects: int = option(
+        0,
+        told=Option(
+            "How many objects a workspace may have, 0 for any.",
+            document="How many objects a workspace may have, Events aside, 0 for any: requests that make one too many "
+            "get 403, a commit that declares too many holds the workspace. `core.kcp.io/max-total-objects` of a "
+            "workspace goes before; root has no limit but that.",
+            name="--max-total-objects",
+            least=0,
+        ),
+    )
     sync_writes: bool = option(
         True, told=Option("Do not wait for the disk before a write is answered.", name="--no-sync", hidden=True)
     )

@@ -58,13 +58,16 @@ class CommitSink:
         self.waiter = Waiter()
 
     def begin(self, write: Write) -> Callable[[], Written]:
-        """As Sink.begin. Raises StatusError 503 while the workspace is held back: its branch cannot be built on."""
+        """As Sink.begin. Raises StatusError 503 while the workspace is held back: its branch cannot be built on.
+        What does not fit any more by the time of its commit is refused with that."""
         way = self._way(write)
         if way == "store":
             return StoreSink(self._store).begin(write)
         if way == "turn":
             return self._commits.begin_in_turn(write, self.waiter)
         self._check_held()
+        if write.room is not None:
+            write.room.look(self._store)
         base = write.live.revision if write.live is not None else 0
         intent = Intent(write.key, self._author, write.value, base, write.sent, write.also, time.time() + WAIT)
         return self._commits.begin(intent, self.waiter)
@@ -73,6 +76,8 @@ class CommitSink:
         """As Sink.check. What the commit itself would be refused for is not known before it is made."""
         if self._way(write) == "git":
             self._check_held()
+        if write.room is not None:
+            write.room.look(self._store)
 
     def _check_held(self) -> None:
         if self._record.errors:

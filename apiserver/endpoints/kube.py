@@ -80,7 +80,7 @@ class KubernetesAPI:
         self._accounts = accounts
         self._inflight = InFlight(settings.max_requests, settings.max_requests_per_user)
         self._realms = Realms(Realm(store, catalog, authorizer), targets)
-        self._writes = Writes(self._realms.main.store, settings.disabled_admission)
+        self._writes = Writes(self._realms.main.store, settings.disabled_admission, settings.most_objects)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         """`scope["path"]` is the whole path from the server's root; other scopes than http and websocket end."""

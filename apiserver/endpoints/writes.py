@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 import orjson
@@ -56,6 +57,7 @@ from apiserver.registry.rest_options import (
     Vet,
     WriteOptions,
 )
+from apiserver.registry.room import BESIDES, Room, room_of
 from apiserver.registry.waiter import Waiter
 from apiserver.registry.workspacetypes import WORKSPACES
 from apiserver.storage.protocol import Store
@@ -75,8 +77,10 @@ _ACTIONS = podactions.ACTIONS | {"token"}
 class Writes:
     """Answers writes. One per process."""
 
-    def __init__(self, store: Store, disabled: Iterable[str] = ()) -> None:
-        """`disabled`: admission plugins to do without (admission/completion.py)."""
+    def __init__(self, store: Store, disabled: Iterable[str] = (), most_objects: int = 0) -> None:
+        """`disabled`: admission plugins to do without (admission/completion.py). `most_objects`: that a workspace may
+        have of which nobody says it, 0 for any."""
+        self._most_objects = most_objects
         self._store = store
         self._disabled = frozenset(disabled)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="write")
@@ -260,7 +264,15 @@ class Writes:
             complete=complete,
             vet=vet,
             sink=CommitSink(store, self._commits, world.record, asking.user.name) if writes == COMMIT else None,
+            room=partial(self._room, asking),
         )
+
+    def _room(self, asking: Asking) -> Room | None:
+        """Looked up only for what is new."""
+        world = asking.world
+        if asking.kind.storage in BESIDES:
+            return None
+        return room_of(world.realm.store, world.path, world.cluster or "", self._most_objects)
 
 
 def _check_seen(asking: Asking) -> None:

@@ -66,7 +66,7 @@ class Commits:
         with self._lock:
             self._subscribe()
         deadline, reserved = time.time() + WAIT, intent_key(write.key)
-        stored = self._store.write(write.op(), *write.also, Check(reserved, NEVER))
+        stored = self._store.write(*write.ops(), Check(reserved, NEVER))
 
         def wait() -> Written:
             try:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import random
 import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
 from apiserver.model import clock
 from apiserver.model.errors import StatusError, already_exists, invalid
-from apiserver.registry import codec, strategy
+from apiserver.registry import codec, room, strategy
 from apiserver.registry import rest_checks as checks
 from apiserver.registry.rest_common import ATTEMPTS, allocated, as_written, establish, key_of, reset, value_of
 from apiserver.registry.rest_options import Collection, Object, Outcome, WriteOptions, complete_nothing
@@ -18,7 +21,9 @@ from apiserver.registry.served import ServedKind
 from apiserver.registry.sinks import Write
 from apiserver.schema import ownership
 from apiserver.schema.defaults import copy_json
-from apiserver.storage.protocol import Conflict
+from apiserver.storage.protocol import Conflict, TooMany
+
+T = TypeVar("T")
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _BASE_LENGTH = 58
@@ -78,17 +83,25 @@ def _create(
             break
         made, also = allocated(at, key, None, obj)
         value = value_of(at, made)
-        write = Write(key, None, value, also, _for_git(kind, sent, value))
+        write = Write(key, None, value, also, _for_git(kind, sent, value), room=at.room())
         if options.dry_run:
-            at.check(write)
+            _in_room(at, name, partial(at.check, write))
             return Outcome(made, created=True, warnings=warnings)
         checks.check_unversioned(sent["metadata"])  # where kube-apiserver looks: it says nothing in a dry run
         try:
-            written = at.begin(write)()
+            written = _in_room(at, name, lambda write=write: at.begin(write)())  # type: ignore[misc]
         except Conflict:
             continue
         return Outcome(as_written(kind, made, written, value), created=True, warnings=warnings)
     raise already_exists(kind.resource, kind.group, name)
+
+
+def _in_room(at: Collection, name: str, do: Callable[[], T]) -> T:
+    """Raises StatusError 403 where the workspace has as many objects as it may."""
+    try:
+        return do()
+    except TooMany as error:
+        raise room.refusal(at.kind, name, error) from None
 
 
 def _for_git(kind: ServedKind, sent: Object, value: bytes) -> Object:

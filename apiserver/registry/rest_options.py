@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apiserver.registry.kindtable import KindTable
+from apiserver.registry.room import Room
 from apiserver.registry.served import ServedKind
 from apiserver.registry.sinks import Sink, StoreSink, Write, Written
 from apiserver.storage.protocol import Store
@@ -87,7 +88,8 @@ class Collection:
 
     `kinds`: all that is served there (storage versions, contents of namespaces). `marks`: annotations that every object
     carries and no client removes. `origin`: annotations of an object created through the API. `sink`: where writes go,
-    None: to the store.
+    None: to the store. `room`: asked for something new, how many objects may be
+    there, None for any number.
     """
 
     store: Store
@@ -100,6 +102,7 @@ class Collection:
     complete: Complete = complete_nothing
     vet: Vet = vet_nothing
     sink: Sink | None = None
+    room: Callable[[], Room | None] = lambda: None
 
     def begin(self, write: Write) -> Callable[[], Written]:
         """As Sink.begin."""

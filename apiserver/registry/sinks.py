@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from apiserver.model.keys import Key
+from apiserver.registry.room import Room
 from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record, Store
 
 
 class Write(NamedTuple):
     """One object as it shall be. `live`: as it is stored, None if it is to be created; `value`: its new bytes, None if
     it goes. `also`: operations that belong to its transaction. `sent`: a new object as the client sent it. `aside`:
-    what changes is nothing that a manifest would say (status, marks of a deletion)."""
+    what changes is nothing that a manifest would say (status, marks of a deletion). `room`: how many objects its
+    workspace may have, if it is to be created and that is said."""
 
     key: Key
     live: Record | None
@@ -24,6 +26,7 @@ class Write(NamedTuple):
     also: Sequence[Op] = ()
     sent: dict[str, Any] | None = None
     aside: bool = False
+    room: Room | None = None
     stamp: bytes = b""
 
     def op(self) -> Op:
@@ -32,6 +35,10 @@ class Write(NamedTuple):
         if self.value is None:
             return Delete(self.key, expect)
         return Put(self.key, self.value, expect, self.stamp)
+
+    def ops(self) -> list[Op]:
+        """The whole transaction."""
+        return [self.op(), *self.also, *((self.room.check,) if self.room is not None else ())]
 
 
 class Written(NamedTuple):
@@ -46,8 +53,8 @@ class Sink(Protocol):
 
     def begin(self, write: Write) -> Callable[[], Written]:
         """Starts a write; what is returned waits for its end. Waiting raises the store's Conflict where another writer
-        came first (settle the object anew), and StatusError where the write is refused. May be called many times before
-        any of them is waited for."""
+        came first (settle the object anew), TooMany, and StatusError where the write is refused. May be called many
+        times before any of them is waited for."""
 
     def check(self, write: Write) -> None:
         """Of a dry run: raises StatusError for a write that `begin` would refuse, as far as that can be told without
@@ -63,8 +70,10 @@ class StoreSink:
         self._store = store
 
     def begin(self, write: Write) -> Callable[[], Written]:
-        future = self._store.write(write.op(), *write.also)
+        future = self._store.write(*write.ops())
         return lambda: Written(future.result()[0])
 
     def check(self, write: Write) -> None:
-        """It takes what is settled."""
+        """It takes what is settled, as long as there is room. Raises TooMany."""
+        if write.room is not None:
+            write.room.look(self._store)

@@ -54,6 +54,28 @@ class Counted:
         for resource, more in totals.items():
             txn.put(_resource(resource), layout.U64.pack(of_resource(env, txn, resource) + more), db=env.counts)
 
+    def total(self, env: LmdbEnvironment, txn: Transaction, cluster: str, besides: frozenset[str]) -> int:
+        """As `number_of`, with what this transaction did so far."""
+        name = cluster.encode()
+        numbers = _read(env, txn, name)[1]
+        for resource, more in self._clusters.get(name, {}).items():
+            numbers[resource] = numbers.get(resource, 0) + more
+        return _sum(env, txn, numbers, besides)
+
+
+def counts(name: str, besides: frozenset[str]) -> bool:
+    """Whether objects of a resource count for their workspace's number."""
+    return not name.startswith("~") and name.partition(":")[0] not in besides
+
+
+def number_of(env: LmdbEnvironment, txn: Transaction, cluster: str, besides: frozenset[str]) -> int:
+    """See protocol.ReadView."""
+    return _sum(env, txn, of_cluster(env, txn, cluster), besides)
+
+
+def _sum(env: LmdbEnvironment, txn: Transaction, numbers: dict[bytes, int], besides: frozenset[str]) -> int:
+    return sum(number for each, number in numbers.items() if counts(env.resource_name(txn, each), besides))
+
 
 def of_resource(env: LmdbEnvironment, txn: Transaction, resource: bytes) -> int:
     """How many objects of the resource with this id there are."""

@@ -201,6 +201,10 @@ class Reader:
                 return self._counted(txn, number, cluster)
             return history.count(txn, *layout.prefix(number, cluster, namespace), {})
 
+    def number(self, cluster: str, besides: frozenset[str] = frozenset()) -> int:
+        with self._read() as txn:
+            return counts.number_of(self._env, txn, cluster, besides)
+
     def _counted(self, txn: Transaction, resource: bytes, cluster: str | None) -> int:
         """How many objects of a resource there are, in one workspace or in all."""
         if cluster is None:

@@ -31,7 +31,7 @@ from apiserver.storage import lmdb_layout as layout
 from apiserver.storage import lmdb_rows as rows
 from apiserver.storage.declared import Index
 from apiserver.storage.doorbell import Doorbell
-from apiserver.storage.lmdb_counts import Counted
+from apiserver.storage.lmdb_counts import Counted, counts
 from apiserver.storage.lmdb_environment import LmdbEnvironment, State, StoreSettings
 from apiserver.storage.lmdb_library import Full, LibraryError, Transaction
 from apiserver.storage.lmdb_retention import Retention
@@ -40,6 +40,7 @@ from apiserver.storage.protocol import (
     ABSENT,
     NEVER,
     Check,
+    CheckNumber,
     CheckRow,
     Conflict,
     Delete,
@@ -50,6 +51,7 @@ from apiserver.storage.protocol import (
     RoleLost,
     RowConflict,
     RowOp,
+    TooMany,
 )
 from apiserver.storage.templates import Filled
 
@@ -343,7 +345,12 @@ class _Group:
         effects: list[_Effect] = []
         own: dict[bytes, _Effect] = {}
         changed: dict[bytes, bytes | None] = {}
+        checks: list[CheckNumber] = []
         for op in ops:
+            if isinstance(op, CheckNumber):
+                checks.append(op)
+                revisions.append(0)
+                continue
             if isinstance(op, RowOp):
                 self._check_row(op, changed)
                 revisions.append(0)
@@ -362,7 +369,17 @@ class _Group:
             effect = own[full] = _Effect(key, full, previous, put, whole, revision, key.resource in self._env.marked)
             effects.append(effect)
             revisions.append(revision)
+        for check in checks:
+            self._check_number(check, effects)
         return revisions, effects, changed
+
+    def _check_number(self, check: CheckNumber, effects: list[_Effect]) -> None:
+        """Of a call with all that it does."""
+        number = self._counted.total(self._env, self._txn, check.cluster, check.besides)
+        ours = (e for e in effects if e.key.cluster == check.cluster and counts(e.key.resource, check.besides))
+        more = sum((e.previous is None) - (e.put is None) for e in ours)
+        if more > 0 and number + more > check.most:
+            raise TooMany(check.cluster, number, check.most)
 
     def _check_row(self, op: RowOp, changed: dict[bytes, bytes | None]) -> None:
         full = rows.encoded(op.table, op.row)

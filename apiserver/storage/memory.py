@@ -28,6 +28,7 @@ from apiserver.storage.protocol import (
     NEVER,
     Change,
     Check,
+    CheckNumber,
     CheckRow,
     Compacted,
     Conflict,
@@ -42,6 +43,7 @@ from apiserver.storage.protocol import (
     RowConflict,
     RowOp,
     Store,
+    TooMany,
     View,
 )
 
@@ -111,6 +113,10 @@ class _State:
                 self.order.insert(bisect_left(self.order, key), key)
         elif there is not None:
             del self.order[bisect_left(self.order, key)]
+
+    def number(self, cluster: str, besides: frozenset[str]) -> int:
+        there = (key.resource for key in self.objects if key.cluster == cluster)
+        return sum(not name.startswith("~") and name.partition(":")[0] not in besides for name in there)
 
     def among(self, resource: str, cluster: str | None, namespace: str | None) -> list[Key]:
         first = Key(resource, cluster or "", (namespace or "") if cluster is not None else "", "")
@@ -233,6 +239,10 @@ class MemoryReader:
         with self._memory.lock:
             return len(self._state().among(resource, cluster, namespace))
 
+    def number(self, cluster: str, besides: frozenset[str] = frozenset()) -> int:
+        with self._memory.lock:
+            return self._state().number(cluster, besides)
+
     def changes(self, after: int, limit: int = 10_000) -> list[Change]:
         with self._memory.lock:
             state = self._state()
@@ -240,6 +250,12 @@ class MemoryReader:
                 raise Compacted(after, state.oldest)
             first = bisect_right([logged.revision for logged in state.log], after)
             return [logged.change() for logged in state.log[first : first + max(0, limit)]]
+
+
+def _check_number(check: CheckNumber, before: _State, after: _State) -> None:
+    number, then = (state.number(check.cluster, check.besides) for state in (before, after))
+    if then > max(number, check.most):
+        raise TooMany(check.cluster, number, check.most)
 
 
 class MemoryStore(MemoryReader):
@@ -290,7 +306,10 @@ class MemoryStore(MemoryReader):
             try:
                 self.check(under)
                 revisions = [self._apply(after, op) for op in ops]
-            except (RoleLost, Conflict, ValueError) as refused:
+                for op in ops:
+                    if isinstance(op, CheckNumber):
+                        _check_number(op, before, after)
+            except (RoleLost, Conflict, TooMany, ValueError) as refused:
                 answer.set_exception(refused)
                 return answer
             if not logged and after.revision > before.revision:
@@ -303,6 +322,8 @@ class MemoryStore(MemoryReader):
 
     def _apply(self, state: _State, op: Op) -> int:
         """Does it, and returns its revision."""
+        if isinstance(op, CheckNumber):
+            return 0
         if isinstance(op, RowOp):
             return self._apply_row(state, op)
         key, before = op.key, state.objects.get(op.key)

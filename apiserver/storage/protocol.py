@@ -149,8 +149,17 @@ class CheckRow(NamedTuple):
     expect: bytes | Absent
 
 
+class CheckNumber(NamedTuple):
+    """Write nothing, but fail the whole transaction (with TooMany) where it leaves a workspace more objects than
+    `most`, counted as by ReadView.number."""
+
+    cluster: str
+    most: int
+    besides: frozenset[str] = frozenset()
+
+
 RowOp = PutRow | DeleteRow | CheckRow
-Op = Put | Delete | Check | RowOp
+Op = Put | Delete | Check | RowOp | CheckNumber
 
 
 def checkpoint(name: str, revision: int) -> PutRow:
@@ -195,6 +204,15 @@ class RowConflict(Conflict):
         super().__init__(Key(table, "", "", row), NEVER, NEVER)
         self.args = (f"row {row!r} of {table} is not what it was taken for",)
         self.table, self.row = table, row
+
+
+class TooMany(Exception):
+    """A workspace would have more objects than it may: nothing of the transaction was written. `number`: as many as it
+    has without it."""
+
+    def __init__(self, cluster: str, number: int, most: int) -> None:
+        super().__init__(f"{cluster} has {number} objects, and may have {most}")
+        self.cluster, self.number, self.most = cluster, number, most
 
 
 class RoleLost(Exception):
@@ -291,6 +309,10 @@ class ReadView(Protocol):
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
         """Costs the same however many there are, but for those of one namespace."""
 
+    def number(self, cluster: str, besides: frozenset[str] = frozenset()) -> int:
+        """How many objects a workspace has, whatever their resource, but for those of `besides` (names without their
+        identities) and of Treeplane's own. Costs the same however many there are."""
+
 
 class Log(Protocol):
     """What changed, in the order of revisions, as far back as it reaches."""
@@ -312,7 +334,7 @@ class Writer(Protocol):
 
     def write(self, *ops: Op) -> Future[list[int]]:
         """All or nothing; resolves to the revision of each op once on disk: 0 for what changes no object (a Check, a
-        Delete of nothing, whatever is done to rows). Fails with Conflict.
+        Delete of nothing, whatever is done to rows). Fails with Conflict, or with TooMany.
 
         Whoever subscribes is rung where an object changed: a transaction of rows alone rings nobody, so how far one
         got with the log can be written down without moving the log.

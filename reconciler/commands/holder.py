@@ -341,4 +341,5 @@ def _branch(settings: ReconcileSettings, mirror: Mirror) -> BranchSettings:
         take=settings.take_head,
         command=lambda head: again(settings.command, "--take-head", head),
         keep=mirror.keep,
+        most_objects=settings.most_objects,
     )

@@ -42,8 +42,12 @@ def marked(
 ) -> computed.WorkspaceFacts:
     """With what workspace.yaml says for the LogicalCluster. `before`: what it said until now; `standing`: what the
     LogicalCluster says, which may have been said through the API."""
-    others = {key: value for key, value in standing.items() if key not in before}
-    return facts._replace(said=tuple(said.items()), inactive=is_inactive({**others, **said}))
+    return facts._replace(said=tuple(said.items()), inactive=is_inactive(effective(said, before, standing)))
+
+
+def effective(said: Mapping[str, str], before: Mapping[str, str], standing: Mapping[str, str]) -> dict[str, str]:
+    """What counts of those, as `marked` has them."""
+    return {**{key: value for key, value in standing.items() if key not in before}, **said}
 
 
 def put_cluster(

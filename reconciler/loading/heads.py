@@ -29,6 +29,7 @@ class BranchSettings:
     `url`: the server's, recorded for whoever reads the store. `rewrites`: FOLLOW or HOLD, where the fleet does not say.
     `take`: a head (its id, or the beginning of it) that is followed whatever stands against it. `command`: makes the
     command line that takes a head, for messages. `keep`: keeps what a head (the second) leaves of the first commit.
+    `most_objects`: see Site.
     """
 
     name: str = "main"
@@ -37,6 +38,7 @@ class BranchSettings:
     take: str = ""
     command: Callable[[str], str] = lambda head: f"treeplane up --take-head {head}"
     keep: Callable[[str, str], object] = lambda _, __: None
+    most_objects: int = 0
 
 
 class Route(NamedTuple):

@@ -380,7 +380,7 @@ class Loader:
     def _site(self, fleet: FleetRecord) -> Site:
         return Site(
             fleet.fleet, fleet.writes, self._store, self.sources, self._trees, self._moments, self._identities,
-            self._catalog,
+            self._catalog, self._branch.most_objects,
         )  # fmt: skip
 
     def _target(

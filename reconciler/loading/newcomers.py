@@ -78,6 +78,8 @@ class Newcomers:
             return None
         if not put_new(record, parent.cluster, manifest, effects, _digest(place)):
             return None
+        if 0 < site.most_objects < len(effects.changes.objects):
+            return None  # the phases say why
         changes = effects.changes
         changes.became = ChangeKind.CREATED
         changes.also += (placed(record), put_workspace(record, known.as_json()))

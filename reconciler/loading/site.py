@@ -14,7 +14,8 @@ from reconciler.loading.trees import Trees
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """`writes`: the mode of workspaces whose type says none, as it is served."""
+    """`writes`: the mode of workspaces whose type says none, as it is served. `most_objects`: how many objects one may
+    have of which nobody says it, 0 for any."""
 
     fleet: str
     writes: str
@@ -24,3 +25,4 @@ class Site:
     moments: Moments
     identities: Identities
     catalog: Catalog
+    most_objects: int = 0

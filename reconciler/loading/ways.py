@@ -14,6 +14,7 @@ from reconciler.loading.case import Coming
 from reconciler.loading.handover import Filling, Handover, KeepingBack
 from reconciler.loading.phases.appearing import appear
 from reconciler.loading.phases.asking import ask_for_losses, keep_promises
+from reconciler.loading.phases.counting import leave_room
 from reconciler.loading.phases.declaring import declare, declare_again
 from reconciler.loading.phases.following import follow_providers
 from reconciler.loading.phases.gathering import gather_all, gather_changed, look
@@ -48,9 +49,10 @@ class Way:
         return self.lists[coming]
 
 
-_NEW: Phases = (appear, gather_all, find_type, find_shard, find_kinds, declare, hold, merge, publish)
+_NEW: Phases = (appear, gather_all, find_type, find_shard, find_kinds, declare, leave_room, hold, merge, publish)
 """Nothing stands where it comes."""
-_JUDGED: Phases = (find_type, find_shard, find_kinds, declare, keep_promises, ask_for_losses, hold, merge, publish)
+_CHECKED: Phases = (leave_room, keep_promises, ask_for_losses, hold)
+_JUDGED: Phases = (find_type, find_shard, find_kinds, declare, *_CHECKED, merge, publish)
 _CHANGED: Phases = (look, gather_changed, *_JUDGED)
 _WHOLE: Phases = (look, gather_all, *_JUDGED)
 _PROVIDED: Phases = (follow_providers, *_WHOLE)

@@ -14,6 +14,7 @@ from apiserver.storage.declared import Declared
 from apiserver.storage.protocol import (
     NEVER,
     Check,
+    CheckNumber,
     Compacted,
     Conflict,
     Delete,
@@ -22,6 +23,7 @@ from apiserver.storage.protocol import (
     Record,
     Row,
     Store,
+    TooMany,
 )
 
 ROWS = Table.KEPT_SECRETS
@@ -299,6 +301,38 @@ def test_compaction_forgets_the_old_end_only(store: Store) -> None:
     assert store.oldest() == store.revision() == start + 10
     store.write(Put(cm("a"), b"last")).result()
     assert [(c.value, c.previous) for c in store.changes(start + 10)] == [(b"last", b"9")]
+
+
+def test_a_workspace_has_no_more_than_it_may(store: Store) -> None:
+    many, event = CheckNumber("root", 3, frozenset({"events"})), Key("events", "root", "default", "e")
+    bound, inner = Key("widgets.example.io:abc", "root", "", "w"), Key("~own", "root", "", "x")
+    store.write(Put(cm("a"), b""), Put(bound, b""), Put(event, b""), Put(inner, b"")).result()
+    store.write(Put(cm("other", cluster="other"), b"")).result()
+    assert (store.number("root"), store.number("root", frozenset({"events"})), store.number("none")) == (3, 2, 0)
+    assert store.write(Put(cm("b"), b""), many).result()[1] == 0
+    with pytest.raises(TooMany) as refused:
+        store.write(Put(cm("c"), b""), many).result()
+    assert (refused.value.cluster, refused.value.number, refused.value.most) == ("root", 3, 3)
+    assert store.get(cm("c")) is None
+    store.write(Put(event._replace(name="f"), b""), many).result()
+    store.write(Put(cm("a"), b"changed"), many).result()
+    store.write(Put(cm("c"), b""), Delete(cm("b")), many).result()
+    store.write(Put(cm("d"), b"")).result()
+    store.write(Put(cm("a"), b"again"), many).result()
+    store.write(Delete(cm("d")), many).result()
+    assert store.number("root", frozenset({"events"})) == 3
+    with store.view() as view:
+        store.write(Delete(cm("a"))).result()
+        assert (view.number("root"), store.number("root")) == (5, 4)
+
+
+def test_however_many_write_at_once(store: Store) -> None:
+    most = CheckNumber("root", 10)
+    written = [store.write(Put(cm(f"n{number}"), b""), most) for number in range(50)]
+    failed = [future for future in written if future.exception() is not None]
+    assert len(failed) == 40
+    assert all(isinstance(future.exception(), TooMany) for future in failed)
+    assert store.number("root") == 10
 
 
 def test_what_fills_a_store_hides_what_was_before(store: Store) -> None:

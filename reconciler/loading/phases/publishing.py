@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apiserver.registry.tree import listed, placed, put_workspace, summary_in
-from apiserver.storage.protocol import Op, Row, RowOp
+from apiserver.storage.protocol import CheckNumber, Op, Row, RowOp
 from reconciler.loading.changeset import ChangeKind
 from reconciler.loading.consumers import listing, named_by_stored, taken
 from reconciler.loading.phases.judgement import Judgement
@@ -72,7 +72,7 @@ def seal(at: Judgement) -> None:
 
 def _tells(cluster: str, op: Op) -> bool:
     """Whether it is an object's by which whoever follows the workspace hears of it."""
-    return not isinstance(op, RowOp) and (op.key.cluster == cluster or op.key.resource == WORKSPACES)
+    return not isinstance(op, RowOp | CheckNumber) and (op.key.cluster == cluster or op.key.resource == WORKSPACES)
 
 
 def _kept_secrets(at: Judgement) -> list[Op]:
