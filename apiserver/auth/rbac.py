@@ -1,9 +1,9 @@
 """May this user do that in this workspace?
 
-Called by the endpoints for every request and by the access reviews. Nothing is inherited: who is not in system:masters
-needs the verb `access` on the URL `/` of the very workspace, then what the provider of a bound kind leaves to its
-consumers, and then one of the workspace's RBAC rules. Objects are read from the store and kept compiled per workspace
-until one of them changes.
+Called by the endpoints for every request and by the access reviews. Rights are not inherited: who is not in
+system:masters has to be of the groups that the workspace, and each that it is in, requires; needs the verb `access` on
+the URL `/` of the very workspace, then what the provider of a bound kind leaves to its consumers, and then one of the
+workspace's RBAC rules. Objects are read from the store and kept compiled per workspace until one of them changes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import orjson
 from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_BINDINGS
 from apiserver.auth.maximal import BINDINGS, EXPORTS, Provided, limiting, provided
 from apiserver.auth.policy import ACCESS, Grant, Holders, Policy, RBACObjects, compile_policy, role_rules
+from apiserver.auth.requiredgroups import belongs, requirements
 from apiserver.auth.rules import Rule
 from apiserver.auth.scopes import consumers, identities, in_scope, is_own_service_account
 from apiserver.auth.user import KCP_ADMIN, AccessDecision, Attributes, User
@@ -93,7 +94,7 @@ class Authorizer:
             return _NO_ACCESS
         policy = self._policy(cluster)
         if not deep:
-            may_enter = self._has_access(policy, cluster, user)
+            may_enter = self._belongs(cluster, home, user) and self._has_access(policy, cluster, user)
             if not (may_enter and self._is_within(policy, home, user, attributes)):
                 return _NO_ACCESS
         for identity in identities(user, home):
@@ -139,6 +140,10 @@ class Authorizer:
     def _missing(policy: Policy, user: User, home: str, namespace: str) -> list[str]:
         user = in_scope(user, home)
         return [text for identity in identities(user, home) for text in policy.missing(identity, namespace)]
+
+    def _belongs(self, cluster: str, home: str, user: User) -> bool:
+        required = requirements(self._store, cluster) if cluster != TARGET else []
+        return not required or belongs(user, identities(user, home), required)
 
     def _has_access(self, policy: Policy, cluster: str, user: User) -> bool:
         home = self._home or cluster

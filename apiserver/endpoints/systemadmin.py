@@ -14,8 +14,9 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.model import marks
 from apiserver.model.keys import Key, storage_name
 from apiserver.model.paths import SYSTEM_ADMIN
-from apiserver.registry import codec
+from apiserver.registry import codec, indexes
 from apiserver.registry.catalog import Catalog
+from apiserver.storage.declared import Declared
 from apiserver.storage.memory import MemoryStore
 from apiserver.storage.protocol import Put, Store
 
@@ -27,7 +28,7 @@ UNWRITABLE = (
 
 def parts() -> tuple[Store, Catalog, Authorizer]:
     """What a realm is made of."""
-    store = MemoryStore()
+    store = MemoryStore(declared=Declared(indexes.ALL))
     for plural, manifests in (("clusterroles", CLUSTER_ROLES.values()), ("clusterrolebindings", CLUSTER_ROLE_BINDINGS)):
         resource = storage_name(RBAC_GROUP, plural)
         store.write(*(_put(resource, manifest) for manifest in manifests)).result()

@@ -17,7 +17,7 @@ Object = dict[str, Any]
 
 OF_WORKSPACES = frozenset({marks.REQUIRED_GROUPS, marks.INACTIVE, marks.MOST_OBJECTS})
 """Annotations of a LogicalCluster that are for who owns the workspace above to say: in git its workspace.yaml does."""
-SETTABLE = (marks.INACTIVE, marks.MOST_OBJECTS)
+SETTABLE = (marks.REQUIRED_GROUPS, marks.INACTIVE, marks.MOST_OBJECTS)
 """Of these, what who administers everything may say of a LogicalCluster through the API, where its workspace.yaml says
 nothing of it."""
 ANNOTATIONS = OF_WORKSPACES | {*marks.PLACES, marks.PATH, marks.TYPE, marks.OWNER}

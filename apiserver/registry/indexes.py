@@ -1,6 +1,6 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
 tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what, whose an identity is,
-what has finalizers, which workspaces are inactive.
+what has finalizers, which workspaces are inactive, which require groups.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -188,4 +188,13 @@ def _inactive(key: Key, value: bytes) -> Iterable[str]:
 INACTIVE = Index("inactive", 1, _inactive, f'"{marks.INACTIVE}"'.encode(), frozenset({LOGICAL_CLUSTERS}), counted=True)
 """Logical cluster → its LogicalCluster, if that is marked inactive."""
 
-ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, TAKEN, IDENTITIES, FINALIZERS, INACTIVE)
+
+def _requiring(key: Key, value: bytes) -> Iterable[str]:
+    annotations = orjson.loads(value)["metadata"].get("annotations") or {}
+    return (key.cluster,) if annotations.get(marks.REQUIRED_GROUPS) else ()
+
+
+REQUIRING = Index("requiring", 1, _requiring, f'"{marks.REQUIRED_GROUPS}"'.encode(), frozenset({LOGICAL_CLUSTERS}))
+"""Logical cluster → its LogicalCluster, if that says which groups are required."""
+
+ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, TAKEN, IDENTITIES, FINALIZERS, INACTIVE, REQUIRING)

@@ -62,6 +62,26 @@ def test_nobody_but_masters_sees_what_is_not_there(api: Any, run: Any, world: st
                         **MASTERS_AS_KCP_ADMIN)).status == 403  # fmt: skip
 
 
+def test_who_lacks_a_required_group_is_told_what_outsiders_are(api: Any, run: Any) -> None:
+    api.put_workspace("root:org", "orgcluster000000", directory="workspaces/root/org")
+    api.put_workspace("root:org:team", "teamcluster00000", directory="workspaces/root/org/team")
+    api.allow("ann", READ, cluster="teamcluster00000")
+    path = "/api/v1/namespaces/default/configmaps"
+    assert run(api.get(f"/clusters/root:org:team{path}", user="ann")).status == 200
+    said = {"authorization.kcp.io/required-groups": "devs"}
+    kind = "core.kcp.io/v1alpha1 LogicalCluster"
+    api.put(api.manifest(kind, "cluster", cluster="orgcluster000000", annotations=said, spec={}))
+    for asked in (path, "/api", "/version", RBAC_ROLES):
+        for world in ("root:org:team", "teamcluster00000"):
+            answer = run(api.get(f"/clusters/{world}{asked}", user="ann"))
+            assert answer.status == 403
+            assert answer == run(api.get(f"/clusters/root:none{asked}", user="ann"))
+    devs = {"impersonate_user": "ann", "impersonate_group": "devs"}
+    assert run(api.get(f"/clusters/root:org:team{path}", **devs)).status == 200
+    # Nobody borrows a group of a workspace that does not let them in.
+    assert run(api.get(f"/clusters/root:org:team{path}", user="ann", **devs)).status == 403
+
+
 def test_what_is_in_force_everywhere_is_shown_to_masters(api: Any, run: Any) -> None:
     listed = run(api.get(f"/clusters/system:admin{RBAC_ROLES}")).json["items"]
     names = {item["metadata"]["name"] for item in listed}
