@@ -66,8 +66,7 @@ system:certificates.k8s.io:kubelet-serving-approver
 system:certificates.k8s.io:legacy-unknown-approver
   approve certificates.k8s.io signers kubernetes.io/legacy-unknown
 system:discovery
-  get /api,/api/*,/apis,/apis/*,/openapi,/openapi/*,/version,/version/
-  get /healthz,/healthz/*,/livez,/livez/*,/readyz,/readyz/*
+  get /api,/api/*,/apis,/apis/*,/healthz,/livez,/openapi,/openapi/*,/readyz,/version,/version/
 system:kube-aggregator
   {_READ} core endpoints,services
 system:kube-controller-manager

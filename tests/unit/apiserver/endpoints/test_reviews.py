@@ -114,10 +114,14 @@ def test_a_plain_member_has_the_self_reviews_and_discovery(api: Any, run: Any) -
     api.allow("ann")
     spec = {"spec": {"namespace": "default"}}
     status = run(api.call("POST", f"{REVIEWS}/selfsubjectrulesreviews", spec, user="ann")).json["status"]
-    assert {r for rule in status["resourceRules"] for r in rule["resources"]} == {
-        "selfsubjectaccessreviews", "selfsubjectreviews", "selfsubjectrulesreviews",
-    }  # fmt: skip
-    assert any("/api/*" in rule["nonResourceURLs"] for rule in status["nonResourceRules"])
+    reviews = {r for rule in status["resourceRules"] for r in rule["resources"]}
+    assert reviews == {"selfsubjectaccessreviews", "selfsubjectreviews", "selfsubjectrulesreviews"}
+    assert {verb for rule in status["resourceRules"] for verb in rule["verbs"]} == {"create"}
+    access, public, discovery = sorted(status["nonResourceRules"], key=lambda rule: len(rule["nonResourceURLs"]))
+    assert access == {"verbs": ["access"], "nonResourceURLs": ["/"]}
+    assert "/version" in public["nonResourceURLs"]
+    assert {"/api/*", "/apis", "/openapi"} <= set(discovery["nonResourceURLs"])
+    assert status["incomplete"] is False
 
 
 def test_what_rbac_says_of_somebody_without_access(api: Any, run: Any) -> None:
@@ -151,3 +155,37 @@ def test_a_foreign_service_account_is_reviewed_as_nobody(api: Any, run: Any) -> 
         extra = {"extra": {"authentication.kcp.io/cluster-name": [cluster]}}
         reply = run(api.call("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": {**spec, **extra}}))
         assert reply.json["status"]["allowed"] is allowed
+
+
+def test_a_review_of_somebody_counts_their_scopes_and_warrants(api: Any, run: Any) -> None:
+    """As of whoever comes with such an identity."""
+
+    def allowed(**spec: Any) -> bool:
+        asked = {"spec": {"user": "u", **spec, "resourceAttributes": {"verb": "get", "resource": "configmaps"}}}
+        reply = run(api.call("POST", f"/clusters/root:shop{REVIEWS}/subjectaccessreviews", asked))
+        return bool(reply.json["status"]["allowed"])
+
+    admin, scopes, warrant = "system:kcp:admin", "authentication.kcp.io/scopes", "authorization.kcp.io/warrant"
+    home, robot = "authentication.kcp.io/cluster-name", "system:serviceaccount:default:default"
+    borrowed = f'{{"user": "v", "groups": ["{admin}"]}}'
+    assert allowed(groups=[admin])
+    assert allowed(groups=[admin], extra={scopes: [f"cluster:{api.SHOP},cluster:another"]})
+    assert not allowed(groups=[admin], extra={scopes: [f"cluster:{api.SHOP}", "cluster:another"]})
+    assert not allowed(groups=[admin], extra={scopes: ["cluster:root"]})
+    assert allowed(groups=[], extra={home: ["other"], warrant: [borrowed]})
+    assert allowed(user=robot, groups=[admin])
+    assert not allowed(user=robot, groups=[admin], extra={home: ["other"]})
+    assert allowed(user=robot, groups=[], extra={home: ["other"], warrant: [borrowed]})
+
+
+def test_the_deep_header_is_masters_alone(api: Any, run: Any) -> None:
+    api.allow("ann", {"verbs": ["create"], "apiGroups": ["authorization.k8s.io"], "resources": ["*"]})
+    reference = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"}
+    subjects = [{"kind": "User", "apiGroup": RBAC, "name": "bob"}]
+    api.put(api.manifest(f"{RBAC}/v1 ClusterRoleBinding", "view", roleRef=reference, subjects=subjects))
+    spec = {"spec": {"user": "bob", "resourceAttributes": {"verb": "get", "resource": "configmaps"}}}
+    path, deep = f"{REVIEWS}/subjectaccessreviews", {"x_kcp_internal_deep_subjectaccessreview": "true"}
+    assert run(api.call("POST", path, spec, **deep)).json["status"]["allowed"] is True
+    assert run(api.call("POST", path, spec, user="ann", **deep)).json["status"]["allowed"] is False
+    # It is no way into a workspace, whoever sends it with something else.
+    assert run(api.get("/api/v1/configmaps", user="bob", **deep)).status == 403
