@@ -32,7 +32,9 @@ anything there has it."""
 _MASTERS = AccessDecision(True, "system:masters")
 _EVERYWHERE = AccessDecision(True, KCP_ADMIN)
 _NO_ACCESS = AccessDecision(False, "access denied")
+"""Of a workspace, whatever it is that is missing, as kcp shows it."""
 _NO_RULE = AccessDecision(False)
+"""Of a cluster without workspaces, in Kubernetes' words."""
 
 _SERVERS = frozenset({("apibindings", "apis.kcp.io"), ("apiexports", "apis.kcp.io")})
 """Kinds whose status none but system:masters write."""
@@ -102,7 +104,9 @@ class Authorizer:
             if grant is not None:
                 return AccessDecision(True, grant.origin)
         missing = self._missing(policy, user, home, attributes.namespace)
-        return AccessDecision(False, f"RBAC: {_aggregate(missing)}") if missing else _NO_RULE
+        if missing:
+            return AccessDecision(False, f"RBAC: {_aggregate(missing)}")
+        return _NO_RULE if cluster == TARGET else _NO_ACCESS
 
     def holders(self, cluster: str, asked: Attributes) -> Holders:
         """Whom RBAC of a workspace gives the verb of `asked` on cluster-scoped objects, as Policy.holders."""

@@ -123,7 +123,7 @@ def test_who_may_ask_for_one(accounts: Any, run: Any) -> None:
     reply = run(accounts.call("POST", at("robot"), {"spec": {}}, user="ann"))
     assert reply.message == (
         'serviceaccounts "robot" is forbidden: User "ann" cannot create resource "serviceaccounts/token" '
-        'in API group "" in the namespace "default"'
+        'in API group "" in the namespace "default": access denied'
     )
     assert run(accounts.call("POST", at("nobody"), {"spec": {}})).status == 404
     assert run(accounts.call("GET", at("robot"))).status == 405

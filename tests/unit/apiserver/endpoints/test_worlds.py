@@ -182,7 +182,8 @@ def test_rights_are_of_one_workspace(api: Any, run: Any) -> None:
     refused = run(api.get("/api/v1/namespaces/default/secrets/a", user="ann"))
     assert refused.status == 403
     assert refused.message == (
-        'secrets "a" is forbidden: User "ann" cannot get resource "secrets" in API group "" in the namespace "default"'
+        'secrets "a" is forbidden: User "ann" cannot get resource "secrets" in API group "" in the namespace '
+        '"default": access denied'
     )
     elsewhere = run(api.get("/clusters/root:shop/api/v1/configmaps", user="ann"))
     assert (elsewhere.status, elsewhere.json["reason"]) == (403, "Forbidden")
