@@ -27,6 +27,7 @@ from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.consumers import listing, taken
 from reconciler.loading.loader import Loaded, Loader, Progress
 from reconciler.loading.overlay import Overlay
+from reconciler.loading.shipped import is_root_open
 from reconciler.plan.computed import FLEET_FOLLOWED, LOGICAL_CLUSTERS, WORKSPACES
 from reconciler.plan.runtimestatus import overlaid
 from reconciler.repository.difference import FileChange, difference
@@ -104,7 +105,8 @@ class Shown:
         if now.tree_id == was.tree_id and now.claims == was.claims:
             return set()
         found = touched(now, was)
-        return found.changed | found.appeared | found.removed
+        opened = {paths.ROOT} if is_root_open(now) != is_root_open(was) else set()
+        return found.changed | found.appeared | found.removed | opened
 
     def _recorded_otherwise(
         self, before: RecordedFleet, after: RecordedFleet, now: WorkspaceTree, was: WorkspaceTree

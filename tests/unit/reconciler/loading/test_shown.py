@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, Object, configmap
 
+from apiserver.auth.requiredgroups import requirements
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.storage.paging import rows
@@ -168,6 +170,19 @@ def test_commits_are_shown_when_the_holder_serves_them(observer: Observer, anoth
     observer.fleet.publish()
     assert set(observer.follow()) >= {"root:a", "root:d"}
     assert same(observer.other, recovered(observer, another, "fresh"))
+
+
+def test_who_may_enter_is_shown_as_it_is_served(observer: Observer, another: Callable[..., LoadedFleet]) -> None:
+    said = "metadata: {annotations: {authorization.kcp.io/required-groups: 'devs'}}\n"
+    opened = "spec: {rootAccess: Authenticated}\n"
+    for number, (groups, access) in enumerate(((said, opened), (said, ""), ("", ""))):
+        workspace = f"apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\n{groups}"
+        observer.fleet.commit({f"{A}/workspace.yaml": workspace, "treeplane.yaml": TREEPLANE_YAML + access})
+        observer.fleet.publish()
+        assert {"root:a", "root"} >= set(observer.follow()) >= ({"root:a"} if number != 1 else {"root"})
+        cluster = observer.other.record("root:a").cluster
+        assert requirements(observer.other.store, cluster) == (["devs"] if groups else [])
+        assert same(observer.other, recovered(observer, another, f"fresh{number}"))
 
 
 def test_who_is_bound_follows_its_provider(observer: Observer, another: Callable[..., LoadedFleet]) -> None:
