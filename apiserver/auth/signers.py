@@ -12,7 +12,7 @@ from typing import Any
 
 from apiserver.auth.escalation import Rights
 from apiserver.auth.pki import SigningRequest, read_request
-from apiserver.auth.user import PRIVILEGED, SERVICE_ACCOUNT_PREFIX, Attributes, User
+from apiserver.auth.user import BINDING_PREFIX, PRIVILEGED, SERVICE_ACCOUNT_PREFIX, Attributes, User
 from apiserver.auth.workspaces import is_workspaces
 from apiserver.model.errors import Cause, forbidden, invalid
 from apiserver.registry.behaviours.certificates import RESOURCE
@@ -24,6 +24,8 @@ Object = dict[str, Any]
 REQUESTS = RESOURCE
 CLIENTS = "kubernetes.io/kube-apiserver-client"
 _GROUP = "certificates.k8s.io"
+_BORNE = ("system:kcp:serviceaccount:", "system:cluster:", BINDING_PREFIX)
+"""What workspaces call somebody who comes from another one, or who binds their exports."""
 
 
 def guard(rights: Rights, cluster: str, user: User, kind: ServedKind, subresource: str) -> Vet:
@@ -68,6 +70,10 @@ def _check_new(kind: ServedKind, new: Object) -> None:
     groups = PRIVILEGED.intersection(request.organizations)
     if groups:
         why = f"use of {CLIENTS} signer with {min(groups)} group is not allowed"
+        raise forbidden(kind.resource, kind.group, name, why)
+    borne = next((n for n in (*request.common_names, *request.organizations) if n.startswith(_BORNE)), "")
+    if borne:
+        why = f"use of {CLIENTS} signer with {borne}, which is nobody's to bear, is not allowed"
         raise forbidden(kind.resource, kind.group, name, why)
     account = next((n for n in request.common_names if n.startswith(SERVICE_ACCOUNT_PREFIX)), "")
     if account:

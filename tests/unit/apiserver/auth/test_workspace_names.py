@@ -100,6 +100,10 @@ def test_no_signing_request_asks_for_it(name: str, signer: str, part: x509.Objec
         *((NameOID.ORGANIZATION_NAME, group) for group in sorted(PRIVILEGED)),
         # It would be the account of that name in every workspace.
         (NameOID.COMMON_NAME, "system:serviceaccount:default:robot"),
+        # It would be that account, or somebody of that workspace, to all who grant them something.
+        (NameOID.COMMON_NAME, "system:kcp:serviceaccount:other:default:robot"),
+        (NameOID.ORGANIZATION_NAME, "system:cluster:other"),
+        (NameOID.ORGANIZATION_NAME, "apis.kcp.io:binding:system:authenticated"),
     ],
 )
 def test_no_signing_request_asks_for_what_counts_beyond_its_workspace(part: x509.ObjectIdentifier, name: str) -> None:
