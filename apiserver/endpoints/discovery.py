@@ -39,6 +39,13 @@ async def serve(exchange: Exchange, world: RealmWorld, place: RequestPath) -> No
             await _aggregated(exchange, kinds, True)
         case RequestRoute.APIS if _wants_aggregated(exchange):
             await _aggregated(exchange, kinds, False)
+        case _:
+            await serve_plain(exchange, kinds, place)
+
+
+async def serve_plain(exchange: Exchange, kinds: KindTable, place: RequestPath) -> None:
+    """The older form alone, whatever the client names first. Raises NoSuchPath."""
+    match place.route:
         case RequestRoute.API:
             await _plain(exchange, discovery.api_versions())
         case RequestRoute.APIS:

@@ -18,7 +18,7 @@ from apiserver.endpoints.watcher import Cohort, OpenWatch, WatchEvent
 from apiserver.model.failures import described
 from apiserver.model.keys import Internal
 from apiserver.registry.catalog import MARKED, SCHEMAS
-from apiserver.registry.indexes import INACTIVE, LOGICAL_CLUSTERS
+from apiserver.registry.indexes import LOGICAL_CLUSTERS
 from apiserver.registry.sharing import DECIDING
 from apiserver.storage.protocol import Change, Compacted, Store
 
@@ -27,11 +27,9 @@ log = logging.getLogger(__name__)
 CHUNK = 250
 """Log entries dispatched in one go of the event loop."""
 BOOKMARK_SECONDS = 50.0
-
-
-def _is_marked(change: Change) -> bool:
-    """Whether it may have marked a workspace inactive."""
-    return change.key.resource == LOGICAL_CLUSTERS and change.value is not None and INACTIVE.hint in change.value
+_DECIDING = MARKED | {LOGICAL_CLUSTERS}
+"""Resources whose changes may end watches of their workspace: those that do not stand any more. A LogicalCluster says
+that its workspace is inactive, and which programs are let in."""
 
 
 class Hub:
@@ -150,14 +148,14 @@ class Hub:
             self._ring()
 
     def _end(self, changes: list[Change]) -> None:
-        """Ends the watches, after all their events, of workspaces that are gone or marked inactive, and of kinds whose
-        definition changed.
+        """Ends the watches, after all their events, of workspaces that are gone or marked inactive, of kinds whose
+        definition changed, and of programs that are done with a workspace.
 
         As in kube-apiserver any change of a definition's spec ends them: objects look otherwise from now on. Clients
         come again, with what they saw last. Watches across workspaces stay: others may define the kind still.
         """
         gone = {c.key.cluster for c in changes if c.key.resource == Internal.WORKSPACE and c.value is None}
-        defined = {c.key.cluster for c in changes if c.key.resource in MARKED or _is_marked(c)}
+        defined = {c.key.cluster for c in changes if c.key.resource in _DECIDING}
         everywhere = any(c.key.resource == SCHEMAS for c in changes)  # whoever binds it is served with it
         if not gone and not defined:
             return

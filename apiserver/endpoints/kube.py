@@ -14,7 +14,7 @@ from apiserver.auth.denial import denial
 from apiserver.auth.impersonation import impersonated
 from apiserver.auth.scopes import home_of, in_scope
 from apiserver.auth.user import Attributes, User
-from apiserver.endpoints import discovery, homeworkspaces, nodeless, openapi, reads, writes
+from apiserver.endpoints import discovery, homeworkspaces, lifecycleviews, nodeless, openapi, reads, writes
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
@@ -22,6 +22,7 @@ from apiserver.endpoints.health import health
 from apiserver.endpoints.inflight import InFlight, deadline
 from apiserver.endpoints.issuer import issuer
 from apiserver.endpoints.judging import AccessJudge, RealmKinds
+from apiserver.endpoints.lifecycleviews import Program, is_own
 from apiserver.endpoints.metrics import metrics, no_metrics
 from apiserver.endpoints.paths import RequestPath, RequestRoute, Scope, parse
 from apiserver.endpoints.realms import (
@@ -127,10 +128,16 @@ class KubernetesAPI:
             await self._judged(exchange, place, user)
 
     async def _judged(self, exchange: Exchange, place: RequestPath, user: User) -> None:
-        """Which world, may they, and the answer."""
+        """Which world, as whom, and the answer."""
+        if place.view:
+            await self._seen_by_program(exchange, place, user)
+            return
         world = self._world(exchange, place, user)
+        await self._asked(exchange, place, world, self._acting(exchange, world, user))
+
+    async def _asked(self, exchange: Exchange, place: RequestPath, world: RealmWorld, bearer: User) -> None:
+        """May they, and the answer."""
         asked, place = place, _renamed(world, place)
-        bearer = self._acting(exchange, world, user)
         user = in_scope(bearer, world.identity) if bearer.extra else bearer
         verb = _verb(exchange, place)
         decision = world.authorize(user, attributes(place, verb))
@@ -148,6 +155,25 @@ class KubernetesAPI:
             await self._resource(asking, verb)
             return
         await self._other(exchange, world, place)
+
+    async def _seen_by_program(self, exchange: Exchange, place: RequestPath, user: User) -> None:
+        """Through the view of an initializer or a terminator."""
+        program, realms = Program.of(place), self._realms
+        judge, home = realms.main.authorizer, program.home
+        bearer = impersonated(user, exchange.headers, home, lambda a: judge.authorize(home, user, a))
+        denied = program.denied(realms, in_scope(bearer, home) if bearer.extra else bearer)
+        if denied is not None:
+            await self._refuse(exchange, place, denied)
+            return
+        world = program.world(realms, place)
+        if not is_own(place):
+            await self._asked(exchange, place, program.inside(world), bearer)
+            return
+
+        def asking(kind: ServedKind) -> Asking:
+            return Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts)
+
+        await lifecycleviews.serve(program, asking, _verb(exchange, place))
 
     def _world(self, exchange: Exchange, place: RequestPath, user: User) -> RealmWorld:
         """Only system:masters, asking for themselves, are told that there is no such workspace: to others it is one

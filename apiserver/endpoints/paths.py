@@ -6,6 +6,7 @@
     /services/apiexport/root:db/postgres/clusters/*/apis     → what the provider of that export sees of its consumers
     /api/v1/namespaces                                       → the root workspace
     /api/v1/watch/namespaces/web/configmaps                  → as with ?watch=1
+    /services/initializingworkspaces/1a:gold/clusters/*/apis → as seen by the initializer 1a:gold
 
 Trailing slashes mean nothing. Whether a world or a resource exists is for others to say.
 """
@@ -17,6 +18,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from apiserver.model.paths import ROOT, WILDCARD
+from apiserver.registry.lifecycles import LIFECYCLES
 
 
 class Scope(Enum):
@@ -56,7 +58,8 @@ class RequestPath(NamedTuple):
     `<workspace>/<export>/<consumer>`. `rest`: the path inside
     the world, without a trailing slash, as RBAC's nonResourceURLs name it. The remaining fields are "" where the route
     has none; `name` also holds the health check asked for and the OpenAPI document's key. `watch`: the path itself says
-    so (`/api/v1/watch/configmaps`, the old form).
+    so (`/api/v1/watch/configmaps`, the old form). `view`: through which service the world is seen, "" if it is by
+    itself; `program`: as whom.
     """
 
     scope: Scope
@@ -70,9 +73,12 @@ class RequestPath(NamedTuple):
     name: str = ""
     subresource: str = ""
     watch: bool = False
+    view: str = ""
+    program: str = ""
 
 
 _PROVIDER = "/services/apiexport/"
+VIEWS = frozenset(each.view for each in LIFECYCLES)
 HEALTH = frozenset({"healthz", "livez", "readyz"})
 JWKS = "/openid/v1/jwks"
 _FIXED = {
@@ -95,6 +101,15 @@ def parse(path: str) -> RequestPath:
 
 
 def _parse(path: str) -> RequestPath:
+    match path.split("/", 5):
+        case ["", "services", view, program, "clusters", rest] if view in VIEWS and program:
+            return _inside(f"/clusters/{rest}")._replace(view=view, program=program)
+        case ["", "services", view, *_] if view in VIEWS:
+            return RequestPath(Scope.WORKSPACE, ROOT, path, RequestRoute.NESTED)
+    return _inside(path)
+
+
+def _inside(path: str) -> RequestPath:
     scope, world, rest = _world(path)
     rest = rest.rstrip("/")
     if rest.startswith("/clusters/") and scope is not Scope.TARGET:

@@ -7,9 +7,11 @@ at once what the reconciler wrote.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from apiserver.auth.accounts import TARGET_PREFIX
 from apiserver.auth.user import AccessDecision, Attributes, User
@@ -48,6 +50,19 @@ class Realm:
         self.everywhere = Everywhere(store)
         self.hub = Hub(store)
 
+    def judged_by(self, authorizer: AccessJudge) -> Realm:
+        """The same, where somebody else says who may do what."""
+        made = copy(self)
+        made.authorizer = authorizer
+        return made
+
+
+class LetsIn(NamedTuple):
+    """`who`: what tells those apart to whom it may end at different times."""
+
+    who: str
+    still: Callable[[], bool]
+
 
 class Targets(Protocol):
     """The embedded sync targets of this process (targets.py)."""
@@ -61,7 +76,7 @@ class RealmWorld:
     """`cluster`: logical cluster name, None for every workspace. `record`: the workspace's, None in other worlds.
     `target`: `<workspace path>:<name>` of an embedded sync target. `hidden`: there is no such workspace, and only
     system:masters see more than that; it says why nothing is written here. `view`: shows part of what there is, None
-    where all is shown."""
+    where all is shown. `lets_in`: whether whoever asks may be here still, where that may end."""
 
     realm: Realm
     scope: Scope
@@ -70,6 +85,7 @@ class RealmWorld:
     target: str = ""
     hidden: str = ""
     view: ServiceView | None = None
+    lets_in: LetsIn | None = None
 
     @property
     def identity(self) -> str:

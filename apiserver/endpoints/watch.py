@@ -53,7 +53,8 @@ async def watch(asking: Asking) -> None:
     if options.revision and options.revision > current:
         raise too_new(options.revision, current)
     interest = Interest(asking.kind.storage, asking.world.cluster, asking.namespace)
-    watcher = OpenWatch(interest, selection, form, options.bookmarks, (options.labels, options.fields))
+    who = asking.world.lets_in.who if asking.world.lets_in is not None else ""
+    watcher = OpenWatch(interest, selection, form, options.bookmarks, (options.labels, options.fields, who))
     await exchange.start(200, _HEADERS)
     watcher.write = exchange.writer()
     if asking.world.cluster is not None:
@@ -77,8 +78,11 @@ async def watch(asking: Asking) -> None:
 
 
 def _stands(asking: Asking) -> bool:
-    """Whether the workspace is there, answers, and serves the kind just as it did when the request came."""
+    """Whether the workspace is there, answers, and serves the kind just as it did when the request came, also to who
+    asked."""
     kind, world = asking.kind, asking.world
+    if world.lets_in is not None and not world.lets_in.still():
+        return False
     if world.record is not None and world.realm.store.get(cluster_key(world.record.cluster)) is None:
         return False
     if world.inactive and kind.storage != LOGICAL_CLUSTERS:

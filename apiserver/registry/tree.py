@@ -40,8 +40,9 @@ class WorkspaceRecord:
     `directory`: its directory in the repository, "" for what ships with Treeplane. `judged`: of one that is held, the
     last commit that was judged, NONE of all others. `leaves`: it was taken away, and something in it waits for
     finalizers; `directory` is where it stood then. `shard`: the Shard that it is on; one that is not served yet may be
-    on none. `labels`: those that its type gives its Workspace. `stored`: it was made through the API, so no commit and
-    no file of the status branch knows of it, and its commits are NONE.
+    on none. `labels`: those that its type gives its Workspace. `initializers`, `terminators`: names of the programs
+    that its type had act on it when it appeared. `stored`: it was made through the API, so no commit and no file of the
+    status branch knows of it, and its commits are NONE.
     """
 
     path: str
@@ -61,6 +62,8 @@ class WorkspaceRecord:
     leaves: bool = False
     shard: str = shards.USUAL
     labels: dict[str, str] = field(default_factory=dict)
+    initializers: list[str] = field(default_factory=list)
+    terminators: list[str] = field(default_factory=list)
     stored: bool = False
 
     @property
@@ -121,7 +124,7 @@ def _following(record: WorkspaceRecord) -> dict[str, str]:
     return {"origin": str(record.origin), "commit": "" if record.commit == record.origin else str(record.commit)}
 
 
-_USUALLY_NONE: Final[Mapping[str, Any]] = {"errors": [], "labels": {}}
+_USUALLY_NONE: Final[Mapping[str, Any]] = {"errors": [], "labels": {}, "initializers": [], "terminators": []}
 _USUAL: Final = tuple(
     (each.name, _USUALLY_NONE.get(each.name, each.default))
     for each in fields(WorkspaceRecord)

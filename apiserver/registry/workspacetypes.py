@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apiserver.model import paths
+from apiserver.registry.lifecycles import LIFECYCLES, name_of
 
 Object = dict[str, Any]
 
 FindType = Callable[[str, str], Object | None]
 """(workspace path, name) → the WorkspaceType, or None where there is none."""
+
+FindCluster = Callable[[str], str]
+"""The logical cluster name of the workspace at a path; "" where there is none."""
 
 WORKSPACES = "workspaces.tenancy.kcp.io"
 TYPES = "workspacetypes.tenancy.kcp.io"
@@ -46,7 +50,8 @@ class ResolvedType:
     that the type, or one it extends, brings by default. `writes`, `builtins`: what it says of writes through the API
     and of the kinds it starts with, or what the nearest type says that it extends; "" if none does. `initial`: those of
     `bindings` that only a workspace gets which appears; the others those too that are there already. `labels`: what the
-    Workspace is labelled with where it does not say so itself."""
+    Workspace is labelled with where it does not say so itself. `initializers`, `terminators`: names of the programs
+    that act on a workspace which appears, or goes (registry/lifecycles)."""
 
     ref: TypeRef
     bindings: tuple[tuple[str, str], ...] = ()
@@ -56,6 +61,8 @@ class ResolvedType:
     builtins: str = ""
     initial: tuple[tuple[str, str], ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    initializers: tuple[str, ...] = ()
+    terminators: tuple[str, ...] = ()
 
     def of_one_with(self, bindings: Iterable[tuple[str, str]]) -> ResolvedType:
         """As it is for a workspace that is there already, and has these bindings by its type: it keeps them."""
@@ -116,6 +123,18 @@ def _resolved(ref: TypeRef, find: FindType, error: str) -> ResolvedType:
     writes, builtins = (next((str(s[f]) for _, s in lineage if s.get(f)), "") for f in ("writes", "builtins"))
     remedy = "correct spec.type, or move the directory" if error else ""
     return ResolvedType(ref, bindings, error, remedy, writes, builtins, initial, labels)
+
+
+def with_programs(kind: ResolvedType, find: FindType, cluster_of: FindCluster) -> ResolvedType:
+    """The type with its initializers and terminators, and those of the types that it extends."""
+    found: dict[str, list[str]] = {each.word: [] for each in LIFECYCLES}
+    for ref, said in _lineage(kind.ref, find):
+        wanted = [each.word for each in LIFECYCLES if (said.get("spec") or {}).get(each.word)]
+        cluster = cluster_of(ref.path) if wanted else ""
+        for word in wanted:
+            found[word] += [name_of(cluster, ref.name)] if cluster else []
+    initializers, terminators = (tuple(found[each.word]) for each in LIFECYCLES)
+    return replace(kind, initializers=initializers, terminators=terminators) if any(found.values()) else kind
 
 
 def extends(ref: TypeRef, other: tuple[str, str], find: FindType) -> bool:

@@ -17,6 +17,7 @@ from apiserver.model.keys import Key
 from apiserver.model.reserved import is_inactive
 from apiserver.registry import codec, tree
 from apiserver.registry.indexes import INACTIVE
+from apiserver.registry.lifecycles import with_labels
 from apiserver.storage.protocol import Put, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
@@ -68,5 +69,7 @@ class Inactivity(Controller[Key]):
         status = obj.get("status") or {}
         if record is None or status.get("phase") not in _PHASES or status["phase"] == phase:
             return None
-        value = codec.encode({**obj, "status": {**status, "phase": phase}})
+        status = {**status, "phase": phase}
+        labels = with_labels(obj["metadata"].get("labels") or {}, status)
+        value = codec.encode({**obj, "metadata": {**obj["metadata"], "labels": labels}, "status": status})
         return Put(key, value, record.revision, record.stamp)

@@ -22,7 +22,14 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.templates import Kind
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.changeset import ChangeKind, ObjectChange
-from reconciler.loading.clusterobject import cluster_key, facts_of, no_line, put_cluster, workspace_key
+from reconciler.loading.clusterobject import (
+    cluster_key,
+    facts_of,
+    no_line,
+    put_cluster,
+    put_lasting,
+    workspace_key,
+)
 from reconciler.loading.effects import Effects
 from reconciler.loading.forms import Example, Forms, Nobody
 from reconciler.loading.gather import EVERYWHERE
@@ -65,15 +72,16 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
         return False  # its LogicalCluster says more than others do
     if ENTRIES[computed.WORKSPACES].names(said.name) or said.origin.in_keys:
         return False
+    given = dump([record.labels, record.initializers, record.terminators])
     cluster = _forms.put(
-        (computed.LOGICAL_CLUSTERS, record.type, record.shard),
+        (computed.LOGICAL_CLUSTERS, record.type, record.shard, given),
         partial(_example_of_cluster, record),
         cluster_key(record),
         _texts_of_cluster(record, parent_cluster, effects.fleet),
     )
     unnamed = digest or dump({**said.value, "metadata": {**said.value["metadata"], "name": ""}})
     workspace = _forms.put(
-        (computed.WORKSPACES, record.type, record.shard, dump(record.labels), said.origin.generator, unnamed),
+        (computed.WORKSPACES, record.type, record.shard, given, said.origin.generator, unnamed),
         partial(_example_of_workspace, record, said),
         workspace_key(record, parent_cluster),
         _texts_of_workspace(record, parent_cluster, said.origin, effects.fleet),
@@ -122,7 +130,7 @@ def _example_of_workspace(like: WorkspaceRecord, said: Manifest, nobody: Nobody)
     if found is None:
         return None
     facts = facts_of(record, nobody.parent_cluster, nobody.moment)
-    effects.put(found, found.obj, None, computed.status(facts))
+    put_lasting(found, found.obj, None, effects, facts)
     texts = _texts_of_workspace(record, nobody.parent_cluster, origin, effects.fleet)
     return effects.example(*zip(_WORKSPACE, texts, strict=True))
 
@@ -132,4 +140,5 @@ def _record(like: WorkspaceRecord, nobody: Nobody) -> WorkspaceRecord:
     at, time = nobody.moment.commit, nobody.moment.time
     place = nobody.path, nobody.cluster, nobody.parent
     out = WorkspaceRecord(*place, like.type, origin=at, origin_time=time)
-    return replace(out, shard=like.shard, labels=like.labels)
+    given = {name: getattr(like, name) for name in ("shard", "labels", "initializers", "terminators")}
+    return replace(out, **given)

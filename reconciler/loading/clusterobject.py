@@ -15,6 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
 from apiserver.model.reserved import is_inactive
 from apiserver.registry.kinds import workspace_builtins
+from apiserver.registry.lifecycles import INITIALIZER, TERMINATOR, with_labels
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record
 from reconciler.layout.manifest import Manifest
@@ -69,12 +70,18 @@ def put_lasting(
     facts: computed.WorkspaceFacts,
 ) -> None:
     """Writes one of the two, with what runtime decided of it: as it is stored, or, at a recovery, recorded."""
-    status = computed.status(facts)
-    if stored is not None:
-        status = overlaid(status, orjson.loads(stored.value).get("status"))
-    elif known := effects.known_of(declared.key):
-        status = overlaid(status, known.get("status"))
+    known = effects.known_of(declared.key) if stored is None else orjson.loads(stored.value)
+    before = known.get("status") or {}
+    facts = facts._replace(
+        initializers=tuple(before.get(INITIALIZER.field, facts.initializers)),
+        terminators=tuple(before.get(TERMINATOR.field, facts.terminators)),
+    )
+    status = overlaid(computed.status(facts), before)
+    if stored is None and known:
         restore(declared.obj, known)
+    metadata = declared.obj["metadata"]
+    labels = with_labels(metadata.get("labels") or {}, status)
+    declared = declared._replace(obj={**declared.obj, "metadata": {**metadata, "labels": labels}})
     effects.put(declared, old, stored, status)
 
 
@@ -92,6 +99,8 @@ def facts_of(record: WorkspaceRecord, parent_cluster: str, since: Moment) -> com
         served=record.served,
         parent_cluster=parent_cluster,
         shard=record.shard,
+        initializers=tuple(record.initializers),
+        terminators=tuple(record.terminators),
     )
 
 

@@ -8,7 +8,8 @@ same for the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from apiserver.model import paths
 from apiserver.model.commits import NONE
@@ -66,6 +67,7 @@ class Newcomers:
         if shard == shards.NONE:
             return None
         known = Summary(origin, origin, type=said_of(kind.ref, manifest.value), shard=said_of_shard(shard))
+        known.initializers, known.terminators = [*kind.initializers], [*kind.terminators]
         if case.recorded is not None and not (case.recorded.plain and case.recorded.summary == known):
             return None
         # One that comes back unchanged since it appeared is made as it was made then.
@@ -99,7 +101,7 @@ def new_record(
         type=str(kind.ref),
         builtins=kind.builtins,
         writes=kind.writes,
-        labels=dict(kind.labels),
+        **given_by(kind),
         served=served,
         commit=origin if served else NONE,
         head=case.moment.commit if served else NONE,
@@ -108,6 +110,12 @@ def new_record(
         directory=case.directory.directory if case.directory else "",
         shard=shard,
     )
+
+
+def given_by(kind: ResolvedType) -> Mapping[str, Any]:
+    """What a record says of its type beside how it is called."""
+    programs = {"initializers": [*kind.initializers], "terminators": [*kind.terminators]}
+    return {"labels": dict(kind.labels), **programs}
 
 
 def _digest(place: WorkspaceDir) -> str:

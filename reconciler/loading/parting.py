@@ -14,6 +14,7 @@ import orjson
 from apiserver.model import conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
+from apiserver.registry.lifecycles import with_labels
 from apiserver.storage.protocol import View
 from reconciler.loading.effects import ended
 from reconciler.plan.computed import COMMIT_APPLIED, LOGICAL_CLUSTERS
@@ -31,8 +32,9 @@ def told(obj: Object, finalizer: str, said: Iterable[Condition]) -> Object:
     new = list(said)
     obj = ended(obj, new[0]["lastTransitionTime"], finalizer)
     status = obj.get("status") or {}
-    there = conditions.merged(status.get("conditions"), new)
-    return {**obj, "status": {**status, "phase": "Deleting", "conditions": there}}
+    status = {**status, "phase": "Deleting", "conditions": conditions.merged(status.get("conditions"), new)}
+    labels = with_labels(obj["metadata"].get("labels") or {}, status)
+    return {**obj, "metadata": {**obj["metadata"], "labels": labels}, "status": status}
 
 
 def staying(obj: Object, errors: Iterable[str], at: str) -> Object:

@@ -24,6 +24,7 @@ from apiserver.registry import codec, shards, tree
 from apiserver.registry import workspacetypes as types
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kinds import KUBERNETES, KindTable, builtins_of
+from apiserver.registry.lifecycles import with_labels
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
 from apiserver.registry.workspacetypes import ResolvedType, TypeRef
 from apiserver.storage.protocol import ABSENT, Op, Put, Record, Store
@@ -33,6 +34,7 @@ from reconciler.loading.consumers import listing
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import EVERYWHERE
 from reconciler.loading.moment import Moment
+from reconciler.loading.newcomers import given_by
 from reconciler.loading.render import DeclaredObject, Renderer
 from reconciler.loading.settled import SettledWorld
 from reconciler.loading.sources import generated
@@ -86,6 +88,7 @@ def coming(store: Store, parent: WorkspaceRecord, workspace: Record, moment: Mom
     kind = types.resolve(obj, path, TypeRef.parse(parent.type), world.find_type)
     if kind.error:
         return Unscheduled("WorkspaceTypesInvalid", f"{kind.error}: {kind.remedy}")
+    kind = types.with_programs(kind, world.find_type, world.cluster_of)
     shard = world.shard_of(obj)
     if shard == shards.NONE:
         return Unscheduled("Unschedulable", shards.unmatched(shards.selector_of(obj)))
@@ -122,7 +125,7 @@ def _record(path: str, cluster: str, kind: ResolvedType, moment: Moment, shard: 
         builtins=kind.builtins,
         origin_time=moment.time,
         shard=shard,
-        labels=dict(kind.labels),
+        **given_by(kind),
         stored=True,
     )
 
@@ -168,9 +171,11 @@ class _Made(NamedTuple):
         status = self.obj.get("status") or {}
         now = self._status()
         told = conditions.merged(status.get("conditions"), now["conditions"])
+        metadata = marked({**self.obj["metadata"], "annotations": annotations}, self.record)
+        metadata["labels"] = with_labels(metadata.get("labels") or {}, now)
         made = {
             **self.obj,
-            "metadata": marked({**self.obj["metadata"], "annotations": annotations}, self.record),
+            "metadata": metadata,
             "spec": spec,
             "status": {**status, **now, "conditions": told},
         }
@@ -207,6 +212,7 @@ class _Made(NamedTuple):
         if self.above:
             made["spec"]["owner"]["uid"] = self.obj["metadata"]["uid"]
         made["metadata"]["annotations"] |= settable(self.obj["metadata"])
+        made["metadata"]["labels"] = with_labels({}, self._status())
         return made
 
     def _status(self) -> Object:

@@ -7,6 +7,7 @@ that is there; when it goes, its workspaces keep what they had. So no change of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +25,8 @@ Object = dict[str, Any]
 
 Exports = tuple[tuple[str, str], ...]
 """As (path, name)."""
+Programs = tuple[Sequence[str], Sequence[str]]
+"""Names of initializers, and of terminators."""
 
 _UNIVERSAL = str(TypeRef(*types.DEFAULT))
 
@@ -40,6 +43,7 @@ class Typed(NamedTuple):
     def tell(self, known: Summary) -> None:
         known.type, known.brought = self.name, self.brought or {}
         known.defaults = [f"{path}:{name}" for path, name in self.kind.bindings]
+        known.initializers, known.terminators = [*self.kind.initializers], [*self.kind.terminators]
 
 
 class HasType(Protocol):
@@ -54,6 +58,9 @@ class HasType(Protocol):
 
     def bindings(self) -> Exports:
         """Those that it got by its type, which it keeps."""
+
+    def programs(self) -> Programs:
+        """The initializers and terminators that it got when it appeared."""
 
     def as_it_was(self, found: ResolvedType) -> ResolvedType:
         """What a type brought that is no more."""
@@ -71,6 +78,8 @@ def type_of(world: World, case: Case, gathered: Gathered, has: HasType) -> Typed
         kind = has.as_it_was(found)
     else:
         kind = replace(found.of_one_with(has.bindings()), builtins=has.builtins(found))
+    initializers, terminators = has.programs()
+    kind = replace(kind, initializers=tuple(initializers), terminators=tuple(terminators))
     brought: Object = {}
     if found.error:
         brought = {"writes": kind.writes, "builtins": kind.builtins}
@@ -98,6 +107,9 @@ class Served(NamedTuple):
     def bindings(self) -> Exports:
         return _exports(self.known)
 
+    def programs(self) -> Programs:
+        return (self.record.initializers, self.record.terminators) if self.record is not None else ((), ())
+
     def as_it_was(self, found: ResolvedType) -> ResolvedType:
         assert self.record is not None
         writes, builtins, labels = self.record.writes, self.record.builtins, tuple(self.record.labels.items())
@@ -120,6 +132,9 @@ class RememberedType(NamedTuple):
 
     def bindings(self) -> Exports:
         return _exports(self.recorded.summary)
+
+    def programs(self) -> Programs:
+        return self.recorded.summary.initializers, self.recorded.summary.terminators
 
     def as_it_was(self, found: ResolvedType) -> ResolvedType:
         brought = self.recorded.summary.brought

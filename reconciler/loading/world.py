@@ -171,8 +171,16 @@ class World:
         found = self._resolved.get(at)
         if found is None:
             ref = types.TypeRef.parse(above.type) if above is not None else None
-            found = self._resolved[at] = types.resolve(workspace, path, ref, self.find_type, former)
+            found = types.resolve(workspace, path, ref, self.find_type, former)
+            if not found.error:
+                found = types.with_programs(found, self.find_type, self.cluster_of)
+            self._resolved[at] = found
         return found
+
+    def cluster_of(self, path: str) -> str:
+        """A workspace's logical cluster name; "" where there is none."""
+        record = self.record(path)
+        return record.cluster if record is not None else ""
 
     def find_type(self, path: str, name: str) -> dict[str, Any] | None:
         """A WorkspaceType. Those that ship are there whatever the workspace root holds."""

@@ -13,6 +13,7 @@ from apiserver.model.conditions import condition
 from apiserver.model.identity import base62_sha224
 from apiserver.model.marks import ORIGIN, PATH, SYSTEM, TYPE
 from apiserver.registry import shards
+from apiserver.registry.lifecycles import INITIALIZED, not_initialized
 
 Object = dict[str, Any]
 
@@ -37,7 +38,8 @@ class WorkspaceFacts(NamedTuple):
     `origin_time` and `commit_time` are RFC 3339. `type_name` and `type_path` name its WorkspaceType. `problems`: why
     the newest commit is held back ([] if it is not). `parent_cluster`: the parent's logical cluster name ("" for root).
     `shard`: the Shard that it is on, shards.NONE if none takes it. `said`: annotations that its workspace.yaml says for
-    its LogicalCluster. `inactive`: it is marked so.
+    its LogicalCluster. `inactive`: it is marked so. `initializers`, `terminators`: names of the programs
+    whose turn is still to come; all that it ever had, as long as none of them has said that it is done.
     """
 
     path: str
@@ -52,6 +54,13 @@ class WorkspaceFacts(NamedTuple):
     shard: str = shards.USUAL
     said: tuple[tuple[str, str], ...] = ()
     inactive: bool = False
+    initializers: tuple[str, ...] = ()
+    terminators: tuple[str, ...] = ()
+
+    def waiting(self) -> Object:
+        """What spec and status say of these. Nothing is waited for before there is anything to act on."""
+        found = {"initializers": [*self.initializers], "terminators": [*self.terminators]} if self.served else {}
+        return {name: names for name, names in found.items() if names}
 
 
 def default_namespace() -> Object:
@@ -61,7 +70,7 @@ def default_namespace() -> Object:
 def logical_cluster(facts: WorkspaceFacts) -> Object:
     """core.kcp.io/v1alpha1 LogicalCluster `cluster`; its status is `status`."""
     parent = paths.parent(facts.path)
-    spec: Object = {"directlyDeletable": False}
+    spec: Object = {"directlyDeletable": False, **facts.waiting()}
     if parent is not None:
         spec["owner"] = {
             "apiVersion": TENANCY,
@@ -89,13 +98,13 @@ def logical_cluster(facts: WorkspaceFacts) -> Object:
 def status(facts: WorkspaceFacts) -> Object:
     """The status of the Workspace object in the parent, and of the LogicalCluster, as far as it follows from commits:
     what runtime decides is laid over it (runtimestatus)."""
-    return {"phase": phase(facts), "conditions": conditions(facts)}
+    return {"phase": phase(facts), "conditions": conditions(facts), **facts.waiting()}
 
 
 def phase(facts: WorkspaceFacts) -> str:
     if facts.shard == shards.NONE:
         return "Scheduling"
-    if not facts.served:
+    if not facts.served or facts.initializers:
         return "Initializing"
     return INACTIVE if facts.inactive else READY
 
@@ -115,7 +124,9 @@ def conditions(facts: WorkspaceFacts) -> list[Object]:
         text = "no Shard takes the workspace: see CommitApplied"
         return [applied, condition("WorkspaceScheduled", False, "Unschedulable", text, at=facts.commit_time)]
     scheduled = condition("WorkspaceScheduled", True, "Scheduled", "a logical cluster is assigned", at=at)
-    initialized = condition("WorkspaceInitialized", facts.served, "Loaded" if facts.served else "ContentInvalid", at=at)
+    initialized = condition(INITIALIZED, facts.served, "Loaded" if facts.served else "ContentInvalid", at=at)
+    if facts.served and facts.initializers:
+        initialized = not_initialized(facts.initializers, at)
     return [applied, initialized, scheduled]
 
 

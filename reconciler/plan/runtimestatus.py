@@ -24,6 +24,7 @@ from typing import Any
 
 from apiserver.model import conditions
 from apiserver.model.conditions import Condition
+from apiserver.registry.lifecycles import DONE
 from reconciler.plan import computed
 
 Object = dict[str, Any]
@@ -32,7 +33,7 @@ RESOURCES = frozenset({computed.WORKSPACES, computed.LOGICAL_CLUSTERS})
 """Whose statuses are of both parts."""
 FIELDS = frozenset({"initializers", "terminators"})
 """Of a status, what runtime has the last word on."""
-REASONS: frozenset[str] = frozenset()
+REASONS = frozenset({DONE})
 """Of computed conditions, with which they are runtime's."""
 
 _CONDITION = b'"lastTransitionTime":'  # as a text in JSON it would have a backslash

@@ -26,6 +26,7 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     brought:                 only where its type cannot be resolved by now: what it brought
       {writes: Store, builtins: Kubernetes, labels: {tier: gold}}
     defaults: [root:a:widgets]   exports that it takes by the default bindings of its type, which it keeps
+    initializers, terminators: [1abc…:gold]   names of the programs that its type had act on it when it appeared
     identities: {widgets: 9f86…}    identity hashes of its APIExports
 """
 
@@ -58,6 +59,8 @@ class Summary:
     type: str = ""
     brought: dict[str, Any] = field(default_factory=dict)
     defaults: list[str] = field(default_factory=list)
+    initializers: list[str] = field(default_factory=list)
+    terminators: list[str] = field(default_factory=list)
     identities: dict[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -85,6 +88,8 @@ class Summary:
             "type": self.type,
             "brought": self.brought,
             "defaults": self.defaults,
+            "initializers": self.initializers,
+            "terminators": self.terminators,
             "identities": dict(sorted(self.identities.items())),
         }
         return out | {name: value for name, value in said.items() if value}
@@ -110,5 +115,7 @@ class Summary:
             type=found.get("type", ""),
             brought=dict(found.get("brought") or {}),
             defaults=list(found.get("defaults") or ()),
+            initializers=list(found.get("initializers") or ()),
+            terminators=list(found.get("terminators") or ()),
             identities=dict(found.get("identities") or {}),
         )

@@ -82,8 +82,14 @@ class ApiFleet(CommitFleet):
         self, method: str, path: str, rest: str, body: Any = b"", *, user: str = ADMIN, kind: str = "application/json"
     ) -> Reply:
         """In the workspace at `path`. `kind`: the Content-Type."""
+        return self.ask(method, f"/clusters/{path}{rest}", body, user=user, kind=kind)
+
+    def ask(
+        self, method: str, path: str, body: Any = b"", *, user: str = ADMIN, kind: str = "application/json"
+    ) -> Reply:
+        """The same of any path of the server."""
         data = body if isinstance(body, bytes) else orjson.dumps(body)
-        return asyncio.run(asyncio.wait_for(self._call(method, f"/clusters/{path}{rest}", data, user, kind), 60))
+        return asyncio.run(asyncio.wait_for(self._call(method, path, data, user, kind), 60))
 
     async def _call(self, method: str, path: str, data: bytes, user: str, kind: str) -> Reply:
         where, _, query = path.partition("?")

@@ -23,6 +23,7 @@ from support.widgets import binding, crd, export, schema, widget
 from apiserver.model import marks
 from apiserver.model.reserved import settable
 from apiserver.registry import tree
+from apiserver.registry.lifecycles import INITIALIZER, without
 from apiserver.storage.protocol import Delete, View
 from reconciler.controllers.inactivity import Inactivity
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
@@ -33,6 +34,7 @@ C, D, E, F = (f"workspaces/root/{name}" for name in "cdef")
 Files = dict[str, str | None]
 History = list[tuple[str, int, bool]]
 
+LATER = "2026-05-05T00:00:00Z"
 FIELDS = [("size", "integer"), ("size", "string"), ("colour", "string")]
 BEGIN: dict[str, str] = {
     f"{A}/schema.json": schema(),
@@ -62,6 +64,8 @@ def _type(number: int) -> str:
         spec["defaultAPIBindings"] = [{"path": "root:a", "export": "widgets"}]
         spec |= {"defaultAPIBindingLifecycle": "Maintain"} if number % 2 else {}
         spec["additionalWorkspaceLabels"] = {"number": str(number % 4)}
+    if number % 4 == 0:
+        spec["initializer"] = True
     if number % 3 == 1:
         spec["extend"] = {"with": [{"name": "lost", "path": "root"}]}
     return _manifest("WorkspaceType", "lab", spec)
@@ -189,6 +193,11 @@ def _further(number: int) -> dict[str, Any]:
     return [{"more": {"type": "string"}}, {"more": {"type": "string", "default": "x"}}, {}][number % 3]
 
 
+def _initialized(obj: Any) -> None:
+    for name in INITIALIZER.left(obj):
+        obj.update(without(obj, INITIALIZER, name, LATER))
+
+
 def much(number: int) -> Files:
     """A commit that concerns many workspaces: one comes, one that it takes something of changes, another goes."""
     names = [*PUSHES]
@@ -214,6 +223,7 @@ EVENTS = (
     "let go",
     "decide",
     "mark",
+    "initialize",
     "publish",
     "publish beside a load",
     "record in a load",
@@ -223,7 +233,7 @@ EVENTS = (
 )
 
 
-OF_ONE = ("status", "finalizer", "let go", "decide", "mark")
+OF_ONE = ("status", "finalizer", "let go", "decide", "mark", "initialize")
 """What controllers of one server do."""
 
 
@@ -392,6 +402,14 @@ class Happening:
         if written is not None:
             written.result()
         self.touched = self.ever_touched = True
+
+    def _initialize(self, number: int) -> None:
+        """A program is done with all workspaces that wait for it."""
+        waiting = [key for key, value in self.fleet.everything().items() if b'"initializers":["' in value]
+        for key in waiting:
+            if key.resource in (WORKSPACES, LOGICAL_CLUSTERS):
+                self.fleet.update(key, _initialized)
+                self.touched = self.ever_touched = True
 
     def _publish(self, number: int) -> None:
         self.fleet.publish()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from apiserver.registry import workspacetypes as types
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.loading.case import Case
-from reconciler.loading.newcomers import new_record
+from reconciler.loading.newcomers import given_by, new_record
 from reconciler.loading.phases.judgement import Grounds, Judgement, known_of, summary_of
 from reconciler.loading.workspacetype import HasType, RememberedType, Served, type_of
 
@@ -38,8 +38,7 @@ def identity(grounds: Grounds, case: Case, kind: types.ResolvedType) -> Workspac
 
 
 def _of_type(record: WorkspaceRecord, kind: types.ResolvedType) -> WorkspaceRecord:
-    labels = dict(kind.labels)
-    return replace(record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes, labels=labels)
+    return replace(record, type=str(kind.ref), builtins=kind.builtins, writes=kind.writes, **given_by(kind))
 
 
 def _type(at: Judgement, has: HasType) -> None:

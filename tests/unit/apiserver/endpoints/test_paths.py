@@ -40,7 +40,7 @@ def test_worlds(path: str, scope: Scope, world: str, rest: str) -> None:
 def test_resources(path: str, expected: tuple[str, ...]) -> None:
     found = parse(path)
     assert found.route is RequestRoute.RESOURCE
-    assert found[4:] == (*expected, False)
+    assert found[4:11] == (*expected, False)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_resources(path: str, expected: tuple[str, ...]) -> None:
     ],
 )
 def test_the_old_form_of_a_watch(path: str, expected: tuple[str, ...]) -> None:
-    assert parse(path)[4:] == expected
+    assert parse(path)[4:11] == expected
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,13 @@ def test_the_old_form_of_a_watch(path: str, expected: tuple[str, ...]) -> None:
 def test_routes(path: str, route: RequestRoute, name: str) -> None:
     found = parse(path)
     assert (found.route, found.name) == (route, name)
+
+
+def test_what_a_program_sees_is_a_world_like_any_other() -> None:
+    found = parse("/services/initializingworkspaces/1abc:gold/clusters/2def/api/v1/configmaps")
+    assert (found.view, found.program) == ("initializingworkspaces", "1abc:gold")
+    assert (found.scope, found.world, found.resource) == (Scope.WORKSPACE, "2def", "configmaps")
+    found = parse("/services/terminatingworkspaces/1abc:gold/clusters/*/apis/core.kcp.io/v1alpha1/logicalclusters")
+    assert (found.view, found.scope, found.world) == ("terminatingworkspaces", Scope.EVERY, "*")
+    for path in ("", "/", "/1abc:gold", "/1abc:gold/api", "//clusters/x/api", "/a/clusters/x/clusters/y/api"):
+        assert parse(f"/services/initializingworkspaces{path}").route is RequestRoute.NESTED, path

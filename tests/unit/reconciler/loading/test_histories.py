@@ -219,7 +219,7 @@ def is_plain(fleet: LoadedFleet) -> bool:
     if is_leaving(fleet) or fleet.store.indexed(INACTIVE):
         return False
     summaries = [tree.summary(fleet.store, r.path) for r in fleet.records()]
-    excused = ("bindings", "waiting", "ending", "brought", "defaults", "shard")
+    excused = ("bindings", "waiting", "ending", "brought", "defaults", "shard", "initializers", "terminators")
     return not any(s.get(name) for s in summaries for name in excused)
 
 

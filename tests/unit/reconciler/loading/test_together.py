@@ -11,6 +11,7 @@ from apiserver.model.commits import own
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry import workspacetypes as types
+from apiserver.registry.lifecycles import PHASE
 from apiserver.storage.protocol import Op, Put
 from reconciler.loading.changeset import ChangeKind
 from reconciler.plan.computed import WORKSPACES
@@ -62,7 +63,7 @@ def test_what_stands_in_the_place_of_a_workspace_that_appears_is_taken_over(flee
     loaded = fleet.commit(workspaces(1))
     assert (loaded.steps[0].judged, loaded.steps[0].became["root:w0"]) == (2, ChangeKind.CREATED), "it was refused once"
     found = fleet.workspace("root:w0")
-    assert found["metadata"]["labels"] == {"somebody": "was here"}
+    assert found["metadata"]["labels"] == {"somebody": "was here", PHASE: "Ready"}
     assert found["spec"]["cluster"] == fleet.record("root:w0").cluster
     assert found["status"]["phase"] == "Ready"
     assert fleet.data("root:w0") == {"number": "0"}

@@ -10,6 +10,8 @@ import pytest
 from support.loadedfleet import LoadedFleet
 from support.recoveries import Another, assert_recovers
 
+from apiserver.registry.lifecycles import PHASE
+
 ROOT = "workspaces/root"
 
 
@@ -25,7 +27,10 @@ def of_gold(*names: str) -> dict[str, str]:
 
 
 def labels(fleet: LoadedFleet, path: str) -> dict[str, str]:
-    return dict(fleet.workspace(path)["metadata"].get("labels") or {})
+    """But for that which says the phase."""
+    found = dict(fleet.workspace(path)["metadata"]["labels"])
+    assert found.pop(PHASE) == "Ready"
+    return found
 
 
 def test_a_type_labels_its_workspaces(fleet: LoadedFleet, another: Another) -> None:

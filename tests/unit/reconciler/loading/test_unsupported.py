@@ -20,8 +20,8 @@ TAKEN = [
     (
         "workspacetypes.tenancy.kcp.io",
         "t",
-        manifest(TENANCY, "WorkspaceType", "t", initializer=True, terminator=True),
-        ["spec.initializer", "spec.terminator"],
+        manifest(TENANCY, "WorkspaceType", "t", terminator=True),
+        ["spec.terminator"],
         manifest(TENANCY, "WorkspaceType", "t", additionalWorkspaceLabels={"a": ""}),
     ),
     (

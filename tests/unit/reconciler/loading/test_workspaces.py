@@ -11,6 +11,7 @@ from support.recoveries import Another, assert_recovers, assert_same
 
 from apiserver.model.commits import own
 from apiserver.registry import tree
+from apiserver.registry.lifecycles import PHASE
 from apiserver.storage.protocol import Delete, Op
 
 APP_A, APP_B = f"{A}/app.yaml", f"{B}/app.yaml"
@@ -368,10 +369,10 @@ def test_labels_of_a_workspace_change_without_touching_its_content(fleet: Loaded
     before = fleet.record("root:a").commit
     fleet.commit({f"{A}/workspace.yaml": WORKSPACE + "metadata: {labels: {team: web}}\n"})
     assert fleet.written() == ["~workspaces.tenancy.kcp.io/root//a"]
-    assert fleet.workspace("root:a")["metadata"]["labels"] == {"team": "web"}
+    assert fleet.workspace("root:a")["metadata"]["labels"] == {"team": "web", PHASE: "Ready"}
     assert fleet.record("root:a").commit in (before, own(fleet.repo.head))
     fleet.commit({f"{A}/workspace.yaml": WORKSPACE})
-    assert "labels" not in fleet.workspace("root:a")["metadata"]
+    assert fleet.workspace("root:a")["metadata"]["labels"] == {PHASE: "Ready"}
 
 
 GOLD = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: WorkspaceType\nmetadata: {name: gold}\nspec: {}\n"

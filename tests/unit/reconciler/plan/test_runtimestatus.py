@@ -10,6 +10,7 @@ from apiserver.model.commits import own
 from apiserver.model.conditions import condition
 from apiserver.model.keys import Key
 from apiserver.registry.codec import encode
+from apiserver.registry.lifecycles import DONE
 from reconciler.plan import computed, residue, runtimestatus
 from reconciler.plan.computed import FLEET_FOLLOWED, LOGICAL_CLUSTERS, WorkspaceFacts
 from reconciler.plan.residue import IdentitySource
@@ -64,10 +65,9 @@ def test_conditions_are_kept_with_their_times() -> None:
     )
 
 
-def test_one_that_is_computed_at_first_is_runtimes_once_its_reason_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = condition("WorkspaceInitialized", True, "Initialized", at=LATER)
-    assert left(cluster(done)) is None
-    monkeypatch.setattr(runtimestatus, "REASONS", frozenset({"Initialized"}))
+def test_one_that_is_computed_at_first_is_runtimes_once_its_reason_says_so() -> None:
+    assert left(cluster(condition("WorkspaceInitialized", True, "Loaded", at=LATER))) is None
+    done = condition("WorkspaceInitialized", True, DONE, at=LATER)
     obj = cluster(done)
     assert left(obj) == {"conditions": [done]}
     assert done in runtimestatus.overlaid(computed.status(FACTS), obj["status"])["conditions"]

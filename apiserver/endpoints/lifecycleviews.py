@@ -1,0 +1,231 @@
+"""What initializers and terminators see and do: `/services/{initializing,terminating}workspaces/<name>/clusters/…`.
+
+Called by kube for such a request. Across workspaces (`*`) a program sees the LogicalClusters that wait for it, and
+nothing else; in one of these also what is in it, as far as it may. It says that it is done by taking its own name out
+of the LogicalCluster's status, and from then on the workspace is closed to it, open watches included.
+
+Whoever may act as a program has its verb on the WorkspaceType that it is called by; to all others every name answers
+alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import orjson
+
+from apiserver.auth.actingfor import ActingFor
+from apiserver.auth.denial import denial
+from apiserver.auth.rules import compiled
+from apiserver.auth.user import Attributes, User
+from apiserver.endpoints import bodies, discovery, reads
+from apiserver.endpoints.asking import Asking
+from apiserver.endpoints.errors import NoSuchPath
+from apiserver.endpoints.exchange import Exchange
+from apiserver.endpoints.patching import patcher
+from apiserver.endpoints.paths import RequestPath, RequestRoute
+from apiserver.endpoints.realms import LetsIn, Realms, RealmWorld
+from apiserver.endpoints.watch import watch
+from apiserver.model import clock, paths
+from apiserver.model.errors import Cause, StatusError, conflict, invalid, method_not_allowed
+from apiserver.model.keys import Key
+from apiserver.registry import codec
+from apiserver.registry.holding import check_holder
+from apiserver.registry.kinds import common_builtins
+from apiserver.registry.kindtable import KindTable
+from apiserver.registry.lifecycles import LIFECYCLES, LOGICAL_CLUSTERS, Lifecycle, type_of, without
+from apiserver.registry.served import ServedKind
+from apiserver.registry.tree import WorkspaceRecord, workspace_at
+from apiserver.registry.workspacetypes import TYPES, WORKSPACES
+from apiserver.schema.defaults import copy_json
+from apiserver.storage.protocol import Conflict, Put, Store
+
+Object = dict[str, Any]
+
+_GROUP, _VERSION, _RESOURCE = "core.kcp.io", "v1alpha1", "logicalclusters"
+_BY_VIEW = {each.view: each for each in LIFECYCLES}
+_RETRIES = 10
+
+
+class Program(NamedTuple):
+    """An initializer or a terminator. `name`: `<logical cluster>:<type>`."""
+
+    lifecycle: Lifecycle
+    name: str
+
+    @staticmethod
+    def of(place: RequestPath) -> Program:
+        return Program(_BY_VIEW[place.view], place.program)
+
+    @property
+    def home(self) -> str:
+        """The logical cluster that has its type; one that nobody has where its name is none."""
+        return type_of(self.name)[0] or paths.NOWHERE
+
+    def attributes(self) -> Attributes:
+        """What somebody has to be allowed who acts as it."""
+        name = type_of(self.name)[1]
+        return Attributes(self.lifecycle.verb, "tenancy.kcp.io", "v1alpha1", "workspacetypes", "", "", name)
+
+    def denied(self, realms: Realms, user: User) -> StatusError | None:
+        """What somebody is told who may not act as it."""
+        decision = realms.main.authorizer.authorize(self.home, user, self.attributes())
+        return None if decision.allowed else denial(user, self.attributes(), decision.reason)
+
+    def world(self, realms: Realms, place: RequestPath) -> RealmWorld:
+        """Where it is for a request. Raises StatusError 403 for a workspace that does not wait for it, or is none."""
+        world = _world(realms, place)
+        if world is None:
+            raise self._closed()
+        if world.cluster is None:
+            return world
+        still = partial(self.is_awaited, world.realm.store, world.cluster)
+        if not still():
+            raise self._closed()
+        return replace(world, lets_in=LetsIn(f"{self.lifecycle.word} {self.name}", still))
+
+    def inside(self, world: RealmWorld) -> RealmWorld:
+        """The same for what is in the workspace: with the rights that it has there. Raises StatusError 403."""
+        assert world.cluster is not None
+        granted = self._granted(world.realm.store)
+        said = f'{self.lifecycle.word} "{self.name}" denied by {self.lifecycle.permissions}'
+        judge = ActingFor(world.realm.authorizer, world.cluster, granted, said)
+        return replace(world, realm=world.realm.judged_by(judge))
+
+    def is_awaited(self, store: Store, cluster: str) -> bool:
+        record = store.get(Key(LOGICAL_CLUSTERS, cluster, "", "cluster"))
+        return record is not None and self.lifecycle.awaits(orjson.loads(record.value), self.name)
+
+    def _granted(self, store: Store) -> tuple[Any, ...] | None:
+        """The rules of its type. Of a type that is gone nobody knows them: 403 then."""
+        cluster, name = type_of(self.name)
+        record = store.get(Key(TYPES, cluster, "", name))
+        if record is None:
+            raise StatusError(403, "Forbidden", f'{self.lifecycle.word} "{self.name}": its WorkspaceType is gone')
+        said = (orjson.loads(record.value).get("spec") or {}).get(self.lifecycle.permissions)
+        return compiled(said) if said else None
+
+    def _closed(self) -> StatusError:
+        text = f'{self.lifecycle.word} "{self.name}" cannot access this workspace'
+        return StatusError(403, "Forbidden", text)
+
+    def only(self, exchange: Exchange) -> None:
+        """Adds to what a request selects that a LogicalCluster waits for the program."""
+        key, value = self.lifecycle.label(self.name)
+        asked = exchange.parameter("labelSelector")
+        exchange.query["labelSelector"] = [",".join(filter(None, (f"{key}={value}", asked)))]
+
+
+def is_own(place: RequestPath) -> bool:
+    """Whether a request is answered here, and not as one for what is in a workspace."""
+    named = (place.group, place.version, place.resource) == (_GROUP, _VERSION, _RESOURCE)
+    return place.world == paths.WILDCARD or (place.route is RequestRoute.RESOURCE and named)
+
+
+async def serve(program: Program, asking_of: Callable[[ServedKind], Asking], verb: str) -> None:
+    """Raises StatusError. `asking_of`: the request, once it is known for which kind."""
+    kind = common_builtins().by_resource(_GROUP, _VERSION, _RESOURCE)
+    assert kind is not None
+    asking = asking_of(kind)
+    place, exchange = asking.place, asking.exchange
+    if place.route is not RequestRoute.RESOURCE:
+        await _discover(asking)
+        return
+    if (place.group, place.version, place.resource) != (_GROUP, _VERSION, _RESOURCE) or place.namespace:
+        raise NoSuchPath
+    if verb in ("get", "list", "watch"):
+        if place.subresource not in ("", "status"):
+            raise NoSuchPath
+        program.only(exchange)
+        await {"get": reads.get, "list": reads.list_, "watch": watch}[verb](asking)
+        return
+    if verb not in ("update", "patch") or place.subresource != "status" or asking.world.cluster is None:
+        raise method_not_allowed()
+    await _finish(program, asking, verb)
+
+
+async def _discover(asking: Asking) -> None:
+    """The older form alone, of the one kind."""
+    exchange, place = asking.exchange, asking.place
+    if exchange.method not in ("GET", "HEAD"):
+        raise method_not_allowed()
+    if place.route not in (RequestRoute.API, RequestRoute.APIS, RequestRoute.GROUP, RequestRoute.VERSION):
+        raise NoSuchPath
+    verbs = frozenset({"get", "list", "watch"})
+    table = KindTable([replace(asking.kind, verbs=verbs, subresources=frozenset())])
+    await discovery.serve_plain(exchange, table, place)
+
+
+async def _finish(program: Program, asking: Asking, verb: str) -> None:
+    """A write of the status. Raises StatusError 409, 422, 503."""
+    store, exchange = asking.world.realm.store, asking.exchange
+    check_holder(store)
+    body, media = await exchange.body(), bodies.media_type(exchange.header(b"content-type"))
+    if verb == "patch":
+        change = patcher(asking.kind, media, body).change
+    else:
+        sent = bodies.read_object(body, exchange.header(b"content-type"), asking.kind.kind)
+
+        def change(_live: Object) -> Object:
+            return sent
+
+    record = asking.world.record
+    assert record is not None
+    obj = await asyncio.get_running_loop().run_in_executor(None, _write, program, store, record, change)
+    await exchange.answer(200, orjson.dumps(obj))
+
+
+def _write(program: Program, store: Store, workspace: WorkspaceRecord, change: Callable[[Object], Object]) -> Object:
+    """Takes the program's name out of LogicalCluster and Workspace, together; the LogicalCluster as it is then."""
+    key = Key(LOGICAL_CLUSTERS, workspace.cluster, "", "cluster")
+    parent = workspace_at(store, workspace.parent)
+    above = Key(WORKSPACES, parent.cluster, "", paths.base(workspace.path)) if parent is not None else None
+    for _ in range(_RETRIES):
+        found = store.get(key)
+        if found is None:
+            raise program._closed()
+        live = codec.decode(found.value, found.revision)
+        if not _is_done(program, live, change(copy_json(live))):
+            return live
+        both = [found, *filter(None, (store.get(above) if above is not None else None,))]
+        at = clock.now()
+        made = [without(orjson.loads(r.value), program.lifecycle, program.name, at) for r in both]
+        ops = [Put(r.key, codec.encode(m), r.revision, r.stamp) for r, m in zip(both, made, strict=True)]
+        try:
+            revisions = store.write(*ops).result()
+        except Conflict:
+            continue
+        return codec.decode(codec.encode(made[0]), revisions[0])
+    raise conflict(_RESOURCE, _GROUP, "cluster")
+
+
+def _is_done(program: Program, live: Object, new: Object) -> bool:
+    """Whether a write says so; it may say nothing new. Raises StatusError 409 and 422."""
+    sent = (new.get("metadata") or {}).get("resourceVersion")
+    if sent not in (None, "", live["metadata"]["resourceVersion"]):
+        raise conflict(_RESOURCE, _GROUP, "cluster")
+    word, field = program.lifecycle.word, program.lifecycle.field
+    before, status = program.lifecycle.left(live), new.get("status") or {}
+    after = status.get(field) or []
+    if not program.lifecycle.awaits(live, program.name):
+        raise program._closed()
+    rest = {**live["status"], field: None} == {**status, field: None}
+    if rest and after == before:
+        return False
+    if not rest or after != [each for each in before if each != program.name]:
+        text = f'Invalid value: {orjson.dumps(after).decode()}: only removing the "{program.name}" {word} is supported'
+        raise invalid("LogicalCluster", _GROUP, "cluster", [Cause("FieldValueInvalid", text, f"status.{field}")])
+    return True
+
+
+def _world(realms: Realms, place: RequestPath) -> RealmWorld | None:
+    try:
+        return realms.world(place)
+    except StatusError as error:
+        if error.code == 503:
+            raise
+        return None
