@@ -15,7 +15,7 @@ from apiserver.model import clock, marks
 from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.generation import keeps_generation, spec_changed
-from apiserver.storage.protocol import NEVER, Conflict, Delete, Put, Store
+from apiserver.storage.protocol import NEVER, Check, Conflict, Delete, Put, Store
 
 _PAGE = 1000
 _ATTEMPTS = 50
@@ -64,10 +64,12 @@ class Objects:
                 return
             after = page.more
 
-    def create(self, key: Key, obj: Object, *, runtime: bool = False) -> Object:
-        """Write what must not exist yet; returns it as stored. `obj` is not changed. Raises storage's Conflict."""
+    def create(self, key: Key, obj: Object, *, runtime: bool = False, inside: Check | None = None) -> Object:
+        """Write what must not exist yet; returns it as stored. `obj` is not changed. `inside`: what it stands in, which
+        may go meanwhile. Raises storage's Conflict."""
         made = complete(key, obj, runtime=runtime)
-        [revision] = self.store.write(Put(key, codec.encode(made), NEVER)).result()
+        also = (inside,) if inside is not None else ()
+        revision, *_ = self.store.write(Put(key, codec.encode(made), NEVER), *also).result()
         made["metadata"]["resourceVersion"] = str(revision)
         return made
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from apiserver.model import marks
 from apiserver.model.errors import StatusError, bad_request, conflict, forbidden, invalid, not_found
 from apiserver.model.keys import Key
-from apiserver.registry import codec, strategy
+from apiserver.registry import codec, strategy, tree
 from apiserver.registry.rest_options import IGNORE, STRICT, Collection, Object, WriteOptions
 from apiserver.registry.served import ServedKind
 from apiserver.schema import messages
+from apiserver.storage.protocol import NEVER, Check
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _BINDINGS = "apibindings.apis.kcp.io"
@@ -105,16 +106,23 @@ def check_creation(kind: ServedKind, name: str, applied: Object) -> None:
         raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
-def check_cluster(at: Collection, key: Key) -> None:
-    """Nothing new comes into a workspace that is being deleted. (A cluster's own store has no such object.)"""
-    found = at.store.get(Key(_LOGICAL_CLUSTERS, at.cluster, "", "cluster"))
-    if found is None or b'"deletionTimestamp"' not in found.value:
-        return
-    metadata = codec.decode(found.value, found.revision)["metadata"]
-    if metadata.get("deletionTimestamp"):
-        path = (metadata.get("annotations") or {}).get(marks.PATH, at.cluster)
-        why = f"unable to create new content in workspace {path} because it is being terminated"
-        raise forbidden(at.kind.resource, at.kind.group, key.name, why)
+def check_cluster(at: Collection, key: Key) -> Check:
+    """Nothing new comes into a workspace that is being deleted, or is gone. To be checked again by the write itself: a
+    workspace goes with all that is known to be in it. (In a cluster's own store none of this is there.)"""
+    place = tree.cluster_key(at.cluster)
+    there, found = at.store.get_many([place, Key(_LOGICAL_CLUSTERS, at.cluster, "", "cluster")])
+    if there is None and marks.CLUSTER in at.marks:
+        raise _terminated(at, key, at.cluster)
+    if found is not None and b'"deletionTimestamp"' in found.value:
+        metadata = codec.decode(found.value, found.revision)["metadata"]
+        if metadata.get("deletionTimestamp"):
+            raise _terminated(at, key, (metadata.get("annotations") or {}).get(marks.PATH, at.cluster))
+    return Check(place, there.revision if there is not None else NEVER)
+
+
+def _terminated(at: Collection, key: Key, workspace: str) -> StatusError:
+    why = f"unable to create new content in workspace {workspace} because it is being terminated"
+    return forbidden(at.kind.resource, at.kind.group, key.name, why)
 
 
 def check_namespace(at: Collection, key: Key) -> None:

@@ -71,7 +71,7 @@ def _create(
         raise invalid(kind.kind, kind.group, name, causes)
     warnings += strategy.warnings(kind, None, obj)
     at.vet(obj, None)
-    checks.check_cluster(at, key)
+    inside = checks.check_cluster(at, key)
     checks.check_namespace(at, key)
     checks.check_definition(at, name)
     establish(at, obj)
@@ -83,7 +83,7 @@ def _create(
             break
         made, also = allocated(at, key, None, obj)
         value = value_of(at, made)
-        write = Write(key, None, value, also, _for_git(kind, sent, value), room=at.room())
+        write = Write(key, None, value, also, _for_git(kind, sent, value), room=at.room(), inside=inside)
         if options.dry_run:
             _in_room(at, name, partial(at.check, write))
             return Outcome(made, created=True, warnings=warnings)
@@ -91,6 +91,7 @@ def _create(
         try:
             written = _in_room(at, name, lambda write=write: at.begin(write)())  # type: ignore[misc]
         except Conflict:
+            inside = checks.check_cluster(at, key)
             continue
         return Outcome(as_written(kind, made, written, value), created=True, warnings=warnings)
     raise already_exists(kind.resource, kind.group, name)

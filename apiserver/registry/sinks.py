@@ -11,14 +11,15 @@ from typing import Any, NamedTuple, Protocol
 
 from apiserver.model.keys import Key
 from apiserver.registry.room import Room
-from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record, Store
+from apiserver.storage.protocol import NEVER, Check, Delete, Op, Put, Record, Store
 
 
 class Write(NamedTuple):
     """One object as it shall be. `live`: as it is stored, None if it is to be created; `value`: its new bytes, None if
     it goes. `also`: operations that belong to its transaction. `sent`: a new object as the client sent it. `aside`:
     what changes is nothing that a manifest would say (status, marks of a deletion). `room`: how many objects its
-    workspace may have, if it is to be created and that is said."""
+    workspace may have, if it is to be created and that is said. `inside`: of a new object, that its workspace is there
+    still; what becomes a commit needs none, since who makes it takes workspaces away, too."""
 
     key: Key
     live: Record | None
@@ -28,6 +29,7 @@ class Write(NamedTuple):
     aside: bool = False
     room: Room | None = None
     stamp: bytes = b""
+    inside: Check | None = None
 
     def op(self) -> Op:
         """The operation on the object itself, which holds only as long as nobody else writes it."""
@@ -37,8 +39,9 @@ class Write(NamedTuple):
         return Put(self.key, self.value, expect, self.stamp)
 
     def ops(self) -> list[Op]:
-        """The whole transaction."""
-        return [self.op(), *self.also, *((self.room.check,) if self.room is not None else ())]
+        """The whole transaction, the operation on the object first."""
+        room = (self.room.check,) if self.room is not None else ()
+        return [self.op(), *self.also, *room, *((self.inside,) if self.inside is not None else ())]
 
 
 class Written(NamedTuple):

@@ -23,7 +23,7 @@ from apiserver.model.tables import Table
 from apiserver.registry import shards, workspacerow
 from apiserver.registry.workspacerow import Known, expanded, shortened
 from apiserver.storage.paging import rows
-from apiserver.storage.protocol import Absent, Delete, DeleteRow, Op, Put, PutRow, Row, View
+from apiserver.storage.protocol import NEVER, Absent, Check, Delete, DeleteRow, Op, Put, PutRow, Row, View
 
 USUAL_TYPE = "root:universal"
 
@@ -212,6 +212,13 @@ def is_stored(value: bytes) -> bool:
 def cluster_key(cluster: str) -> Key:
     """Where `placed` writes: from logical cluster name to path."""
     return Key(Internal.WORKSPACE, cluster, "", "")
+
+
+def check_there(store: View, cluster: str) -> Check:
+    """Fails a write where the workspace moves, leaves or goes from now on: whoever makes something in it goes by what
+    he reads behind this. In a store of one cluster, where none is, it holds."""
+    there = store.get(cluster_key(cluster))
+    return Check(cluster_key(cluster), there.revision if there is not None else NEVER)
 
 
 def put_workspace(record: WorkspaceRecord, summary: Mapping[str, Any] = MappingProxyType({})) -> PutRow:

@@ -18,19 +18,15 @@ from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.station import Station
 from reconciler.commands.targets import Kubeconfigs
-from reconciler.controllers.apibindings import APIBindings
-from reconciler.controllers.apiexports import APIExports
 from reconciler.controllers.awaited import Awaited
 from reconciler.controllers.clusterparts import cluster_loops
 from reconciler.controllers.feed import Feed
-from reconciler.controllers.homes import HomeWorkspaces
 from reconciler.controllers.housekeeping import housekeeping
-from reconciler.controllers.inactivity import Inactivity
 from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.served import started_with
 from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
 from reconciler.controllers.tokensecrets import TokenSecrets
-from reconciler.controllers.workspaces import Workspaces
+from reconciler.controllers.workspaceparts import workspace_loops
 from reconciler.loading.declared import Declarations
 from reconciler.loading.identities import Identities
 from reconciler.loading.placed import Placed
@@ -61,7 +57,6 @@ class Loops:
         bundle = keys.ca.read_text()
         bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
         self._feed = feed = Feed(store)
-        identities = Identities(settings.keys_dir / "identities")
         secrets = TokenSecrets(store, Signer(keys), bundle, lambda name: name)
         self._standins = StandIns(
             store,
@@ -70,14 +65,12 @@ class Loops:
             sync=settings.sync_writes,
             on=lambda target: roles.on(Work.CONTROLLERS, target),
         )
-        apis = APIBindings(store), APIExports(store, identities)
-        made = (Workspaces(store), HomeWorkspaces(store), Inactivity(store), *apis)
         self._managers = (
             housekeeping(feed, Catalog(store).kinds, bounds, busy),
             cluster_loops(feed, started_with(store, KUBERNETES), bundle, busy),
             Manager("tokensecrets", [secrets], feed, CAREFUL, busy),
             Manager("awaited", [Awaited(store)], feed, CAREFUL, busy),
-            Manager("workspaces", made, feed),
+            Manager("workspaces", workspace_loops(store, Identities(settings.keys_dir / "identities")), feed),
             Manager("stand-ins", [self._standins], feed),
         )
         past, targets, credentials = _past(station), _targets(settings), _credentials(station)

@@ -61,7 +61,7 @@ class APIBindings(Controller[Concerned]):
             yield Concerned(cluster)
 
     def reconcile(self, key: Concerned) -> Future[list[int]] | None:
-        record = tree.workspace_of(self._store, key.cluster)
+        there, record = tree.check_there(self._store, key.cluster), tree.workspace_of(self._store, key.cluster)
         if record is None or record.leaves:
             return None
         if key.takers:
@@ -69,7 +69,7 @@ class APIBindings(Controller[Concerned]):
                 self.queue.add(Concerned(cluster))
             return None
         ops = [*_Bindings(self._store, record).ops()]
-        return self._store.write(*ops) if ops else None
+        return self._store.write(*ops, there) if ops else None
 
     def _takers(self, provider: WorkspaceRecord) -> Iterator[str]:
         """Itself among them: a binding may name an export of its own workspace."""

@@ -1,7 +1,8 @@
 """APIExports that are made through the API where writes go to the store: each gets an identity.
 
 A controller of the main store. The key is in the Secret that an export names, of all that the workspace has; its own is
-random, lies in `keys/` as that of an export in git does (loading/identities), and is served as that Secret.
+random, lies in `keys/` as that of an export in git does (loading/identities), and is served as that Secret. It goes
+with the export: nobody can bring one back that no commit knows of.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import conditions
+from apiserver.model import conditions, marks
 from apiserver.model.keys import Key
-from apiserver.registry import codec
+from apiserver.registry import codec, tree
 from apiserver.registry.behaviours.sharing import IDENTITIES
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Put, Store
+from apiserver.storage.protocol import Check, Delete, Put, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 from reconciler.loading.consumers import is_stored
@@ -29,6 +30,7 @@ from reconciler.plan.bindings import export_status
 Object = dict[str, Any]
 
 _SECRETS = "secrets"
+_SYSTEM = f'"{marks.ORIGIN}":"{marks.SYSTEM}"'.encode()
 _NAMESPACE: Object = {
     "apiVersion": "v1",
     "kind": "Namespace",
@@ -42,7 +44,7 @@ class APIExports(Controller[Key]):
     """By the key of an APIExport."""
 
     name = "apiexports"
-    version = "2"
+    version = "3"
     resources = frozenset({EXPORTS, _SECRETS})
     shown = frozenset({EXPORTS})
 
@@ -52,25 +54,37 @@ class APIExports(Controller[Key]):
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         """A Secret may be what an export of its workspace waits for."""
         if entry.key.resource == _SECRETS:
-            found = self._store.scan(EXPORTS, entry.key.cluster).records
             named = (entry.key.namespace, entry.key.name)
-            yield from (record.key for record in found if secret_of(orjson.loads(record.value)) == named)
-        elif entry.value is not None and is_stored(entry.obj):
+            for record in self._store.scan(EXPORTS, entry.key.cluster).records:
+                export = orjson.loads(record.value)
+                if secret_of(export) == named and is_stored(export):
+                    yield record.key
+        elif is_stored(entry.obj if entry.value is not None else entry.before):
             yield entry.key
 
     def reconcile(self, key: Key) -> Future[list[int]] | None:
-        record = self._store.get(key)
-        export = orjson.loads(record.value) if record is not None else None
-        if record is None or export is None or not is_stored(export):
+        inside, record = tree.check_there(self._store, key.cluster), self._store.get(key)
+        if record is None:
+            return self._forget(key)
+        export = orjson.loads(record.value)
+        if not is_stored(export):
             return None
         there, at = export.get("status") or {}, export["metadata"]["creationTimestamp"]
-        identity = self._identity(key, export)
+        identity = self._identity(key, export, inside)
         status = complete(export_status({}, identity.hash, at, identity.wrong), EXPORTS, export, at)
         told = conditions.merged(there.get("conditions"), status["conditions"])
         value = codec.encode({**export, "status": {**there, **status, "conditions": told}})
         return self._store.write(Put(key, value, record.revision, record.stamp)) if value != record.value else None
 
-    def _identity(self, key: Key, export: Object) -> ExportIdentity:
+    def _forget(self, key: Key) -> Future[list[int]] | None:
+        """Of one that was made through the API, as the log says, and is gone."""
+        self._identities.forget(key.cluster, key.name)
+        secret = self._store.get(Key(_SECRETS, key.cluster, IDENTITIES, key.name))
+        if secret is None or _SYSTEM not in secret.value:
+            return None
+        return self._store.write(Delete(secret.key, secret.revision))
+
+    def _identity(self, key: Key, export: Object, inside: Check) -> ExportIdentity:
         """What its key comes to; where that is its own, it is a Secret afterwards."""
         recorded, named = (export.get("status") or {}).get("identityHash", ""), secret_of(export)
         objects = Objects(self._store)
@@ -79,6 +93,6 @@ class APIExports(Controller[Key]):
         if found.own:
             namespace = Key("namespaces", key.cluster, "", named.namespace)
             if self._store.get(namespace) is None:
-                objects.create(namespace, _NAMESPACE, runtime=True)
-            objects.create(secret, own_secret(named.name, found.own), runtime=True)
+                objects.create(namespace, _NAMESPACE, runtime=True, inside=inside)
+            objects.create(secret, own_secret(named.name, found.own), runtime=True, inside=inside)
         return found

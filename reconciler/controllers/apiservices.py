@@ -11,6 +11,7 @@ from typing import Any
 
 from apiserver.model import clock, conditions
 from apiserver.model.keys import Key
+from apiserver.registry import tree
 from apiserver.registry.apiservices import LABEL, MANAGED, available
 from apiserver.storage.protocol import Delete, Op
 from reconciler.controllers import disposal
@@ -35,6 +36,7 @@ class APIServices(ByCluster):
         return super().keys_of(entry) if entry.key.resource == DEFINITIONS or entry.value is None else ()
 
     def reconcile(self, key: str) -> None:
+        there = tree.check_there(self._objects.store, key)
         wanted = self._wanted(key)
         gone: list[Op] = []
         for service in self._objects.list(SERVICES, key):
@@ -49,7 +51,7 @@ class APIServices(ByCluster):
                 "metadata": {"labels": {LABEL: MANAGED}}, "spec": spec,
                 "status": {"conditions": [available(clock.now())]},
             }  # fmt: skip
-            self._objects.create(Key(SERVICES, key, "", name), made, runtime=True)
+            self._objects.create(Key(SERVICES, key, "", name), made, runtime=True, inside=there)
         disposal.write_all(self._objects.store, gone)
 
     def _wanted(self, cluster: str) -> dict[str, Object]:

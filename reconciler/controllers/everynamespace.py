@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from apiserver.model.keys import Key
 from apiserver.registry.objects import Objects
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Check, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.served import Serves
@@ -40,8 +40,10 @@ class EveryNamespace(Controller[Key]):
     def reconcile(self, key: Key) -> None:
         namespace = self.objects.get(key)
         if namespace is not None and "deletionTimestamp" not in namespace["metadata"]:
-            self.provide(Key(self._resource, key.cluster, key.name, self._called))
+            there = Check(key, int(namespace["metadata"]["resourceVersion"]))
+            self.provide(Key(self._resource, key.cluster, key.name, self._called), there)
 
-    def provide(self, key: Key) -> None:
-        """Makes the object, or puts it right. The store's Conflict, where somebody else was first, means: again."""
+    def provide(self, key: Key, there: Check) -> None:
+        """Makes the object, or puts it right. `there`: the namespace. The store's Conflict, where somebody else was
+        first, means: again."""
         raise NotImplementedError

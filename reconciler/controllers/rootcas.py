@@ -10,7 +10,7 @@ from typing import Any
 from apiserver.model import origins
 from apiserver.model.identity import base36_sha224
 from apiserver.model.keys import Key
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Check, Store
 from reconciler.controllers.everynamespace import EveryNamespace
 from reconciler.controllers.served import Serves
 
@@ -29,11 +29,11 @@ class RootCAs(EveryNamespace):
         self.version = f"1 {base36_sha224(bundle)}"
         self._data = {"ca.crt": bundle}
 
-    def provide(self, key: Key) -> None:
+    def provide(self, key: Key, there: Check) -> None:
         if self.objects.update(key, self._repaired) is None:
             metadata = {"annotations": {"kubernetes.io/description": DESCRIPTION}}
             made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(self._data)}
-            self.objects.create(key, made, runtime=True)
+            self.objects.create(key, made, runtime=True, inside=there)
 
     def _repaired(self, found: Object) -> Object | None:
         if origins.file_of(found):

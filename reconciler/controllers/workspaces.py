@@ -20,7 +20,7 @@ from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.storage.protocol import Op, Record, Store
+from apiserver.storage.protocol import Check, Op, Record, Store
 from reconciler.controllers import disposal
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
@@ -58,7 +58,7 @@ class Workspaces(Controller[Key]):
             yield entry.key
 
     def reconcile(self, key: Key) -> Future[list[int]] | None:
-        parent = tree.workspace_of(self._store, key.cluster)
+        inside, parent = tree.check_there(self._store, key.cluster), tree.workspace_of(self._store, key.cluster)
         if parent is None:
             return None  # it went with all that was in it
         there = tree.workspace_at(self._store, paths.join(parent.path, key.name))
@@ -72,7 +72,7 @@ class Workspaces(Controller[Key]):
         if record is None or obj is None or _DECLARED in record.value or _SYSTEM in record.value:
             return None
         if not obj["metadata"].get("deletionTimestamp"):
-            return self._make(record, parent) if there is None else None
+            return self._make(record, parent, inside) if there is None else None
         if there is None:
             return self._let_go(record, obj)
         return self._end(there, parent)
@@ -83,14 +83,14 @@ class Workspaces(Controller[Key]):
         owner = (orjson.loads(found.value).get("spec") or {}).get("owner") or {} if found is not None else {}
         return bool(owner.get("uid", obj["metadata"]["uid"]) != obj["metadata"]["uid"])
 
-    def _make(self, record: Record, parent: WorkspaceRecord) -> Future[list[int]] | None:
+    def _make(self, record: Record, parent: WorkspaceRecord, inside: Check) -> Future[list[int]] | None:
         if parent.leaves:
             return None
         made = coming(self._store, parent, record, _now())
         if isinstance(made, Unscheduled):
             self.queue.add_after(record.key, _LATER)
             made = made.ops(record, _now())
-        return self._store.write(*made) if made else None
+        return self._store.write(*made, inside) if made else None
 
     def _let_go(self, record: Record, obj: Object) -> Future[list[int]] | None:
         """One that goes before it ever had a logical cluster, or after."""

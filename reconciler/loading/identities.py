@@ -63,6 +63,10 @@ class Identities:
         except FileNotFoundError:
             return self._make(file) if make else None
 
+    def forget(self, cluster: str, export: str) -> None:
+        """Takes the key away: of an export that no commit knows of, and that is gone."""
+        (self._directory / f"{cluster}:{export}").unlink(missing_ok=True)
+
     def of(self, cluster: str, export: Object, recorded: str, secret: Object | None) -> ExportIdentity:
         """Of an APIExport with its defaults. `recorded`: its hash so far, which it keeps for good; `secret`: the Secret
         that it names, None where there is none."""

@@ -10,13 +10,9 @@ from support.loadedfleet import LoadedFleet
 from apiserver.registry.catalog import Catalog
 from apiserver.storage.protocol import Delete
 from reconciler.controllers import housekeeping
-from reconciler.controllers.apibindings import APIBindings
-from reconciler.controllers.apiexports import APIExports
 from reconciler.controllers.awaited import Awaited
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.homes import HomeWorkspaces
-from reconciler.controllers.inactivity import Inactivity
-from reconciler.controllers.workspaces import Workspaces
+from reconciler.controllers.workspaceparts import workspace_loops
 from reconciler.loading import awaited
 from reconciler.loading.identities import Identities
 
@@ -33,9 +29,7 @@ class Settling:
         store = fleet.store
         if id(fleet) not in self._running:
             made: list[Controller[Any]] = [*housekeeping.controllers(store, Catalog(store).kinds), Awaited(store)]
-            identities = Identities(fleet.keys / "identities")
-            made += [Workspaces(store), HomeWorkspaces(store), APIExports(store, identities), APIBindings(store)]
-            made.append(Inactivity(store))
+            made += workspace_loops(store, Identities(fleet.keys / "identities"))
             self._running[id(fleet)] = Following.of(store, *made)
         self._running[id(fleet)].settle()
         while awaited.waiting(store):

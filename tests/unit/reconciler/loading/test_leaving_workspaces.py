@@ -240,7 +240,7 @@ def test_nothing_new_comes_into_it(awaited: LoadedFleet) -> None:
     kind = next(kind for kind in awaited.kinds("root:a") if kind.kind == "ConfigMap")
     for path, refused in (("root:a", True), ("root:b", False)):
         cluster = awaited.record(path).cluster
-        at: Any = SimpleNamespace(store=awaited.store, cluster=cluster, kind=kind)
+        at: Any = SimpleNamespace(store=awaited.store, cluster=cluster, kind=kind, marks={})
         expected = pytest.raises(StatusError, match="workspace root:a because it is being terminated")
         with expected if refused else nullcontext():
             check_cluster(at, Key("configmaps", cluster, "default", "new"))

@@ -1,0 +1,27 @@
+"""The controllers of what is made through the API where writes go to the store: workspaces, APIs, and their ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apiserver.storage.protocol import Store
+from reconciler.controllers.apibindings import APIBindings
+from reconciler.controllers.apiexports import APIExports
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.homes import HomeWorkspaces
+from reconciler.controllers.inactivity import Inactivity
+from reconciler.controllers.stragglers import Stragglers
+from reconciler.controllers.workspaces import Workspaces
+from reconciler.loading.identities import Identities
+
+
+def workspace_loops(store: Store, identities: Identities) -> list[Controller[Any]]:
+    """Of the main store."""
+    return [
+        Workspaces(store),
+        HomeWorkspaces(store),
+        Inactivity(store),
+        Stragglers(store),
+        APIBindings(store),
+        APIExports(store, identities),
+    ]

@@ -1,0 +1,186 @@
+"""That nothing is left of a workspace that was made through the API, whoever writes to it while it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.apifleet import WORKSPACES, ApiFleet, Reply
+
+from apiserver.model.keys import Key
+from apiserver.model.tables import Table
+from apiserver.registry import tree
+from apiserver.storage.protocol import Delete, Op, Put
+
+LAB = "workspaces/root/lab"
+SHOP = "root:lab:shop"
+MAPS = "/api/v1/namespaces/default/configmaps"
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+APIS = "/apis/apis.kcp.io/v1alpha1"
+TYPE = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: WorkspaceType
+metadata: {name: lab}
+spec: {writes: Store}
+"""
+LAB_YAML = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: Workspace
+metadata: {annotations: {treeplane.dev/protected: "false"}}
+spec: {type: {name: lab, path: root}}
+"""
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[ApiFleet]:
+    made = ApiFleet(tmp_path / "fleet")
+    made.begin({"workspaces/root/type.yaml": TYPE, f"{LAB}/workspace.yaml": LAB_YAML})
+    assert not made.held()
+    made.settle()  # the loops are at work
+    yield made
+    made.close()
+
+
+def configmap(name: str, **metadata: Any) -> Any:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, **metadata}}
+
+
+def role(name: str) -> Any:
+    """What stands in no namespace, so that none takes it along."""
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}}
+
+
+def workspace(name: str) -> Any:
+    return {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"name": name}}
+
+
+def just_before(fleet: ApiFleet, concerns: Callable[[Sequence[Op]], bool], happens: Callable[[], object]) -> None:
+    """The next write that concerns somebody is decided on, and something else happens before it."""
+    store, write = fleet.store, fleet.store.write
+
+    def late(*ops: Op) -> Future[list[int]]:
+        if concerns(ops):
+            store.write = write  # type: ignore[method-assign]
+            happens()
+        return write(*ops)
+
+    store.write = late  # type: ignore[method-assign]
+
+
+def makes(name: str) -> Callable[[Sequence[Op]], bool]:
+    return lambda ops: any(isinstance(op, Put) and op.key.name == name for op in ops)
+
+
+def takes_away(cluster: str) -> Callable[[Sequence[Op]], bool]:
+    return lambda ops: any(isinstance(op, Delete) and op.key == tree.cluster_key(cluster) for op in ops)
+
+
+def nothing_of(fleet: ApiFleet, cluster: str, path: str = SHOP) -> None:
+    assert not fleet.store.keys(cluster)
+    for table in set(Table) - {Table.CHECKPOINTS, Table.ROLES}:
+        assert not [row for row in fleet.store.scan_rows(table) if cluster in row.key or path in row.key]
+
+
+def test_what_is_asked_for_before_it_goes_and_written_behind_is_refused(fleet: ApiFleet) -> None:
+    fleet.make(SHOP)
+    cluster = fleet.record(SHOP).cluster
+    just_before(fleet, makes("late"), lambda: fleet.unmake(SHOP))
+    reply = fleet.call("POST", SHOP, MAPS, configmap("late"))
+    assert (reply.status, "because it is being terminated" in reply.message) == (403, True)
+    nothing_of(fleet, cluster)
+
+
+def test_what_is_applied_then_is_refused_too(fleet: ApiFleet) -> None:
+    fleet.make(SHOP)
+    cluster = fleet.record(SHOP).cluster
+    just_before(fleet, makes("late"), lambda: fleet.unmake(SHOP))
+    path, kind = f"{MAPS}/late?fieldManager=me", "application/apply-patch+yaml"
+    assert fleet.call("PATCH", SHOP, path, configmap("late"), kind=kind).status == 403
+    nothing_of(fleet, cluster)
+
+
+def test_what_comes_while_its_end_is_written_goes_with_it(fleet: ApiFleet) -> None:
+    fleet.make(SHOP)
+    cluster, replies = fleet.record(SHOP).cluster, list[Reply]()
+    just_before(fleet, takes_away(cluster), lambda: replies.append(fleet.call("POST", SHOP, ROLES, role("late"))))
+    fleet.unmake(SHOP)
+    assert [reply.status for reply in replies] == [201]
+    nothing_of(fleet, cluster)
+
+
+def test_so_does_what_comes_while_a_commit_takes_a_workspace_away(fleet: ApiFleet) -> None:
+    cluster, replies = fleet.record("root:lab").cluster, list[Reply]()
+    just_before(fleet, takes_away(cluster), lambda: replies.append(fleet.call("POST", "root:lab", ROLES, role("late"))))
+    fleet.commit({f"{LAB}/workspace.yaml": None})
+    fleet.settle()
+    assert [reply.status for reply in replies] == [201]
+    nothing_of(fleet, cluster, "root:lab")
+
+
+def test_a_workspace_that_is_asked_for_then_is_never_made(fleet: ApiFleet) -> None:
+    fleet.make(SHOP)
+    cluster = fleet.record(SHOP).cluster
+    just_before(fleet, takes_away(cluster), lambda: fleet.call("POST", SHOP, WORKSPACES, workspace("web")))
+    fleet.unmake(SHOP)
+    nothing_of(fleet, cluster)
+    assert tree.workspace_at(fleet.store, f"{SHOP}:web") is None
+
+
+def test_a_workspace_is_not_made_in_one_that_goes_meanwhile(fleet: ApiFleet) -> None:
+    """Its parent is there when what it has is put together, and gone when that would be written."""
+    fleet.make(SHOP)
+    record = fleet.record(SHOP)
+    assert fleet.call("POST", SHOP, WORKSPACES, workspace("web")).status == 201
+    gone = [Delete(key) for key in fleet.store.keys(record.cluster) if key.name != "web"]
+    just_before(fleet, makes("web"), lambda: fleet.store.write(*gone, *tree.forgotten(record)).result())
+    fleet.settle()
+    assert tree.workspace_at(fleet.store, f"{SHOP}:web") is None
+    nothing_of(fleet, record.cluster)
+
+
+EXPORT: Any = {
+    "apiVersion": "apis.kcp.io/v1alpha1",
+    "kind": "APIExport",
+    "metadata": {"name": "widgets"},
+    "spec": {},
+}
+
+
+def identities(fleet: ApiFleet) -> list[str]:
+    return sorted(file.name for file in (fleet.keys / "identities").glob("*:widgets"))
+
+
+def test_identity_keys_go_with_their_export(fleet: ApiFleet) -> None:
+    fleet.make(SHOP)
+    cluster = fleet.record(SHOP).cluster
+    assert fleet.call("POST", SHOP, f"{APIS}/apiexports", EXPORT).status == 201
+    fleet.settle()
+    secret = Key("secrets", cluster, "kcp-system", "widgets")
+    assert (identities(fleet), fleet.store.get(secret) is not None) == ([f"{cluster}:widgets"], True)
+    assert fleet.call("DELETE", SHOP, f"{APIS}/apiexports/widgets").status == 200
+    fleet.settle()
+    assert (identities(fleet), fleet.store.get(secret)) == ([], None)
+
+
+def test_identity_keys_go_with_their_workspace(fleet: ApiFleet) -> None:
+    fleet.make(SHOP)
+    cluster = fleet.record(SHOP).cluster
+    fleet.call("POST", SHOP, f"{APIS}/apiexports", EXPORT)
+    fleet.settle()
+    fleet.unmake(SHOP)
+    assert not identities(fleet)
+    nothing_of(fleet, cluster)
+
+
+def test_those_of_git_stay_for_a_commit_that_is_gone_back_to(fleet: ApiFleet) -> None:
+    text = "apiVersion: apis.kcp.io/v1alpha1\nkind: APIExport\nmetadata: {name: widgets}\nspec: {}\n"
+    fleet.commit({f"{LAB}/export.yaml": text})
+    fleet.settle()
+    before = identities(fleet)
+    assert len(before) == 1
+    fleet.commit({f"{LAB}/export.yaml": None, f"{LAB}/workspace.yaml": None})
+    fleet.settle()
+    assert identities(fleet) == before
