@@ -23,6 +23,7 @@ from apiserver.auth.user import Attributes, User
 from apiserver.model import marks
 from apiserver.model.errors import forbidden
 from apiserver.model.keys import Key
+from apiserver.registry.endpointslices import SLICES
 from apiserver.registry.rest_options import Vet
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import workspace_at
@@ -102,6 +103,11 @@ def _of_binding(obj: Object, path: str) -> Iterator[Named]:
     yield Named(EXPORTS, export.get("path") or path, export["name"])
 
 
+def _of_slice(obj: Object, path: str) -> Iterator[Named]:
+    export = obj["spec"]["export"]
+    yield Named(EXPORTS, export.get("path") or path, export["name"])
+
+
 def _of_type(obj: Object, path: str) -> Iterator[Named]:
     """The types of its own workspace are its own affair: what they bring was vetted when it was written."""
     spec = obj.get("spec") or {}
@@ -128,6 +134,7 @@ def _of_target(obj: Object, path: str) -> Iterator[Named]:  # noqa: ARG001
 
 _TAKING: dict[str, Callable[[Object, str], Iterator[Named]]] = {
     BINDINGS: _of_binding,
+    SLICES: _of_slice,
     TYPES: _of_type,
     TARGETS: _of_target,
     WORKSPACES: _of_workspace,

@@ -19,6 +19,7 @@ from apiserver.model.paths import join
 from apiserver.registry import codec
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.conversion import completed, convert, prepare
+from apiserver.registry.endpointslices import SLICES, with_host
 from apiserver.registry.served import ServedKind
 from apiserver.registry.shards import SHARDS, with_addresses
 from apiserver.registry.tree import cluster_key, fleet, path_of, workspace_at
@@ -171,6 +172,8 @@ class KindView:
             return codec.encode(with_addresses(orjson.loads(value), fleet(self._store).url))
         if key.resource == _TYPES:
             return self._with_views(key, value)
+        if key.resource == SLICES:
+            return codec.encode(with_host(orjson.loads(value), fleet(self._store).url))
         return self._with_commit(key, value)
 
     def _with_commit(self, key: Key, value: bytes) -> bytes:

@@ -153,6 +153,20 @@ TAKEN = Index("taken", 1, _taken, b'"Bound"', frozenset({"apibindings.apis.kcp.i
 """`taken(provider's cluster, export)` → the APIBindings that are bound to it."""
 
 
+def sliced(place: str, export: str) -> str:
+    """The term of SLICED for an APIExport of the workspace at a path, or of a logical cluster: as it is named."""
+    return f"{place}/{export}"
+
+
+def _sliced(key: Key, value: bytes) -> Iterable[str]:
+    named = orjson.loads(value)["spec"]["export"]
+    return (sliced(named.get("path") or key.cluster, named["name"]),)
+
+
+SLICED = Index("sliced", 1, _sliced, resources=frozenset({"apiexportendpointslices.apis.kcp.io"}))
+"""`sliced(path or logical cluster, export)` → the APIExportEndpointSlices that name it."""
+
+
 def _identities(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
     found = (orjson.loads(value).get("status") or {}).get("identityHash")
     return (found,) if found else ()
@@ -197,4 +211,5 @@ def _requiring(key: Key, value: bytes) -> Iterable[str]:
 REQUIRING = Index("requiring", 1, _requiring, f'"{marks.REQUIRED_GROUPS}"'.encode(), frozenset({LOGICAL_CLUSTERS}))
 """Logical cluster → its LogicalCluster, if that says which groups are required."""
 
-ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, TAKEN, IDENTITIES, FINALIZERS, INACTIVE, REQUIRING)
+ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, TAKEN, SLICED, IDENTITIES, FINALIZERS, INACTIVE,
+       REQUIRING)  # fmt: skip

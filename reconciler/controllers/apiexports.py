@@ -17,6 +17,7 @@ from apiserver.model import conditions, marks
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
 from apiserver.registry.behaviours.sharing import IDENTITIES
+from apiserver.registry.endpointslices import SLICES, own_slice, wants_one
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Check, Delete, Put, Store
 from reconciler.controllers.controller import Controller
@@ -74,6 +75,7 @@ class APIExports(Controller[Key]):
         status = complete(export_status({}, identity.hash, at, identity.wrong), EXPORTS, export, at)
         told = conditions.merged(there.get("conditions"), status["conditions"])
         value = codec.encode({**export, "status": {**there, **status, "conditions": told}})
+        self._slice(key, export, inside)
         return self._store.write(Put(key, value, record.revision, record.stamp)) if value != record.value else None
 
     def _forget(self, key: Key) -> Future[list[int]] | None:
@@ -83,6 +85,15 @@ class APIExports(Controller[Key]):
         if secret is None or _SYSTEM not in secret.value:
             return None
         return self._store.write(Delete(secret.key, secret.revision))
+
+    def _slice(self, key: Key, export: Object, inside: Check) -> None:
+        """The endpoint slice that it has by itself goes with it."""
+        own = Key(SLICES, key.cluster, "", key.name)
+        if wants_one(export) and self._store.get(own) is None:
+            uid = export["metadata"]["uid"]
+            owner = {"apiVersion": export["apiVersion"], "kind": "APIExport", "name": key.name, "uid": uid}
+            made = {**own_slice(key.name), "metadata": {"ownerReferences": [owner]}}
+            Objects(self._store).create(own, made, runtime=True, inside=inside)
 
     def _identity(self, key: Key, export: Object, inside: Check) -> ExportIdentity:
         """What its key comes to; where that is its own, it is a Secret afterwards."""

@@ -8,6 +8,7 @@ from apiserver.storage.protocol import Store
 from reconciler.controllers.apibindings import APIBindings
 from reconciler.controllers.apiexports import APIExports
 from reconciler.controllers.controller import Controller
+from reconciler.controllers.endpointslices import EndpointSlices
 from reconciler.controllers.homes import HomeWorkspaces
 from reconciler.controllers.inactivity import Inactivity
 from reconciler.controllers.stragglers import Stragglers
@@ -24,4 +25,5 @@ def workspace_loops(store: Store, identities: Identities) -> list[Controller[Any
         Stragglers(store),
         APIBindings(store),
         APIExports(store, identities),
+        EndpointSlices(store),
     ]

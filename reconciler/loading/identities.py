@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from apiserver.model.marks import ORIGIN, SYSTEM
 from apiserver.model.origins import Origin
 from apiserver.registry.behaviours.sharing import IDENTITIES
+from apiserver.registry.endpointslices import own_slice, wants_one
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.sources import generated
 from reconciler.plan import system
@@ -29,7 +30,7 @@ from reconciler.plan.deletions import PROTECTED
 Object = dict[str, Any]
 
 KEY = "key"
-_IDENTITY = Origin("", "the identity key of an APIExport")
+_OWN = Origin("", "what an APIExport has by itself")
 _DIGEST = 64
 
 
@@ -130,21 +131,21 @@ class Keyring:
         return self.identities.of(self.cluster, export, recorded, said.value if said is not None else None)
 
 
-def own_secrets(identities: Mapping[str, ExportIdentity]) -> list[Manifest]:
-    """The Secrets that exports have by themselves, and their namespace, which is there where the keys are lost, too.
-    `identities`: by export."""
-    found = [own_secret(name, identity.own) for name, identity in identities.items() if identity.own]
-    return generated([namespace_of_keys(), *found], _IDENTITY) if identities else []
+def own(exports: Iterable[Object], identities: Mapping[str, ExportIdentity]) -> list[Manifest]:
+    """What exports have by themselves: the Secrets with their keys, in a namespace that is there where these are lost,
+    too, and their endpoint slices. `identities`: by export."""
+    keys = [own_secret(name, identity.own) for name, identity in identities.items() if identity.own]
+    slices = [own_slice(export["metadata"]["name"]) for export in exports if wants_one(export)]
+    return generated([namespace_of_keys(), *keys, *slices], _OWN) if identities else []
 
 
-def former_secrets(exports: Iterable[str]) -> list[Manifest]:
-    """What was served for exports of these names, to go with them: it is nobody's loss."""
-    free = {ORIGIN: SYSTEM, PROTECTED: "false"}
+def former(exports: Iterable[str]) -> list[Manifest]:
+    """What exports of these names had by themselves, to go with them: it is nobody's loss."""
     names = list(exports)
-    found = [own_secret(name, "") for name in names]
-    for each in (gone := [namespace_of_keys(), *found]):
-        each["metadata"]["annotations"] = free
-    return generated(gone, _IDENTITY) if names else []
+    gone = [namespace_of_keys(), *(own_secret(name, "") for name in names), *map(own_slice, names)]
+    for each in gone:
+        each["metadata"]["annotations"] = {ORIGIN: SYSTEM, PROTECTED: "false"}
+    return generated(gone, _OWN) if names else []
 
 
 def namespace_of_keys() -> Object:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 from apiserver.model import paths
 from apiserver.model.errors import Cause
-from apiserver.registry.behaviours.base import Behaviour, Object, selector
+from apiserver.registry.behaviours.base import Behaviour, Object, immutable, selector
 from apiserver.registry.exportspec import schema_names
 from apiserver.schema import messages
 
@@ -120,6 +120,19 @@ def _path(field: str, value: str | None) -> Iterator[Cause]:
         yield messages.invalid(field, value, "must be a workspace path such as root:team-a:web")
 
 
+def slice_check(obj: Object) -> list[Cause]:
+    return list(_path("spec.export.path", obj["spec"]["export"].get("path")))
+
+
+def slice_update(old: Object, new: Object) -> list[Cause]:
+    return immutable("spec.export", old["spec"]["export"], new["spec"]["export"])
+
+
+API_EXPORT_ENDPOINT_SLICE = Behaviour(
+    check=slice_check,
+    check_update=slice_update,
+    remedy="leave it as it was, and add another under another name",
+)
 API_BINDING = Behaviour(
     check=binding_check,
     check_update=binding_update,

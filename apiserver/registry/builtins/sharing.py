@@ -37,6 +37,14 @@ KINDS = (
         offered=True,
     ),
     BuiltinKind(
+        "APIExportEndpointSlice",
+        "apiexportendpointslices.apis.kcp.io",
+        behaviour=rules.API_EXPORT_ENDPOINT_SLICE,
+        generation=True,
+        everywhere=True,
+        filled=True,
+    ),
+    BuiltinKind(
         "APIResourceSchema",
         "apiresourceschemas.apis.kcp.io",
         behaviour=rules_definitions.API_RESOURCE_SCHEMA,

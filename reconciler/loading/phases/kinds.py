@@ -13,7 +13,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.workspacetypes import ResolvedType
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.content import WorkspaceContent
-from reconciler.loading.identities import Keyring, former_secrets, own_secrets
+from reconciler.loading.identities import Keyring, former, own
 from reconciler.loading.offers import EXPORTS
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.ratcheting import accepted, accepted_once
@@ -58,13 +58,14 @@ def _find(at: Judgement, past_of: Callable[[Resolving], ServedSoFar]) -> None:
 
 
 def _identify(at: Judgement) -> None:
-    """The exports' identities, and the Secrets that they have by themselves. With an export that goes its own goes."""
+    """The exports' identities, and what they have by themselves: Secrets and endpoint slices. With an export that goes
+    its own goes."""
     content, cluster = at.content, at.record.cluster
     exports = [declared.obj for key, declared in content.declared.items() if key.resource == EXPORTS]
     keyring = Keyring(at.grounds.site.identities, at.case.path, cluster, at.known.identities, content.rest)
     content.identities = {export["metadata"]["name"]: keyring.of(export) for export in exports}
-    content.rest = [*own_secrets(content.identities), *content.rest]
-    at.gathered.old += former_secrets(m.name for m in at.gathered.old if m.gvk.kind == "APIExport")
+    content.rest = [*own(exports, content.identities), *content.rest]
+    at.gathered.old += former(m.name for m in at.gathered.old if m.gvk.kind == "APIExport")
 
 
 def resolving(at: Judgement) -> Resolving:

@@ -16,7 +16,8 @@ admissionregistration.k8s.io/v1: mutatingadmissionpolicies mutatingadmissionpoli
   validatingadmissionpolicybindings validatingwebhookconfigurations
 apiextensions.k8s.io/v1: customresourcedefinitions customresourcedefinitions/status
 apis.kcp.io/v1alpha2: apibindings apibindings/status apiexports apiexports/status
-apis.kcp.io/v1alpha1: apibindings apibindings/status apiexports apiexports/status apiresourceschemas
+apis.kcp.io/v1alpha1: apibindings apibindings/status apiexportendpointslices apiexportendpointslices/status
+  apiexports apiexports/status apiresourceschemas
 authentication.k8s.io/v1: selfsubjectreviews tokenreviews
 authorization.k8s.io/v1: localsubjectaccessreviews selfsubjectaccessreviews selfsubjectrulesreviews
   subjectaccessreviews

@@ -276,6 +276,7 @@ def test_a_commit_leaves_what_was_made_here_bound(fleet: ApiFleet) -> None:
 
 
 def test_nothing_of_it_is_recorded(fleet: ApiFleet) -> None:
+    fleet.settle()
     fleet.publish()
     before = fleet.recorded()
     put(fleet, "root:lab", schema(), export())
@@ -333,3 +334,20 @@ def test_an_export_waits_for_the_secret_that_it_names(fleet: ApiFleet) -> None:
     offered = fleet.call("GET", "root:lab", f"{APIS}/apiexports/widgets").json
     assert offered["status"]["identityHash"] == hashlib.sha256(b"mine").hexdigest()
     assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
+
+
+def test_an_export_gets_its_endpoint_slice_and_others_name_what_they_may_bind(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    slices = f"{APIS}/apiexportendpointslices"
+    assert "endpoints" not in fleet.call("GET", "root:lab", f"{slices}/widgets").json["status"]
+    put(fleet, "root:shop", binding("root:lab"))
+    [endpoint] = fleet.call("GET", "root:lab", f"{slices}/widgets").json["status"]["endpoints"]
+    assert endpoint["url"].endswith(f"/services/apiexport/{fleet.record('root:lab').cluster}/widgets")
+    kind = {"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIExportEndpointSlice", "metadata": {"name": "s"}}
+    fleet.call("POST", "root:shop", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", RULES_SHOP)
+    for name in ("widgets", "none"):
+        body = {**kind, "spec": {"export": {"path": "root:lab", "name": name}}}
+        refused = fleet.call("POST", "root:shop", slices, body, user="ann")
+        assert refused.status == 403
+        text = f"unable to create APIExportEndpointSlice: no permission to bind to export root:lab:{name}"
+        assert text in refused.message

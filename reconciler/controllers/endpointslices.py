@@ -1,0 +1,114 @@
+"""APIExportEndpointSlices: where a provider finds its consumers, from the first of them on.
+
+A controller of the main store. A slice is looked at when it changes, when its export does, and when a binding to that
+comes or goes; whether there is one is a look into an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import orjson
+
+from apiserver.model import clock, conditions
+from apiserver.model.conditions import Condition, condition
+from apiserver.model.keys import Key
+from apiserver.registry import codec, indexes, tree
+from apiserver.registry.catalog import BINDINGS
+from apiserver.registry.endpointslices import SLICES, address
+from apiserver.registry.sharing import EXPORTS, SharedExport, shared_export
+from apiserver.storage.protocol import Put, Store
+from reconciler.controllers.controller import Controller
+from reconciler.controllers.entry import Entry
+
+Object = dict[str, Any]
+
+_PARTITIONS = "partitions.topology.kcp.io"
+
+
+class EndpointSlices(Controller[Key]):
+    """By the key of an APIExportEndpointSlice."""
+
+    name = "endpointslices"
+    version = "1"
+    resources = frozenset({SLICES, EXPORTS, BINDINGS})
+    shown = frozenset({SLICES})
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def keys_of(self, entry: Entry) -> Iterable[Key]:
+        key = entry.key
+        if key.resource == SLICES:
+            if entry.value is not None:
+                yield key
+        elif key.resource == EXPORTS:
+            yield from self._of(key.cluster, key.name)
+        else:
+            for value in (entry.previous, entry.value):
+                yield from self._of_bound(value)
+
+    def _of_bound(self, value: bytes | None) -> Iterator[Key]:
+        binding = orjson.loads(value) if value is not None else {}
+        status = binding.get("status") or {}
+        if status.get("phase") == "Bound":
+            yield from self._of(status.get("apiExportClusterName", ""), binding["spec"]["reference"]["export"]["name"])
+
+    def _of(self, cluster: str, export: str) -> Iterator[Key]:
+        """The slices that name an export, by where it is or by its own workspace."""
+        record = tree.workspace_of(self._store, cluster)
+        for place in {cluster, record.path if record is not None else cluster}:
+            term = indexes.sliced(place, export)
+            yield from (found.key for found in self._store.indexed(indexes.SLICED, term, whole=True))
+
+    def reconcile(self, key: Key) -> Future[list[int]] | None:
+        record = self._store.get(key)
+        if record is None:
+            return None
+        found = orjson.loads(record.value)
+        export = self._export(key.cluster, found["spec"]["export"])
+        taken = export is not None and self._is_taken(export)
+        there = found.get("status") or {}
+        told = [
+            *_of_export(export, found),
+            self._of_partition(key, found["spec"].get("partition") or ""),
+            _ready(taken),
+        ]
+        merged = conditions.merged(there.get("conditions"), told)
+        status: Object = {"conditions": [dict(sorted(each.items())) for each in merged]}  # as a recovery has them
+        if export is not None and taken:
+            status["endpoints"] = [{"url": address(export)}]
+        value = codec.encode({**found, "status": status})
+        return self._store.write(Put(key, value, record.revision, record.stamp)) if value != record.value else None
+
+    def _export(self, cluster: str, named: Object) -> SharedExport | None:
+        row = tree.workspace_row(self._store, named["path"]) if named.get("path") else None
+        if named.get("path"):
+            provider = tree.workspace_at(self._store, row.key) if row is not None else None
+            cluster = provider.cluster if provider is not None else ""
+        return shared_export(self._store, cluster, named["name"]) if cluster else None
+
+    def _is_taken(self, export: SharedExport) -> bool:
+        return bool(self._store.indexed(indexes.TAKEN, indexes.taken(export.cluster, export.name), whole=True, limit=1))
+
+    def _of_partition(self, key: Key, name: str) -> Condition:
+        if not name or self._store.get(Key(_PARTITIONS, key.cluster, "", name)) is not None:
+            return condition("PartitionValid", True, at=clock.now())
+        why = f"no Partition {name} in this workspace: declare it, or take spec.partition away"
+        return condition("PartitionValid", False, "PartitionInvalidReference", why, at=clock.now())
+
+
+def _of_export(export: SharedExport | None, found: Object) -> Iterator[Condition]:
+    if export is not None:
+        yield condition("APIExportValid", True, at=clock.now())
+        return
+    named = found["spec"]["export"]
+    why = f"no APIExport {named['name']} in workspace {named.get('path') or 'of its own'}: declare it there"
+    yield condition("APIExportValid", False, "APIExportNotFound", why, at=clock.now())
+
+
+def _ready(taken: bool) -> Condition:
+    why = "" if taken else "no APIBinding is bound to the export: there is nothing to see yet"
+    return condition("EndpointURLsReady", taken, "" if taken else "NoConsumers", why, at=clock.now())
