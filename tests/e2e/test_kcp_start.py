@@ -30,10 +30,12 @@ spec:
     storage: true
     schema: {type: object, properties: {spec: {type: object, properties: {intent: {type: string}}}}}
 ---
-apiVersion: apis.kcp.io/v1alpha1
+apiVersion: apis.kcp.io/v1alpha2
 kind: APIExport
 metadata: {name: cowboys}
-spec: {latestResourceSchemas: [today.cowboys.wildwest.dev]}
+spec:
+  resources: [{name: cowboys, group: wildwest.dev, schema: today.cowboys.wildwest.dev, storage: {crd: {}}}]
+  permissionClaims: [{group: "", resource: configmaps, verbs: [get, list]}, {resource: secrets, verbs: ["*"]}]
 """
 COWBOY = "apiVersion: wildwest.dev/v1alpha1\nkind: Cowboy\nmetadata: {name: lucky}\nspec: {intent: ride}\n"
 
@@ -159,6 +161,14 @@ def a_session(server: KcpPlane, eventually: Callable[..., Any]) -> None:
         run("kubectl", "apply", "-f", "-", stdin=COWBOY)
         assert run("kubectl", "get", "cowboys", "-o", "name") == "cowboy.wildwest.dev/lucky\n"
 
+    for verb, resource in (("accept", "configmaps"), ("reject", "secrets")):
+        said = run("treeplane", "claims", verb, "cowboys", "--resource", resource)
+        assert said == f'claim "{resource}" on APIBinding "cowboys" is {verb}ed\n'
+    assert run("treeplane", "claims", "get", "apibinding") == (
+        "APIBINDING   GROUP-RESOURCE   VERBS      STATUS\n"
+        "cowboys      configmaps       get,list   Accepted\n"
+        "cowboys      secrets          *          Rejected\n"
+    )
     run("kubectl", "delete", "apibinding", "cowboys")
     with pytest.raises(
         PlaneError, match=r"the server (could not find the requested resource|doesn't have a resource type)"
