@@ -7,6 +7,7 @@ to declare something clones it and pushes.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -57,9 +58,12 @@ def _as_up(kcp: KcpStarting, directory: Path) -> UpSettings:
             "external_url": kcp.shard_external_url,
             "token_auth_file": kcp.kcp_token_auth_file,
             "client_ca_file": kcp.kcp_client_ca_file,
+            "most_objects": kcp.total_object_limit,
         },
     )
-    return replace(made, starting=replace(made.starting, serving_files=root / "apiserver"))
+    listen = f"{kcp.bind_address}:{kcp.secure_port}"
+    command = (sys.argv[0], "up", "--data-dir", str(root), "--listen", listen)
+    return replace(made, starting=replace(made.starting, serving_files=root / "apiserver", command=command))
 
 
 def _ignored(others: Sequence[str]) -> Iterator[str]:

@@ -70,6 +70,9 @@ class Starting:
     serving_files: Path | None = None
     """Where copies of the server's certificate, its CA behind it, and key are kept: this and `.crt`, `.key`."""
 
+    command: tuple[str, ...] = ()
+    """The command line that serves the same and takes options of `up`, where that is not the one that was typed."""
+
     certificate_seconds: float = option(
         60.0, told=Option("How often the certificate's names are looked at.", unit="s", hidden=True)
     )
@@ -234,6 +237,14 @@ class KcpStarting:
     shard_external_url: str = option(
         "",
         told=Option("How clients reach the server.", metavar="https://NAME[:PORT]", form="https"),
+    )
+    total_object_limit: int = option(
+        0,
+        told=Option(
+            "How many objects a workspace may have, 0 for any; `core.kcp.io/max-total-objects` of one goes before.",
+            name="--logical-cluster-total-object-limit",
+            least=0,
+        ),
     )
     home_creators: tuple[str, ...] = option(
         ("system:authenticated",),

@@ -113,7 +113,7 @@ class _Run:
             url=self._server.url,
             local_url=self._server.local_url,
             hosted=self._source.hosted is not None,
-            command=typed(sys.argv),
+            command=typed(self._settings.starting.command or sys.argv),
         )
         for number in range(self._settings.starting.workers):
             self._children.add(f"API worker {number + 1}", lambda: spawn(self._server, self._listener))

@@ -44,15 +44,18 @@ def test_kcps_flags_are_what_up_is_told(told: list[UpSettings], root: Path, tmp_
         f"--token-auth-file={files['tokens.csv']}",
         f"--client-ca-file={files['clients.crt']}",
         "--shard-external-url=https://kcp.example:6443",
+        "--logical-cluster-total-object-limit=100",
     )
     assert (done.exit_code, done.output) == (0, "")
     [settings] = told
     assert (settings.starting.listen, settings.common.data_dir) == (Address("127.0.0.1", 7443), root)
     assert settings.common.keys_dir == root / "keys"
     assert settings.starting.kubeconfig == tmp_path / "mine.kubeconfig"
+    assert settings.starting.command[1:] == ("up", "--data-dir", str(root), "--listen", "127.0.0.1:7443")
     assert settings.starting.serving_files == root / "apiserver"
     assert settings.serving.token_auth_file == files["tokens.csv"]
     assert settings.serving.client_ca_file == files["clients.crt"]
+    assert settings.common.most_objects == 100
     assert settings.serving.external_url == "https://kcp.example:6443"
 
 
