@@ -20,6 +20,7 @@ from reconciler.plugin.bind import bind as bind_export
 from reconciler.plugin.claims import ACCEPTED, REJECTED
 from reconciler.plugin.errors import ended
 from reconciler.plugin.kubeconfigs import KubeconfigFiles
+from reconciler.plugin.saying import say
 from reconciler.plugin.session import Session
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
@@ -67,7 +68,7 @@ def bind(what: tuple[str, ...], name: str, every: str | None, timeout: float, ku
             raise click.UsageError("name one export, like root:shop:databases")
     accepted, rejected = given["accept_permission_claim"], given["reject_permission_claim"]
     wanted = WantedBinding(reference, name, accepted, rejected, every or "", timeout)
-    _ask(kubeconfig, lambda session: bind_export(session, wanted, click.echo))
+    _ask(kubeconfig, lambda session: bind_export(session, wanted, say))
 
 
 @click.group()
@@ -81,7 +82,7 @@ def claims() -> None:
 @_kubeconfig
 def get_claims(what: str, name: str, kubeconfig: str) -> None:  # noqa: ARG001
     """List the claims of the APIBinding NAME, or of all there are."""
-    _ask(kubeconfig, lambda session: click.echo("\n".join(permission_claims.table(session, name))))
+    _ask(kubeconfig, lambda session: say("\n".join(permission_claims.table(session, name))))
 
 
 def _answering(verb: str, state: str) -> click.Command:
@@ -93,7 +94,7 @@ def _answering(verb: str, state: str) -> click.Command:
     def answer(name: str, resource: str, identity_hash: str, kubeconfig: str) -> None:
         def run(session: Session) -> None:
             said = permission_claims.answer_claims(session, name, state, resource=resource, identity=identity_hash)
-            click.echo(said)
+            say(said)
 
         _ask(kubeconfig, run)
 

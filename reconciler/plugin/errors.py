@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+
+from reconciler.plugin.saying import warn
 
 
 class PluginError(Exception):
@@ -15,7 +16,7 @@ def ended(run: Callable[[], None]) -> int:
     try:
         run()
     except PluginError as error:
-        print(f"Error: {error}", file=sys.stderr)  # noqa: T201
+        warn(f"Error: {error}")
         return 1
     except BrokenPipeError:
         return 1

@@ -5,12 +5,12 @@ Contexts (`workspace.kcp.io/current`, `workspace.kcp.io/previous`) are those of 
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from reconciler.plugin.claims import warnings
 from reconciler.plugin.client import Answer
 from reconciler.plugin.errors import PluginError
+from reconciler.plugin.saying import warn
 from reconciler.plugin.session import CLUSTERS, WORKSPACES, Session, ShownWorkspace, from_root, split_url
 from reconciler.plugin.waiting import until
 
@@ -24,7 +24,7 @@ def use(session: Session, target: str) -> ShownWorkspace:
     before. What its bindings wait for is told."""
     place = _back(session) if target == "-" else _go(session, target)
     for line in warnings(session, place.path):
-        print(line, file=sys.stderr)  # noqa: T201
+        warn(line)
     return place
 
 

@@ -20,6 +20,7 @@ from reconciler.plugin.creating import WantedWorkspace, create
 from reconciler.plugin.errors import PluginError, ended
 from reconciler.plugin.kubeconfigs import KubeconfigFiles
 from reconciler.plugin.moving import use
+from reconciler.plugin.saying import say
 from reconciler.plugin.session import Session, ShownWorkspace
 from reconciler.plugin.tree import ShownTree
 
@@ -67,13 +68,13 @@ def _move(arguments: list[str], program: str) -> None:
         case [] | ["."] | ["current"] | ["use", "."]:
             place = session.current()
         case ["tree"]:
-            _say("\n".join(ShownTree(session).lines(options.full)) + "\n")
+            say("\n".join(ShownTree(session).lines(options.full)) + "\n")
             return
         case ["use" | "cd", target] | [target]:
             place = use(session, target)
         case what:
             raise PluginError(f"unexpected arguments: {' '.join(what)}; see {program} --help")
-    _say(place.path if options.short else place.told())
+    say(place.path if options.short else place.told())
 
 
 def _create(arguments: list[str], program: str) -> None:
@@ -87,13 +88,13 @@ def _create(arguments: list[str], program: str) -> None:
     options = parser.parse_args(arguments)
     session = _session(options)
     wanted = WantedWorkspace(options.name, options.type, options.ignore_existing, options.timeout)
-    create(session, wanted, _say)
+    create(session, wanted, say)
     if options.create_context:
         server = session.url(f"{session.path()}:{options.name}")
         _add_context(session, options.create_context, server, overwrite=options.ignore_existing, enter=options.enter)
     elif options.enter:
         place: ShownWorkspace = use(session, options.name)
-        _say(place.told())
+        say(place.told())
 
 
 def _create_context(arguments: list[str], program: str) -> None:
@@ -109,7 +110,7 @@ def _create_context(arguments: list[str], program: str) -> None:
 
 def _add_context(session: Session, name: str, server: str, *, overwrite: bool, enter: bool) -> None:
     there, moved = session.config.add(name, server, overwrite=overwrite, enter=enter)
-    _say(f'{"Updated" if there else "Created"} context "{name}"{" and switched to it" if moved else ""}.')
+    say(f'{"Updated" if there else "Created"} context "{name}"{" and switched to it" if moved else ""}.')
 
 
 def _parser(program: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
@@ -126,11 +127,6 @@ def _parser(program: str, description: str, epilog: str = "") -> argparse.Argume
 
 def _session(options: argparse.Namespace) -> Session:
     return Session(KubeconfigFiles.load(options.kubeconfig))
-
-
-def _say(text: str) -> None:
-    # At once, since what follows may take its time.
-    print(text, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

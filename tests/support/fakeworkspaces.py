@@ -93,7 +93,7 @@ class Fake(BaseHTTPRequestHandler):
     def _answer(self, workspace: str, rest: str, query: dict[str, list[str]]) -> Reply:
         if workspace == "*":
             return self._everything(query) if self.wildcard else (403, {})
-        path = {"c-root:shop": "root:shop"}.get(workspace, workspace)
+        path = {"c-root-shop": "root:shop"}.get(workspace, workspace)
         if path in self.denied:
             return 403, {}
         if path not in self._paths():
@@ -105,7 +105,7 @@ class Fake(BaseHTTPRequestHandler):
         if rest.endswith("/logicalclusters/cluster"):
             annotations = {
                 "kcp.io/path": path,
-                "kcp.io/cluster": f"c-{path}",
+                "kcp.io/cluster": cluster(path),
                 "internal.tenancy.kcp.io/type": "root:universal",
             }
             return 200, {"metadata": {"annotations": annotations}}
@@ -133,8 +133,8 @@ class Fake(BaseHTTPRequestHandler):
 
     @staticmethod
     def _workspace(parent: str, name: str) -> Object:
-        metadata = {"name": name, "annotations": {"kcp.io/cluster": f"c-{parent}"}}
-        return {"metadata": metadata, "spec": {"cluster": f"c-{parent}:{name}", "type": UNIVERSAL}}
+        metadata = {"name": name, "annotations": {"kcp.io/cluster": cluster(parent)}}
+        return {"metadata": metadata, "spec": {"cluster": cluster(f"{parent}:{name}"), "type": UNIVERSAL}}
 
     def _everything(self, query: dict[str, list[str]]) -> Reply:
         """Two to a page."""
@@ -145,6 +145,11 @@ class Fake(BaseHTTPRequestHandler):
 
     def log_message(self, *arguments: object) -> None:
         pass
+
+
+def cluster(path: str) -> str:
+    """The name of its logical cluster."""
+    return f"c-{path.replace(':', '-')}"
 
 
 def fresh() -> type[Fake]:

@@ -165,6 +165,15 @@ def test_claims_are_accepted(
     assert {claim["resource"] for claim in found if claim["state"] == "Rejected"} == set(states)
 
 
+def test_what_others_wrote_does_nothing_to_a_terminal(treeplane: Treeplane, fake: type[Fake]) -> None:
+    fake.objects["apibindings/b"] = binding({**SECRETS, "verbs": ["\x1b[2J", "\u202eteg"], "state": "Accepted"})
+    said = treeplane("claims", "get").stdout
+    assert "\\x1b[2J,\\u202eteg" in said
+    assert said.replace("\n", "").isprintable()
+    fake.refused = "no\x1b]0;\x07"
+    assert treeplane("bind", "root:shop:db").stderr == "Error: no\\x1b]0;\\x07\n"
+
+
 def test_a_claim_that_is_not_there(treeplane: Treeplane, fake: type[Fake]) -> None:
     fake.objects["apibindings/b"] = binding()
     done = treeplane("claims", "accept", "b", "--resource", "pods")

@@ -140,7 +140,7 @@ def test_tree_from_below_with_paths(ws: Run) -> None:
 
 def test_a_logical_clusters_name_in_the_url(ws: Run, config: Path, url: str) -> None:
     found = yaml.safe_load(config.read_text())
-    found["clusters"][0]["cluster"]["server"] = f"{url}/clusters/c-root:shop"
+    found["clusters"][0]["cluster"]["server"] = f"{url}/clusters/c-root-shop"
     config.write_text(yaml.safe_dump(found))
     assert ws("web").stdout == told("root:shop:web")
 
