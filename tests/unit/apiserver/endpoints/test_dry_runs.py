@@ -53,16 +53,19 @@ def test_it_is_refused_in_the_same_words(worlds: Any, run: Any, path: str, write
     assert (real.status < 400) is (path == "root:stored" and write in ("create", "apply"))
 
 
-@pytest.mark.parametrize(("method", "body"), [("POST", {"spec": {}}), ("DELETE", b"")])
-def test_workspaces_are_directories_in_dry_runs_too(worlds: Any, run: Any, method: str, body: Any) -> None:
-    cluster = "held00000000"
+def test_workspaces_are_tried_too(worlds: Any, run: Any) -> None:
+    cluster, kind = "held00000000", "tenancy.kcp.io/v1alpha1 WorkspaceType"
     worlds.put_workspace("root:open", cluster, directory="workspaces/root/open", writes="Commit")
-    worlds.put(worlds.manifest("tenancy.kcp.io/v1alpha1 Workspace", "child", cluster=cluster, spec={}))
+    worlds.put(
+        worlds.manifest("tenancy.kcp.io/v1alpha1 Workspace", "child", cluster=cluster, spec={}),
+        worlds.manifest(kind, "universal", spec={}),
+    )
     base = "/clusters/root:open/apis/tenancy.kcp.io/v1alpha1/workspaces"
-    if isinstance(body, dict):
-        body |= {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"name": "w"}}
-    reply = run(worlds.call(method, f"{base}{'' if method == 'POST' else '/child'}?dryRun=All", body))
-    assert (reply.status, "changed in git, not here" in reply.message) == (403, True)
+    body = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"name": "w"}}
+    tried = run(worlds.call("POST", f"{base}?dryRun=All", body))
+    assert (tried.status, tried.json["spec"]["type"]) == (201, {"name": "universal", "path": "root"})
+    refused = run(worlds.call("DELETE", f"{base}/child?dryRun=All"))
+    assert (refused.status, "changed in git, not here" in refused.message) == (403, True)
 
 
 def test_what_is_runtime_state_is_tried_in_a_held_workspace_too(worlds: Any, run: Any) -> None:

@@ -120,12 +120,13 @@ def test_the_tag_changes_with_the_kinds_alone(api: Any, run: Any) -> None:
     def tag(world: str) -> str:
         return str(run(api.get(f"{world}/openapi/v2")).headers["etag"])
 
-    before = tag("/clusters/root")
-    assert before == tag("/clusters/root:shop")
+    api.put_workspace("root:other", "othercluster0000", directory="workspaces/root/other")
+    root, before = tag("/clusters/root"), tag("/clusters/root:shop")
+    assert before == tag("/clusters/root:other")
     api.put(api.manifest("v1 ConfigMap", "z", "default"))
-    assert before == tag("/clusters/root")
+    assert root == tag("/clusters/root")
     api.put(crd(api))
-    assert before != tag("/clusters/root")
+    assert root != tag("/clusters/root")
     assert before == tag("/clusters/root:shop")
 
 

@@ -146,5 +146,5 @@ def test_other_words_make_another_workspace() -> None:
     second = rendered(made, "two", "c2")
     assert first is not None
     assert second is not None
-    assert first.obj["metadata"]["annotations"] == {"a": "b"}
-    assert "annotations" not in second.obj["metadata"]
+    assert first.obj["metadata"]["annotations"]["a"] == "b"
+    assert "a" not in second.obj["metadata"]["annotations"]
