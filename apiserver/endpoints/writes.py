@@ -112,7 +112,7 @@ class Writes:
                 raise method_not_allowed()
             await self._act(asking)
             return
-        if verb not in kind.verbs and not subresource:
+        if verb not in kind.verbs and not subresource and not (verb == "create" and kind.ending):
             raise method_not_allowed()
         if subresource == "finalize" and verb != "update":
             raise method_not_allowed()

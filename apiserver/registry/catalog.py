@@ -8,7 +8,8 @@ next asked for; the same ones give the same table. Changes elsewhere cost it not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -16,6 +17,7 @@ import orjson
 
 from apiserver.model import conditions
 from apiserver.model.keys import Key
+from apiserver.registry.boundresources import ending
 from apiserver.registry.kinds import KindTable, ServedKind, builtins_of, kinds_of_crd, kinds_of_schema, overlay
 from apiserver.registry.tree import workspace_of
 from apiserver.storage.protocol import Record, Store, View
@@ -99,11 +101,13 @@ class _Definitions:
     seen: tuple[int, ...]
     crds: list[Record]
     schemas: list[tuple[Record | None, str]]
+    ending: frozenset[str]
 
 
 def _definitions(view: View, cluster: str) -> _Definitions:
     crds, bindings = view.scan(CRDS, cluster).records, view.scan(BINDINGS, cluster).records
-    statuses = [orjson.loads(record.value).get("status") or {} for record in bindings]
+    objects = [orjson.loads(record.value) for record in bindings]
+    statuses = [binding.get("status") or {} for binding in objects]
     schemas = list(_bound(view, statuses))
     providers = {status.get("apiExportClusterName") or cluster for status in statuses} - {cluster}
     seen = [r.revision for r in crds], [r.revision for r in bindings], [r.revision if r else 0 for r, _ in schemas]
@@ -112,6 +116,7 @@ def _definitions(view: View, cluster: str) -> _Definitions:
         (*seen[0], 0, *seen[1], 0, *seen[2]),
         crds,
         schemas,
+        frozenset(each.storage for each in ending(objects)),
     )
 
 
@@ -120,11 +125,19 @@ def _kinds(found: _Definitions) -> list[ServedKind]:
     for record in found.crds:
         crd = orjson.loads(record.value)
         if conditions.is_true((crd.get("status") or {}).get("conditions"), "Established"):
-            kinds += kinds_of_crd(crd)
+            made = kinds_of_crd(crd)
+            kinds += map(_ending, made) if crd["metadata"].get("deletionTimestamp") else made
     for schema, identity in found.schemas:
         if schema is not None:
-            kinds += kinds_of_schema(orjson.loads(schema.value), identity)
+            made = kinds_of_schema(orjson.loads(schema.value), identity)
+            kinds += [_ending(kind) if kind.storage in found.ending else kind for kind in made]
     return kinds
+
+
+@lru_cache(256)
+def _ending(kind: ServedKind) -> ServedKind:
+    """Of a definition that is being deleted."""
+    return replace(kind, verbs=kind.verbs - {"create"}, ending=True)
 
 
 def _bound(view: View, bindings: list[Object]) -> Iterator[tuple[Record | None, str]]:

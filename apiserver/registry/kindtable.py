@@ -55,7 +55,7 @@ class KindTable:
             self._preferred.setdefault((kind.group, kind.resource), kind)
         self._kinds = tuple(self._of_resource.values())
         self._groups = {group: sorted(found, key=version_order) for group, found in versions.items()}
-        text = "\n".join(f"{k.digest} {k.storage}" for k in self._kinds)
+        text = "\n".join(map(_told, self._kinds))
         self.digest = hashlib.sha256(text.encode()).hexdigest()
 
     def by_resource(self, group: str, version: str, resource: str) -> ServedKind | None:
@@ -80,6 +80,11 @@ class KindTable:
         return next((k for k in self._preferred.values() if k.storage == storage), None)
 
 
+def _told(kind: ServedKind) -> str:
+    """What tells a kind from others in a table."""
+    return f"{kind.digest} {kind.storage}{' ending' if kind.ending else ''}"
+
+
 _overlays: OrderedDict[tuple[str, ...], KindTable] = OrderedDict()
 _lock = Lock()
 
@@ -93,7 +98,7 @@ def overlay(base: KindTable, kinds: Iterable[ServedKind]) -> KindTable:
     if not kept:
         return base
     added = sorted(kept, key=lambda k: (k.group, version_order(k.version)))
-    key = (base.digest, *(f"{k.digest} {k.storage}" for k in added))
+    key = (base.digest, *map(_told, added))
     with _lock:
         found = _overlays.get(key)
         if found is None:

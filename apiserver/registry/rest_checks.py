@@ -11,11 +11,13 @@ from apiserver.model import marks
 from apiserver.model.errors import StatusError, bad_request, conflict, forbidden, invalid, not_found
 from apiserver.model.keys import Key
 from apiserver.registry import codec, strategy, tree
+from apiserver.registry.boundresources import ending
 from apiserver.registry.rest_options import IGNORE, STRICT, Collection, Object, WriteOptions
 from apiserver.registry.served import ServedKind
 from apiserver.schema import messages
 from apiserver.storage.protocol import NEVER, Check
 
+_TERMINATING = "create not allowed while custom resource definition is terminating"
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _BINDINGS = "apibindings.apis.kcp.io"
 _LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
@@ -176,20 +178,16 @@ def check_definition(at: Collection, name: str) -> None:
     if found is None or b'"deletionTimestamp"' not in found.value:
         return
     if codec.decode(found.value, found.revision)["metadata"].get("deletionTimestamp"):
-        why = "create not allowed while custom resource definition is terminating"
-        raise forbidden(at.kind.resource, at.kind.group, name, why)
+        raise forbidden(at.kind.resource, at.kind.group, name, _TERMINATING)
 
 
 def _check_binding(at: Collection, name: str) -> None:
-    identity = at.kind.storage.partition(":")[2].encode()
-    for record in at.store.scan(_BINDINGS, at.cluster, count=False).records:
-        if b'"deletionTimestamp"' not in record.value or identity not in record.value:
-            continue
-        binding = codec.decode(record.value, record.revision)
-        bound = ((b["resource"], b.get("group", "")) for b in (binding.get("status") or {}).get("boundResources") or ())
-        if binding["metadata"].get("deletionTimestamp") and (at.kind.resource, at.kind.group) in bound:
-            why = f"create not allowed while APIBinding {record.key.name} is terminating"
-            raise forbidden(at.kind.resource, at.kind.group, name, why)
+    records = at.store.scan(_BINDINGS, at.cluster, count=False).records
+    if not any(b'"deletionTimestamp"' in record.value for record in records):
+        return
+    going = ending(codec.decode(record.value, record.revision) for record in records)
+    if any(each.storage == at.kind.storage for each in going):
+        raise forbidden(at.kind.resource, at.kind.group, name, _TERMINATING)
 
 
 def unknown_fields(

@@ -58,6 +58,7 @@ def _create(
     kind = at.kind
     name = str(obj["metadata"].get("name") or "")
     at.admit("create", name, None)
+    checks.check_definition(at, name)
     if not applied:
         checks.check_types(kind, obj)
     warnings = () if applied else checks.unknown_fields(at, obj, options)
@@ -73,7 +74,6 @@ def _create(
     at.vet(obj, None)
     inside = checks.check_cluster(at, key)
     checks.check_namespace(at, key)
-    checks.check_definition(at, name)
     establish(at, obj)
     if not applied:
         _own(kind, obj, meant, options.manager)

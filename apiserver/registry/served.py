@@ -64,8 +64,8 @@ class ServedKind:
     `storage_version`: objects are stored in this version. `selectable`: fields besides metadata.name and
     metadata.namespace that field selectors may name. `digest`: of everything here, for caches. `conversion`: the
     webhook that converts between the versions, None if none does; `converter` calls it, where the kind is served.
-    `spelled`: the older name of its group under which a request knows it (oldgroups.py). `names`: the rule that its
-    name follows.
+    `ending`: its definition is being deleted, so nothing is made anew of it. `spelled`: the older name of its group
+    under which a request knows it (oldgroups.py). `names`: the rule that its name follows.
     """
 
     group: str
@@ -95,6 +95,7 @@ class ServedKind:
     spelled: str = ""
     builtin: bool = False
     names: Check = dns_subdomain
+    ending: bool = False
 
     @property
     def schema(self) -> Schema:

@@ -15,7 +15,7 @@ from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
 from apiserver.registry import codec, indexes
-from apiserver.registry.builtins.served import storage_of
+from apiserver.registry.boundresources import bound_by, ending
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.marking import BINDING_CLEANUP
@@ -82,18 +82,9 @@ class BindingLife(Controller[Key]):
 
     def _alone(self, key: Key, binding: Object) -> list[str]:
         """What no other binding of the workspace serves that stays: objects of the rest are that one's from now on."""
-        others = set[str]()
-        for record in self._store.scan(BINDINGS, key.cluster, count=False).records:
-            other = codec.decode(record.value, record.revision)
-            if record.key != key and not other["metadata"].get("deletionTimestamp"):
-                others.update(_bound(other))
-        return [resource for resource in _bound(binding) if resource not in others]
-
-
-def _bound(binding: Object) -> list[str]:
-    """The storage names of what the binding brings."""
-    found = (binding.get("status") or {}).get("boundResources") or ()
-    return [storage_of(r.get("group", ""), r["resource"], r["schema"].get("identityHash", "")) for r in found]
+        records = self._store.scan(BINDINGS, key.cluster, count=False).records
+        going = ending(codec.decode(record.value, record.revision) for record in records)
+        return [each.storage for each in bound_by(binding) if each in going]
 
 
 def _told(binding: Object, left: Left) -> Object:

@@ -95,7 +95,7 @@ def test_finalizers_are_honoured_and_named(bound: CommitFleet, keeping: Followin
     ending = bound.get("root:b", BINDINGS, "widgets", "")
     assert (ending["metadata"]["finalizers"], bool(ending["metadata"]["deletionTimestamp"])) == ([FINALIZER], True)
     assert bound.get("root:b", storage, "held", "default")["metadata"]["deletionTimestamp"]
-    with pytest.raises(StatusError, match="create not allowed while APIBinding widgets is terminating"):
+    with pytest.raises(StatusError, match="create not allowed while custom resource definition is terminating"):
         make(bound, "late")
     held = bound.get("root:b", storage, "held", "default")
     bound.change("root:b", storage, "held", metadata={**held["metadata"], "finalizers": []})

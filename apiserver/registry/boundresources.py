@@ -1,0 +1,49 @@
+"""What APIBindings brought, and what goes with one that is deleted.
+
+Two bindings of a workspace may serve the same resource by the same schema under the same identity: then its objects
+stay until the last of them is deleted, and new ones may be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from apiserver.registry.builtins.served import storage_of
+
+Object = dict[str, Any]
+
+
+class BoundResource(NamedTuple):
+    """As a binding's status says: `schema` is the UID of its APIResourceSchema, `identity` the export's hash."""
+
+    group: str
+    resource: str
+    schema: str
+    identity: str
+
+    @property
+    def storage(self) -> str:
+        """The store's name of it."""
+        return storage_of(self.group, self.resource, self.identity)
+
+
+def bound_by(binding: Object) -> list[BoundResource]:
+    found = (binding.get("status") or {}).get("boundResources") or ()
+    return [_read(each) for each in found]
+
+
+def _read(bound: Object) -> BoundResource:
+    schema = bound.get("schema") or {}
+    return BoundResource(
+        bound.get("group") or "", bound["resource"], schema.get("UID", ""), schema.get("identityHash", "")
+    )
+
+
+def ending(bindings: Iterable[Object]) -> frozenset[BoundResource]:
+    """Of all bindings of a workspace: what is served by those alone that are being deleted."""
+    going: set[BoundResource] = set()
+    staying: set[BoundResource] = set()
+    for binding in bindings:
+        (going if binding["metadata"].get("deletionTimestamp") else staying).update(bound_by(binding))
+    return frozenset(going - staying)
