@@ -64,7 +64,7 @@ def _claims(group: str, resources: Iterable[str], kinds: Iterable[str]) -> Itera
     yield from (NameClaim(group, "kind", name) for name in dict.fromkeys(kinds) if name)
 
 
-def refused(status: Object, clashes: Iterable[NameClaim], existing: Iterable[Object] | None, at: str) -> Object:
+def refused(status: Object, clashes: Iterable[NameClaim], existing: Iterable[Object] | None, at: str = "") -> Object:
     """The status of a CustomResourceDefinition whose names others have. `status`: as it would be with them;
     `existing`: the conditions that it has."""
     text = ", ".join(f'"{claim.name}" is already in use' for claim in clashes)

@@ -16,7 +16,7 @@ from apiserver.registry import metadata as rules
 from apiserver.registry import spellings
 from apiserver.registry.behaviours import certificates
 from apiserver.registry.behaviours.base import IMMUTABLE, carries_nothing
-from apiserver.registry.behaviours.definitions import CRDS, crd_check, crd_status
+from apiserver.registry.behaviours.definitions import CRD_CONDITIONS, CRDS, crd_check, crd_status
 from apiserver.registry.behaviours.versions import documented
 from apiserver.registry.builtins.catalogue import ENTRIES, behaviour_of, having
 from apiserver.registry.generation import spec_changed
@@ -26,6 +26,7 @@ from apiserver.schema import messages
 from apiserver.schema.defaults import copy_json
 
 __all__ = [
+    "CRD_CONDITIONS",
     "any_text",
     "carried",
     "check_crd",

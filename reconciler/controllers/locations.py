@@ -14,7 +14,7 @@ from apiserver.registry.objects import Objects
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.heartbeats import Heartbeats
-from reconciler.controllers.targets import SYNC_TARGETS
+from reconciler.controllers.targets import SYNC_TARGETS, since
 from reconciler.plan.placement import Target, available, instances
 from reconciler.plan.unsupported import stated, with_stated
 
@@ -52,11 +52,10 @@ class Locations(Controller[str]):
 def counted(location: Object, targets: list[Target]) -> Object:
     """The Location with its counts and the annotation that kubectl shows as its labels."""
     mine = instances(location, targets)
+    unused = stated(LOCATIONS, location, since(location))
     status = location.setdefault("status", {})
     status["instances"], status["availableInstances"] = len(mine), sum(available(t) for t in mine)
-    told = with_stated(
-        status.pop("conditions", ()), stated(LOCATIONS, location, location["metadata"]["creationTimestamp"])
-    )
+    told = with_stated(status.pop("conditions", ()), unused)
     if told:
         status["conditions"] = told
     labels = location["metadata"].get("labels") or {}

@@ -32,6 +32,7 @@ from reconciler.controllers.targets import (
     Denied,
     Kubeconfig,
     Missing,
+    since,
 )
 from reconciler.plan.placement import Sight
 from reconciler.plan.syncable import SYNCED
@@ -138,12 +139,12 @@ class SyncTargets(Controller[Key]):
             return
 
         def change(obj: Object) -> Object:
+            unused = stated(SYNC_TARGETS, obj, since(obj))
             status = obj.setdefault("status", {})
             labels = obj["metadata"].setdefault("labels", {})
             labels[KEY_LABEL] = key
             was = conditions.get(status.get("conditions"), "Ready")
             told = self._conditions(key, was)
-            unused = stated(SYNC_TARGETS, obj, obj["metadata"]["creationTimestamp"])
             status["conditions"] = with_stated(conditions.merged(status.get("conditions"), told), unused)
             now = conditions.get(status["conditions"], "Ready")
             if now is not None and now["status"] == "True":

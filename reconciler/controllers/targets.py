@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from apiserver.model import marks
+from apiserver.model import clock, marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
@@ -24,6 +24,11 @@ SYNC_TARGETS = "synctargets.workload.kcp.io"
 KEY_LABEL = marks.TARGET_KEY
 
 Object = dict[str, Any]
+
+
+def since(obj: Object) -> str:
+    """The time of what is found of an object now (RFC 3339): it was so when that came, if nobody looked before."""
+    return clock.now() if obj.get("status") else str(obj["metadata"]["creationTimestamp"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ def _texts_of_workspace(record: WorkspaceRecord, parent_cluster: str, origin: Or
 
 def _example_of_cluster(like: WorkspaceRecord, nobody: Nobody) -> Example:
     record, effects = _record(like, nobody), Effects.of_nobody(nobody, nobody.path)
-    put_cluster(facts_of(record, nobody.parent_cluster, nobody.moment), effects, {}, {})
+    put_cluster(facts_of(record, nobody.parent_cluster), effects, {}, {})
     texts = _texts_of_cluster(record, nobody.parent_cluster, effects.fleet)
     return effects.example(*zip(_CLUSTER, texts, strict=True))
 
@@ -129,7 +129,7 @@ def _example_of_workspace(like: WorkspaceRecord, said: Manifest, nobody: Nobody)
     found = WorkspaceObjects().render(manifest, record, renderer)
     if found is None:
         return None
-    facts = facts_of(record, nobody.parent_cluster, nobody.moment)
+    facts = facts_of(record, nobody.parent_cluster)
     put_lasting(found, found.obj, None, effects, facts)
     texts = _texts_of_workspace(record, nobody.parent_cluster, origin, effects.fleet)
     return effects.example(*zip(_WORKSPACE, texts, strict=True))

@@ -20,7 +20,6 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.effects import Effects
-from reconciler.loading.moment import Moment
 from reconciler.loading.render import DeclaredObject, Renderer
 from reconciler.loading.sources import generated
 from reconciler.plan import computed
@@ -72,11 +71,7 @@ def put_lasting(
     """Writes one of the two, with what runtime decided of it: as it is stored, or, at a recovery, recorded."""
     known = effects.known_of(declared.key) if stored is None else orjson.loads(stored.value)
     before = known.get("status") or {}
-    facts = facts._replace(
-        initializers=tuple(before.get(INITIALIZER.field, facts.initializers)),
-        terminators=tuple(before.get(TERMINATOR.field, facts.terminators)),
-    )
-    status = overlaid(computed.status(facts), before)
+    status = overlaid(computed.status(as_decided(facts, before)), before)
     if stored is None and known:
         restore(declared.obj, known)
     metadata = declared.obj["metadata"]
@@ -85,8 +80,16 @@ def put_lasting(
     effects.put(declared, old, stored, status)
 
 
-def facts_of(record: WorkspaceRecord, parent_cluster: str, since: Moment) -> computed.WorkspaceFacts:
-    """`since`: when it was first held back, if it is. `parent_cluster`: "" for root."""
+def as_decided(facts: computed.WorkspaceFacts, before: Object) -> computed.WorkspaceFacts:
+    """With what is still waited for. `before`: the status that is stored or recorded."""
+    return facts._replace(
+        initializers=tuple(before.get(INITIALIZER.field, facts.initializers)),
+        terminators=tuple(before.get(TERMINATOR.field, facts.terminators)),
+    )
+
+
+def facts_of(record: WorkspaceRecord, parent_cluster: str) -> computed.WorkspaceFacts:
+    """`parent_cluster`: "" for root."""
     where, _, name = record.type.rpartition(":")
     return computed.WorkspaceFacts(
         path=record.path,
@@ -94,7 +97,6 @@ def facts_of(record: WorkspaceRecord, parent_cluster: str, since: Moment) -> com
         type_name=name,
         type_path=where,
         origin_time=clock.rfc3339(record.origin_time),
-        commit_time=since.rfc3339,
         problems=tuple(record.errors),
         served=record.served,
         parent_cluster=parent_cluster,

@@ -5,14 +5,15 @@ The same content twice yields no operation. Called by judge once a workspace's c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from apiserver.model import clock, commits, conditions, marks, origins
+from apiserver.model import clock, commits, marks, origins
 from apiserver.model.commits import CommitRef
+from apiserver.model.conditions import Condition
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
@@ -36,10 +37,11 @@ from reconciler.loading.forms import Example, Forms, Nobody
 from reconciler.loading.likeness import like_others
 from reconciler.loading.moment import FindMoment, Moment
 from reconciler.loading.render import DeclaredObject
+from reconciler.plan import turned
 from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.merge import merged, same_content
 from reconciler.plan.summary import Summary
-from reconciler.plan.unsupported import SUPPORTED, with_stated
+from reconciler.plan.unsupported import SUPPORTED
 
 Object = dict[str, Any]
 
@@ -200,6 +202,22 @@ class Effects:
         found: str = orjson.loads(record.value)["metadata"]["creationTimestamp"]
         return found
 
+    def dated(self, status: Object, declared: DeclaredObject, record: Record | None) -> Object:
+        """A status that follows from content, whose conditions say since when they are so."""
+        stored = orjson.loads(record.value) if record is not None else None
+        label, born = turned.named(declared.kind.kind, declared.key.name), self.time_of(declared, record)
+        return {**status, "conditions": self.since(label, status["conditions"], stored, born)}
+
+    def since(self, label: str, told: Iterable[Condition], stored: Object | None, born: str) -> list[Condition]:
+        """Conditions with their times. `label`: the object, as a summary names it; `stored`: as it is stored, None if
+        it is not; `born`: its creation time."""
+        if stored is None:
+            turned.forget(self.summary, label)
+            return turned.recorded(self.summary, label, told, born)
+        there = (stored.get("status") or {}).get("conditions") or ()
+        now = turned.Now(self.moment.step, self.moment.rfc3339)
+        return turned.timed(self.summary, now, label, told, there, born)
+
     def _marks(self, declared: DeclaredObject, annotations: Object, commit: CommitRef) -> Object:
         path, out = declared.manifest.origin.path, {**annotations, marks.CLUSTER: declared.key.cluster}
         if path:
@@ -265,6 +283,9 @@ class Restored(Effects):
     def uid_of_new(self, key: Key) -> str:
         return self._uid(key, self._known(key), self.summary.origin)
 
+    def since(self, label: str, told: Iterable[Condition], _stored: Object | None, born: str) -> list[Condition]:
+        return turned.recorded(self.summary, label, told, born)
+
     def _expected(self) -> int | None:
         return None
 
@@ -311,14 +332,13 @@ def _is_common(declared: DeclaredObject) -> bool:
 
 
 def _steady(status: Object, stored: Object) -> Object:
-    """A computed status whose conditions keep their transition times where nothing was said anew. They stand in the
-    order in which they are computed, as in an object that is made anew; others' come after them."""
+    """A computed status with the conditions that others set, after its own: these stand in the order in which they are
+    computed, as in an object that is made anew."""
     if "conditions" not in status:
         return status
-    before = with_stated(stored.get("conditions") or (), (c for c in status["conditions"] if c["type"] == SUPPORTED))
-    found = {c["type"]: c for c in conditions.merged(before, status["conditions"])}
-    order = dict.fromkeys([*(c["type"] for c in status["conditions"]), *found])
-    return {**status, "conditions": [found[kind] for kind in order]}
+    own = {SUPPORTED, *(c["type"] for c in status["conditions"])}
+    others = (c for c in stored.get("conditions") or () if c["type"] not in own)
+    return {**status, "conditions": [*status["conditions"], *others]}
 
 
 def _ours(metadata: Object, declared: DeclaredObject) -> Object:

@@ -45,7 +45,7 @@ class Judge:
 
     def __init__(self, site: Site, way: Way, world: World, served: ServedTrees, guard: Guard | None = None) -> None:
         self._way = way
-        tree_objects, newcomers = TreeObjects(site.moments, world.record), Newcomers(site, world)
+        tree_objects, newcomers = TreeObjects(world.record), Newcomers(site, world)
         self._grounds = Grounds(site, site.store, world, served, guard, tree_objects, newcomers)
 
     def judge(self, case: Case) -> Verdict | Needs:

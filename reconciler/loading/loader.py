@@ -35,7 +35,7 @@ from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
 from reconciler.loading.heads import BranchSettings, Route, route
 from reconciler.loading.identities import Identities
 from reconciler.loading.leaving import told_anew
-from reconciler.loading.moment import Moments
+from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.overtaker import Overtaker
 from reconciler.loading.overtaking import Makes, Overtaking
 from reconciler.loading.pauses import Pauses
@@ -226,7 +226,8 @@ class Loader:
         return self._renewal.go_on(is_wanted)
 
     def _judge_again(self, way: Way, paths: Iterable[str]) -> ChangeSet:
-        """Judges workspaces at what is served of them."""
+        """Judges workspaces at what is served of them. No commit has them say something else, so that bears the real
+        time."""
         fleet, also = tree.fleet(self._store), {*paths}
         self._trees.claims = fleet.claims
         # Of a load that did not come to its end some are beyond what is served: they are judged where they are.
@@ -234,7 +235,8 @@ class Loader:
         limits, step = self._whole.limits(fleet), ChangeSet()
         for commit in (*({*places.values()} - {fleet.commit}), fleet.commit):
             there = [path for path in also if places[path] == commit]
-            step = self._stepper(way, fleet, commit, limits=limits).difference(self._trees.at(commit), there)
+            stepper = self._stepper(way, fleet, commit, limits=limits, moment=Moment.now(commit))
+            step = stepper.difference(self._trees.at(commit), there)
         return step
 
     def _beyond(self, fleet: FleetRecord, some: Iterable[str]) -> Iterator[tuple[str, CommitRef]]:
@@ -394,12 +396,13 @@ class Loader:
         ahead: frozenset[CommitRef] = frozenset(),
         left: tuple[CommitRef, ...] = (),
         absent: Collection[str] = (),
+        moment: Moment | None = None,
     ) -> StepTarget:
-        """`ahead`: the commit and those that come after it."""
+        """`ahead`: the commit and those that come after it. `moment`: None: that of the commit."""
         here = self._trees.at(commit)
         lost = RecordedFleet(self._repo, fleet.lost.id) if fleet.lost and not recorded else None
         return StepTarget(
-            self._moments.at(commit),
+            moment or self._moments.at(commit),
             here,
             fleet.commit,
             fleet.arriving,

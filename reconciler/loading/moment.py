@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -16,14 +17,27 @@ _KEPT = 1024
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """`time` is the committer time, seconds since 1970."""
+    """`time` is the committer time, seconds since 1970; of a `look` at what is served already, which no commit causes,
+    the real one. Such looks have numbers of their own."""
 
     commit: CommitRef
     time: int
+    look: int = 0
+
+    @staticmethod
+    def now(commit: CommitRef) -> Moment:
+        """Of a look at that commit."""
+        number = time.time_ns()
+        return Moment(commit, number // 1_000_000_000, number)
 
     @property
     def rfc3339(self) -> str:
         return clock.rfc3339(self.time)
+
+    @property
+    def step(self) -> str:
+        """What is judged at this moment, in words that say no other."""
+        return f"{self.commit} {self.look}" if self.look else str(self.commit)
 
 
 class FindMoment(Protocol):

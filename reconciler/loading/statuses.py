@@ -40,32 +40,29 @@ def status_of(
 ) -> Object | None:
     """A status that follows from content, or that `otherwise` says; None: what is stored stays.
 
-    One that follows from content is in no file: its times are the object's own creation, which recovery knows.
+    One that follows from content is in no file, and its times are those that effects know.
     """
     resource, name = declared.key.resource, declared.key.name
     if resource == CRDS:
-        at, crd = effects.time_of(declared, stored), _with_status(declared.obj, stored)
-        status = strategy.crd_status(crd, at)
-        if content.apis is not None and name in content.apis.refused:
-            status = refused(status, content.apis.refused[name], (crd.get("status") or {}).get("conditions"), at)
-        return _dated(status, at)
+        return _definition_status(declared, stored, content, effects)
     if resource == BINDINGS and content.apis is not None:
-        return complete(content.apis.bindings[name], resource, declared.obj, effects.time_of(declared, stored))
+        return effects.dated(complete(content.apis.bindings[name], resource, declared.obj), declared, stored)
     if resource == EXPORTS:
-        hashes, at = effects.summary.identities, effects.time_of(declared, stored)
         identity = content.identities[name]
         if identity.hash:
-            hashes[name] = identity.hash
-        return complete(export_status({}, identity.hash, at, identity.wrong), resource, declared.obj, at)
+            effects.summary.identities[name] = identity.hash
+        status = export_status({}, identity.hash, wrong=identity.wrong)
+        return effects.dated(complete(status, resource, declared.obj), declared, stored)
     if resource == TYPES:
         return _type_status(declared, stored, effects)
     return otherwise(declared, stored)
 
 
-def complete(status: Object, resource: str, obj: Object, at: str) -> Object:
-    """What follows for an object, with what it says that is not done; all of it since `at`."""
-    told = unsupported.stated(resource, obj, at)
-    return _dated({**status, "conditions": unsupported.with_stated(status["conditions"], told)}, at)
+def complete(status: Object, resource: str, obj: Object, at: str = "") -> Object:
+    """What follows for an object, with what it says that is not done; all of it since `at`, "" if that is to be said
+    by effects."""
+    told = unsupported.with_stated(status["conditions"], unsupported.stated(resource, obj))
+    return {**status, "conditions": [{**each, "lastTransitionTime": at} for each in told]}
 
 
 def beginning(declared: DeclaredObject, stored: Record | None) -> Object | None:
@@ -82,22 +79,29 @@ def remembered(recorded: Recorded, declared: DeclaredObject, stored: Record | No
     return found or _shipped_status(declared)
 
 
+def _definition_status(
+    declared: DeclaredObject, stored: Record | None, content: WorkspaceContent, effects: Effects
+) -> Object:
+    """Conditions that clients set stay as they are."""
+    crd, name = _with_status(declared.obj, stored), declared.key.name
+    status = strategy.crd_status(crd)
+    if content.apis is not None and name in content.apis.refused:
+        status = refused(status, content.apis.refused[name], (crd.get("status") or {}).get("conditions"))
+    told = [each for each in status["conditions"] if each["type"] in strategy.CRD_CONDITIONS]
+    own = {each["type"]: each for each in effects.dated({"conditions": told}, declared, stored)["conditions"]}
+    return {**status, "conditions": [own.get(each["type"], each) for each in status["conditions"]]}
+
+
 def _type_status(declared: DeclaredObject, stored: Record | None, effects: Effects) -> Object:
     """Where its workspaces are seen that initialize or terminate is filled in when it is read (endpoints/views)."""
-    at = effects.time_of(declared, stored)
-    ready = condition("VirtualWorkspaceURLsReady", True, at=at)
-    return {"conditions": [ready, *unsupported.stated(TYPES, declared.obj, at)]}
+    told = [condition("VirtualWorkspaceURLsReady", True), *unsupported.stated(TYPES, declared.obj)]
+    return effects.dated({"conditions": told}, declared, stored)
 
 
 def _shipped_status(declared: DeclaredObject) -> Object | None:
     """Manifests in files never have one."""
     found: Object | None = None if declared.manifest.origin.path else declared.manifest.value.get("status")
     return found
-
-
-def _dated(status: Object, at: str) -> Object:
-    """All conditions with one time."""
-    return {**status, "conditions": [{**c, "lastTransitionTime": at} for c in status.get("conditions") or ()]}
 
 
 def _with_status(obj: Object, stored: Record | None) -> Object:

@@ -208,7 +208,7 @@ class _Made(NamedTuple):
         return [declared for declared in found if declared is not None]
 
     def _logical_cluster(self) -> Object:
-        made = computed.logical_cluster(facts_of(self.record, self.above, self.moment))
+        made = computed.logical_cluster(facts_of(self.record, self.above))
         if self.above:
             made["spec"]["owner"]["uid"] = self.obj["metadata"]["uid"]
         made["metadata"]["annotations"] |= settable(self.obj["metadata"])
@@ -217,7 +217,7 @@ class _Made(NamedTuple):
 
     def _status(self) -> Object:
         """Of the Workspace and the LogicalCluster: as of any, but that no commit has to do with it."""
-        found = computed.status(facts_of(self.record, self.above, self.moment))
+        found = computed.status(facts_of(self.record, self.above))
         return {**found, "conditions": [c for c in found["conditions"] if c["type"] != computed.COMMIT_APPLIED]}
 
     def _owner(self) -> Object:

@@ -23,6 +23,7 @@ from reconciler.layout.manifest import Manifest
 from reconciler.loading.appearing import put_new
 from reconciler.loading.case import Case
 from reconciler.loading.clusterobject import (
+    as_decided,
     cluster_key,
     facts_of,
     marked,
@@ -33,11 +34,12 @@ from reconciler.loading.clusterobject import (
 )
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import Gathered
-from reconciler.loading.moment import Moments
 from reconciler.loading.render import Renderer
 from reconciler.loading.sources import generated
 from reconciler.loading.workspaceobject import WorkspaceObjects
 from reconciler.plan import computed
+from reconciler.plan.runtimestatus import part
+from reconciler.plan.turned import WORKSPACE
 
 Object = dict[str, Any]
 
@@ -47,8 +49,7 @@ Look = Callable[[list[Key]], dict[Key, Record]]
 class TreeObjects:
     """`record` finds a workspace's record as the current step makes it."""
 
-    def __init__(self, moments: Moments, record: Callable[[str], WorkspaceRecord | None]) -> None:
-        self._moments = moments
+    def __init__(self, record: Callable[[str], WorkspaceRecord | None]) -> None:
         self._record = record
         self._workspaces = WorkspaceObjects()
 
@@ -61,14 +62,15 @@ class TreeObjects:
         new = parent.cluster if parent is not None and look is None else ""
         if new and put_new(record, new, gathered.workspace or bare, effects):
             return
-        since = self._moments.at(effects.summary.held or case.moment.commit, case.moment.time)
-        stored = look(_keys(record, parent)) if look is not None else {}
+        keys = _keys(record, parent)
+        stored = look(keys) if look is not None else {}
         # One that is held keeps its last good workspace.yaml too.
         kept = gathered.old_workspace if record.errors and record.served else None
         said, old = kept or gathered.workspace or bare, gathered.old_workspace
         now, before = _said(said), _said(old) if old is not None else {}
-        facts = facts_of(record, parent.cluster if parent else "", since)
+        facts = facts_of(record, parent.cluster if parent else "")
         facts = marked(facts, now, before, _standing(record, stored, effects))
+        facts = facts._replace(since=_since(facts, keys[-1], stored, effects))
         if record.served:
             put_cluster(facts, effects, stored, before if old is not None else now)
         if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
@@ -86,7 +88,7 @@ class TreeObjects:
 
 
 def _keys(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:
-    """Where the two objects stand."""
+    """Where the two objects stand, last the one that is there first."""
     return [cluster_key(record), *([workspace_key(record, parent.cluster)] if parent is not None else ())]
 
 
@@ -99,6 +101,18 @@ def _standing(record: WorkspaceRecord, stored: Mapping[Key, Record], effects: Ef
     key = cluster_key(record)
     there = stored.get(key)
     return settable((orjson.loads(there.value) if there is not None else effects.known_of(key)).get("metadata") or {})
+
+
+def _since(
+    facts: computed.WorkspaceFacts, first: Key, stored: Mapping[Key, Record], effects: Effects
+) -> dict[str, str]:
+    """Since when both say what they say, as far as that is computed; `first` is the one that was there first."""
+    there: Object | None = orjson.loads(stored[first].value) if first in stored else None
+    before: Object = (there or effects.known_of(first)).get("status") or {}
+    decided = {each["type"] for each in part(before).get("conditions", ())}
+    told = computed.conditions(as_decided(facts, before))
+    told = [each for each in told if each["type"] not in decided]
+    return {e["type"]: e["lastTransitionTime"] for e in effects.since(WORKSPACE, told, there, facts.origin_time)}
 
 
 def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:

@@ -125,7 +125,7 @@ class BindingInShort(NamedTuple):
         return BindingInShort(cluster, bound, BindingTrouble(*wrong) if wrong else None)
 
 
-def export_status(export: Object, identity: str, at: str, wrong: str = "") -> Object:
+def export_status(export: Object, identity: str, at: str = "", wrong: str = "") -> Object:
     """An APIExport's status: the identity hash ("" while there is none) and IdentityValid; `wrong`: what is wrong with
     the key."""
     reason = "IdentityVerificationFailed" if wrong else ""

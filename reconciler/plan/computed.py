@@ -6,6 +6,8 @@ origin, so that a recovered fleet has the same ones.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from apiserver.model import paths
@@ -35,11 +37,12 @@ CONDITIONS = frozenset({"CommitApplied", "WorkspaceInitialized", "WorkspaceSched
 class WorkspaceFacts(NamedTuple):
     """What the objects of a workspace are computed from.
 
-    `origin_time` and `commit_time` are RFC 3339. `type_name` and `type_path` name its WorkspaceType. `problems`: why
+    `origin_time`: when it came, RFC 3339. `type_name` and `type_path` name its WorkspaceType. `problems`: why
     the newest commit is held back ([] if it is not). `parent_cluster`: the parent's logical cluster name ("" for root).
     `shard`: the Shard that it is on, shards.NONE if none takes it. `said`: annotations that its workspace.yaml says for
     its LogicalCluster. `inactive`: it is marked so. `initializers`, `terminators`: names of the programs
-    whose turn is still to come; all that it ever had, as long as none of them has said that it is done.
+    whose turn is still to come; all that it ever had, as long as none of them has said that it is done. `since`: by
+    type since when conditions are what they are, if not since it came.
     """
 
     path: str
@@ -47,7 +50,6 @@ class WorkspaceFacts(NamedTuple):
     type_name: str
     type_path: str
     origin_time: str
-    commit_time: str
     problems: tuple[str, ...] = ()
     served: bool = True
     parent_cluster: str = ""
@@ -56,6 +58,7 @@ class WorkspaceFacts(NamedTuple):
     inactive: bool = False
     initializers: tuple[str, ...] = ()
     terminators: tuple[str, ...] = ()
+    since: Mapping[str, str] = MappingProxyType({})
 
     def waiting(self) -> Object:
         """What spec and status say of these. Nothing is waited for before there is anything to act on."""
@@ -112,21 +115,23 @@ def phase(facts: WorkspaceFacts) -> str:
 def conditions(facts: WorkspaceFacts) -> list[Object]:
     """kcp's conditions, and `CommitApplied`: whether all that was judged of the workspace is served, with the errors.
     A commit that is held as a whole was not judged: that is the fleet's matter."""
-    at = facts.origin_time
+    told = _conditions(facts)
+    return [{**each, "lastTransitionTime": facts.since.get(each["type"], facts.origin_time)} for each in told]
+
+
+def _conditions(facts: WorkspaceFacts) -> list[Object]:
     if facts.problems:
         text = "held back at the last good commit: " if facts.served else "never had a good commit: "
-        applied = condition(
-            COMMIT_APPLIED, False, "ContentInvalid", text + "; ".join(facts.problems), at=facts.commit_time
-        )
+        applied = condition(COMMIT_APPLIED, False, "ContentInvalid", text + "; ".join(facts.problems))
     else:
-        applied = condition(COMMIT_APPLIED, True, "Applied", "all that was judged of it is served", at=at)
+        applied = condition(COMMIT_APPLIED, True, "Applied", "all that was judged of it is served")
     if facts.shard == shards.NONE:
         text = "no Shard takes the workspace: see CommitApplied"
-        return [applied, condition("WorkspaceScheduled", False, "Unschedulable", text, at=facts.commit_time)]
-    scheduled = condition("WorkspaceScheduled", True, "Scheduled", "a logical cluster is assigned", at=at)
-    initialized = condition(INITIALIZED, facts.served, "Loaded" if facts.served else "ContentInvalid", at=at)
+        return [applied, condition("WorkspaceScheduled", False, "Unschedulable", text)]
+    scheduled = condition("WorkspaceScheduled", True, "Scheduled", "a logical cluster is assigned")
+    initialized = condition(INITIALIZED, facts.served, "Loaded" if facts.served else "ContentInvalid")
     if facts.served and facts.initializers:
-        initialized = not_initialized(facts.initializers, at)
+        initialized = not_initialized(facts.initializers, "")
     return [applied, initialized, scheduled]
 
 

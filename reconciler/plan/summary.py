@@ -28,6 +28,11 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     defaults: [root:a:widgets]   exports that it takes by the default bindings of its type, which it keeps
     initializers, terminators: [1abc…:gold]   names of the programs that its type had act on it when it appeared
     identities: {widgets: 9f86…}    identity hashes of its APIExports
+    turned:                  conditions that say something else than when their objects came, and since when
+      Workspace: {CommitApplied: 2026-…}        (plan/turned)
+      APIBinding/widgets: {BindingUpToDate: 2026-…}
+    step:                    in the store, and on the status branch as long as `at` is: what stood before the step in
+                             which something turned last
 """
 
 from __future__ import annotations
@@ -62,6 +67,8 @@ class Summary:
     initializers: list[str] = field(default_factory=list)
     terminators: list[str] = field(default_factory=list)
     identities: dict[str, str] = field(default_factory=dict)
+    turned: dict[str, dict[str, str]] = field(default_factory=dict)
+    step: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {"origin": str(self.origin)}
@@ -91,6 +98,8 @@ class Summary:
             "initializers": self.initializers,
             "terminators": self.terminators,
             "identities": dict(sorted(self.identities.items())),
+            "turned": dict(sorted(self.turned.items())),
+            "step": self.step,
         }
         return out | {name: value for name, value in said.items() if value}
 
@@ -118,4 +127,6 @@ class Summary:
             initializers=list(found.get("initializers") or ()),
             terminators=list(found.get("terminators") or ()),
             identities=dict(found.get("identities") or {}),
+            turned=dict(found.get("turned") or {}),
+            step=dict(found.get("step") or {}),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from apiserver.model.conditions import Condition, condition
+from apiserver.model.conditions import Condition, appended, condition
 from apiserver.registry.builtins.catalogue import ENTRIES
 
 Object = dict[str, Any]
@@ -18,9 +18,9 @@ SUPPORTED = "Supported"
 _REASON = "NotSupported"
 
 
-def stated(resource: str, obj: Object, at: str) -> list[Condition]:
+def stated(resource: str, obj: Object, at: str = "") -> list[Condition]:
     """What an object of this storage resource has to say of fields that do nothing: `Supported`, False and naming them.
-    [] where all of it is done. `at`: its time (RFC 3339)."""
+    [] where all of it is done. `at`: its time (RFC 3339), if the caller does not know better."""
     entry, spec = ENTRIES.get(resource), obj.get("spec") or {}
     fields = entry.unsupported if entry is not None else ()
     said = [f"{field.path} ({field.instead})" for field in fields if field.said(spec)]
@@ -31,7 +31,8 @@ def stated(resource: str, obj: Object, at: str) -> list[Condition]:
 
 
 def with_stated(existing: Iterable[Condition], told: Iterable[Condition]) -> list[Condition]:
-    """`existing` conditions with those of `stated` in their place, and without a `Supported` that is said no more."""
-    new = {c["type"]: c for c in told}
-    kept = [new.pop(c["type"], c) for c in existing if c["type"] != SUPPORTED or SUPPORTED in new]
-    return [*kept, *new.values()]
+    """`existing` conditions with those of `stated` in their place, and without a `Supported` that is said no more. What
+    was so before is so since then."""
+    before, new = list(existing), list(told)
+    kinds = {c["type"] for c in new}
+    return appended([c for c in before if c["type"] != SUPPORTED or SUPPORTED in kinds], new)

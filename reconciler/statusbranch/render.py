@@ -123,6 +123,8 @@ class Rendering:
         at = self._where(place, said) if self._arriving else NONE
         if at:
             self.ahead.add(cluster)
+        elif "step" in said:  # it is over
+            said = {name: value for name, value in said.items() if name != "step"}
         text = orjson.dumps(said)
         made = self._texts.get((text, at))
         if made is None:

@@ -18,6 +18,7 @@ from support import lostcopies
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.settling import Settling
+from support.turns import Turns
 from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.model import marks
@@ -253,6 +254,10 @@ class Happening:
     also: Callable[[], Any] = lambda: None
     ever_touched: bool = False
     commits: list[str] = field(default_factory=list)
+    turns: Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.turns = Turns(self.fleet)
 
     def begin(self) -> None:
         self.fleet.begin(BEGIN)
@@ -260,6 +265,7 @@ class Happening:
         self.commits.append(self.fleet.repo.head)
         self.tidy()
         self.fleet.publish()
+        self.turns.look()
 
     def tidy(self) -> None:
         """Controllers do what there is to do about what ends, and the loader what they ask it for."""
@@ -276,9 +282,11 @@ class Happening:
 
     def push(self, files: Files, message: str = "Change", parent: str | None = None) -> None:
         self.commits.append(self.fleet.repo.commit(files, message, parent))
+        self.turns.led.append(self.commits[-1])
 
     def load(self) -> None:
         self.fleet.load()
+        self.turns.look()
         self.also()
 
     def die(self, writes: int | Callable[[], bool], before: Callable[[], Any] = lambda: None) -> None:
@@ -342,6 +350,7 @@ class Happening:
     def _back(self, number: int) -> None:
         self.left = True
         self.fleet.repo.reset(self.commits[-min(len(self.commits), number % 3 + 1)])
+        self.turns.led.append(self.fleet.repo.head)
 
     def _hold_the_branch(self, number: int) -> None:
         self.rewrites = (FOLLOW, HOLD)[number % 2]
@@ -373,7 +382,7 @@ class Happening:
         if gone:
             self.fleet.store.write(*map(Delete, gone)).result()
         self.tidy()
-        self.touched = self.ever_touched = True
+        self.touched = self.ever_touched = self.turns.runtime = True
 
     def _decide(self, number: int) -> None:
         """Where a namespace runs from then on."""

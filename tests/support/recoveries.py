@@ -42,6 +42,8 @@ def assert_same(new: LoadedFleet, old: LoadedFleet, *, at: bool = True) -> None:
         for name in ("cluster", "parent", "type", "served", "commit", "origin", "origin_time", "directory", "errors"):
             assert getattr(other, name) == getattr(record, name), f"{name} of {record.path}"
         said, before = tree.summary(new.store, other.path), tree.summary(old.store, record.path)
+        for each in (said, before):
+            each.pop("step", None)  # of one that is over it says nothing any more
         if not at and said.get("served") and before.get("served"):
             said["served"] = before["served"]
         assert said == before, record.path

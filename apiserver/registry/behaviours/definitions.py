@@ -165,8 +165,9 @@ def crd_update(old: Object, new: Object) -> list[Cause]:
     return causes
 
 
-def crd_status(crd: Object, at: str) -> Object:
-    """The status of a CRD that is served from now on, or says why it is not. `at`: when (RFC 3339).
+def crd_status(crd: Object, at: str = "") -> Object:
+    """The status of a CRD that is served from now on, or says why it is not. `at`: when (RFC 3339), if that is not
+    said later.
 
     Transition times of conditions that stay as they are in `crd` are kept, and so are versions that objects were stored
     in.
@@ -202,14 +203,17 @@ def crd_status(crd: Object, at: str) -> Object:
     }
 
 
-_OURS = frozenset({"Established", "KubernetesAPIApprovalPolicyConformant", "NamesAccepted", "NonStructuralSchema"})
+CRD_CONDITIONS = frozenset(
+    {"Established", "KubernetesAPIApprovalPolicyConformant", "NamesAccepted", "NonStructuralSchema"}
+)
+"""Those that are decided and not told."""
 
 
 def crd_carry_status(old: Object, new: Object) -> None:
     """Whether it is served, and under which names, is decided and not told; the rest of the status is the client's."""
     before, told = old.get("status") or {}, new.get("status") or {}
-    decided = [c for c in before.get("conditions") or () if c.get("type") in _OURS]
-    others = [c for c in told.get("conditions") or () if c.get("type") not in _OURS]
+    decided = [c for c in before.get("conditions") or () if c.get("type") in CRD_CONDITIONS]
+    others = [c for c in told.get("conditions") or () if c.get("type") not in CRD_CONDITIONS]
     accepted = before.get("acceptedNames") or {"plural": "", "kind": ""}
     new["status"] = {**told, "conditions": [*decided, *others], "acceptedNames": accepted}
 

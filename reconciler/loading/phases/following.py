@@ -32,6 +32,7 @@ from reconciler.loading.statuses import complete
 from reconciler.plan import apis
 from reconciler.plan.apis import Apis, ServedSoFar
 from reconciler.plan.exports import Bound, Export
+from reconciler.plan.turned import named
 
 Object = dict[str, Any]
 
@@ -100,8 +101,10 @@ def _restate(at: Judgement, found: Apis, bindings: Mapping[Key, tuple[Record, Ob
     """The verdict: bindings say what they are bound to now."""
     effects, commit = effects_of(at), at.case.moment.commit
     for key, (record, obj) in bindings.items():
-        status = complete(found.bindings[key.name], BINDINGS, obj, obj["metadata"]["creationTimestamp"])
-        effects.restate(record, status)
+        status = complete(found.bindings[key.name], BINDINGS, obj)
+        label, born = named("APIBinding", key.name), obj["metadata"]["creationTimestamp"]
+        told = effects.since(label, status["conditions"], obj, born)
+        effects.restate(record, {**status, "conditions": told})
     at.known.bindings = said_otherwise(found.bindings, found)
     changes = effects.changes
     at.verdict = Verdict(replace(at.record, head=commit) if changes else at.record, changes)

@@ -24,6 +24,7 @@ from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.phases.kinds import resolving
 from reconciler.loading.resolving import said_otherwise, waiting
 from reconciler.loading.statuses import beginning, remembered, status_of
+from reconciler.plan import turned
 from reconciler.plan.residue import restore as restore_residue
 from reconciler.plan.residue import restored_ending
 
@@ -108,10 +109,11 @@ def _accept(at: Judgement, effects: Effects) -> None:
 
 
 def _remove(at: Judgement, effects: Effects, records: Mapping[Key, Record]) -> None:
-    for key in at.content.removed:
+    for key, manifest in at.content.removed.items():
         record = records.get(key)
         waits = record is not None and key.resource in FINALIZERS and _takes_along(at, record, effects)
         effects.delete(key, record, FINALIZERS[key.resource] if waits else "")
+        turned.forget(at.known, turned.named(manifest.gvk.kind, key.name))
         if waits:
             at.known.ending.append(label(key))
         if record is not None:

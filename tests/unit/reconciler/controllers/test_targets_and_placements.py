@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.countedstore import CountedStore
 
-from apiserver.model import conditions
+from apiserver.model import clock, conditions
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
@@ -427,11 +427,22 @@ def test_sync_targets_and_locations_say_what_they_ask_for_in_vain(fleet: Any, lo
         found = conditions.get((fleet.get(key).get("status") or {}).get("conditions"), "Supported")
         return str(found and found["message"])
 
+    def since(key: Key) -> str:
+        found = conditions.get(fleet.get(key)["status"]["conditions"], "Supported")
+        assert found is not None
+        return str(found["lastTransitionTime"])
+
     eventually(lambda: "spec.cells" in told(target) and "spec.availableSelectorLabels" in told(location))
+    for key in (target, location):
+        assert since(key) == fleet.get(key)["metadata"]["creationTimestamp"]
     fleet.put("synctargets", "infra0", "west", spec={})
     fleet.put("locations", "infra0", "aws", spec={"instanceSelector": {}})
     eventually(lambda: (told(target), told(location)) == ("None", "None"))
     assert "conditions" not in fleet.get(location)["status"]
+    before = clock.now()
+    fleet.put("locations", "infra0", "aws", spec={"instanceSelector": {}, "availableSelectorLabels": labels})
+    eventually(lambda: "spec.availableSelectorLabels" in told(location))
+    assert since(location) >= before
 
 
 def test_a_namespace_that_holds_state_stays_for_what_others_do_and_goes_for_its_own_edit(

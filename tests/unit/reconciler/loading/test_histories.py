@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from support.happenings import EVENTS, OF_ONE, PUSHES, Happening, History
 from support.loadedfleet import LoadedFleet
 from support.recoveries import assert_same
+from support.turns import assert_nothing_turned
 
 from apiserver.model import marks
 from apiserver.registry import tree
@@ -107,6 +108,7 @@ def test_the_running_server_a_recovery_and_a_first_load_agree(
             first = found.another()
             first.load()
             assert first.held() == {}
+            assert_nothing_turned(first)
             assert plain(first) == plain(old, untouched=happening.ever_touched)
 
 

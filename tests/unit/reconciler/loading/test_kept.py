@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import orjson
 import pytest
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
@@ -80,7 +81,14 @@ def test_what_is_put_back_never_went(family: LoadedFleet) -> None:
     family.commit({A: None})
     family.commit({f"{A}/workspace.yaml": "", f"{A}/app.yaml": configmap(), **FAMILY})
     assert family.held() == {}
-    assert family.everything() == before
+    after = family.everything()
+    changed = {key: value for key, value in after.items() if value != before.get(key)}
+    assert after.keys() == before.keys()
+    assert {key.resource for key in changed} == {"workspaces.tenancy.kcp.io", "logicalclusters.core.kcp.io"}
+    for value in changed.values():
+        applied, *_ = orjson.loads(value)["status"]["conditions"]
+        assert (applied["type"], applied["status"]) == ("CommitApplied", "True")
+        assert applied["lastTransitionTime"] == "2026-01-01T00:03:00Z"
     assert (family.fleet().kept, family.fleet().claims) == ({}, {})
 
 

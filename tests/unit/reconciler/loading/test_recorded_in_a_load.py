@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from support.happenings import Happening
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.recoveries import Another, assert_same, recover
-from support.widgets import export, schema
+from support.widgets import binding, export, schema
 
 from apiserver.model.commits import own
 from apiserver.registry import tree
@@ -102,10 +104,50 @@ def test_who_takes_something_of_a_workspace_that_is_past_what_is_named_is_served
     assert new.record("root:b").served
     assert new.record("root:b").errors == []
     assert new.find("root:b", "widgets.example.io", "w") is not None
+    fleet.load()
+    assert_same(new, fleet, at=False)
     repo.reset(head)
     fleet.load()
     new.load()
     assert_same(new, fleet, at=False)
+
+
+def test_what_turned_and_turns_back_before_the_load_is_over_never_turned(
+    happening: Happening, another: Another
+) -> None:
+    """A consumer is bound to an export that goes with the same commit, after what it says of that was recorded."""
+    fleet, provider, consumer = happening.fleet, "workspaces/root/p", "workspaces/root/d"
+    offer = {f"{provider}/workspace.yaml": "", f"{provider}/schema.json": schema(), f"{provider}/export.json": export()}
+    taker = {f"{consumer}/workspace.yaml": "", f"{consumer}/app.yaml": configmap()}
+    happening.push({**offer, **taker, f"{consumer}/binding.json": binding("root:nowhere")})
+    happening.load()
+
+    def valid(fleet: LoadedFleet) -> tuple[str, str]:
+        found = fleet.condition(fleet.get("root:d", "apibindings.apis.kcp.io", "widgets", ""), "APIExportValid")
+        return found["status"], found["lastTransitionTime"]
+
+    before = valid(fleet)
+    happening.push({provider: None})
+    happening.load()
+    [allowed] = set(re.findall(r"Allow-Delete: [0-9a-f]{40}", str(fleet.held())))
+    happening.push({f"{consumer}/binding.json": binding("root:p")}, f"Remove it\n\n{allowed}\n")
+    recorded_in(happening, "root:d")
+    assert valid(fleet) != before
+    assert valid(fleet)[0] == "True"
+    new = recover(fleet, another)
+    fleet.load()
+    assert valid(fleet) == before
+    assert valid(new) == before
+    assert_same(new, fleet)
+    head = fleet.publish()
+    assert b"step" not in fleet.mirror.repository.blob(entry(fleet, head, f"{consumer}/_summary.yaml"))
+    assert_same(recover(fleet, another, "after"), fleet)
+
+
+def entry(fleet: LoadedFleet, commit: str, path: str) -> str:
+    found = fleet.mirror.repository.entry_at(fleet.mirror.repository.commit(commit).tree, path)
+    assert found is not None
+    return found.id
 
 
 def test_a_workspace_that_a_commit_on_its_way_took_away_stays_away(happening: Happening, another: Another) -> None:

@@ -17,7 +17,7 @@ from reconciler.plan.residue import IdentitySource
 
 Object = dict[str, Any]
 BORN, LATER = "2026-01-01T00:00:00Z", "2026-05-05T00:00:00Z"
-FACTS = WorkspaceFacts("root:shop", "abcdefghijklmnop", "universal", "root", BORN, LATER)
+FACTS = WorkspaceFacts("root:shop", "abcdefghijklmnop", "universal", "root", BORN)
 KEY = Key(LOGICAL_CLUSTERS, FACTS.cluster, "", "cluster")
 HOME = IdentitySource("fleet", own("a" * 40))
 QUOTA = condition("QuotaFits", False, "TooMuch", "too much", at=LATER)
