@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from reconciler.plugin.client import Object
 from reconciler.plugin.errors import PluginError
+from reconciler.plugin.selecting import label_selector
 from reconciler.plugin.session import WORKSPACES, Session, from_root
 from reconciler.plugin.waiting import missing, until
 
@@ -18,15 +19,19 @@ _CONFLICT = 409
 
 class WantedWorkspace(NamedTuple):
     """`type`: as it was typed, a name or a path with one; "": what the parent's type says. `seconds`: how long it may
-    take to be ready."""
+    take to be ready. `location`: a label selector of Shards; "": any will do."""
 
     name: str
     type: str = ""
     ignore_existing: bool = False
     seconds: float = 60.0
+    location: str = ""
 
     def manifest(self) -> Object:
+        """Raises PluginError."""
         spec = {"type": self._reference()} if self.type else {}
+        if self.location:
+            spec["location"] = {"selector": label_selector(self.location)}
         return {
             "apiVersion": "tenancy.kcp.io/v1alpha1",
             "kind": "Workspace",

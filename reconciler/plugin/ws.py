@@ -83,11 +83,14 @@ def _create(arguments: list[str], program: str) -> None:
     parser.add_argument("--type", default="", help="its type: NAME, or PATH:NAME (default: as the parent's type says)")
     parser.add_argument("--enter", action="store_true", help="go there")
     parser.add_argument("--ignore-existing", action="store_true", help="one that is there is as good")
+    parser.add_argument("--location-selector", default="", metavar="SELECTOR", help="labels of the Shard that it is on")
     parser.add_argument("--create-context", default="", metavar="CONTEXT", help="a context of that name for it")
     parser.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait (default: 60)")
     options = parser.parse_args(arguments)
     session = _session(options)
-    wanted = WantedWorkspace(options.name, options.type, options.ignore_existing, options.timeout)
+    wanted = WantedWorkspace(
+        options.name, options.type, options.ignore_existing, options.timeout, options.location_selector
+    )
     create(session, wanted, say)
     if options.create_context:
         server = session.url(f"{session.path()}:{options.name}")

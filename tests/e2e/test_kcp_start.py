@@ -131,8 +131,11 @@ def test_a_session(server: KcpPlane, eventually: Callable[..., Any]) -> None:
     assert server.stop(signal.SIGTERM) == 0
     eventually(lambda: not alive(pids))
 
-    # It goes on where it was.
+    # It goes on where it was, and writes the kubeconfig where it is told to.
+    mine = server.data.parent / "mine.kubeconfig"
+    server.arguments += ("--kubeconfig-path", str(mine))
     server.start()
+    assert mine.read_text() != server.kubeconfig.read_text(), "what the user chose in the other one is not in it"
     assert server.run("kubectl", "ws", ":root:consumer")
     assert server.run("kubectl", "get", "cowboys", "-o", "name") == "cowboy.wildwest.dev/lucky\n"
 

@@ -93,6 +93,36 @@ def test_its_type(here: Here, fake: type[Fake], typed: str, sent: Any) -> None:
     assert fake.made["x"]["spec"] == {"type": sent}
 
 
+@pytest.mark.parametrize(
+    ("typed", "selector"),
+    [
+        ("region=eu, tier==a", {"matchLabels": {"region": "eu", "tier": "a"}}),
+        (
+            "region=eu,a!=b,tier in (x, y),zone notin (z),ssd,!old",
+            {
+                "matchLabels": {"region": "eu"},
+                "matchExpressions": [
+                    {"key": "a", "operator": "NotIn", "values": ["b"]},
+                    {"key": "tier", "operator": "In", "values": ["x", "y"]},
+                    {"key": "zone", "operator": "NotIn", "values": ["z"]},
+                    {"key": "ssd", "operator": "Exists"},
+                    {"key": "old", "operator": "DoesNotExist"},
+                ],
+            },
+        ),
+    ],
+)
+def test_its_location(here: Here, fake: type[Fake], typed: str, selector: Any) -> None:
+    assert here("create", "x", "--location-selector", typed).code == 0
+    assert fake.made["x"]["spec"]["location"] == {"selector": selector}
+
+
+@pytest.mark.parametrize("typed", ["a=b c", "=b", "!a=b", "a in x", "a in (x", ",", "a=b,,c"])
+def test_a_location_that_is_none(here: Here, fake: type[Fake], typed: str) -> None:
+    assert here("create", "x", "--location-selector", typed).err.startswith("Error: invalid location selector: ")
+    assert fake.made == {}
+
+
 def test_one_that_is_there(here: Here, fake: type[Fake]) -> None:
     here("create", "x")
     assert here("create", "x") == Done(1, "", 'Error: workspaces "x" already exists\n')
