@@ -115,6 +115,10 @@ class ApiFleet(CommitFleet):
         """Controllers, and the loader where they ask it, do all there is to do."""
         self._settling(self)
 
+    def restart(self, *, killed: bool) -> None:
+        self._settling.restart(self, killed=killed)
+        self.committer = self.new_committer()
+
     def make(self, path: str, spec: Object | None = None, user: str = ADMIN) -> Reply:
         """Makes a workspace through the API, and has it settle."""
         parent, _, name = path.rpartition(":")

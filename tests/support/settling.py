@@ -36,6 +36,12 @@ class Settling:
             awaited.serve(store, fleet.loader.look_again)
             self._running[id(fleet)].settle()
 
+    def restart(self, fleet: LoadedFleet, *, killed: bool) -> None:
+        """Controllers begin again, where they had noted how far they were (`killed`: before that)."""
+        before = self._running.pop(id(fleet), None)
+        if before is not None and not killed:
+            before.feed.save()
+
     def let_go(self, fleet: LoadedFleet, path: str, name: str, resource: str) -> None:
         """As whoever set the finalizer: the object goes with its last one."""
         self(fleet)

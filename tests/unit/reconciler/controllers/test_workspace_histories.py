@@ -139,7 +139,7 @@ class Story:
         self.fleet.settle()
 
     def restart(self, number: int) -> None:
-        self.fleet.committer = self.fleet.new_committer()
+        self.fleet.restart(killed=number % 2 == 1)
 
     def restore(self, number: int) -> None:
         """The store turns out to be older than the status branch: what git knows is recovered."""
