@@ -84,10 +84,13 @@ class Asking:
 
     def key(self) -> Key:
         """Of the object that the path names. Across workspaces there is none."""
-        if self.world.cluster is None:
+        cluster = self.world.cluster
+        if cluster is None and self.sight is not None:
+            cluster = self.sight.cluster_of(self.place.name)
+        if cluster is None:
             raise self.absent()
         namespace = self.place.namespace if self.kind.namespaced else ""
-        return Key(self.kind.storage, self.world.cluster, namespace, self.place.name)
+        return Key(self.kind.storage, cluster, namespace, self.place.name)
 
     def absent(self) -> StatusError:
         return not_found(self.kind.resource, self.kind.group, self.place.name)

@@ -4,6 +4,7 @@
     /clusters/*/apis/apps/v1/deployments                     → all workspaces
     /targets/root:infra:edge/version                         → the embedded sync target edge of root:infra
     /services/apiexport/root:db/postgres/clusters/*/apis     → what the provider of that export sees of its consumers
+    /services/apiresourceschema/root:shop/apis               → the schemas that root:shop has bound
     /api/v1/namespaces                                       → the root workspace
     /api/v1/watch/namespaces/web/configmaps                  → as with ?watch=1
     /services/initializingworkspaces/1a:gold/clusters/*/apis → as seen by the initializer 1a:gold
@@ -28,6 +29,7 @@ class Scope(Enum):
     EVERY = "every workspace"
     TARGET = "target"
     PROVIDER = "what a provider sees of its consumers"
+    SCHEMAS = "the schemas that a workspace has bound"
 
 
 class RequestRoute(Enum):
@@ -55,7 +57,7 @@ class RequestPath(NamedTuple):
     """A request's path, read.
 
     `world`: a workspace path or logical cluster name, `*`, `<workspace path>:<target name>` or
-    `<workspace>/<export>/<consumer>`. `rest`: the path inside
+    `<workspace>/<export>/<consumer>`, or `<consumer>/<provider>`. `rest`: the path inside
     the world, without a trailing slash, as RBAC's nonResourceURLs name it. The remaining fields are "" where the route
     has none; `name` also holds the health check asked for and the OpenAPI document's key. `watch`: the path itself says
     so (`/api/v1/watch/configmaps`, the old form). `view`: through which service the world is seen, "" if it is by
@@ -78,6 +80,7 @@ class RequestPath(NamedTuple):
 
 
 _PROVIDER = "/services/apiexport/"
+_SCHEMAS = "/services/apiresourceschema/"
 VIEWS = frozenset(each.view for each in LIFECYCLES)
 HEALTH = frozenset({"healthz", "livez", "readyz"})
 JWKS = "/openid/v1/jwks"
@@ -144,6 +147,13 @@ def _world(path: str) -> tuple[Scope, str, str]:
     if path.startswith("/targets/"):
         world, slash, rest = path[9:].partition("/")
         return Scope.TARGET, world, slash + rest
+    if path.startswith(_SCHEMAS):
+        consumer, slash, rest = path[len(_SCHEMAS) :].partition("/")
+        provider = WILDCARD
+        if rest.startswith("clusters/"):
+            provider, slash, rest = rest[9:].partition("/")
+        if consumer and provider:
+            return Scope.SCHEMAS, f"{consumer}/{provider}", slash + rest
     if path.startswith(_PROVIDER):
         workspace, _, below = path[len(_PROVIDER) :].partition("/")
         export, _, below = below.partition("/clusters/")

@@ -72,6 +72,9 @@ class ProviderSight:
         """The export's own objects stand under names that nobody else's have."""
         return None if self._seen.own else list(self._consumers)
 
+    def cluster_of(self, name: str) -> str | None:  # noqa: ARG002
+        return None
+
     def shows(self, key: Key, value: bytes) -> bool:
         if self._seen.of_bindings and sharing.is_bound(orjson.loads(value), self._export):
             return True

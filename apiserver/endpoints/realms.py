@@ -21,6 +21,7 @@ from apiserver.endpoints.hub import Hub
 from apiserver.endpoints.judging import AccessJudge, RealmKinds
 from apiserver.endpoints.paths import RequestPath, Scope
 from apiserver.endpoints.provider import ProviderPlace, ProviderView
+from apiserver.endpoints.schemaview import SchemaView
 from apiserver.endpoints.sight import ServiceView
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.paths import NOWHERE, SYSTEM_ADMIN, WILDCARD, is_cluster
@@ -157,6 +158,8 @@ class Realms:
                 return self._target(place.world)
             case Scope.PROVIDER:
                 return self._provider(place.world)
+            case Scope.SCHEMAS:
+                return self._schemas(place.world)
             case _:
                 return self._workspace(place.world)
 
@@ -208,6 +211,14 @@ class Realms:
         at = ProviderPlace(found, record.cluster if record is not None else NOWHERE)
         view = ProviderView(store, self.main.catalog, self._consumers, at)
         return RealmWorld(self.main, Scope.PROVIDER, at.cluster, record, view=view)
+
+    def _schemas(self, world: str) -> RealmWorld:
+        consumer, provider = world.split("/")
+        home, store = self._workspace(consumer), self.main.store
+        row = workspace_row(store, provider) if provider != WILDCARD else None
+        there = self._record(provider, row).cluster if row is not None else NOWHERE
+        view = SchemaView(store, home.name)
+        return RealmWorld(self.main, Scope.SCHEMAS, None if provider == WILDCARD else there, view=view)
 
     def _workspace(self, name: str) -> RealmWorld:
         found = workspace_row(self.main.store, name)

@@ -65,6 +65,9 @@ class PartialSight(Protocol):
     def shows(self, key: Key, value: bytes) -> bool:
         """Whether an object is seen, in this state."""
 
+    def cluster_of(self, name: str) -> str | None:
+        """Where an object of that name is meant when no workspace is named; None where one has to be."""
+
     def labels(self, key: Key) -> dict[str, str]:
         """Labels that objects carry for whoever looks so; {} for none."""
 
