@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import orjson
+from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, LoadedFleet, configmap
 
 from apiserver.model.commits import own
@@ -178,3 +180,11 @@ def test_a_load_that_was_cut_off_is_completed(empty: LoadedFleet) -> None:
     empty.load()
     assert empty.everything() == expected
     assert empty.fleet() == record
+
+
+def test_every_object_says_of_which_logical_cluster_it_is(empty: LoadedFleet) -> None:
+    compat = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: kube-compat, path: root}}\n"
+    opened = f"{TREEPLANE_YAML}spec: {{rootAccess: Authenticated}}\n"
+    empty.begin({"workspaces/root/c/workspace.yaml": compat, "treeplane.yaml": opened})
+    found = {key: orjson.loads(value)["metadata"].get("annotations") or {} for key, value in empty.everything().items()}
+    assert {said.get("kcp.io/cluster") == key.cluster for key, said in found.items()} == {True}
