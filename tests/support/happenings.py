@@ -89,8 +89,9 @@ def _choosing(number: int) -> str:
 def _marked(number: int) -> str:
     said = {"core.kcp.io/inactive": ("true", "false")[number // 6 % 2]} if number % 3 else {}
     most = {"core.kcp.io/max-total-objects": str(1000 + number)} if number % 5 == 0 else {}
+    needed = {"authorization.kcp.io/required-groups": f"devs;ops{number % 3}"} if number % 4 == 1 else {}
     name = "ab"[number % 2]
-    return _manifest("Workspace", name, **said, **most) if said or most else ""
+    return _manifest("Workspace", name, **said, **most, **needed) if said or most or needed else ""
 
 
 def _field(number: int) -> str:
@@ -166,6 +167,9 @@ PUSHES: dict[str, Callable[[int], Files]] = {
         C: None,
         f"workspaces/root/{n % 2}/c/workspace.yaml": "",
         f"workspaces/root/{n % 2}/c/x.yaml": configmap("x"),
+    },
+    "open root": lambda n: {
+        "treeplane.yaml": f"{TREEPLANE_YAML}spec: {{rootAccess: {('None', 'Authenticated')[n % 2]}}}\n"
     },
     "limits": lambda n: {"treeplane.yaml": TREEPLANE_YAML + _limits(n)},
     "break the fleet": lambda n: {"treeplane.yaml": f"kind: [{n}"},
