@@ -114,7 +114,7 @@ def test_can_i(served: Plane) -> None:
     robot = "--as=system:serviceaccount:default:robot"
     assert kubectl(served, "auth", "can-i", "list", "configmaps", robot) == "yes\n"
     no = served.kubectl("auth", "can-i", "delete", "configmaps", robot, workspace=LAB, check=False)
-    assert no == "no\n"
+    assert no == "no - access denied\n"
     assert kubectl(served, "auth", "can-i", "get", "/api", robot) == "yes\n"
     listed = kubectl(served, "auth", "can-i", "--list", robot)
     assert re.search(r"configmaps\s+\[\]\s+\[\]\s+\[get list\]", listed)

@@ -363,9 +363,9 @@ def test_who_may_what(kubectl: Kubectl) -> None:
     bob = kubectl.at(token="bob-token")
     assert "bob" in bob("auth", "whoami")
     assert bob("auth", "can-i", "get", "cm") == "yes\n"
-    assert bob.run("auth", "can-i", "delete", "cm").stdout == "no\n"
+    assert bob.run("auth", "can-i", "delete", "cm").stdout == "no - access denied\n"
     assert ["configmaps", "[]", "[]", "[get", "list", "watch]"] in rows(bob("auth", "can-i", "--list"))
-    assert kubectl.run("auth", "can-i", "get", "secrets", "--as=bob", "--as-group=lab").stdout == "no\n"
+    assert kubectl.run("auth", "can-i", "get", "secrets", "--as=bob", "--as-group=lab").stdout == "no - access denied\n"
     assert kubectl("auth", "can-i", "*", "*") == "yes\n"
 
 
