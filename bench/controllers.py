@@ -33,14 +33,12 @@ from apiserver.auth.pki import Signer, ensure_keys
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Op, Put, Record
-from reconciler.controllers.clusterparts import cluster_loops
+from reconciler.controllers.clusterparts import Clusters, cluster_loops
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.housekeeping import housekeeping
 from reconciler.controllers.manager import CAREFUL, Manager
-from reconciler.controllers.served import started_with
 from reconciler.controllers.targets import Missing
 from reconciler.controllers.tokensecrets import TokenSecrets
 from reconciler.syncing.service import Syncing
@@ -122,7 +120,7 @@ class Process:
         self.syncing = Syncing(self.feed, SyncSettings(), lambda _: Missing("none"), lambda _: None)
         self.managers = [
             housekeeping(self.feed, Catalog(self.store).kinds),
-            cluster_loops(self.feed, started_with(self.store, KUBERNETES), "the CA"),
+            cluster_loops(self.feed, Clusters.of_workspaces(self.store), "the CA"),
             Manager("tokensecrets", [TokenSecrets(self.store, signer, "the CA", str)], self.feed, CAREFUL),
             *self.syncing._managers,
         ]

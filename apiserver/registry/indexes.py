@@ -1,6 +1,6 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
 tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what, whose an identity is,
-what has finalizers, which workspaces are inactive, which require groups.
+what has finalizers, which workspaces are inactive, which require groups, which roles are made of others.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -211,5 +211,15 @@ def _requiring(key: Key, value: bytes) -> Iterable[str]:
 REQUIRING = Index("requiring", 1, _requiring, f'"{marks.REQUIRED_GROUPS}"'.encode(), frozenset({LOGICAL_CLUSTERS}))
 """Logical cluster → its LogicalCluster, if that says which groups are required."""
 
+
+def _aggregated(key: Key, value: bytes) -> Iterable[str]:
+    return (key.cluster,) if orjson.loads(value).get("aggregationRule") is not None else ()
+
+
+AGGREGATED = Index(
+    "aggregated", 1, _aggregated, b'"aggregationRule":', frozenset({"clusterroles.rbac.authorization.k8s.io"})
+)
+"""Logical cluster → its ClusterRoles whose rules are those of others."""
+
 ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, TAKEN, SLICED, IDENTITIES, FINALIZERS, INACTIVE,
-       REQUIRING)  # fmt: skip
+       REQUIRING, AGGREGATED)  # fmt: skip

@@ -12,18 +12,16 @@ from apiserver.auth.keys import Keys
 from apiserver.auth.pki import Signer
 from apiserver.model.commits import CommitRef
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.kinds import KUBERNETES
 from reconciler.commands.roles import Work
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
 from reconciler.commands.station import Station
 from reconciler.commands.targets import Kubeconfigs
 from reconciler.controllers.awaited import Awaited
-from reconciler.controllers.clusterparts import cluster_loops
+from reconciler.controllers.clusterparts import Clusters, cluster_loops
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.housekeeping import housekeeping
 from reconciler.controllers.manager import CAREFUL, Manager
-from reconciler.controllers.served import started_with
 from reconciler.controllers.settings import HousekeepingSettings, TargetSettings
 from reconciler.controllers.tokensecrets import TokenSecrets
 from reconciler.controllers.workspaceparts import workspace_loops
@@ -67,7 +65,7 @@ class Loops:
         )
         self._managers = (
             housekeeping(feed, Catalog(store).kinds, bounds, busy),
-            cluster_loops(feed, started_with(store, KUBERNETES), bundle, busy),
+            cluster_loops(feed, Clusters.of_workspaces(store), bundle, busy),
             Manager("tokensecrets", [secrets], feed, CAREFUL, busy),
             Manager("awaited", [Awaited(store)], feed, CAREFUL, busy),
             Manager("workspaces", workspace_loops(store, Identities(settings.keys_dir / "identities")), feed),

@@ -18,11 +18,12 @@ from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
 from reconciler.commands.targets import is_embedded
-from reconciler.controllers.clusterparts import cluster_loops
+from reconciler.controllers.clusterparts import Clusters, cluster_loops
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.manager import CAREFUL, Manager
+from reconciler.controllers.served import anywhere
 from reconciler.controllers.tokensecrets import TokenSecrets
 from reconciler.standin import StandIn
 
@@ -100,4 +101,5 @@ class StandIns(Controller[Key]):
         feed = Feed(self._on(store))
         secrets = TokenSecrets(feed.store, self._signer, self._bundle, lambda _: f"{TARGET_PREFIX}{name}")
         tokens = Manager("tokensecrets", [secrets], feed, CAREFUL)
-        return _Running(store, feed, StandIn(feed), (tokens, cluster_loops(feed, lambda _: True, self._bundle)))
+        cluster = cluster_loops(feed, Clusters.alike(anywhere), self._bundle)
+        return _Running(store, feed, StandIn(feed), (tokens, cluster))

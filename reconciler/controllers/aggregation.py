@@ -11,7 +11,9 @@ from typing import Any
 
 from apiserver.model import selectors
 from apiserver.model.keys import Key
+from apiserver.registry.indexes import AGGREGATED
 from reconciler.controllers.bycluster import ByCluster
+from reconciler.controllers.entry import Entry
 
 ROLES = "clusterroles.rbac.authorization.k8s.io"
 
@@ -20,8 +22,16 @@ Object = dict[str, Any]
 
 class Aggregation(ByCluster):
     name = "aggregation"
-    version = "1"
+    version = "2"
     resources = frozenset({ROLES})
+
+    def keys_of(self, entry: Entry) -> Iterable[str]:
+        """Where there is no such role, which an index tells, nobody asks."""
+        whole = any(value is not None and AGGREGATED.hint in value for value in (entry.value, entry.previous))
+        return super().keys_of(entry) if whole or (not entry.shown and self._has_any(entry.key.cluster)) else ()
+
+    def _has_any(self, cluster: str) -> bool:
+        return bool(self._objects.store.indexed(AGGREGATED, cluster, limit=1))
 
     def reconcile(self, key: str) -> None:
         """Roles may be parts of parts: what one write makes stale, the change that it is brings back here."""

@@ -10,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
-from apiserver.model import clock, origins
+from apiserver.model import clock, marks, origins
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.claims import NameClaim, claims, held, refused
 from apiserver.registry.kindtable import KindTable
+from apiserver.storage.paging import pages
 from apiserver.storage.protocol import Store
 from reconciler.controllers.bycluster import ByCluster
 from reconciler.controllers.served import Serves
 
+_DECLARED = f'"{marks.SOURCE_PATH}"'.encode()
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 Object = dict[str, Any]
@@ -29,7 +31,7 @@ class Definitions(ByCluster):
     """`kinds` of a logical cluster, as they are served now."""
 
     name = "definitions"
-    version = "1"
+    version = "2"
     resources = frozenset({DEFINITIONS, BINDINGS})
     shown = frozenset({DEFINITIONS})
 
@@ -38,13 +40,15 @@ class Definitions(ByCluster):
         self._kinds = kinds
 
     def reconcile(self, key: str) -> None:
+        if all(_DECLARED in record.value for page in pages(self._objects.store, DEFINITIONS, key) for record in page):
+            return  # a commit's content is judged as a whole
         listed = self._objects.list(DEFINITIONS, key)
         found = [d for d in listed if not d["metadata"].get("deletionTimestamp")]
         found.sort(key=lambda d: (d["metadata"].get("creationTimestamp", ""), int(d["metadata"]["resourceVersion"])))
         taken = held(self._kinds(key))
         for definition in found:
             if origins.file_of(definition):
-                continue  # a commit's content is judged as a whole
+                continue
             wanted = judged(definition, found, taken, clock.now())
             if wanted != definition.get("status"):
                 one = Key(DEFINITIONS, key, "", definition["metadata"]["name"])

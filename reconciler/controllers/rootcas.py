@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from apiserver.model import origins
 from apiserver.model.identity import base36_sha224
 from apiserver.model.keys import Key
-from apiserver.storage.protocol import Check, Store
+from apiserver.registry import codec
+from apiserver.registry.objects import complete
+from apiserver.storage.protocol import NEVER, Op, Put, Record, Store
 from reconciler.controllers.everynamespace import EveryNamespace
 from reconciler.controllers.served import Serves
 
@@ -26,16 +30,15 @@ class RootCAs(EveryNamespace):
 
     def __init__(self, store: Store, serves: Serves, bundle: str) -> None:
         super().__init__(store, serves, "configmaps", "kube-root-ca.crt", repairs=True)
-        self.version = f"1 {base36_sha224(bundle)}"
+        self.version = f"2 {base36_sha224(bundle)}"
         self._data = {"ca.crt": bundle}
 
-    def provide(self, key: Key, there: Check) -> None:
-        if self.objects.update(key, self._repaired) is None:
+    def provide(self, key: Key, found: Record | None) -> Op | None:
+        if found is None:
             metadata = {"annotations": {"kubernetes.io/description": DESCRIPTION}}
-            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(self._data)}
-            self.objects.create(key, made, runtime=True, inside=there)
-
-    def _repaired(self, found: Object) -> Object | None:
-        if origins.file_of(found):
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": self._data}
+            return Put(key, codec.encode(complete(key, made, runtime=True)), NEVER)
+        obj: Object = orjson.loads(found.value)
+        if origins.file_of(obj) or obj.get("data") == self._data:
             return None
-        return {**found, "data": dict(self._data)}
+        return Put(key, codec.encode({**obj, "data": self._data}), found.revision, found.stamp)

@@ -9,13 +9,15 @@ from support.loadedfleet import LoadedFleet
 
 from apiserver.registry.catalog import Catalog
 from apiserver.storage.protocol import Delete
-from reconciler.controllers import housekeeping
+from reconciler.controllers import clusterparts, housekeeping
 from reconciler.controllers.awaited import Awaited
+from reconciler.controllers.clusterparts import Clusters
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.workspaceparts import workspace_loops
 from reconciler.loading import awaited
 from reconciler.loading.identities import Identities
 
+CA = "-----BEGIN CERTIFICATE-----"
 HELD = ["example.io/hold"]
 
 
@@ -29,6 +31,7 @@ class Settling:
         store = fleet.store
         if id(fleet) not in self._running:
             made: list[Controller[Any]] = [*housekeeping.controllers(store, Catalog(store).kinds), Awaited(store)]
+            made += clusterparts.controllers(store, Clusters.of_workspaces(store), CA)
             made += workspace_loops(store, Identities(fleet.keys / "identities"))
             self._running[id(fleet)] = Following.of(store, *made)
         self._running[id(fleet)].settle()

@@ -15,7 +15,7 @@ from apiserver.model.tables import Table, row_key
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.aggregation import ROLES, aggregated
-from reconciler.controllers.clusterparts import cluster_loops
+from reconciler.controllers.clusterparts import Clusters, cluster_loops
 from reconciler.controllers.definitions import DEFINITIONS, judged
 from reconciler.controllers.served import started_with
 
@@ -26,7 +26,7 @@ BUNDLE = "-----BEGIN CERTIFICATE-----"
 class World:
     def __init__(self, store: Store) -> None:
         self.store, self.objects = store, Objects(store)
-        self._loops = Following(store, lambda feed: cluster_loops(feed, lambda cluster: cluster == SHOP, BUNDLE))
+        self._loops = Following(store, lambda feed: cluster_loops(feed, Clusters.alike(lambda c: c == SHOP), BUNDLE))
 
     def start(self) -> None:
         self._loops.start()

@@ -14,15 +14,13 @@ from apiserver.auth.pki import Signer, ensure_keys
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Delete
 from reconciler.controllers import entry as entries
-from reconciler.controllers.clusterparts import cluster_loops
+from reconciler.controllers.clusterparts import Clusters, cluster_loops
 from reconciler.controllers.feed import Feed
 from reconciler.controllers.housekeeping import housekeeping
 from reconciler.controllers.manager import CAREFUL, Manager
-from reconciler.controllers.served import started_with
 from reconciler.controllers.tokensecrets import TokenSecrets
 
 COMPAT = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: kube-compat, path: root}}\n"
@@ -38,7 +36,7 @@ def process(fleet: LoadedFleet, tmp_path: Any) -> Callable[[], tuple[CountedStor
         feed = Feed(store)
         managers = [
             housekeeping(feed, Catalog(store).kinds),
-            cluster_loops(feed, started_with(store, KUBERNETES), "the CA"),
+            cluster_loops(feed, Clusters.of_workspaces(store), "the CA"),
             Manager("tokensecrets", [TokenSecrets(store, signer, "the CA", str)], feed, CAREFUL),
         ]
         return store, managers, feed

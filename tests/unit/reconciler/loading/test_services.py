@@ -13,10 +13,8 @@ from support.loadedfleet import A, B, LoadedFleet
 
 from apiserver.model.errors import StatusError
 from apiserver.registry import rest
-from apiserver.registry.kinds import KUBERNETES
 from apiserver.registry.rest_options import Collection, WriteOptions
-from reconciler.controllers.clusterparts import cluster_loops
-from reconciler.controllers.served import started_with
+from reconciler.controllers.clusterparts import Clusters, cluster_loops
 
 Object = dict[str, Any]
 
@@ -56,7 +54,7 @@ def fleet(empty: LoadedFleet) -> LoadedFleet:
 
 @pytest.fixture
 def loops(fleet: LoadedFleet) -> Iterator[Following]:
-    made = Following(fleet.store, lambda feed: cluster_loops(feed, started_with(feed.store, KUBERNETES), ""))
+    made = Following(fleet.store, lambda feed: cluster_loops(feed, Clusters.of_workspaces(feed.store), ""))
     made.start()
     yield made
     made.stop()
