@@ -49,6 +49,8 @@ class NewWorkspace(NamedTuple):
             if not isinstance(metadata, dict):
                 return
             name = str(metadata.get("name") or "")
+            if spec.get("mount"):
+                raise self._refused(name, "a mount is declared in git: say spec.mount in a workspace.yaml")
             for field in _OF_THE_SERVER:
                 if spec.get(field):
                     raise self._refused(name, f"spec.{field} can only be set by system privileged users")

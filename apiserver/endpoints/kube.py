@@ -206,6 +206,8 @@ class KubernetesAPI:
     def _check_served(exchange: Exchange, world: RealmWorld, place: RequestPath) -> None:
         """503 until what would be read is complete, with all errors: whoever comes here may read them. The version is
         the server's, and some clients wait for it."""
+        if world.unmounted is not None:
+            raise world.unmounted
         if world.inactive and not _answers_inactive(place):
             raise StatusError(403, "Forbidden", "logical cluster is marked inactive")
         if place.route is RequestRoute.SERVER_VERSION:

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol
 
+import orjson
+
 from apiserver.auth.accounts import TARGET_PREFIX
+from apiserver.auth.policy import ACCESS
 from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.endpoints import systemadmin
 from apiserver.endpoints.everywhere import Everywhere
@@ -24,12 +27,14 @@ from apiserver.endpoints.provider import ProviderPlace, ProviderView
 from apiserver.endpoints.schemaview import SchemaView
 from apiserver.endpoints.sight import ServiceView
 from apiserver.model.errors import StatusError, unavailable
-from apiserver.model.paths import NOWHERE, SYSTEM_ADMIN, WILDCARD, is_cluster
+from apiserver.model.keys import Key
+from apiserver.model.paths import NOWHERE, SYSTEM_ADMIN, WILDCARD, base, is_cluster
 from apiserver.model.remembered import Remembered
-from apiserver.registry import sharing
+from apiserver.registry import mounts, sharing
 from apiserver.registry.indexes import INACTIVE
 from apiserver.registry.kindtable import KindTable
-from apiserver.registry.tree import FleetRecord, WorkspaceRecord, fleet_row, workspace_row
+from apiserver.registry.tree import FleetRecord, WorkspaceRecord, fleet_row, workspace_at, workspace_row
+from apiserver.registry.workspacetypes import WORKSPACES
 from apiserver.storage.protocol import Row, Store
 
 TARGET_CLUSTER = "target"
@@ -77,7 +82,8 @@ class RealmWorld:
     """`cluster`: logical cluster name, None for every workspace. `record`: the workspace's, None in other worlds.
     `target`: `<workspace path>:<name>` of an embedded sync target. `hidden`: there is no such workspace, and only
     system:masters see more than that; it says why nothing is written here. `view`: shows part of what there is, None
-    where all is shown. `lets_in`: whether whoever asks may be here still, where that may end."""
+    where all is shown. `lets_in`: whether whoever asks may be here still, where that may end. `unmounted`: why a mount
+    is not served; whoever may enter its parent is told."""
 
     realm: Realm
     scope: Scope
@@ -87,6 +93,7 @@ class RealmWorld:
     hidden: str = ""
     view: ServiceView | None = None
     lets_in: LetsIn | None = None
+    unmounted: StatusError | None = None
 
     @property
     def identity(self) -> str:
@@ -122,6 +129,8 @@ class RealmWorld:
         """Whether the user may, as they are seen here."""
         if self.view is not None:
             return self.view.authorize(self.realm.authorizer, user, asked)
+        if self.unmounted is not None:
+            asked = ACCESS
         return self.realm.authorizer.authorize(self.name, user, asked)
 
 
@@ -228,7 +237,32 @@ class Realms:
                 raise loading(at)
             raise _unknown(f'workspace "{name}" not found')
         record = self._record(name, found)
+        if record.mounts:
+            return self._mounted(record)
         return RealmWorld(self.main, Scope.WORKSPACE, record.cluster, record)
+
+    def _mounted(self, mount: WorkspaceRecord) -> RealmWorld:
+        """The workspace that a mount stands for: there, who asks is judged as if they had asked for it by its own name.
+        One that is a mount itself is not followed, so nothing goes in circles."""
+        store, at = self.main.store, fleet(self.main)
+        parent = workspace_at(store, mount.parent)
+        if parent is None:
+            raise _unknown(f'workspace "{mount.path}" not found')
+        found = store.get(Key(WORKSPACES, parent.cluster, "", base(mount.path)))
+        reference = mounts.reference_of(orjson.loads(found.value)) if found is not None else None
+        if not mount.served or reference is None:
+            why = unserved(mount) or loading(at)
+            return RealmWorld(self.main, Scope.WORKSPACE, parent.cluster, mount, unmounted=why)
+        state = mounts.state_of(store, self.main.catalog.kinds(parent.cluster), parent.cluster, reference)
+        name = mounts.workspace_at_url(state.url, at.url)
+        row = workspace_row(store, name) if name is not None else None
+        if name is None:
+            why = _unmounted(mount.path, state)
+            return RealmWorld(self.main, Scope.WORKSPACE, parent.cluster, mount, unmounted=why)
+        target = self._record(name, row) if row is not None else None
+        if target is None or target.mounts:
+            return self.nowhere()  # who keeps the object is not to learn which workspaces there are
+        return RealmWorld(self.main, Scope.WORKSPACE, target.cluster, target)
 
     def _record(self, name: str, row: Row) -> WorkspaceRecord:
         """It changes with each commit of its workspace, and lists all errors: only the newest is kept. `name`: as it is
@@ -255,6 +289,14 @@ def unserved(record: WorkspaceRecord) -> StatusError | None:
         return unavailable(f'workspace "{record.path}" is being loaded; please try again')
     told = "; ".join(record.errors)
     return unavailable(f'workspace "{record.path}" has had no good commit yet: {told}', retry_after=5)
+
+
+def _unmounted(path: str, state: mounts.MountState) -> StatusError:
+    """503, but 501 for what this server will not do."""
+    if not state.url:
+        return unavailable(f'workspace "{path}" is not available: {state.message}', retry_after=5)
+    text = f'workspace "{path}" is mounted from another server, which is not supported yet: see docs/kcp.md'
+    return StatusError(501, "NotImplemented", text)
 
 
 def _unknown(message: str) -> StatusError:

@@ -1,6 +1,7 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
 tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what, whose an identity is,
-what has finalizers, which workspaces are inactive, which require groups, which roles are made of others.
+what has finalizers, which workspaces are inactive, which require groups, which roles are made of others, what is
+mounted where.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -221,5 +222,18 @@ AGGREGATED = Index(
 )
 """Logical cluster → its ClusterRoles whose rules are those of others."""
 
+
+def mounted(cluster: str, name: str) -> str:
+    """The term of MOUNTS for the mounts in a workspace that name an object called so."""
+    return f"{cluster}/{name}"
+
+
+def _mounts(key: Key, value: bytes) -> Iterable[str]:
+    return (mounted(key.cluster, orjson.loads(value)["spec"]["mount"]["ref"]["name"]),)
+
+
+MOUNTS = Index("mounts", 1, _mounts, b'"mount":{', frozenset({"workspaces.tenancy.kcp.io"}))
+"""`mounted(parent's cluster, name)` → the Workspaces that are mounts of such an object."""
+
 ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, TAKEN, SLICED, IDENTITIES, FINALIZERS, INACTIVE,
-       REQUIRING, AGGREGATED)  # fmt: skip
+       REQUIRING, AGGREGATED, MOUNTS)  # fmt: skip

@@ -42,7 +42,8 @@ class WorkspaceRecord:
     finalizers; `directory` is where it stood then. `shard`: the Shard that it is on; one that is not served yet may be
     on none. `labels`: those that its type gives its Workspace. `initializers`, `terminators`: names of the programs
     that its type had act on it when it appeared. `stored`: it was made through the API, so no commit and no file of the
-    status branch knows of it, and its commits are NONE.
+    status branch knows of it, and its commits are NONE. `mounts`: it is a mount, served where an object
+    of the parent says.
     """
 
     path: str
@@ -65,6 +66,7 @@ class WorkspaceRecord:
     initializers: list[str] = field(default_factory=list)
     terminators: list[str] = field(default_factory=list)
     stored: bool = False
+    mounts: bool = False
 
     @property
     def past(self) -> CommitRef:

@@ -1,9 +1,11 @@
-"""The controllers of what is made through the API where writes go to the store: workspaces, APIs, and their ends."""
+"""The controllers of what is made through the API where writes go to the store: workspaces, APIs, and their ends;
+and of what runtime decides of any workspace."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from apiserver.registry.catalog import Catalog
 from apiserver.storage.protocol import Store
 from reconciler.controllers.apibindings import APIBindings
 from reconciler.controllers.apiexports import APIExports
@@ -11,6 +13,7 @@ from reconciler.controllers.controller import Controller
 from reconciler.controllers.endpointslices import EndpointSlices
 from reconciler.controllers.homes import HomeWorkspaces
 from reconciler.controllers.inactivity import Inactivity
+from reconciler.controllers.mounts import Mounts
 from reconciler.controllers.stragglers import Stragglers
 from reconciler.controllers.workspaces import Workspaces
 from reconciler.loading.identities import Identities
@@ -22,6 +25,7 @@ def workspace_loops(store: Store, identities: Identities) -> list[Controller[Any
         Workspaces(store),
         HomeWorkspaces(store),
         Inactivity(store),
+        Mounts(store, Catalog(store).kinds),
         Stragglers(store),
         APIBindings(store),
         APIExports(store, identities),

@@ -68,8 +68,8 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
     its Workspace, by a file or by nobody; `digest`: of that file, if it is known."""
     if not record.served or record.errors or not effects.is_new(record.origin):
         return False
-    if settable(said.value["metadata"]):
-        return False  # its LogicalCluster says more than others do
+    if record.mounts or settable(said.value["metadata"]):
+        return False  # its LogicalCluster says more than others do, or there is none
     if ENTRIES[computed.WORKSPACES].names(said.name) or said.origin.in_keys:
         return False
     given = dump([record.labels, record.initializers, record.terminators])

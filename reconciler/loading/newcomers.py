@@ -18,6 +18,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import shards
 from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.kinds import KUBERNETES, builtins_of
+from apiserver.registry.mounts import reference_of
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
 from apiserver.registry.workspacetypes import ResolvedType
 from reconciler.layout.source import Piece
@@ -52,12 +53,14 @@ class Newcomers:
         parent = self._world.record(above) if above is not None else None
         if place is None or parent is None or system.manifests(case.path):
             return None
-        if case.problems or case.secrets or case.asked:
+        if case.problems or case.secrets or case.asked or parent.mounts:
             return None
         said = self._site.sources.workspace(case.tree, place)
         if said is None or said.problems:
             return None
         [manifest] = said.manifests
+        if reference_of(manifest.value) is not None:
+            return None
         has = RememberedType(case.recorded).former(manifest.value, None) if case.recorded is not None else None
         kind = self._world.type_of(manifest.value, case.path, has)
         if kind.error or kind.bindings or kind.builtins == KUBERNETES or has not in (None, kind.ref):

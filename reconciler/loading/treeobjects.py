@@ -11,10 +11,11 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import paths
+from apiserver.model import conditions, paths
 from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
 from apiserver.model.reserved import settable
+from apiserver.registry import mounts
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record
@@ -71,7 +72,9 @@ class TreeObjects:
         facts = facts_of(record, parent.cluster if parent else "")
         facts = marked(facts, now, before, _standing(record, stored, effects))
         facts = facts._replace(since=_since(facts, keys[-1], stored, effects))
-        if record.served:
+        if parent is not None and record.mounts:
+            facts = facts._replace(unavailable=not _is_mounted(workspace_key(record, parent.cluster), stored, effects))
+        elif record.served:
             put_cluster(facts, effects, stored, before if old is not None else now)
         if parent is None or (not gathered.complete and case.record is not None and _looks_alike(record, case.record)):
             return
@@ -113,6 +116,13 @@ def _since(
     told = computed.conditions(as_decided(facts, before))
     told = [each for each in told if each["type"] not in decided]
     return {e["type"]: e["lastTransitionTime"] for e in effects.since(WORKSPACE, told, there, facts.origin_time)}
+
+
+def _is_mounted(key: Key, stored: Mapping[Key, Record], effects: Effects) -> bool:
+    """Whether the Workspace at `key` says that what it is a mount of is ready."""
+    there = stored.get(key)
+    status = (orjson.loads(there.value) if there is not None else effects.known_of(key)).get("status") or {}
+    return conditions.is_true(status.get("conditions"), mounts.READY)
 
 
 def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:

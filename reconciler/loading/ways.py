@@ -22,6 +22,7 @@ from reconciler.loading.phases.holding import hold, hold_away
 from reconciler.loading.phases.judgement import Phase
 from reconciler.loading.phases.kinds import bring_kinds_back, find_kinds
 from reconciler.loading.phases.merging import drop_likeness, merge, restore
+from reconciler.loading.phases.mounting import find_mount
 from reconciler.loading.phases.publishing import follow_on, publish
 from reconciler.loading.phases.scheduling import find_shard
 from reconciler.loading.phases.typed import bring_type_back, find_type
@@ -49,10 +50,11 @@ class Way:
         return self.lists[coming]
 
 
-_NEW: Phases = (appear, gather_all, find_type, find_shard, find_kinds, declare, leave_room, hold, merge, publish)
+_FOUND: Phases = (find_type, find_shard, find_mount, find_kinds, declare)
+_NEW: Phases = (appear, gather_all, *_FOUND, leave_room, hold, merge, publish)
 """Nothing stands where it comes."""
 _CHECKED: Phases = (leave_room, keep_promises, ask_for_losses, hold)
-_JUDGED: Phases = (find_type, find_shard, find_kinds, declare, *_CHECKED, merge, publish)
+_JUDGED: Phases = (*_FOUND, *_CHECKED, merge, publish)
 _CHANGED: Phases = (look, gather_changed, *_JUDGED)
 _WHOLE: Phases = (look, gather_all, *_JUDGED)
 _PROVIDED: Phases = (follow_providers, *_WHOLE)
@@ -60,6 +62,7 @@ _INTO_NOTHING: Phases = (
     gather_all,
     bring_type_back,
     find_shard,
+    find_mount,
     bring_kinds_back,
     declare_again,
     hold_away,

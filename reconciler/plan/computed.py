@@ -26,7 +26,7 @@ WORKSPACES = "workspaces.tenancy.kcp.io"
 LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 COMMIT_APPLIED = "CommitApplied"
 """The condition of a Workspace and a LogicalCluster that says whether what a commit has of them is served."""
-READY, INACTIVE = "Ready", "Inactive"
+READY, INACTIVE, UNAVAILABLE = "Ready", "Inactive", "Unavailable"
 """Phases of a workspace that is served."""
 FLEET_FOLLOWED = "FleetFollowed"
 """A condition of root's LogicalCluster that follows from no commit (controllers/fleetcondition)."""
@@ -40,9 +40,9 @@ class WorkspaceFacts(NamedTuple):
     `origin_time`: when it came, RFC 3339. `type_name` and `type_path` name its WorkspaceType. `problems`: why
     the newest commit is held back ([] if it is not). `parent_cluster`: the parent's logical cluster name ("" for root).
     `shard`: the Shard that it is on, shards.NONE if none takes it. `said`: annotations that its workspace.yaml says for
-    its LogicalCluster. `inactive`: it is marked so. `initializers`, `terminators`: names of the programs
-    whose turn is still to come; all that it ever had, as long as none of them has said that it is done. `since`: by
-    type since when conditions are what they are, if not since it came.
+    its LogicalCluster. `inactive`: it is marked so. `unavailable`: it is a mount of what is not ready. `initializers`,
+    `terminators`: names of the programs whose turn is still to come; all that it ever had, as long as none of them has
+    said that it is done. `since`: by type since when conditions are what they are, if not since it came.
     """
 
     path: str
@@ -56,6 +56,7 @@ class WorkspaceFacts(NamedTuple):
     shard: str = shards.USUAL
     said: tuple[tuple[str, str], ...] = ()
     inactive: bool = False
+    unavailable: bool = False
     initializers: tuple[str, ...] = ()
     terminators: tuple[str, ...] = ()
     since: Mapping[str, str] = MappingProxyType({})
@@ -109,6 +110,8 @@ def phase(facts: WorkspaceFacts) -> str:
         return "Scheduling"
     if not facts.served or facts.initializers:
         return "Initializing"
+    if facts.unavailable:
+        return UNAVAILABLE
     return INACTIVE if facts.inactive else READY
 
 

@@ -31,7 +31,7 @@ from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
 from reconciler.statusbranch.underway import UnderWay
 
-C, D, E, F = (f"workspaces/root/{name}" for name in "cdef")
+C, D, E, F, M = (f"workspaces/root/{name}" for name in "cdefm")
 Files = dict[str, str | None]
 History = list[tuple[str, int, bool]]
 
@@ -84,6 +84,11 @@ def _shard(number: int) -> str | None:
 
 def _choosing(number: int) -> str:
     return _manifest("Workspace", f"f{number % 2}", {"location": {"selector": {"matchLabels": {"region": "eu"}}}})
+
+
+def _mounting(number: int) -> str:
+    ref = {"apiVersion": "v1", "kind": "ConfigMap", "name": "app"}
+    return _manifest("Workspace", f"m{number % 2}", {"mount": {"ref": ref}} if number % 3 else None)
 
 
 def _marked(number: int) -> str:
@@ -158,6 +163,9 @@ PUSHES: dict[str, Callable[[int], Files]] = {
     "shard": lambda n: {"workspaces/root/shard.yaml": _shard(n)},
     "choose": lambda n: {f"{F}{n % 2}/workspace.yaml": _choosing(n), f"{F}{n % 2}/app.yaml": configmap(n=str(n))},
     "choose no more": lambda n: {f"{F}{n % 2}": None},
+    "mount": lambda n: {f"{M}{n % 2}/workspace.yaml": _mounting(n), f"{M}{n % 2}/app.yaml": None},
+    "mount no more": lambda n: {f"{M}{n % 2}": None},
+    "fill a mount": lambda n: {f"{M}{n % 2}/app.yaml": configmap(n=str(n))},
     "say inactive": lambda n: {f"{(A, B)[n % 2]}/workspace.yaml": _marked(n)},
     "remove": lambda n: {(A, B, C, D)[n % 4]: None},
     "leave behind": lambda n: {f"{(A, B, C, D)[n % 4]}/workspace.yaml": None},

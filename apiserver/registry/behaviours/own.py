@@ -21,6 +21,8 @@ def workspace_update(old: Object, new: Object) -> list[Cause]:
     causes = []
     if before.get("type") and before.get("type") != after.get("type"):
         causes.append(messages.invalid("spec.type", after.get("type"), "spec.type is immutable"))
+    if before.get("mount") != after.get("mount"):
+        causes.append(messages.invalid("spec.mount", after.get("mount"), "mount is immutable"))
     if before.get("cluster") and not after.get("cluster"):
         causes.append(messages.invalid("spec.cluster", "", "spec.cluster cannot be unset"))
     elif before.get("cluster", "") != after.get("cluster", ""):
