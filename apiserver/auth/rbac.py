@@ -96,7 +96,8 @@ class Authorizer:
             return _NO_ACCESS
         policy = self._policy(cluster)
         if not deep:
-            may_enter = self._belongs(cluster, home, user) and self._has_access(policy, cluster, user)
+            # Access first, so that whoever has none is told as soon as of what is not there; it is one answer anyway.
+            may_enter = self._has_access(policy, cluster, user) and self._belongs(cluster, home, user)
             if not (may_enter and self._is_within(policy, home, user, attributes)):
                 return _NO_ACCESS
         for identity in identities(user, home):
