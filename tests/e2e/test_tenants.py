@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,3 +73,27 @@ def test_the_administrator_acts_as_a_tenant(served: Plane) -> None:
     arguments = ("auth", "can-i", "list", "deployments.apps", "--as", "bea", "--as-group", "shop-web")
     assert served.kubectl(*arguments, workspace=WEB) == "yes\n"
     assert "yes" not in served.kubectl(*arguments, workspace="root:shop:checkout", check=False)
+
+
+@pytest.mark.parametrize(
+    ("context", "name", "group"),
+    [
+        ("root", "kcp-admin", "system:kcp:admin"),
+        ("base", "kcp-admin", "system:kcp:admin"),
+        ("shard-base", "shard-admin", "system:masters"),
+        ("system:admin", "shard-admin", "system:masters"),
+    ],
+)
+def test_each_of_kcps_contexts_is_somebodys(served: Plane, context: str, name: str, group: str) -> None:
+    found = json.loads(served.kubectl("--context", context, "auth", "whoami", "-o", "json"))["status"]["userInfo"]
+    assert (found["username"], group in found["groups"]) == (name, True)
+
+
+def test_what_is_in_force_everywhere_is_seen_in_system_admin(served: Plane) -> None:
+    listed = served.kubectl("--context", "system:admin", "get", "clusterroles,clusterrolebindings", "-o", "name")
+    assert "clusterrole.rbac.authorization.k8s.io/system:kcp:workspace:access" in listed
+    assert "clusterrolebinding.rbac.authorization.k8s.io/system:kcp:admin:cluster-admin" in listed
+    with pytest.raises(PlaneError, match="ships with the server"):
+        served.kubectl("--context", "system:admin", "create", "clusterrole", "mine", "--verb=get", "--resource=secrets")
+    with pytest.raises(PlaneError, match="access denied"):
+        served.kubectl("get", "clusterroles", workspace="system:admin")
