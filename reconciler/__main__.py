@@ -13,8 +13,9 @@ from reconciler.commands import options, sharing
 from reconciler.commands.children import MODULE, SETTINGS
 from reconciler.commands.initialize import initialize
 from reconciler.commands.kcp import start as start_kcp
+from reconciler.commands.kcpsettings import KcpSettings
 from reconciler.commands.roles import parse
-from reconciler.commands.settings import KcpSettings, UpSettings
+from reconciler.commands.settings import UpSettings
 from reconciler.commands.up import up as up_command
 from reconciler.commands.validate import Checked, validate_path, validate_revision
 from reconciler.plugin import ws as plugin

@@ -17,7 +17,8 @@ import yaml
 
 from reconciler.commands import options
 from reconciler.commands.failure import Failure
-from reconciler.commands.settings import Address, KcpSettings, KcpStarting, UpSettings
+from reconciler.commands.kcpsettings import KcpSettings, KcpStarting
+from reconciler.commands.settings import Address, UpSettings
 from reconciler.commands.up import up
 
 _FLEET = """\

@@ -1,5 +1,5 @@
-"""The trees of settings. Of `treeplane up`: what it needs itself, what all processes get, what API workers get, what
-the reconciler's processes get. Of `treeplane kcp start`: what kcp's flags say.
+"""The tree of settings of `treeplane up`: what it needs itself, what all processes get, what API workers get, what the
+reconciler's processes get.
 
 A field with an `option` is one option, and all there is to write for a new one but its use (apiserver/options). Other
 fields are what `up` finds out and hands over with them.
@@ -200,70 +200,6 @@ class UpSettings:
     common: Common
     serving: Serving = field(default_factory=Serving)
     reconciling: Reconciling = field(default_factory=Reconciling)
-
-
-@dataclass(frozen=True)
-class KcpStarting:
-    """For `treeplane kcp start`."""
-
-    root_directory: Path = option(
-        told=Option(
-            "Where all is kept: repository, store, keys, admin.kubeconfig, apiserver.crt and apiserver.key.",
-            shown="`.kcp`",
-            otherwise=lambda _: Path(".kcp").absolute(),
-        )
-    )
-    bind_address: str = option(
-        "0.0.0.0",  # noqa: S104 (as kcp)
-        told=Option("The address to listen on.", metavar="ADDRESS", form="ip"),
-    )
-    secure_port: int = option(6443, told=Option("The port; 0 takes a free one.", least=0))
-    kubeconfig_path: Path | None = option(
-        None,
-        told=Option("The administrators' kubeconfig, which is written.", shown="`ROOT-DIRECTORY/admin.kubeconfig`"),
-    )
-    kcp_token_auth_file: Path | None = option(
-        None,
-        told=Option("Static tokens, in kube-apiserver's CSV format.", name="--token-auth-file", exists=True),
-    )
-    kcp_client_ca_file: Path | None = option(
-        None,
-        told=Option(
-            "Certificates of CAs whose clients are let in, besides the server's own.",
-            name="--client-ca-file",
-            exists=True,
-        ),
-    )
-    shard_external_url: str = option(
-        "",
-        told=Option("How clients reach the server.", metavar="https://NAME[:PORT]", form="https"),
-    )
-    total_object_limit: int = option(
-        0,
-        told=Option(
-            "How many objects a workspace may have, 0 for any; `core.kcp.io/max-total-objects` of one goes before.",
-            name="--logical-cluster-total-object-limit",
-            least=0,
-        ),
-    )
-    home_creators: tuple[str, ...] = option(
-        ("system:authenticated",),
-        told=Option(
-            "Groups whose users may have a home workspace, with commas between them. It counts when the root directory "
-            "is made.",
-            name="--home-workspaces-home-creator-groups",
-            metavar="GROUPS",
-            shown="`system:authenticated`",
-            form="texts",
-        ),
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class KcpSettings:
-    """The tree of `treeplane kcp start`."""
-
-    starting: KcpStarting
 
 
 @dataclass(frozen=True)
