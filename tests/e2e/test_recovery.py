@@ -214,16 +214,16 @@ def reader(plane: Plane) -> Iterator[Callable[[str], Any]]:
 
 
 def listed(get: Callable[[str], Any], base: str) -> list[tuple[str, str]]:
-    """(prefix, resource) of all that can be listed."""
-    prefixes = [f"{base}/api/v1"]
+    """(prefix, resource) of all that can be listed, each in the best of its versions."""
+    prefixes = [("", f"{base}/api/v1")]
     for group in get(f"{base}/apis")["groups"]:
-        prefixes.append(f"{base}/apis/{group['preferredVersion']['groupVersion']}")
-    return [
-        (prefix, resource["name"])
-        for prefix in prefixes
-        for resource in get(prefix)["resources"]
-        if "list" in resource["verbs"] and "/" not in resource["name"] and resource["name"] not in RUNTIME
-    ]
+        prefixes += [(group["name"], f"{base}/apis/{version['groupVersion']}") for version in group["versions"]]
+    found: dict[tuple[str, str], str] = {}
+    for group, prefix in prefixes:
+        for resource in get(prefix)["resources"]:
+            if "list" in resource["verbs"] and "/" not in resource["name"] and resource["name"] not in RUNTIME:
+                found.setdefault((group, resource["name"]), prefix)
+    return [(prefix, name) for (_, name), prefix in found.items()]
 
 
 def without(found: Any, fields: set[str]) -> Any:
