@@ -78,7 +78,7 @@ PLUGINS = frozenset(_COMPLETING.keys() | _VETTING.keys())
 
 def completing(kind: ServedKind, place: Place, disabled: frozenset[str] = frozenset()) -> Complete:
     """Of new objects of the kind. `disabled`: names of plugins to do without."""
-    entry = ENTRIES.get(kind.storage) if kind.builtin else None
+    entry = ENTRIES.get(kind.storage) if kind.of_cluster else None
     plugins = [_COMPLETING[name](kind) for name in entry.plugins if name not in disabled] if entry is not None else []
     if not plugins:
         return complete_nothing
@@ -92,7 +92,7 @@ def completing(kind: ServedKind, place: Place, disabled: frozenset[str] = frozen
 
 def vetting(kind: ServedKind, place: Place, others: Vet, disabled: frozenset[str] = frozenset()) -> Vet:
     """`others` and what of the cluster a write of the kind depends on."""
-    entry = ENTRIES.get(kind.storage) if kind.builtin else None
+    entry = ENTRIES.get(kind.storage) if kind.of_cluster else None
     if entry is None or not entry.vetted_by or entry.vetted_by in disabled:
         return others
     plugin = _VETTING[entry.vetted_by]

@@ -43,7 +43,7 @@ async def connect(asking: Asking, verb: str) -> None:
     subresource = asking.place.subresource
     if verb not in subresources.of(asking.kind, subresource).verbs or not asking.place.name:
         raise method_not_allowed()
-    if ":" in asking.kind.storage:
+    if not asking.kind.of_cluster:
         _read(asking, asking.place.name.rpartition(":")[0] or asking.place.name)
         raise _elsewhere(asking, f"{asking.kind.resource}/{subresource}")
     if subresource == "proxy":
@@ -96,7 +96,7 @@ def seek(asking: Asking) -> None:
     if bulk.matching(asking):
         return
     what = f"kubectl {command}"
-    if ":" in asking.kind.storage:
+    if not asking.kind.of_cluster:
         raise _elsewhere(asking, what)
     raise _not_reached(what, "any node, and no Pod matches")
 

@@ -51,3 +51,15 @@ def storage_name(group: str, resource: str, identity: str = "") -> str:
     """The store's name of a resource (see Key.resource)."""
     base = f"{resource}.{group}" if group else resource
     return f"{base}:{identity}" if identity else base
+
+
+def definition_of(storage: str) -> str:
+    """The name of the CustomResourceDefinition that brings a resource of that store name: as kcp has it, those of the
+    core group end in `core`."""
+    return storage if "." in storage else f"{storage}.core"
+
+
+def defined(definition: str) -> str:
+    """The store name of what a CustomResourceDefinition of that name brings."""
+    resource, _, group = definition.partition(".")
+    return resource if group == "core" else definition

@@ -43,8 +43,10 @@ Object = dict[str, Any]
 
 
 def allocates(kinds: KindTable, storage: str) -> bool:
-    """Whether objects under this store name are allocated for in a cluster that serves `kinds`."""
-    return storage == SERVICES and kinds.preferred("networking.k8s.io", "ipaddresses") is not None
+    """Whether objects under this store name are allocated for where `kinds` are served: in a cluster, not where
+    definitions or bindings bring such kinds."""
+    addresses = kinds.preferred("networking.k8s.io", "ipaddresses") if storage == SERVICES else None
+    return addresses is not None and addresses.of_cluster
 
 
 def settle(store: Store, key: Key, old: Object | None, new: Object) -> list[Op]:

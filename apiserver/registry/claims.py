@@ -55,7 +55,7 @@ def reserved() -> frozenset[NameClaim]:
 
 def held(kinds: KindTable) -> set[NameClaim]:
     """The names that no CustomResourceDefinition may claim where these are served: built in, bound, or what ships."""
-    of_others = (kind for kind in kinds.all() if kind.builtin or ":" in kind.storage)
+    of_others = (k for k in kinds.all() if not k.definition and (k.builtin or ":" in k.storage))
     return {*claimed(root_builtins()), *reserved(), *(claim for kind in of_others for claim in claims_of(kind))}
 
 

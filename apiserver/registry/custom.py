@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model.keys import storage_name
+from apiserver.model.keys import definition_of, storage_name
 from apiserver.registry.printers.base import AGE, NAME
 from apiserver.registry.schemas import custom_source
 from apiserver.registry.served import ALL_VERBS, Column, Scale, ServedKind
@@ -29,15 +29,15 @@ _lock = Lock()
 
 
 def kinds_of_crd(crd: Object) -> list[ServedKind]:
-    """One for each served version of a CustomResourceDefinition, established or not."""
+    """One for each served version of a CustomResourceDefinition, established or not.
+
+    A resource that is Kubernetes' own is made like any other here, and below; see kinds.py.
+    """
     return _kinds(crd["spec"], "")
 
 
 def kinds_of_schema(schema: Object, identity: str) -> list[ServedKind]:
-    """One for each served version of an APIResourceSchema bound with that identity hash.
-
-    A resource that is Kubernetes' own is made like any other here; see kinds.kinds_of_schema.
-    """
+    """One for each served version of an APIResourceSchema bound with that identity hash."""
     spec = schema["spec"]
     versions = [{**v, "schema": {"openAPIV3Schema": v.get("schema", {})}} for v in spec["versions"]]
     return _kinds({**spec, "versions": versions}, identity)
@@ -63,6 +63,7 @@ def _served(spec: Object, version: Object, identity: str, digest: str) -> Served
     subresources = version.get("subresources") or {}
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     deprecated = bool(version.get("deprecated"))
+    storage = storage_name(group, names["plural"], identity)
     warning = f"{group}/{version['name']} {names['kind']} is deprecated"
     return ServedKind(
         group=group,
@@ -76,7 +77,7 @@ def _served(spec: Object, version: Object, identity: str, digest: str) -> Served
         namespaced=spec.get("scope") == "Namespaced",
         verbs=ALL_VERBS,
         subresources=frozenset(s for s in ("status", "scale") if s in subresources),
-        storage=storage_name(group, names["plural"], identity),
+        storage=storage,
         source=custom_source(schema, f"{digest}/{version['name']}"),
         columns=columns_of(version),
         custom=True,
@@ -87,6 +88,7 @@ def _served(spec: Object, version: Object, identity: str, digest: str) -> Served
         scale=_scale(subresources.get("scale")),
         selectable=tuple(f["jsonPath"].removeprefix(".") for f in version.get("selectableFields") or ()),
         digest=f"{digest}/{version['name']}",
+        definition="" if identity else definition_of(storage),
     )
 
 

@@ -2,6 +2,9 @@
 
 Built-in ones (`workspace_builtins`, `target_builtins`), those that definitions make (`kinds_of_crd`,
 `kinds_of_schema`), and tables of both (`KindTable`, `overlay`). Which definitions a workspace has is catalog.py's.
+
+Where a definition names one of Kubernetes' own kinds (`deployments.apps`) it is served as Kubernetes serves it,
+strategy, columns and schema included (behaviours/ofkubernetes); only where its objects stand is the definition's.
 """
 
 from __future__ import annotations
@@ -9,14 +12,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from apiserver.model.keys import definition_of
 from apiserver.registry import custom
+from apiserver.registry.behaviours import ofkubernetes
 from apiserver.registry.builtins.served import (
     KUBERNETES,
     SHIPPED_IDENTITY,
     builtins_of,
     common_builtins,
     exported_builtins,
-    is_kubernetes,
     kubernetes_builtins,
     kubernetes_kind,
     root_builtins,
@@ -24,7 +28,6 @@ from apiserver.registry.builtins.served import (
     target_builtins,
     workspace_builtins,
 )
-from apiserver.registry.custom import kinds_of_crd
 from apiserver.registry.kindtable import KindTable, overlay, version_order
 from apiserver.registry.served import ALL_VERBS, Column, Scale, ServedKind
 
@@ -39,7 +42,6 @@ __all__ = [
     "builtins_of",
     "common_builtins",
     "exported_builtins",
-    "is_kubernetes",
     "kinds_of_crd",
     "kinds_of_schema",
     "kubernetes_builtins",
@@ -53,18 +55,30 @@ __all__ = [
 ]
 
 
-def kinds_of_schema(schema: dict[str, Any], identity: str) -> list[ServedKind]:
-    """One for each served version of an APIResourceSchema that is bound with an identity hash.
+def kinds_of_crd(crd: dict[str, Any]) -> list[ServedKind]:
+    """One for each served version of a CustomResourceDefinition, established or not."""
+    found = _of_kubernetes(crd["spec"])
+    if not found:
+        return custom.kinds_of_crd(crd)
+    return [replace(kind, definition=definition_of(kind.storage)) for kind in found]
 
-    A resource of Kubernetes' own (`deployments.apps`) is served as Kubernetes serves it, strategy, columns and schema
-    included; only where its objects are stored is the binding's. What ships of our own is served as it is.
-    """
+
+def kinds_of_schema(schema: dict[str, Any], identity: str) -> list[ServedKind]:
+    """One for each served version of an APIResourceSchema that is bound with an identity hash. What ships of our own is
+    served as it is."""
     spec = schema["spec"]
     group, resource = spec["group"], spec["names"]["plural"]
-    shipped = identity == SHIPPED_IDENTITY and exported_builtins().preferred(group, resource) is not None
-    if not shipped and not is_kubernetes(group, resource):
-        return custom.kinds_of_schema(schema, identity)
-    kind_of = exported_builtins().by_resource if shipped else target_builtins().by_resource
-    found = [kind_of(group, v["name"], resource) for v in spec["versions"] if v.get("served")]
+    if identity == SHIPPED_IDENTITY and exported_builtins().preferred(group, resource) is not None:
+        shipped = (
+            exported_builtins().by_resource(group, v["name"], resource) for v in spec["versions"] if v.get("served")
+        )
+        return [kind for kind in shipped if kind is not None]
     storage = storage_of(group, resource, identity)
-    return [replace(k, storage=storage) for k in found if k is not None]
+    return [replace(k, storage=storage) for k in _of_kubernetes(spec)] or custom.kinds_of_schema(schema, identity)
+
+
+def _of_kubernetes(spec: dict[str, Any]) -> list[ServedKind]:
+    """The kinds of Kubernetes' own that a definition names; [] where it is another's."""
+    group, resource = spec.get("group") or "", spec["names"]["plural"]
+    found = (kubernetes_kind(group, resource, version) for version in ofkubernetes.versions_of(spec))
+    return [kind for kind in found if kind is not None]

@@ -12,11 +12,14 @@ from apiserver.model.errors import StatusError, bad_request, conflict, forbidden
 from apiserver.model.keys import Key
 from apiserver.registry import codec, strategy, tree
 from apiserver.registry.boundresources import ending
+from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.rest_options import IGNORE, STRICT, Collection, Object, WriteOptions
 from apiserver.registry.served import ServedKind
 from apiserver.schema import messages
 from apiserver.storage.protocol import NEVER, Check
 
+_SHIPPED = having(lambda kind: kind.export)
+"""What bindings bring under its own store name."""
 _TERMINATING = "create not allowed while custom resource definition is terminating"
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 _BINDINGS = "apibindings.apis.kcp.io"
@@ -169,12 +172,12 @@ def check_types(kind: ServedKind, obj: Object, patched: Patched | None = None) -
 
 def check_definition(at: Collection, name: str) -> None:
     """Nothing is made anew of a definition, or a binding, that is being deleted."""
-    if ":" in at.kind.storage:
+    if ":" in at.kind.storage or at.kind.storage in _SHIPPED:
         _check_binding(at, name)
         return
-    if not at.kind.custom:
+    if not at.kind.definition:
         return
-    found = at.store.get(Key(_DEFINITIONS, at.cluster, "", at.kind.qualified))
+    found = at.store.get(Key(_DEFINITIONS, at.cluster, "", at.kind.definition))
     if found is None or b'"deletionTimestamp"' not in found.value:
         return
     if codec.decode(found.value, found.revision)["metadata"].get("deletionTimestamp"):

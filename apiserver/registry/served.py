@@ -64,8 +64,9 @@ class ServedKind:
     `storage_version`: objects are stored in this version. `selectable`: fields besides metadata.name and
     metadata.namespace that field selectors may name. `digest`: of everything here, for caches. `conversion`: the
     webhook that converts between the versions, None if none does; `converter` calls it, where the kind is served.
-    `ending`: its definition is being deleted, so nothing is made anew of it. `spelled`: the older name of its group
-    under which a request knows it (oldgroups.py). `names`: the rule that its name follows.
+    `definition`: the CustomResourceDefinition that brings it; "" for what is built in or bound. `ending`: its
+    definition is being deleted, so nothing is made anew of it. `spelled`: the older name of its group under which a
+    request knows it (oldgroups.py). `names`: the rule that its name follows.
     """
 
     group: str
@@ -94,6 +95,7 @@ class ServedKind:
     converter: Converts | None = field(default=None, compare=False, repr=False)
     spelled: str = ""
     builtin: bool = False
+    definition: str = ""
     names: Check = dns_subdomain
     ending: bool = False
 
@@ -101,6 +103,12 @@ class ServedKind:
     def schema(self) -> Schema:
         """Compiled when first used."""
         return self.source.compiled
+
+    @property
+    def of_cluster(self) -> bool:
+        """Whether it is built in, so that a cluster's other parts are there beside it: no definition or binding brings
+        it."""
+        return self.builtin and not self.definition and ":" not in self.storage
 
     @property
     def group_resource(self) -> GroupResource:

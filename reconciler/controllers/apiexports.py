@@ -16,15 +16,17 @@ import orjson
 from apiserver.model import conditions, marks
 from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
+from apiserver.registry.behaviours.ofkubernetes import SERVED_AS_KUBERNETES
 from apiserver.registry.behaviours.sharing import IDENTITIES
 from apiserver.registry.endpointslices import SLICES, own_slice, wants_one
+from apiserver.registry.exportspec import offered
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Check, Delete, Put, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 from reconciler.loading.consumers import is_stored
 from reconciler.loading.identities import ExportIdentity, Identities, own_secret, secret_of
-from reconciler.loading.offers import EXPORTS
+from reconciler.loading.offers import EXPORTS, SCHEMAS
 from reconciler.loading.statuses import complete
 from reconciler.plan.bindings import export_status
 
@@ -72,11 +74,19 @@ class APIExports(Controller[Key]):
             return None
         there, at = export.get("status") or {}, export["metadata"]["creationTimestamp"]
         identity = self._identity(key, export, inside)
-        status = complete(export_status({}, identity.hash, at, identity.wrong), EXPORTS, export, at)
-        told = conditions.merged(there.get("conditions"), status["conditions"])
+        found = export_status({}, identity.hash, at, identity.wrong, self._schemas(key, export))
+        status = complete(found, EXPORTS, export, at)
+        over = {SERVED_AS_KUBERNETES} - {c["type"] for c in status["conditions"]}
+        kept = [c for c in there.get("conditions") or () if c["type"] not in over]
+        told = conditions.merged(kept, status["conditions"])
         value = codec.encode({**export, "status": {**there, **status, "conditions": told}})
         self._slice(key, export, inside)
         return self._store.write(Put(key, value, record.revision, record.stamp)) if value != record.value else None
+
+    def _schemas(self, key: Key, export: Object) -> list[Object]:
+        """Those that are there by now."""
+        keys = [Key(SCHEMAS, key.cluster, "", each.schema) for each in offered(export)]
+        return [orjson.loads(r.value) for r in self._store.get_many(keys) if r is not None] if keys else []
 
     def _forget(self, key: Key) -> Future[list[int]] | None:
         """Of one that was made through the API, as the log says, and is gone."""

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from apiserver.model import conditions
-from apiserver.model.keys import Key
+from apiserver.model.keys import Key, defined, definition_of
 from apiserver.registry import codec, indexes
 from apiserver.registry.builtins.served import exported_builtins, target_builtins
 from apiserver.registry.catalog import CRDS
-from apiserver.registry.custom import kinds_of_crd
+from apiserver.registry.kinds import kinds_of_crd
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.marking import CLEANUP, terminating, with_terminating
 from apiserver.storage.protocol import Delete, Store
@@ -45,13 +45,14 @@ class DefinitionLife(Controller[Key]):
         self._leftover = leftover
         self._kinds = kinds
         self._ending: set[tuple[str, str]] = set()
-        """(cluster, name) of definitions that wait for their instances."""
-        self._builtin = {k.storage for table in (target_builtins(), exported_builtins()) for k in table.all()}
+        """(cluster, store name of the instances) of definitions that wait for these."""
+        self._shipped = {k.storage for k in exported_builtins().all()}
+        self._builtin = {k.storage for k in target_builtins().all()} | self._shipped
         self._seen = ("", "")
 
     def begin(self) -> None:
         found = self._store.indexed(indexes.ENDING, CRDS, whole=True)
-        self._ending = {(entry.key.cluster, entry.key.name) for entry in found}
+        self._ending = {(entry.key.cluster, defined(entry.key.name)) for entry in found}
         self._seen = ("", "")
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
@@ -62,38 +63,43 @@ class DefinitionLife(Controller[Key]):
         elif entry.shown:
             yield from self._without_definition(key)
         elif (key.cluster, key.resource) in self._ending:
-            yield Key(CRDS, key.cluster, "", key.resource)
+            yield _definition(key)
 
     def _without_definition(self, key: Key) -> Iterable[Key]:
         """The definition that an object lacks; asked once for all that stand together."""
         if (key.resource, key.cluster) != self._seen:
             self._seen = (key.resource, key.cluster)
             if self._defined_here(key):
-                yield Key(CRDS, key.cluster, "", key.resource)
+                yield _definition(key)
 
     def _defined_here(self, key: Key) -> bool:
         """Whether the objects are of a kind that only a CustomResourceDefinition can have brought, but has not."""
         if ":" in key.resource or key.resource in self._builtin:
             return False
+        return self._is_gone(key)
+
+    def _is_gone(self, key: Key) -> bool:
+        """Whether nothing serves objects of that resource by now."""
         if self._kinds(key.cluster).of_storage(key.resource) is not None:
             return False
-        return self._store.get(Key(CRDS, key.cluster, "", key.resource)) is None
+        return self._store.get(_definition(key)) is None
 
     def reconcile(self, key: Key) -> None:
         record = self._store.get(key)
         if record is None:
-            self._ending.discard((key.cluster, key.name))
-            if self._defined_here(Key(key.name, key.cluster, "", "")):
-                for page in instances.pages(self._store, key.name, key.cluster):
+            self._ending.discard((key.cluster, defined(key.name)))
+            left = Key(defined(key.name), key.cluster, "", "")
+            if left.resource not in self._shipped and self._is_gone(left):
+                for page in instances.pages(self._store, left.resource, key.cluster):
                     gone = [Delete(r.key, r.revision) for r in page if self._leftover(r.value)]
                     disposal.write_all(self._store, list(gone))
             return
         definition = codec.decode(record.value, record.revision)
         metadata = definition["metadata"]
         if not metadata.get("deletionTimestamp") or CLEANUP not in (metadata.get("finalizers") or ()):
-            self._ending.discard((key.cluster, key.name))
+            self._ending.discard((key.cluster, defined(key.name)))
             return
-        self._ending.add((key.cluster, key.name))
+        self._ending.add((key.cluster, defined(key.name)))
         told = self._told(key, definition)
         done = told["status"] == "False"
         made = with_terminating(definition, told)
@@ -106,8 +112,8 @@ class DefinitionLife(Controller[Key]):
         """The condition Terminating after what could be deleted was; False once nothing is left."""
         if not conditions.is_true((definition.get("status") or {}).get("conditions"), "Established"):
             return terminating(False, "NeverEstablished", "resource was never established")
-        served = self._kinds(key.cluster).of_storage(key.name)
-        if served is not None and served.builtin:
+        served = self._kinds(key.cluster).of_storage(defined(key.name))
+        if served is not None and not served.definition:
             return terminating(
                 False, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage"
             )
@@ -120,3 +126,8 @@ class DefinitionLife(Controller[Key]):
         if left.count:
             return terminating(True, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
         return terminating(False, "InstanceDeletionCompleted", "removed all instances")
+
+
+def _definition(key: Key) -> Key:
+    """Of the CustomResourceDefinition that brings objects of that resource."""
+    return Key(CRDS, key.cluster, "", definition_of(key.resource))

@@ -18,7 +18,7 @@ from apiserver.admission.committing import OWN_RUNTIME_KINDS
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.model.identity import sync_target_key
-from apiserver.model.keys import Key
+from apiserver.model.keys import Key, defined
 from apiserver.model.origins import origin_of
 from apiserver.registry import indexes
 from apiserver.registry.catalog import BINDINGS, CRDS, Catalog
@@ -163,7 +163,7 @@ class Guard:
         resource = key.resource.partition(":")[0]
         if resource == copies.NAMESPACES and self._holds_objects(key.cluster, key.name):
             return "it has objects"
-        if resource == CRDS and key.name not in served and self._any(key.name, key.cluster):
+        if resource == CRDS and defined(key.name) not in served and self._any(defined(key.name), key.cluster):
             return "there are objects of its kind"
         if resource == BINDINGS and any(s not in served and self._any(s, key.cluster) for s in self._bound(key)):
             return "there are objects of its kinds"

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from apiserver.model import conditions, marks
-from apiserver.model.keys import Key
+from apiserver.model.keys import Key, defined
 from apiserver.model.kinds import kind_of
 from apiserver.registry import indexes
 from apiserver.registry.catalog import BINDINGS, CRDS, KEPT_SCHEMAS, SCHEMAS
@@ -103,7 +103,7 @@ def is_waiting(store: View, storage: str, cluster: str) -> bool:
 def storages(resource: str, name: str, obj: Object) -> set[str]:
     """The store's names of the resources that a definition brings, as it is stored."""
     if resource == CRDS:
-        return {name}
+        return {defined(name)}
     bound: Iterable[Object] = (obj.get("status") or {}).get("boundResources") or ()
     return {storage_of(b.get("group", ""), b["resource"], b["schema"].get("identityHash", "")) for b in bound}
 
@@ -173,7 +173,7 @@ def brought(key: Key, obj: Object, path: str, read: ReadExport) -> Iterator[Unde
     if key.resource == CRDS:
         if conditions.is_true((obj.get("status") or {}).get("conditions"), "NamesAccepted"):
             names = claims(obj["spec"])
-            yield Undeclared(definition_named(key.name), key.name, names, ends=not is_stored(obj))
+            yield Undeclared(definition_named(key.name), defined(key.name), names, ends=not is_stored(obj))
         return
     export = _export(obj, path, read)
     if export is not None:

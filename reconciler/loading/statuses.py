@@ -11,14 +11,16 @@ from typing import Any
 import orjson
 
 from apiserver.model.conditions import condition
+from apiserver.model.keys import Key
 from apiserver.registry import strategy
 from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.claims import refused
+from apiserver.registry.exportspec import offered
 from apiserver.storage.protocol import Record
 from reconciler.loading.case import Recorded
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.effects import Effects
-from reconciler.loading.offers import EXPORTS, TYPES
+from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES
 from reconciler.loading.render import DeclaredObject
 from reconciler.plan import unsupported
 from reconciler.plan.bindings import export_status
@@ -51,7 +53,9 @@ def status_of(
         identity = content.identities[name]
         if identity.hash:
             effects.summary.identities[name] = identity.hash
-        status = export_status({}, identity.hash, wrong=identity.wrong)
+        keys = (Key(SCHEMAS, declared.key.cluster, "", each.schema) for each in offered(declared.obj))
+        schemas = [found.obj for key in keys if (found := content.declared.get(key)) is not None]
+        status = export_status({}, identity.hash, wrong=identity.wrong, schemas=schemas)
         return effects.dated(complete(status, resource, declared.obj), declared, stored)
     if resource == TYPES:
         return _type_status(declared, stored, effects)

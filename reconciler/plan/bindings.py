@@ -6,10 +6,11 @@ does not follow from what its export offers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from apiserver.model.conditions import Condition, condition, get, merged
+from apiserver.registry.behaviours import ofkubernetes
 from apiserver.registry.permissionclaims import ClaimsAnswer, answered
 from reconciler.plan.exports import Bound
 
@@ -125,12 +126,17 @@ class BindingInShort(NamedTuple):
         return BindingInShort(cluster, bound, BindingTrouble(*wrong) if wrong else None)
 
 
-def export_status(export: Object, identity: str, at: str = "", wrong: str = "") -> Object:
-    """An APIExport's status: the identity hash ("" while there is none) and IdentityValid; `wrong`: what is wrong with
-    the key."""
+def export_status(
+    export: Object, identity: str, at: str = "", wrong: str = "", schemas: Iterable[Object | None] = ()
+) -> Object:
+    """An APIExport's status: the identity hash ("" while there is none), IdentityValid, and which of its `schemas` are
+    of Kubernetes' own kinds and do not count; `wrong`: what is wrong with the key."""
     reason = "IdentityVerificationFailed" if wrong else ""
-    conditions = merged(
-        (export.get("status") or {}).get("conditions"),
-        [condition("IdentityValid", not wrong, reason, wrong, at=at)],
-    )
+    told = [condition("IdentityValid", not wrong, reason, wrong, at=at), *_as_kubernetes(schemas, at)]
+    conditions = merged((export.get("status") or {}).get("conditions"), told)
     return {**({"identityHash": identity} if identity else {}), "conditions": conditions}
+
+
+def _as_kubernetes(schemas: Iterable[Object | None], at: str) -> list[Condition]:
+    said = {each["metadata"]["name"]: ofkubernetes.ignored(each["spec"]) for each in schemas if each is not None}
+    return ofkubernetes.told("; ".join(f"{name}: {why}" for name, why in said.items() if why), at)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from apiserver.model import conditions
 from apiserver.model.errors import Cause
 from apiserver.registry import names
-from apiserver.registry.behaviours import approvals, conversions
+from apiserver.registry.behaviours import approvals, conversions, ofkubernetes
 from apiserver.registry.behaviours.base import Behaviour, Object, immutable, one_of
 from apiserver.registry.behaviours.versions import Where, check_version, schema_errors, shared
 from apiserver.schema import messages
@@ -35,10 +35,13 @@ def crd_check(obj: Object) -> list[Cause]:
     spec = obj["spec"]
     group, plural = spec.get("group") or "", spec["names"].get("plural") or ""
     causes = []
-    if obj["metadata"].get("name") != f"{plural}.{group}":
-        text = 'must be spec.names.plural+"."+spec.group'
+    known = bool(ofkubernetes.versions_of(spec))  # no group but Kubernetes' may be without a name, or without a dot
+    core = known and not group
+    if obj["metadata"].get("name") != f"{plural}.{'core' if core else group}":
+        text = 'must be spec.names.plural+"."+' + ('"core"' if core else "spec.group")
         causes.append(messages.invalid("metadata.name", obj["metadata"].get("name", ""), text))
-    causes += _group(group) + approvals.check(obj)
+    causes += [] if known else _group(group)
+    causes += approvals.check(obj)
     if not spec.get("scope"):
         causes.append(messages.required("spec.scope"))
     causes += one_of("spec.scope", spec.get("scope"), ("Cluster", "Namespaced"))
@@ -192,8 +195,9 @@ def crd_status(crd: Object, at: str = "") -> Object:
     else:
         text = "the initial names have been accepted"
         new = [accepted, conditions.condition("Established", True, "InitialNamesAccepted", text, at=at)]
-    new += approvals.condition(crd, at)
-    kept = [c for c in old.get("conditions") or () if violations or c.get("type") != "NonStructuralSchema"]
+    new += approvals.condition(crd, at) + ofkubernetes.told(ofkubernetes.ignored(spec), at)
+    over = _WHERE_SO - {c["type"] for c in new}
+    kept = [c for c in old.get("conditions") or () if c.get("type") not in over]
     storage = next((v["name"] for v in spec["versions"] if v.get("storage")), "")
     stored = list(old.get("storedVersions") or ())
     return {
@@ -203,9 +207,9 @@ def crd_status(crd: Object, at: str = "") -> Object:
     }
 
 
-CRD_CONDITIONS = frozenset(
-    {"Established", "KubernetesAPIApprovalPolicyConformant", "NamesAccepted", "NonStructuralSchema"}
-)
+_WHERE_SO = frozenset({"NonStructuralSchema", ofkubernetes.SERVED_AS_KUBERNETES})
+"""Conditions that are there only while they are true."""
+CRD_CONDITIONS = _WHERE_SO | {"Established", "KubernetesAPIApprovalPolicyConformant", "NamesAccepted"}
 """Those that are decided and not told."""
 
 
@@ -222,6 +226,11 @@ def _schema_default(obj: Object) -> None:
     _names_default(obj["spec"])
 
 
+def _warnings(old: Object | None, new: Object) -> list[str]:  # noqa: ARG001
+    found = ofkubernetes.ignored(new["spec"])
+    return [found] if found else []
+
+
 def _schema_update(old: Object, new: Object) -> list[Cause]:
     return immutable("spec", old.get("spec"), new.get("spec"))
 
@@ -230,6 +239,9 @@ API_RESOURCE_SCHEMA = Behaviour(
     _schema_default,
     resource_schema_check,
     _schema_update,
+    warnings=_warnings,
     remedy="leave it as it was, add the new one under another name, and have the APIExport name that",
 )
-CUSTOM_RESOURCE_DEFINITION = Behaviour(crd_default, crd_check, crd_update, carry_status=crd_carry_status)
+CUSTOM_RESOURCE_DEFINITION = Behaviour(
+    crd_default, crd_check, crd_update, carry_status=crd_carry_status, warnings=_warnings
+)

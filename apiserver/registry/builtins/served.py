@@ -90,10 +90,6 @@ def kubernetes_kind(group: str, resource: str, version: str) -> ServedKind | Non
     return target_builtins().by_resource(group, version, resource)
 
 
-def is_kubernetes(group: str, resource: str) -> bool:
-    return target_builtins().preferred(group, resource) is not None
-
-
 def _usual() -> list[ServedKind]:
     return [k for k in (*_kubernetes(), *_treeplane()) if ENTRIES[k.qualified].everywhere]
 
@@ -101,7 +97,7 @@ def _usual() -> list[ServedKind]:
 @cache
 def _treeplane() -> tuple[ServedKind, ...]:
     kinds = (kind for crd in load.treeplane() for kind in kinds_of_crd(crd))
-    return tuple(replace(kind, builtin=True, names=ENTRIES[kind.qualified].names) for kind in kinds)
+    return tuple(replace(kind, builtin=True, definition="", names=ENTRIES[kind.qualified].names) for kind in kinds)
 
 
 @cache

@@ -67,7 +67,7 @@ def test_whether_it_is_served_is_decided_and_not_told(lab: Any, run: Any) -> Non
 
 KUBERNETES = [
     ("networking.k8s.io", "ingresses", "Ingress", "v1", {"spec": "anything"}),
-    ("networking.k8s.io", "ipaddresses", "IPAddress", "v1", {"spec": {"parentRef": 1}}),
+    ("networking.k8s.io", "ipaddresses", "IPAddress", "v9", {"spec": {"parentRef": 1}}),
     ("discovery.k8s.io", "endpointslices", "EndpointSlice", "v1", {"endpoints": 3}),
     ("rbac.authorization.k8s.io", "teams", "Team", "v1", {"rules": "all"}),
 ]
@@ -77,7 +77,8 @@ KUBERNETES = [
 def test_a_custom_resource_is_what_its_definition_says(
     lab: Any, run: Any, group: str, plural: str, kind: str, version: str, content: Any
 ) -> None:
-    """Whatever it is called: rules of Kubernetes are made for Kubernetes' schemas."""
+    """Rules of Kubernetes are made for Kubernetes' kinds. What has but the name of one is none: another kind, another
+    scope, or no version of theirs."""
     made = run(lab.call("POST", CRDS, definition(group, plural, kind, version)))
     assert verdict(made)["Established"] == "True"
     lab.allow("ann", {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, cluster=LAB)
