@@ -1,7 +1,7 @@
 """APIExportEndpointSlices: where a provider finds its consumers, from the first of them on.
 
 A controller of the main store. A slice is looked at when it changes, when its export does, and when a binding to that
-comes or goes; whether there is one is a look into an index.
+comes or goes; whether there is one is a look into an index. So is one that names a Partition, when that does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class EndpointSlices(Controller[Key]):
 
     name = "endpointslices"
     version = "1"
-    resources = frozenset({SLICES, EXPORTS, BINDINGS})
+    resources = frozenset({SLICES, EXPORTS, BINDINGS, _PARTITIONS})
     shown = frozenset({SLICES})
 
     def __init__(self, store: Store) -> None:
@@ -46,9 +46,17 @@ class EndpointSlices(Controller[Key]):
                 yield key
         elif key.resource == EXPORTS:
             yield from self._of(key.cluster, key.name)
+        elif key.resource == _PARTITIONS:
+            yield from self._naming(key)
         else:
             for value in (entry.previous, entry.value):
                 yield from self._of_bound(value)
+
+    def _naming(self, partition: Key) -> Iterator[Key]:
+        """The slices of its workspace that name a Partition that came or went."""
+        for record in self._store.scan(SLICES, partition.cluster, count=False).records:
+            if orjson.loads(record.value)["spec"].get("partition") == partition.name:
+                yield record.key
 
     def _of_bound(self, value: bytes | None) -> Iterator[Key]:
         binding = orjson.loads(value) if value is not None else {}

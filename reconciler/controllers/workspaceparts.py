@@ -14,6 +14,7 @@ from reconciler.controllers.endpointslices import EndpointSlices
 from reconciler.controllers.homes import HomeWorkspaces
 from reconciler.controllers.inactivity import Inactivity
 from reconciler.controllers.mounts import Mounts
+from reconciler.controllers.partitionsets import PartitionSets
 from reconciler.controllers.stragglers import Stragglers
 from reconciler.controllers.workspaces import Workspaces
 from reconciler.loading.identities import Identities
@@ -30,4 +31,5 @@ def workspace_loops(store: Store, identities: Identities) -> list[Controller[Any
         APIBindings(store),
         APIExports(store, identities),
         EndpointSlices(store),
+        PartitionSets(store),
     ]

@@ -98,6 +98,14 @@ def location_check(obj: Object) -> list[Cause]:
     return selector("spec.instanceSelector", obj["spec"].get("instanceSelector"))
 
 
+def partition_check(obj: Object) -> list[Cause]:
+    return selector("spec.selector", (obj.get("spec") or {}).get("selector"))
+
+
+def partition_set_check(obj: Object) -> list[Cause]:
+    return selector("spec.shardSelector", obj["spec"].get("shardSelector"))
+
+
 def placement_check(obj: Object) -> list[Cause]:
     spec = obj["spec"]
     causes = selector("spec.namespaceSelector", spec.get("namespaceSelector"))
@@ -117,6 +125,8 @@ def _path(field: str, value: str | None) -> list[Cause]:
 
 
 LOCATION = Behaviour(location_default, location_check)
+PARTITION = Behaviour(check=partition_check)
+PARTITION_SET = Behaviour(check=partition_set_check)
 PLACEMENT = Behaviour(placement_default, placement_check)
 SYNC_TARGET = Behaviour(check=sync_target_check)
 WORKSPACE = Behaviour(

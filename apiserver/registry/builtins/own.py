@@ -70,6 +70,20 @@ KINDS = (
         unsupported=unsupported.WORKSPACE_TYPE,
     ),
     BuiltinKind(
+        "Partition",
+        "partitions.topology.kcp.io",
+        behaviour=rules_own.PARTITION,
+        generation=True,
+        everywhere=True,
+    ),
+    BuiltinKind(
+        "PartitionSet",
+        "partitionsets.topology.kcp.io",
+        behaviour=rules_own.PARTITION_SET,
+        generation=True,
+        everywhere=True,
+    ),
+    BuiltinKind(
         "SyncTarget",
         "synctargets.workload.kcp.io",
         behaviour=rules_own.SYNC_TARGET,

@@ -27,6 +27,7 @@ coordination.k8s.io/v1: leases
 core.kcp.io/v1alpha1: logicalclusters logicalclusters/status
 events.k8s.io/v1: events
 rbac.authorization.k8s.io/v1: clusterrolebindings clusterroles rolebindings roles
+topology.kcp.io/v1alpha1: partitions partitionsets partitionsets/status
 tenancy.kcp.io/v1alpha1: workspaces workspaces/status workspacetypes workspacetypes/status
 """
 

@@ -91,3 +91,10 @@ def test_a_partition_that_is_not_there_is_told(fleet: ApiFleet) -> None:
     fleet.commit({f"{B}/slice.json": json.dumps(named("theirs", partition="east"))})
     fleet.settle()
     assert conditions(shown(fleet, "root:b", "theirs"))["PartitionValid"] == ("False", "PartitionInvalidReference")
+    partition = {"apiVersion": "topology.kcp.io/v1alpha1", "kind": "Partition", "metadata": {"name": "east"}}
+    fleet.commit({f"{B}/east.json": json.dumps({**partition, "spec": {"selector": {}}})})
+    fleet.settle()
+    assert conditions(shown(fleet, "root:b", "theirs"))["PartitionValid"][0] == "True"
+    fleet.commit({f"{B}/east.json": None})
+    fleet.settle()
+    assert conditions(shown(fleet, "root:b", "theirs"))["PartitionValid"][0] == "False"
