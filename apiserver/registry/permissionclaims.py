@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from apiserver.model.identity import base62, base62_sha224
-from apiserver.model.keys import storage_name
 from apiserver.model.selectors import EVERYTHING as ALL
 from apiserver.model.selectors import LabelSelector, from_object
+from apiserver.registry.builtins.served import storage_of
 
 Object = dict[str, Any]
 
@@ -43,7 +43,7 @@ class Claimed(NamedTuple):
     @property
     def storage(self) -> str:
         """The store's name of it."""
-        return storage_name(*named(self.group, self.resource), self.identity)
+        return storage_of(*named(self.group, self.resource), self.identity)
 
     def __str__(self) -> str:
         return f"{self.resource}.{self.group}" if self.group else self.resource
