@@ -1,10 +1,11 @@
 """A workspace that a commit takes away while something in it waits for finalizers: it leaves, and is served until that
 is gone.
 
-What would go at once goes at once (removal). Of one that waits, the objects with finalizers are marked, as those that a
-commit takes away alone; what is needed to let them go stays beside them (who may do what, namespaces, definitions); the
-rest goes. Workspace and LogicalCluster get kcp's finalizers and say what is waited for. All that is left says that it
-was removed, so the status branch has all of it, and a recovery needs no file of the commit that was left.
+What would go at once goes at once (removal). Where its type has terminators, these act first (the phase Terminating),
+and all stays as it is. After that objects with finalizers are marked, as those that a commit takes away alone; what is
+needed to let them go stays beside them (who may do what, namespaces, definitions); the rest goes. Workspace and
+LogicalCluster get kcp's finalizers and say what is waited for. All that is left says that it was removed, so the status
+branch has all of it, and a recovery needs no file of the commit that was left.
 
 Called by steps (`depart`, `stay_away`), by the loader when something has gone (`is_over`, `tell`), and at a recovery
 (`restore`).
@@ -13,6 +14,7 @@ Called by steps (`depart`, `stay_away`), by the loader when something has gone (
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +26,7 @@ from apiserver.model.keys import Key
 from apiserver.model.marks import CLUSTER_FINALIZER, WORKSPACE_FINALIZER
 from apiserver.registry import codec, indexes, tree
 from apiserver.registry.catalog import BINDINGS, CRDS
+from apiserver.registry.lifecycles import TERMINATOR
 from apiserver.registry.tree import USUAL_TYPE, WorkspaceRecord, listed, placed, put_workspace
 from apiserver.storage.paging import pages
 from apiserver.storage.protocol import Conflict, Delete, Op, Put, Record, Store, View
@@ -47,8 +50,11 @@ _RETRIES = 20
 
 
 def is_awaited(store: View, record: WorkspaceRecord) -> bool:
-    """Whether anything in the workspace has finalizers, a workspace below it that leaves included."""
-    return bool(store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster), limit=1))
+    """Whether a terminator is to act on the workspace, or anything in it has finalizers, a workspace below it that
+    leaves included."""
+    return bool(_terminators(store, record)) or bool(
+        store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster), limit=1)
+    )
 
 
 def depart(
@@ -58,23 +64,46 @@ def depart(
     from then on: nothing of it is declared there."""
     at = moment.rfc3339
     changes = WorkspaceChanges(record.path, ChangeKind.DELETED)
-    waiting = _waiting(store, record)
-    needed = _Needed(waiting)
-    for key, each in _objects(store, record):
-        if key in waiting:
-            changes.objects += _put(each, ended(orjson.loads(each.value), at))
-        elif key.resource != LOGICAL_CLUSTERS and not needed.stays(key, each):
-            changes.objects.append(ObjectChange(ChangeKind.DELETED, Delete(key, each.revision)))
-    # What stays beside them is known last: a namespace by what is in it.
-    for each in needed.kept():
-        changes.objects += _put(each, removed(orjson.loads(each.value)))
-    changes.objects += [ObjectChange(ChangeKind.DELETED, Delete(each.key, each.revision)) for each in needed.gone()]
+    changes.objects = _all_removed(store, record) if _terminators(store, record) else _content_ended(store, record, at)
     left = replace(record, leaves=True, head=moment.commit, errors=[], judged=NONE)
     changes.objects += _told(store, left, parent, at)
-    changes.also += kept_schemas(store, changes.written())
+    changes.also += kept_schemas(store, (each.key for each in changes.objects if isinstance(each.op, Delete)))
     changes.also += listing(store, record.path, ())
     changes.also += _rows(left, record)
     return left, changes
+
+
+def _terminators(store: View, record: WorkspaceRecord) -> list[str]:
+    """Whose turn comes before anything in the workspace ends. One whose type has none costs no look."""
+    found = store.get(Key(LOGICAL_CLUSTERS, record.cluster, "", "cluster")) if record.terminators else None
+    return TERMINATOR.left(orjson.loads(found.value)) if found is not None else []
+
+
+def _all_removed(store: View, record: WorkspaceRecord) -> list[ObjectChange]:
+    """While terminators act all stays, and is no file's any more."""
+    out: list[ObjectChange] = []
+    for key, each in _objects(store, record):
+        if key.resource != LOGICAL_CLUSTERS:
+            out += _put(each, removed(orjson.loads(each.value)))
+    return out
+
+
+def _content_ended(store: View, record: WorkspaceRecord, at: str) -> list[ObjectChange]:
+    """What has finalizers is marked, what that needs stays, the rest goes."""
+    out: list[ObjectChange] = []
+    waiting = _waiting(store, record)
+    needed = _Needed(waiting)
+    for key, each in _objects(store, record):
+        if key.resource == LOGICAL_CLUSTERS:
+            continue
+        if key in waiting:
+            out += _put(each, ended(orjson.loads(each.value), at))
+        elif not needed.stays(key, each):
+            out.append(ObjectChange(ChangeKind.DELETED, Delete(key, each.revision)))
+    # What stays beside them is known last: a namespace by what is in it.
+    for each in needed.kept():
+        out += _put(each, removed(orjson.loads(each.value)))
+    return out + [ObjectChange(ChangeKind.DELETED, Delete(each.key, each.revision)) for each in needed.gone()]
 
 
 class _Needed:
@@ -110,10 +139,14 @@ class _Needed:
 
 
 def go_on(store: Store, record: WorkspaceRecord, at: str) -> bool:
-    """Something has gone that one that leaves may have waited for: it goes, too, or says what it waits for by now.
-    Whether it went. `at`: the time (RFC 3339)."""
+    """Something has gone that one that leaves may have waited for, or its last terminator is done: it goes, too, or
+    says what it waits for by now. Whether it went. `at`: the time (RFC 3339)."""
     for _ in range(_RETRIES):
         parent = tree.workspace_at(store, record.parent)
+        if _begins_to_end(store, record):
+            with suppress(Conflict):
+                store.write(*_ending(store, record, parent, at)).result()
+            continue
         over = is_over(store, record, parent)
         last = unless_changed(store, remove(store, record, parent)).ops() if over else []
         over = over and is_over(store, record, parent)  # since what goes was read
@@ -127,8 +160,24 @@ def go_on(store: Store, record: WorkspaceRecord, at: str) -> bool:
     raise RuntimeError(f"workspace {record.path} is written to so often that it cannot be taken away")
 
 
+def _begins_to_end(store: View, record: WorkspaceRecord) -> bool:
+    """Whether the last of its terminators is done, and nothing of it has ended yet."""
+    found = store.get(Key(LOGICAL_CLUSTERS, record.cluster, "", "cluster")) if record.terminators else None
+    obj = orjson.loads(found.value) if found is not None else {}
+    return bool((obj.get("status") or {}).get("phase") == TERMINATOR.phase and not TERMINATOR.left(obj))
+
+
+def _ending(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, at: str) -> list[Op]:
+    """What ends its content then."""
+    changes = _content_ended(store, record, at)
+    gone = (each.key for each in changes if isinstance(each.op, Delete))
+    return [*(each.op for each in changes), *tell(store, record, parent, at), *kept_schemas(store, gone)]
+
+
 def is_over(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None) -> bool:
     """Whether nothing is waited for any more."""
+    if _terminators(store, record):
+        return False
     waiting = (each.key for each in store.indexed(indexes.FINALIZERS, indexes.waiting(record.cluster), limit=2))
     if any(key.resource != LOGICAL_CLUSTERS for key in waiting):
         return False
@@ -191,6 +240,7 @@ def _rows(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
         leaves=record.leaves,
         type=record.type if record.type != USUAL_TYPE else "",
         brought={name: value for name, value in brought.items() if value},
+        terminators=record.terminators,
     )
     return [*listed(record, before), placed(record), put_workspace(record, known.as_json())]
 
@@ -206,7 +256,8 @@ def _own(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:
 
 def _told(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, at: str) -> list[ObjectChange]:
     """What both objects say by now. `at`: since when, where that is new."""
-    said = parting.said_of(store, _waiting(store, record), record.errors, at) if record.leaves else []
+    programs = _terminators(store, record)
+    said = parting.said_of(store, _waiting(store, record), record.errors, at, programs) if record.leaves else []
     out: list[ObjectChange] = []
     for key, finalizer in zip(_own(record, parent), (CLUSTER_FINALIZER, WORKSPACE_FINALIZER), strict=False):
         there = store.get(key)

@@ -6,7 +6,7 @@ Called by departure, which writes it into the Workspace and the LogicalCluster.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import orjson
@@ -14,7 +14,7 @@ import orjson
 from apiserver.model import conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
-from apiserver.registry.lifecycles import with_labels
+from apiserver.registry.lifecycles import TERMINATOR, with_labels
 from apiserver.storage.protocol import View
 from reconciler.loading.effects import ended
 from reconciler.plan.computed import COMMIT_APPLIED, LOGICAL_CLUSTERS
@@ -32,7 +32,8 @@ def told(obj: Object, finalizer: str, said: Iterable[Condition]) -> Object:
     new = list(said)
     obj = ended(obj, new[0]["lastTransitionTime"], finalizer)
     status = obj.get("status") or {}
-    status = {**status, "phase": "Deleting", "conditions": conditions.merged(status.get("conditions"), new)}
+    phase = TERMINATOR.phase if TERMINATOR.left(obj) else "Deleting"
+    status = {**status, "phase": phase, "conditions": conditions.merged(status.get("conditions"), new)}
     labels = with_labels(obj["metadata"].get("labels") or {}, status)
     return {**obj, "metadata": {**obj["metadata"], "labels": labels}, "status": status}
 
@@ -48,8 +49,14 @@ def staying(obj: Object, errors: Iterable[str], at: str) -> Object:
     return {**obj, "status": {**status, "conditions": [*told, *there]}}
 
 
-def said_of(store: View, waiting: Iterable[Key], errors: Iterable[str], at: str) -> list[Condition]:
-    """`waiting`: the objects with finalizers. `errors`: why what a commit has in its place is held. `at`: RFC 3339."""
+def said_of(
+    store: View, waiting: Iterable[Key], errors: Iterable[str], at: str, programs: Collection[str] = ()
+) -> list[Condition]:
+    """`waiting`: the objects with finalizers. `errors`: why what a commit has in its place is held. `at`: RFC 3339.
+    `programs`: the terminators that act before anything ends."""
+    if programs:
+        text = f"waiting for the terminators {', '.join(programs)}: nothing is deleted before they are done"
+        return [_applied(list(errors), at), condition(CONTENT_DELETED, False, "TerminatorExists", text, at=at)]
     return [_applied(list(errors), at), _left(store, waiting, at)]
 
 

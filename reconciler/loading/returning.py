@@ -58,6 +58,7 @@ class Returning:
             errors=summary.errors,
             judged=summary.held if summary.errors else NONE,
             leaves=True,
+            terminators=summary.terminators,
             shard=summary.shard or USUAL,
             **summary.brought,
         )

@@ -24,7 +24,7 @@ from support.widgets import binding, crd, export, schema, widget
 from apiserver.model import marks
 from apiserver.model.reserved import settable
 from apiserver.registry import tree
-from apiserver.registry.lifecycles import INITIALIZER, without
+from apiserver.registry.lifecycles import INITIALIZER, TERMINATOR, without
 from apiserver.storage.protocol import Delete, View
 from reconciler.controllers.inactivity import Inactivity
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
@@ -67,6 +67,8 @@ def _type(number: int) -> str:
         spec["additionalWorkspaceLabels"] = {"number": str(number % 4)}
     if number % 4 == 0:
         spec["initializer"] = True
+    if number % 4 == 1:
+        spec["terminator"] = True
     if number % 3 == 1:
         spec["extend"] = {"with": [{"name": "lost", "path": "root"}]}
     return _manifest("WorkspaceType", "lab", spec)
@@ -211,6 +213,11 @@ def _initialized(obj: Any) -> None:
         obj.update(without(obj, INITIALIZER, name, LATER))
 
 
+def _terminated(obj: Any) -> None:
+    for name in TERMINATOR.left(obj):
+        obj.update(without(obj, TERMINATOR, name, LATER))
+
+
 def much(number: int) -> Files:
     """A commit that concerns many workspaces: one comes, one that it takes something of changes, another goes."""
     names = [*PUSHES]
@@ -237,6 +244,7 @@ EVENTS = (
     "decide",
     "mark",
     "initialize",
+    "terminate",
     "publish",
     "publish beside a load",
     "record in a load",
@@ -246,7 +254,7 @@ EVENTS = (
 )
 
 
-OF_ONE = ("status", "finalizer", "let go", "decide", "mark", "initialize")
+OF_ONE = ("status", "finalizer", "let go", "decide", "mark", "initialize", "terminate")
 """What controllers of one server do."""
 
 
@@ -388,7 +396,9 @@ class Happening:
         )
 
     def _let_go(self, number: int) -> None:
-        """Whoever set a finalizer takes it away of what is being deleted, and what waited for that goes on."""
+        """Whoever set a finalizer takes it away of what is being deleted, terminators are done, and what waited for
+        that goes on."""
+        self._terminate(number)
         waiting = [key for key, value in self.fleet.everything().items() if b'"example.io/' in value]
         gone = [key for key in waiting if b'"deletionTimestamp"' in self.fleet.everything()[key]]
         if gone:
@@ -431,6 +441,14 @@ class Happening:
             if key.resource in (WORKSPACES, LOGICAL_CLUSTERS):
                 self.fleet.update(key, _initialized)
                 self.touched = self.ever_touched = True
+
+    def _terminate(self, number: int) -> None:
+        """A program is done with all workspaces that are taken away, and what waited for that goes on."""
+        for key, value in self.fleet.everything().items():
+            if key.resource in (WORKSPACES, LOGICAL_CLUSTERS) and b'"phase":"Terminating"' in value:
+                self.fleet.update(key, _terminated)
+                self.touched = self.ever_touched = True
+        self.tidy()
 
     def _publish(self, number: int) -> None:
         self.fleet.publish()

@@ -14,7 +14,4 @@ def _any(field: str, instead: str) -> Unsupported:
 
 LOCATION = (_any("availableSelectorLabels", "what placements select by is not compared with it"),)
 SYNC_TARGET = (_any("cells", "nothing is spread by it"),)
-WORKSPACE_TYPE = (
-    _any("terminator", "a workspace goes without waiting for a program"),
-    _any("authenticationConfigurations", "only the server's ways of signing in are taken"),
-)
+WORKSPACE_TYPE = (_any("authenticationConfigurations", "only the server's ways of signing in are taken"),)

@@ -116,6 +116,7 @@ ENDS = (
     *("finalizer", "let go", "allow", "restart", "publish", "die"),
     *("unbind", "bind", "bind twice", "use", "define", "define no more", "use defined"),
     *("withdraw", "provide", "provide beside", "turn", "break", "mend", "nothing"),
+    *("type", "of the type", "terminate"),
     *("remove", "put back", "put all back", "move", "back", "rewrite", "record in a load", "record and die"),
 )
 
@@ -125,8 +126,9 @@ TAKEN_AWAY: list[History] = [
     [("finalizer", 2, True), ("define no more", 1, True), ("allow", 1, True)],
     [("finalizer", 1, True), ("remove", 1, True), ("allow", 1, True)],
     [("finalizer", 2, True), ("remove", 2, True), ("allow", 1, True)],
+    [("type", 1, True), ("of the type", 1, True), ("remove", 3, True), ("allow", 1, True)],
 ]
-"""A binding, a definition, workspaces."""
+"""A binding, a definition, workspaces; one of these has a terminator."""
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.apifleet import ApiFleet
+from support.apifleet import WORKSPACES, ApiFleet
 from support.loadedfleet import configmap
 from support.recoveries import assert_same
 
@@ -118,6 +118,32 @@ def test_so_is_one_that_is_made_through_the_api(fleet: ApiFleet) -> None:
     fleet.settle()
     assert phase(fleet, "root:lab:web") == "Ready"
     assert fleet.call("GET", "root:lab:web", f"{MAPS}/by-silver").status == 200
+
+
+def test_and_terminated(fleet: ApiFleet, tmp_path: Path) -> None:
+    """A pushed one and one that was made through the API: the program reads what is there, and the workspace goes when
+    it is done."""
+    fleet.commit({f"{ROOT}/batch.json": kind("batch", initializer=False, terminator=True, writes="Store")})
+    fleet.commit({f"{ROOT}/x/workspace.yaml": of("batch"), f"{ROOT}/x/app.yaml": configmap()})
+    fleet.commit({f"{ROOT}/lab/workspace.yaml": of("gold")})
+    assert fleet.make("root:lab:web", {"type": {"name": "batch", "path": "root"}}).status == 201
+    fleet.delete({f"{ROOT}/x": None})
+    assert fleet.call("DELETE", "root:lab", f"{WORKSPACES}/web").status == 200
+    fleet.settle()
+    clusters = {path: fleet.record(path).cluster for path in ("root:x", "root:lab:web")}
+    view = f"/services/terminatingworkspaces/{fleet.record('root').cluster}:batch/clusters"
+    found = fleet.ask("GET", f"{view}/*{CLUSTERS}").json["items"]
+    assert sorted(item["metadata"]["annotations"]["kcp.io/cluster"] for item in found) == sorted(clusters.values())
+    assert fleet.ask("GET", f"{view}/{clusters['root:x']}{MAPS}/app").status == 200
+    for path, cluster in clusters.items():
+        assert phase(fleet, path) == "Terminating"
+        done: dict[str, Any] = {"status": {"terminators": None}}
+        status = f"{view}/{cluster}{CLUSTERS}/cluster/status"
+        assert fleet.ask("PATCH", status, done, kind=MERGE).status == 200
+        fleet.settle()
+        assert fleet.ask("GET", f"{view}/{cluster}{MAPS}").status == 403
+    assert {record.path for record in fleet.records()}.isdisjoint(clusters)
+    assert fleet.ask("GET", f"{view}/*{CLUSTERS}").json["items"] == []
 
 
 EVENTS = ("come", "gold", "silver", "change", "break", "mend", "type", "publish", "lose", "restart")

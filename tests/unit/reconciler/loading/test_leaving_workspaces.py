@@ -18,6 +18,7 @@ from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.catalog import BINDINGS, CRDS
+from apiserver.registry.lifecycles import PHASE
 from apiserver.registry.rest_checks import check_cluster
 from apiserver.storage.protocol import Delete
 from reconciler.loading import departure
@@ -149,7 +150,7 @@ def test_one_whose_place_goes_while_somebody_writes_is_not_taken_away_twice(awai
     awaited.interleave("root", WORKSPACES, "a", lambda obj: obj["metadata"].update(labels={"seen": "late"}))
     awaited.commit({A: None})
     assert awaited.held() == {}
-    assert awaited.workspace("root:a")["metadata"]["labels"] == {"seen": "late"}
+    assert awaited.workspace("root:a")["metadata"]["labels"] == {"seen": "late", PHASE: "Deleting"}
     assert applied(awaited) == ("True", "a commit took it away")
     assert awaited.record("root:a").head == head
 
@@ -231,7 +232,7 @@ def test_what_is_left_is_told_though_somebody_writes_meanwhile(fleet: LoadedFlee
     fleet.interleave("root", WORKSPACES, "a", lambda obj: obj["metadata"].update(labels={"seen": "late"}))
     departure.go_on(fleet.store, fleet.record("root:a"), "2026-01-01T00:10:00Z")
     workspace = fleet.workspace("root:a")
-    assert workspace["metadata"]["labels"] == {"seen": "late"}
+    assert workspace["metadata"]["labels"] == {"seen": "late", PHASE: "Deleting"}
     told = conditions.get(workspace["status"]["conditions"], "WorkspaceContentDeleted") or {}
     assert "configmaps has 1 resource instances" in str(told["message"])
 

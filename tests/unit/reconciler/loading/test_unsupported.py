@@ -20,13 +20,6 @@ TAKEN = [
     (
         "workspacetypes.tenancy.kcp.io",
         "t",
-        manifest(TENANCY, "WorkspaceType", "t", terminator=True),
-        ["spec.terminator"],
-        manifest(TENANCY, "WorkspaceType", "t", additionalWorkspaceLabels={"a": ""}),
-    ),
-    (
-        "workspacetypes.tenancy.kcp.io",
-        "t",
         manifest(TENANCY, "WorkspaceType", "t", authenticationConfigurations=[{"name": "a"}]),
         ["spec.authenticationConfigurations"],
         manifest(TENANCY, "WorkspaceType", "t", defaultAPIBindingLifecycle="InitializeOnly"),

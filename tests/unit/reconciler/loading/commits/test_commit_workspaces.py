@@ -14,6 +14,7 @@ from support.commitfleet import WRITES_COMMIT
 from support.loadedfleet import A, configmap
 
 from apiserver.registry import tree
+from apiserver.registry.lifecycles import PHASE
 
 MOUNT = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}
 MERGE = "application/merge-patch+json"
@@ -107,7 +108,7 @@ def test_a_change_of_it_is_one_of_its_file(fleet: ApiFleet) -> None:
     text = fleet.tree()[f"{SHOP}/workspace.yaml"]
     assert text.startswith("# ours\n")
     assert yaml.safe_load(text)["metadata"] == {"labels": {"team": "x"}}
-    assert fleet.workspace("root:a:shop")["metadata"]["labels"] == {"team": "x"}
+    assert fleet.workspace("root:a:shop")["metadata"]["labels"] == {"team": "x", PHASE: "Ready"}
 
 
 def test_a_change_of_one_whose_file_is_empty(fleet: ApiFleet) -> None:
