@@ -58,6 +58,7 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/commit_to_applied.py
 	@$(BIN)/python bench/api.py
 	@$(BIN)/python bench/commit_writes.py
+	@$(BIN)/python bench/workspaces.py
 	@$(BIN)/python bench/watches.py
 	@$(BIN)/python bench/incoming.py
 	@$(BIN)/python bench/soak.py

@@ -37,7 +37,8 @@ class WorkQueue(Generic[K]):
     def __len__(self) -> int:
         """Keys that wait or are being worked on; those of `add_after` not counted."""
         with self._condition:
-            return len(self._waiting | self._working)
+            both = sum(key in self._waiting for key in self._working)  # those at work are few
+            return len(self._waiting) + len(self._working) - both
 
     def pending(self) -> set[K]:
         """Those that wait, are at work or come later."""

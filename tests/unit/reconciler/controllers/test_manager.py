@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,24 @@ def test_a_key_added_while_at_work_comes_again_after_done() -> None:
     assert queue.get(0) is None
     queue.done("a")
     assert queue.get(0) == "a"
+
+
+def test_how_many_keys_there_are_is_not_counted_one_by_one() -> None:
+    class Waiting(set[str]):
+        def __or__(self, _: Any) -> Any:
+            raise AssertionError("all of them are looked at")
+
+        __iter__ = __or__  # type: ignore[assignment]
+
+    queue: WorkQueue[str] = WorkQueue()
+    queue._waiting = Waiting()
+    for key in ("a", "b", "c"):
+        queue.add(key)
+    assert queue.get(0) == "a"
+    queue.add("a")
+    assert len(queue) == 3
+    queue.done("a")
+    assert len(queue) == 3
 
 
 def test_later_keys_come_in_order_of_time_and_the_earlier_appointment_stands() -> None:
