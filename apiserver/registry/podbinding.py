@@ -7,7 +7,7 @@ from typing import Any
 from apiserver.model import clock, conditions
 from apiserver.model.errors import Cause, StatusError, bad_request, conflict, invalid, not_found
 from apiserver.model.keys import Key
-from apiserver.registry import codec
+from apiserver.registry import codec, strategy
 from apiserver.registry.rest_options import Collection
 from apiserver.schema import messages
 from apiserver.storage.protocol import Conflict, Put
@@ -20,7 +20,8 @@ _RESOURCE = "pods/binding"
 
 def bind(pods: Collection, namespace: str, name: str, binding: Object, *, dry_run: bool) -> None:
     """Sets the Pod's nodeName to the binding's target, its condition PodScheduled, and adds the binding's annotations
-    and labels. Raises StatusError 400, 403, 404, 409 for a Pod that is placed, gated or going, and 422."""
+    and labels, as far as they are anybody's to say. Raises StatusError 400, 403, 404, 409 for a Pod that is placed,
+    gated or going, and 422."""
     metadata = binding.get("metadata") or {}
     if not isinstance(metadata, dict) or metadata.get("name") != name:
         raise bad_request("name in URL does not match name in Binding object")
@@ -34,6 +35,7 @@ def bind(pods: Collection, namespace: str, name: str, binding: Object, *, dry_ru
         pods.admit("patch", name, pod)
         _check_meant(name, metadata, pod)
         bound = _bound(pod, binding)
+        pods.vet(bound, pod)
         if dry_run:
             return
         try:
@@ -78,6 +80,8 @@ def _bound(pod: Object, binding: Object) -> Object:
         brought = binding["metadata"].get(field)
         if isinstance(brought, dict) and brought:
             made[field] = {**(metadata.get(field) or {}), **{str(k): str(v) for k, v in brought.items()}}
+    if made.get("annotations"):
+        strategy.keep_marks(pod, {"metadata": made})
     scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": clock.now()}
     status = {k: v for k, v in status.items() if k != "nominatedNodeName"}
     others = [c for c in status.get("conditions") or () if c.get("type") != "PodScheduled"]

@@ -33,6 +33,7 @@ __all__ = [
     "crd_status",
     "identified",
     "in_manifest",
+    "keep_marks",
     "prepare",
     "prepare_approval",
     "prepare_create",
@@ -240,7 +241,7 @@ def _with_status(kind: ServedKind, old: Object, new: Object) -> list[Cause]:
     for field in taken:
         _take(new["metadata"], metadata or {}, field)
     if taken:
-        _keep_marks(old, new)
+        keep_marks(old, new)
     return prepare(kind, new, old if kind.custom else None, declared=False)
 
 
@@ -269,12 +270,12 @@ def _keep_identity(old: Object, new: Object) -> list[Cause]:
     sent = {field: metadata[field] for field in IDENTITY if metadata.get(field) not in (None, "")}
     for field in (*_SERVER_SET, "name", "namespace"):
         _take(metadata, old["metadata"], field)
-    _keep_marks(old, new)
+    keep_marks(old, new)
     kept = old["metadata"]
     return [messages.invalid(f"metadata.{f}", v, IMMUTABLE) for f, v in sent.items() if v != kept.get(f)]
 
 
-def _keep_marks(old: Object, new: Object) -> None:
+def keep_marks(old: Object, new: Object) -> None:
     """Clients that write an object they made themselves do not wipe out where it comes from, nor invent it."""
     metadata = new["metadata"]
     before = old["metadata"].get("annotations") or {}

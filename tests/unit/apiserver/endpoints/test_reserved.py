@@ -68,6 +68,25 @@ def test_everything_else_is_the_tenants(tenant: Any, run: Any, key: str) -> None
     assert run(tenant.call("POST", CONFIGMAPS, configmap("annotations", key), user="ann")).status == 201
 
 
+def test_a_binding_says_no_more_of_its_pod(tenant: Any, run: Any) -> None:
+    """Its labels and annotations become the Pod's."""
+    tenant.put_workspace(
+        "root:shop", tenant.SHOP, directory="workspaces/root/shop", writes="Store", builtins="Kubernetes"
+    )
+    pod = tenant.manifest("v1 Pod", "p", "default", tenant.SHOP, spec={"containers": [{"name": "c", "image": "x"}]})
+    tenant.put({**pod, "status": {"phase": "Pending"}})
+    pods = "/clusters/root:shop/api/v1/namespaces/default/pods/p"
+    for said in ({"labels": {"tenancy.kcp.io/phase": "x"}}, {"annotations": {"core.kcp.io/shard": "x"}}):
+        bound = {"metadata": {"name": "p", **said}, "target": {"kind": "Node", "name": "n"}}
+        found = run(tenant.call("POST", f"{pods}/binding", bound, user="ann"))
+        assert (found.status, "modification of reserved" in found.message) == (403, True)
+    marks = {"treeplane.dev/source-path": "workspaces/root/a.yaml", "kcp.io/cluster": "root", "k": "v"}
+    bound = {"metadata": {"name": "p", "annotations": marks}, "target": {"kind": "Node", "name": "n"}}
+    assert run(tenant.call("POST", f"{pods}/binding", bound, user="ann")).status == 201
+    said = run(tenant.get(pods)).json["metadata"]["annotations"]
+    assert said == {"kcp.io/cluster": tenant.SHOP, "k": "v"}
+
+
 def test_administrators_of_everything_may(tenant: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     everybody = User("kcp-admin", ("system:kcp:admin", "system:authenticated"))
     monkeypatch.setattr(tenant.app._authenticator, "authenticate", lambda *_, **__: everybody)

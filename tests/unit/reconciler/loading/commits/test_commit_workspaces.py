@@ -90,7 +90,7 @@ def test_many_are_spread(fleet: ApiFleet) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "code"), [({"type": {"name": "nosuch", "path": "root"}}, 403), ({"mount": {"ref": MOUNT}}, 422)]
+    ("spec", "code"), [({"type": {"name": "nosuch", "path": "root"}}, 403), ({"mount": {"ref": MOUNT}}, 403)]
 )
 def test_what_cannot_be_is_refused_and_leaves_no_commit(fleet: ApiFleet, spec: Any, code: int) -> None:
     before = fleet.repo.head
