@@ -98,6 +98,22 @@ def accepted_in(binding: Object) -> list[Object]:
     return [c for c in (binding.get("spec") or {}).get("permissionClaims") or () if c.get("state") == "Accepted"]
 
 
+def accepted_by_default(asked: Iterable[Object]) -> list[Object]:
+    """What a binding accepts that a workspace has for being of its type: each claim of the export, on the objects that
+    it suggests."""
+    return [
+        {
+            "group": claim.get("group") or "",
+            "resource": claim["resource"],
+            "identityHash": claim.get("identityHash") or "",
+            "verbs": list(claim["verbs"]),
+            "selector": claim.get("defaultSelector") or {"matchAll": True},
+            "state": "Accepted",
+        }
+        for claim in asked
+    ]
+
+
 def _both(some: Iterable[str], others: Iterable[str]) -> frozenset[str]:
     one, other = frozenset(some), frozenset(others)
     if ANY_VERB in one:

@@ -49,9 +49,9 @@ class ResolvedType:
     """`error` is "" when all is well, and `remedy` says what to do about it; `bindings` are the exports (path, name)
     that the type, or one it extends, brings by default. `writes`, `builtins`: what it says of writes through the API
     and of the kinds it starts with, or what the nearest type says that it extends; "" if none does. `initial`: those of
-    `bindings` that only a workspace gets which appears; the others those too that are there already. `labels`: what the
-    Workspace is labelled with where it does not say so itself. `initializers`, `terminators`: names of the programs
-    that act on a workspace which appears, or goes (registry/lifecycles)."""
+    `bindings` that only a workspace gets which appears, or that it keeps; the others those too that are there
+    already. `labels`: what the Workspace is labelled with where it does not say so itself. `initializers`,
+    `terminators`: names of the programs that act on a workspace which appears, or goes (registry/lifecycles)."""
 
     ref: TypeRef
     bindings: tuple[tuple[str, str], ...] = ()
@@ -66,8 +66,9 @@ class ResolvedType:
 
     def of_one_with(self, bindings: Iterable[tuple[str, str]]) -> ResolvedType:
         """As it is for a workspace that is there already, and has these bindings by its type: it keeps them."""
-        maintained = (each for each in self.bindings if each not in self.initial)
-        return replace(self, bindings=tuple(dict.fromkeys((*bindings, *maintained))))
+        maintained = [each for each in self.bindings if each not in self.initial]
+        found = tuple(dict.fromkeys((*bindings, *maintained)))
+        return replace(self, bindings=found, initial=tuple(each for each in found if each not in maintained))
 
 
 def wanted(workspace: Object | None) -> tuple[str, str]:

@@ -48,12 +48,13 @@ class Resolving:
         crds = [d.obj for d in self._of(CRDS)]
         bindings = [self._with_stored_status(d) for d in self._of(BINDINGS)]
         case = self.case
-        return apis.resolve(builtins, crds, bindings, self._find, case.path, case.moment.rfc3339, past)
+        return apis.resolve(builtins, crds, bindings, self.find, case.path, case.moment.rfc3339, past)
 
     def _of(self, resource: str) -> Iterator[DeclaredObject]:
         return (declared for key, declared in self.declared.items() if key.resource == resource)
 
-    def _find(self, path: str, name: str) -> Export | None:
+    def find(self, path: str, name: str) -> Export | None:
+        """As the export of its provider is now."""
         return self._own_export(name) if path == self.case.path else self.world.find_export(path, name)
 
     def _own_export(self, name: str) -> Export | None:
@@ -102,7 +103,7 @@ class Resolving:
             name = declared.key.name
             if name not in said and BINDING + name not in absent:
                 reference = declared.obj["spec"]["reference"]["export"]
-                offered = self._find(reference.get("path") or self.case.path, reference["name"])
+                offered = self.find(reference.get("path") or self.case.path, reference["name"])
                 if offered is not None and not offered.missing:
                     bound[name] = Bound.to(offered)
         others = LeftBehind(recorded.endings(), self.cluster, self.case.path, self.read).undeclared()

@@ -196,7 +196,11 @@ class _Made(NamedTuple):
     def _bindings(self, kind: ResolvedType, table: KindTable) -> Iterator[tuple[DeclaredObject, Object]]:
         """Those that the type brings, each with its status."""
         record, at = self.record, self.moment.rfc3339
-        wanted = [computed.default_binding(record.cluster, path, name) for path, name in kind.bindings]
+        exports = [(path, name, self.world.find_export(path, name)) for path, name in kind.bindings]
+        wanted = [
+            computed.default_binding(record.cluster, path, name, export.claims if export is not None else ())
+            for path, name, export in exports
+        ]
         found = self._rendered(table, wanted, TYPED)
         taken = apis.resolve(table, (), (d.obj for d in found), self.world.find_export, record.path, at)
         for declared in found:

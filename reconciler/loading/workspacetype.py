@@ -113,7 +113,8 @@ class Served(NamedTuple):
     def as_it_was(self, found: ResolvedType) -> ResolvedType:
         assert self.record is not None
         writes, builtins, labels = self.record.writes, self.record.builtins, tuple(self.record.labels.items())
-        return ResolvedType(found.ref, self.bindings(), writes=writes, builtins=builtins, labels=labels)
+        kept = self.bindings()
+        return ResolvedType(found.ref, kept, writes=writes, builtins=builtins, labels=labels, initial=kept)
 
 
 class RememberedType(NamedTuple):
@@ -140,7 +141,8 @@ class RememberedType(NamedTuple):
         brought = self.recorded.summary.brought
         writes, builtins = brought.get("writes", ""), brought.get("builtins", "")
         labels = tuple((brought.get("labels") or {}).items())
-        return ResolvedType(found.ref, self.bindings(), writes=writes, builtins=builtins, labels=labels)
+        kept = self.bindings()
+        return ResolvedType(found.ref, kept, writes=writes, builtins=builtins, labels=labels, initial=kept)
 
 
 def _exports(known: Summary | None) -> Exports:

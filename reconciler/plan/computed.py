@@ -6,7 +6,7 @@ origin, so that a recovered fleet has the same ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from apiserver.model.identity import base62_sha224
 from apiserver.model.marks import ORIGIN, PATH, SYSTEM, TYPE
 from apiserver.registry import shards
 from apiserver.registry.lifecycles import INITIALIZED, not_initialized
+from apiserver.registry.permissionclaims import accepted_by_default
 
 Object = dict[str, Any]
 
@@ -143,7 +144,8 @@ def default_binding_name(cluster: str, export_path: str, export: str) -> str:
     return f"{export}-{base62_sha224('|'.join((cluster, export_path, export)))[:5].lower()}"
 
 
-def default_binding(cluster: str, export_path: str, export: str) -> Object:
+def default_binding(cluster: str, export_path: str, export: str, asked: Sequence[Object] = ()) -> Object:
+    """`asked`: the export's permission claims, which it accepts."""
     return {
         "apiVersion": "apis.kcp.io/v1alpha2",
         "kind": "APIBinding",
@@ -151,5 +153,8 @@ def default_binding(cluster: str, export_path: str, export: str) -> Object:
             "name": default_binding_name(cluster, export_path, export),
             "annotations": {ORIGIN: SYSTEM},
         },
-        "spec": {"reference": {"export": {"path": export_path, "name": export}}},
+        "spec": {
+            "reference": {"export": {"path": export_path, "name": export}},
+            "permissionClaims": accepted_by_default(asked),
+        },
     }

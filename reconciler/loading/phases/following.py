@@ -17,12 +17,15 @@ from typing import Any
 
 import orjson
 
+from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kinds import builtins_of
+from apiserver.registry.permissionclaims import accepted_by_default
 from apiserver.storage.protocol import Record
 from reconciler.loading.case import Verdict
 from reconciler.loading.changeset import ChangeKind
+from reconciler.loading.defaultclaims import ACCEPTED
 from reconciler.loading.gather import Gatherer
 from reconciler.loading.phases.judgement import Go, Judgement, summary_of
 from reconciler.loading.phases.merging import effects_of
@@ -51,11 +54,23 @@ def follow_providers(at: Judgement) -> Go | None:
     bound = dict(_bound(theirs))
     if len(bound) < len(theirs):
         return None
+    if not all(_accepts_what_is_claimed(at, obj) for obj in theirs.values()):
+        return None
     found = _resolved(at, theirs, bound)
     if not _is_left_alone(at, found, bound):
         return None
     _restate(at, found, {key: (stored[key], obj) for key, obj in theirs.items()})
     return Go.DONE
+
+
+def _accepts_what_is_claimed(at: Judgement, binding: Object) -> bool:
+    """Of a binding that the workspace has by its type: others say themselves what they accept."""
+    annotations, named = binding["metadata"].get("annotations") or {}, binding["spec"]["reference"]["export"]
+    if annotations.get(marks.ORIGIN) != marks.SYSTEM or ACCEPTED in annotations:
+        return True
+    export = at.grounds.world.find_export(named.get("path") or at.case.path, named["name"])
+    wanted = accepted_by_default(export.claims) if export is not None else []
+    return bool(wanted == (binding["spec"].get("permissionClaims") or []))
 
 
 def _is_where_it_leads(at: Judgement) -> bool:

@@ -13,6 +13,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.workspacetypes import ResolvedType
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.content import WorkspaceContent
+from reconciler.loading.defaultclaims import accept_claims
 from reconciler.loading.identities import Keyring, former, own
 from reconciler.loading.offers import EXPORTS
 from reconciler.loading.phases.judgement import Judgement
@@ -54,6 +55,7 @@ def _find(at: Judgement, past_of: Callable[[Resolving], ServedSoFar]) -> None:
     first = [m for m in manifests if m.gvk.kind in _KINDS_FIRST]
     content.declare(first, builtins, record.cluster, gathered)
     _identify(at)
+    accept_claims(at, resolving(at))
     _resolve(at, builtins, past_of)
 
 

@@ -314,6 +314,7 @@ def test_it_goes_with_the_directory_that_it_stands_in(fleet: ApiFleet) -> None:
 
 
 def test_the_status_branch_knows_nothing_of_it(fleet: ApiFleet) -> None:
+    fleet.settle()
     fleet.publish()
     before = fleet.recorded()
     fleet.make("root:lab:shop", {"type": {"name": "batch", "path": "root"}})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import orjson
 import pytest
 from support import widgets
 from support.loadedfleet import A, B, LoadedFleet
@@ -109,3 +110,42 @@ spec:
     [error] = offering.held()["root:a"]
     assert error.startswith(f"{A}/other.yaml:7: APIExport other: spec.permissionClaims[1].identityHash: Invalid value")
     assert "identityHash is required for API types that are not built-in" in error
+
+
+# -- of bindings that a type brings
+
+
+ROOT = "workspaces/root"
+C = f"{ROOT}/c"
+
+
+def gold(lifecycle: str) -> str:
+    said = {"defaultAPIBindings": [{"path": "root:a", "export": "widgets"}], "defaultAPIBindingLifecycle": lifecycle}
+    kind = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "WorkspaceType", "metadata": {"name": "gold"}}
+    return json.dumps({**kind, "spec": said})
+
+
+def default_claims(fleet: LoadedFleet) -> dict[str, Any]:
+    """What the binding of root:c accepts, by resource, with the selector."""
+    [record] = fleet.store.scan(BINDINGS, fleet.record("root:c").cluster).records
+    return {c["resource"]: c["selector"] for c in orjson.loads(record.value)["spec"]["permissionClaims"]}
+
+
+@pytest.mark.parametrize(("lifecycle", "follows"), [("Maintain", True), ("InitializeOnly", False)])
+def test_a_default_binding_accepts_what_its_export_claims(
+    offering: LoadedFleet, another: Another, lifecycle: str, follows: bool
+) -> None:
+    workspace = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "spec": {"type": {"name": "gold"}}}
+    offering.commit({f"{ROOT}/gold.json": gold(lifecycle), f"{C}/workspace.yaml": json.dumps(workspace)})
+    assert offering.held() == {}
+    assert default_claims(offering) == {"secrets": ALL}
+    picked = {"matchLabels": {"a": "b"}}
+    offering.commit({f"{A}/export.json": export(claim("secrets"), claim("configmaps", defaultSelector=picked))})
+    more = {"secrets": ALL, "configmaps": picked} if follows else {"secrets": ALL}
+    assert default_claims(offering) == more
+    assert_recovers(offering, another)
+    # What the type no longer brings accepts no more than it did.
+    offering.commit({f"{ROOT}/gold.json": None})
+    offering.commit({f"{A}/export.json": export(claim("secrets"), claim("configmaps"), claim("events"))})
+    assert default_claims(offering) == more
+    assert_recovers(offering, another, "gone")
