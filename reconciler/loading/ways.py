@@ -18,7 +18,7 @@ from reconciler.loading.phases.counting import leave_room
 from reconciler.loading.phases.declaring import declare, declare_again
 from reconciler.loading.phases.following import follow_providers
 from reconciler.loading.phases.gathering import gather_all, gather_changed, look
-from reconciler.loading.phases.holding import hold, hold_away
+from reconciler.loading.phases.holding import hold, hold_as_served, hold_away
 from reconciler.loading.phases.judgement import Phase
 from reconciler.loading.phases.kinds import bring_kinds_back, find_kinds
 from reconciler.loading.phases.merging import drop_likeness, merge, restore
@@ -119,7 +119,13 @@ COMMIT = Way(
 )
 """From what is served to what a commit says. One that a recovery could not bring back comes back first."""
 
-RECHECK = Way("recheck", COMMIT.lists)
+RECHECK = Way(
+    "recheck",
+    {
+        coming: tuple(hold_as_served if phase is hold else phase for phase in phases)
+        for coming, phases in COMMIT.lists.items()
+    },
+)
 """A commit that is served already, for what does not follow from it."""
 
 RENEWAL = Way("renewal", COMMIT.lists, alone=True)

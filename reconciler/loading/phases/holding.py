@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,26 +13,63 @@ from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Verdict, was_served
-from reconciler.loading.changeset import ChangeKind, WorkspaceChanges
+from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.leaving import labels_of
 from reconciler.loading.phases.judgement import Go, Judgement
 from reconciler.loading.phases.merging import effects_of, restored_of
 from reconciler.loading.phases.publishing import list_consumer, seal
+from reconciler.loading.render import Renderer, itself
+from reconciler.loading.statuses import beginning
+from reconciler.loading.world import PROVIDED
 from reconciler.plan.bindings import BindingInShort
+from reconciler.plan.residue import COMPUTED
 
 Object = dict[str, Any]
+
+_FOLLOWED = PROVIDED | COMPUTED
 
 
 def hold(at: Judgement) -> Go | None:
     """Where there are problems. All of them with their lines, the same ones whenever somebody looks."""
+    return _hold(at, _nothing)
+
+
+def hold_as_served(at: Judgement) -> Go | None:
+    """The same where something may have gone that no commit takes away: what is served says it still, so it is made
+    anew. It had been taken away and said again while it waited for its finalizers."""
+    return _hold(at, _gone)
+
+
+def _hold(at: Judgement, lacking: Callable[[Judgement], Iterable[ObjectChange]]) -> Go | None:
     if not at.content.problems:
         return None
     if not at.gathered.complete:
         return Go.WHOLE
     changes = WorkspaceChanges(at.case.path, why=sorted(set(at.content.problems)), refused=at.refused)
     at.verdict = Verdict(held(at, changes), changes)
+    changes.objects += lacking(at)
     _tell(at)
     return Go.DONE
+
+
+def _nothing(_: Judgement) -> Iterable[ObjectChange]:
+    return ()
+
+
+def _gone(at: Judgement) -> Iterable[ObjectChange]:
+    """What makes the objects that the served commit has and the store has not. What others follow or kinds come from
+    is left alone: while it ends it is never said again without holding the workspace."""
+    if not at.record.served:
+        return ()
+    renderer = Renderer(at.content.was, at.record.cluster, lambda manifest, _: manifest.line, itself)
+    found = (renderer.render(manifest)[0] for manifest in at.gathered.old)
+    said = {each.key: each for each in found if each is not None and each.key.resource not in _FOLLOWED}
+    there = at.stored([*said])
+    effects = replace(effects_of(at), moment=at.grounds.site.moments.at(at.record.head, at.case.moment.time))
+    for key, declared in said.items():
+        if key not in there:
+            effects.put(declared, None, None, beginning(declared, None))
+    return effects.changes.objects
 
 
 def hold_away(at: Judgement) -> Go | None:

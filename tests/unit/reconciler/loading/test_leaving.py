@@ -183,6 +183,32 @@ def test_an_object_that_git_says_again_is_made_anew_when_it_has_gone(
     assert_recovers(fleet, another, "third")
 
 
+def test_an_object_that_git_says_again_is_made_anew_though_its_workspace_is_held(
+    fleet: LoadedFleet, settle: Settling, another: Another
+) -> None:
+    """What is served is what the last good commit says, for a recovery as well."""
+    keep(fleet, "root:a", "app", "configmaps")
+    uid = fleet.get("root:a", "configmaps", "app")["metadata"]["uid"]
+    fleet.commit({f"{A}/app.yaml": None, f"{A}/more.yaml": configmap("more")})
+    fleet.commit({f"{A}/app.yaml": configmap(a="anew")})
+    fleet.commit({f"{A}/bad.yaml": "kind: [", f"{A}/app.yaml": configmap(a="bad")})
+    assert_recovers(fleet, another, "waiting")
+    settle.let_go(fleet, "root:a", "app", "configmaps")
+    assert set(fleet.held()) == {"root:a"}
+    made = fleet.get("root:a", "configmaps", "app")
+    assert made["data"] == {"a": "anew"}
+    assert made["metadata"]["uid"] != uid
+    assert "deletionTimestamp" not in made["metadata"]
+    new = assert_recovers(fleet, another, "held")
+    fleet.recheck(["root:a"])
+    assert fleet.changes() == []
+    fleet.commit({f"{A}/bad.yaml": None})
+    new.load()
+    for each in (fleet, new):
+        assert each.data("root:a") == {"a": "bad"}
+        assert each.get("root:a", "configmaps", "app")["metadata"]["uid"] == made["metadata"]["uid"]
+
+
 def test_what_has_gone_is_noticed_after_a_restart(defined: LoadedFleet, settle: Settling, another: Another) -> None:
     defined.delete({f"{A}/crd.json": None, f"{A}/w.json": None})
     defined.commit({f"{A}/crd.json": crd()})
