@@ -50,6 +50,8 @@ them."""
 
 _KEPT = 20_000
 """Workspaces whose compiled policy is kept; an ordinary one takes a few kilobytes."""
+_MADE_UP = 1024
+"""Names of what is not there that are kept with a policy that grants nothing."""
 _REMEMBERED = 16_384
 """Decisions kept; one takes half a kilobyte."""
 _SHORT = 1024
@@ -80,6 +82,8 @@ class Authorizer:
         self._store = store
         self._home = home
         self._policies: dict[str, tuple[int, Policy]] = {}
+        self._absent: dict[str, tuple[int, Policy]] = {}
+        """Of what is not there, so that asking again takes as long as of what is; by names that anybody makes up."""
         self._decided: dict[tuple[str, str, tuple[str, ...], Attributes], tuple[Policy, Grant | None]] = {}
         self._lock = threading.Lock()
 
@@ -157,7 +161,7 @@ class Authorizer:
         if cluster == TARGET:  # is told by nothing to those whom it does not know
             return any(policy.known(identity) for identity in identities(user, home))
         granted = any(self._granted(cluster, policy, identity, ACCESS) for identity in identities(user, home))
-        return granted and cluster != NOWHERE  # looked up all the same, so that it takes as long
+        return granted and not cluster.startswith(NOWHERE)  # looked up all the same, so that it takes as long
 
     def _is_within(self, policy: Policy, home: str, user: User, asked: Attributes) -> bool:
         """Whether who provides the kind leaves this to who binds it. Of what is bound, it looks whether the provider's
@@ -197,14 +201,19 @@ class Authorizer:
             policy = self._kept(cluster, view)  # another thread may have come first
             if policy is None:
                 policy = _compile(view, cluster)
-                if len(self._policies) >= _KEPT:
-                    self._policies.pop(next(iter(self._policies)))
-                self._policies[cluster] = view.marked(cluster), policy
+                known, most = self._known(cluster)
+                if len(known) >= most:
+                    known.pop(next(iter(known)))
+                known[cluster] = view.marked(cluster), policy
             return policy
+
+    def _known(self, cluster: str) -> tuple[dict[str, tuple[int, Policy]], int]:
+        """Where its policy is kept, and how many of them are."""
+        return (self._absent, _MADE_UP) if cluster.startswith(NOWHERE) else (self._policies, _KEPT)
 
     def _kept(self, cluster: str, view: View) -> Policy | None:
         """The policy that was compiled, if nothing that it may be made of has changed in its workspace since."""
-        marked, policy = self._policies.get(cluster, (0, None))
+        marked, policy = self._known(cluster)[0].get(cluster, (0, None))
         return policy if policy is not None and view.marked(cluster) == marked else None
 
 

@@ -182,7 +182,7 @@ class KubernetesAPI:
             return self._realms.world(place)
         except StatusError:
             told = user.is_master and not exchange.header(b"impersonate-user")
-            found = self._realms.hidden(place) if told else self._realms.nowhere()
+            found = self._realms.hidden(place) if told else self._realms.nowhere(place.world)
             if found is None:
                 raise
             return found

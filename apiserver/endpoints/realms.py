@@ -7,6 +7,7 @@ at once what the reconciler wrote.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
@@ -81,7 +82,8 @@ class Targets(Protocol):
 class RealmWorld:
     """`cluster`: logical cluster name, None for every workspace. `record`: the workspace's, None in other worlds.
     `target`: `<workspace path>:<name>` of an embedded sync target. `hidden`: there is no such workspace, and only
-    system:masters see more than that; it says why nothing is written here. `view`: shows part of what there is, None
+    system:masters see more than that; it says why nothing is written here. `asked`: which one that is, among those that
+    are not there. `view`: shows part of what there is, None
     where all is shown. `lets_in`: whether whoever asks may be here still, where that may end. `unmounted`: why a mount
     is not served; whoever may enter its parent is told."""
 
@@ -91,6 +93,7 @@ class RealmWorld:
     record: WorkspaceRecord | None = None
     target: str = ""
     hidden: str = ""
+    asked: str = ""
     view: ServiceView | None = None
     lets_in: LetsIn | None = None
     unmounted: StatusError | None = None
@@ -122,7 +125,7 @@ class RealmWorld:
         if self.view is not None:
             return self.view.home
         if self.hidden:
-            return NOWHERE
+            return f"{NOWHERE}{self.asked}"
         return WILDCARD if self.cluster is None else self.cluster
 
     def authorize(self, user: User, asked: Attributes) -> AccessDecision:
@@ -172,9 +175,11 @@ class Realms:
             case _:
                 return self._workspace(place.world)
 
-    def nowhere(self) -> RealmWorld:
-        """A workspace that does not exist, as one to which nobody has access: asking about it takes the same steps."""
-        return RealmWorld(self.main, Scope.WORKSPACE, NOWHERE, hidden="there is no such workspace")
+    def nowhere(self, asked: str = "") -> RealmWorld:
+        """A workspace that does not exist, as one to which nobody has access: asking about it takes the same steps, for
+        the first time and again. `asked`: what it was called, in whatever letters."""
+        text, called = "there is no such workspace", hashlib.sha256(asked.encode(errors="replace")).hexdigest()
+        return RealmWorld(self.main, Scope.WORKSPACE, NOWHERE, hidden=text, asked=called)
 
     def hidden(self, place: RequestPath) -> RealmWorld | None:
         """What system:masters see where no world is found: what is in force everywhere, and logical clusters that are

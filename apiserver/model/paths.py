@@ -12,7 +12,8 @@ import re
 ROOT = "root"
 WILDCARD = "*"
 NOWHERE = "~"
-"""No logical cluster is called that: it stands for what is hidden from whoever asks, and nobody has access to it."""
+"""No logical cluster is called that, or by a name that begins so: it stands for what is hidden from whoever asks, with
+what tells one such from another behind it. Nobody has access to it."""
 HOMES = "user"
 """What paths of home workspaces begin with. A home stands in no workspace."""
 SYSTEM_ADMIN = "system:admin"

@@ -160,6 +160,26 @@ def test_an_outsider_costs_as_many_looks_into_the_store(api: Any, run: Any, monk
     assert max(counts) - min(counts) <= 2, counts  # of two microseconds each
 
 
+def test_nor_does_the_first_time_that_it_is_asked_for(api: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the rights in a workspace are made of is looked up once, and so it is where there is none."""
+    run(api.get("/clusters/root/api", user="ann"))
+    for world in ("/clusters/root:shop", "/clusters/root:none", "/clusters/root:none:too", "/clusters/never0000000000"):
+        for expected in (1, 0):
+            with monkeypatch.context() as patch:
+                looks = counted(patch, api.store, "view")
+                run(api.get(f"{world}/api", user="ann"))
+            assert len(looks) == expected, world
+
+
+def test_names_that_are_made_up_take_nobodys_place(api: Any, run: Any) -> None:
+    run(api.get("/clusters/root:shop/api", user="ann"))
+    authorizer = api.app._realms.main.authorizer
+    for number in range(1100):
+        run(api.get(f"/clusters/root:none{number}/api", user="ann"))
+    assert len(authorizer._absent) <= 1024
+    assert set(authorizer._policies) == {api.SHOP}
+
+
 def counted(patch: pytest.MonkeyPatch, store: Any, name: str) -> list[Any]:
     """The calls of a method from now on."""
     calls: list[Any] = []
