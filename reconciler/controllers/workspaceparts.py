@@ -15,6 +15,7 @@ from reconciler.controllers.homes import HomeWorkspaces
 from reconciler.controllers.inactivity import Inactivity
 from reconciler.controllers.mounts import Mounts
 from reconciler.controllers.partitionsets import PartitionSets
+from reconciler.controllers.quotas import Quotas
 from reconciler.controllers.stragglers import Stragglers
 from reconciler.controllers.workspaces import Workspaces
 from reconciler.loading.identities import Identities
@@ -32,4 +33,5 @@ def workspace_loops(store: Store, identities: Identities) -> list[Controller[Any
         APIExports(store, identities),
         EndpointSlices(store),
         PartitionSets(store),
+        Quotas(store, Catalog(store).kinds),
     ]

@@ -1,4 +1,4 @@
-"""ResourceQuota: what may be counted, and of which Pods and claims. Nothing is counted here."""
+"""ResourceQuota: what may be counted, and of which Pods and claims. Who counts is a loop."""
 
 from __future__ import annotations
 

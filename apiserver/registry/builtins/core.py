@@ -181,7 +181,7 @@ KINDS = (
         behaviour=rules_quotas.RESOURCE_QUOTA,
         everywhere=True,
         printer=shown_core.RESOURCE_QUOTA,
-        unenforced="nothing is counted or refused by it",
+        unenforced="nothing is refused by it",
         answers_deleted=True,
     ),
     BuiltinKind(

@@ -210,3 +210,36 @@ def test_objects_of_bound_kinds_go_with_their_namespace(fleet: ApiFleet) -> None
     fleet.call("PATCH", SHOP, f"{widgets}/w", let_go, kind="application/merge-patch+json")
     fleet.settle()
     assert fleet.call("GET", SHOP, "/api/v1/namespaces/mine").status == 404
+
+
+def used(fleet: ApiFleet, path: str) -> Any:
+    fleet.settle()
+    return fleet.call("GET", path, "/api/v1/namespaces/default/resourcequotas/q").json["status"]["used"]
+
+
+def test_a_quota_says_how_many_there_are_of_each_kind(fleet: ApiFleet) -> None:
+    bind_widgets(fleet, SHOP)
+    hard = {"count/configmaps": "5", "configmaps": "5", "count/widgets.example.io": "5", "count/none.example.io": "1",
+            "pods": "3", "cpu": "1"}  # fmt: skip
+    quota = {**named("ResourceQuota", "v1", "q"), "spec": {"hard": hard}}
+    post(fleet, SHOP, "/api/v1/namespaces/default/resourcequotas", quota)
+    before = {"count/configmaps": "1", "configmaps": "1", "count/widgets.example.io": "0", "count/none.example.io": "0"}
+    assert used(fleet, SHOP) == before  # the root CA's is one
+    post(fleet, SHOP, MAPS.format("default"), named("ConfigMap", "v1", "one"))
+    post(fleet, SHOP, "/apis/example.io/v1/namespaces/default/widgets", named("Widget", "example.io/v1", "w"))
+    post(fleet, SHOP, "/api/v1/namespaces", named("Namespace", "v1", "mine"))
+    post(fleet, SHOP, MAPS.format("mine"), named("ConfigMap", "v1", "two"))
+    assert used(fleet, SHOP) == {**before, "count/configmaps": "2", "configmaps": "2", "count/widgets.example.io": "1"}
+    fleet.call("DELETE", SHOP, "/apis/example.io/v1/namespaces/default/widgets/w")
+    assert used(fleet, SHOP)["count/widgets.example.io"] == "0"
+
+
+def test_a_quota_of_git_is_counted_and_stays_what_its_file_says(fleet: ApiFleet) -> None:
+    text = "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {configmaps: 5}}\n"
+    fleet.commit({f"{LAB}/quota.yaml": text})
+    assert used(fleet, "root:lab") == {"configmaps": "0"}
+    post(fleet, "root:lab", MAPS.format("default"), named("ConfigMap", "v1", "one"))
+    assert used(fleet, "root:lab") == {"configmaps": "1"}
+    fleet.load()
+    assert not fleet.held()
+    assert used(fleet, "root:lab") == {"configmaps": "1"}
