@@ -21,7 +21,7 @@ from apiserver.registry.builtins.entry import Runtime
 from apiserver.registry.rest_options import Admit
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.registry.workspacetypes import WORKSPACES
+from apiserver.registry.workspacetypes import LOGICAL_CLUSTERS, WORKSPACES
 
 Object = dict[str, Any]
 
@@ -51,9 +51,12 @@ def read_only(kind: ServedKind, record: WorkspaceRecord) -> Admit:
 
 
 def stored(kind: ServedKind, record: WorkspaceRecord) -> Admit:
-    """The Admit of a workspace whose writes are Store."""
+    """The Admit of a workspace whose writes are Store. Of one that was made through the API the LogicalCluster is
+    nobody else's to say: who may write it may hold it with a finalizer."""
 
-    def admit(verb: str, name: str, live: Object | None) -> None:  # noqa: ARG001
+    def admit(verb: str, name: str, live: Object | None) -> None:
+        if record.stored and kind.storage == LOGICAL_CLUSTERS and live is not None and verb != "delete":
+            return
         gits = kind.storage in FROM_COMMITS or (live is not None and (_is_gits(live) or _ships(kind, live)))
         if gits and not is_runtime(kind):
             raise refusal(kind, record, name, live, "this object is")

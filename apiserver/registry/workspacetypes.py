@@ -19,6 +19,7 @@ FindCluster = Callable[[str], str]
 
 WORKSPACES = "workspaces.tenancy.kcp.io"
 TYPES = "workspacetypes.tenancy.kcp.io"
+LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 """Store names of the objects."""
 
 DEFAULT = ("universal", "root")

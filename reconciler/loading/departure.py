@@ -257,15 +257,24 @@ def _own(record: WorkspaceRecord, parent: WorkspaceRecord | None) -> list[Key]:
 def _told(store: View, record: WorkspaceRecord, parent: WorkspaceRecord | None, at: str) -> list[ObjectChange]:
     """What both objects say by now. `at`: since when, where that is new."""
     programs = _terminators(store, record)
-    said = parting.said_of(store, _waiting(store, record), record.errors, at, programs) if record.leaves else []
+    waiting = {key for key in _waiting(store, record) if key.resource != LOGICAL_CLUSTERS}
+    said = parting.said_of(store, waiting, record.errors, at, programs) if record.leaves else []
+    # Once nothing is left in it, the LogicalCluster waits for whoever else holds it, and for nobody of ours.
+    ours = CLUSTER_FINALIZER if waiting or programs else ""
     out: list[ObjectChange] = []
-    for key, finalizer in zip(_own(record, parent), (CLUSTER_FINALIZER, WORKSPACE_FINALIZER), strict=False):
+    for key, finalizer in zip(_own(record, parent), (ours, WORKSPACE_FINALIZER), strict=False):
         there = store.get(key)
         if there is not None:
-            obj = orjson.loads(there.value)
+            obj = _without(orjson.loads(there.value), CLUSTER_FINALIZER if key.resource == LOGICAL_CLUSTERS else "")
             new = parting.told(obj, finalizer, said) if record.leaves else parting.staying(obj, record.errors, at)
             out += _put(there, new)
     return out
+
+
+def _without(obj: Object, finalizer: str) -> Object:
+    metadata = {field: value for field, value in obj["metadata"].items() if field != "finalizers"}
+    kept = [each for each in obj["metadata"].get("finalizers") or () if each != finalizer]
+    return {**obj, "metadata": {**metadata, "finalizers": kept} if kept else metadata}
 
 
 def _waiting(store: View, record: WorkspaceRecord) -> set[Key]:

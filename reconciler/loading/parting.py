@@ -69,6 +69,8 @@ def _applied(errors: list[str], at: str) -> Condition:
 
 def _left(store: View, waiting: Iterable[Key], at: str) -> Condition:
     keys = sorted(key for key in waiting if key.resource != LOGICAL_CLUSTERS)
+    if not keys:
+        return condition(CONTENT_DELETED, True, "ContentDeleted", "nothing is left in the workspace", at=at)
     kinds = Counter(key.resource.partition(":")[0] for key in keys)
     found: Counter[str] = Counter()
     for each in store.get_many(keys[:_MOST]):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from apiserver.model import paths
 from apiserver.model.errors import Cause
-from apiserver.model.marks import OWNER, WORKSPACE_FINALIZER
+from apiserver.model.marks import CLUSTER_FINALIZER, OWNER, WORKSPACE_FINALIZER
 from apiserver.registry.behaviours.base import Behaviour, Object, selector
 from apiserver.registry.metadata import check_labels
 from apiserver.registry.oldgroups import NEWER
@@ -41,15 +41,30 @@ def workspace_identified(new: Object) -> None:
     new.setdefault("status", {}).setdefault("phase", "Scheduling")
 
 
+def cluster_update(old: Object, new: Object) -> list[Cause]:
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    return [messages.invalid(f"spec.{name}", after.get(name), f"spec.{name} is immutable") for name in changed]
+
+
+def cluster_carry(old: Object, new: Object) -> None:
+    """As of a Workspace, while there is something in the workspace."""
+    _hold(old["metadata"], new["metadata"], CLUSTER_FINALIZER)
+
+
 def workspace_carry(old: Object, new: Object) -> None:
     """What the server says of a Workspace, and what holds it while there is something in the workspace, is no
     client's to change."""
     was, now = old["metadata"], new["metadata"]
-    held, kept = was.get("finalizers") or (), now.get("finalizers") or []
-    if WORKSPACE_FINALIZER in held and WORKSPACE_FINALIZER not in kept:
-        now["finalizers"] = [*kept, WORKSPACE_FINALIZER]
+    _hold(was, now, WORKSPACE_FINALIZER)
     _keep(was.get("annotations") or {}, now, "annotations", OWNER)
     _keep(old.get("spec") or {}, new, "spec", "URL")
+
+
+def _hold(old: Object, new: Object, finalizer: str) -> None:
+    kept = new.get("finalizers") or []
+    if finalizer in (old.get("finalizers") or ()) and finalizer not in kept:
+        new["finalizers"] = [*kept, finalizer]
 
 
 def _keep(old: Object, holder: Object, field: str, name: str) -> None:
@@ -129,6 +144,7 @@ PARTITION = Behaviour(check=partition_check)
 PARTITION_SET = Behaviour(check=partition_set_check)
 PLACEMENT = Behaviour(placement_default, placement_check)
 SYNC_TARGET = Behaviour(check=sync_target_check)
+LOGICAL_CLUSTER = Behaviour(check_update=cluster_update, carry=cluster_carry)
 WORKSPACE = Behaviour(
     check=workspace_check, check_update=workspace_update, carry=workspace_carry, identified=workspace_identified
 )

@@ -12,6 +12,7 @@ KINDS = (
     BuiltinKind(
         "LogicalCluster",
         "logicalclusters.core.kcp.io",
+        behaviour=rules_own.LOGICAL_CLUSTER,
         generation=True,
         everywhere=True,
         from_commits=True,

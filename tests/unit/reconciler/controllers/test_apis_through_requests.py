@@ -277,6 +277,7 @@ def test_a_commit_leaves_what_was_made_here_bound(fleet: ApiFleet) -> None:
 
 def test_nothing_of_it_is_recorded(fleet: ApiFleet) -> None:
     fleet.settle()
+    fleet.settle()
     fleet.publish()
     before = fleet.recorded()
     put(fleet, "root:lab", schema(), export())

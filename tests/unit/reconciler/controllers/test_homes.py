@@ -106,6 +106,7 @@ def test_it_is_asked_for_in_root_alone(fleet: ApiFleet) -> None:
 
 
 def test_nothing_of_a_home_is_recorded(fleet: ApiFleet) -> None:
+    fleet.settle()
     fleet.publish()
     before = fleet.recorded()
     home(fleet, "ann")

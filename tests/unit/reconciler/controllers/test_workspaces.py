@@ -256,6 +256,36 @@ def test_it_waits_for_finalizers_and_says_so(fleet: ApiFleet) -> None:
     assert not rows(fleet, "root:lab:shop")
 
 
+LC = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
+MERGE = "application/merge-patch+json"
+
+
+def test_whoever_may_write_its_logical_cluster_may_hold_it(fleet: ApiFleet) -> None:
+    fleet.make("root:lab:shop", user="ann")
+    held = {"metadata": {"finalizers": ["example.com/test"]}}
+    assert fleet.call("PATCH", "root:lab:shop", LC, held, user="ann", kind=MERGE).status == 200
+    fleet.unmake("root:lab:shop", user="ann")
+    cluster = fleet.call("GET", "root:lab:shop", LC, user="ann").json
+    assert cluster["metadata"]["deletionTimestamp"]
+    assert cluster["metadata"]["finalizers"] == ["example.com/test"]
+    workspace = fleet.workspace("root:lab:shop")
+    assert "core.kcp.io/logicalcluster" in workspace["metadata"]["finalizers"]
+    assert condition(workspace, "WorkspaceContentDeleted")[0] == "True"
+    let_go = {"metadata": {"finalizers": None}}
+    assert fleet.call("PATCH", "root:lab:shop", LC, let_go, user="ann", kind=MERGE).status == 200
+    fleet.settle()
+    assert not rows(fleet, "root:lab:shop")
+
+
+def test_what_a_logical_cluster_is_cannot_be_changed(fleet: ApiFleet) -> None:
+    fleet.make("root:lab:shop", user="ann")
+    changed = fleet.call("PATCH", "root:lab:shop", LC, {"spec": {"owner": {"name": "x"}}}, user="ann", kind=MERGE)
+    assert (changed.status, "spec.owner is immutable" in changed.message) == (422, True)
+    assert fleet.call("DELETE", "root:lab:shop", LC, user="ann").status == 403
+    declared = fleet.call("PATCH", "root:lab", LC, {"metadata": {"labels": {"a": "b"}}}, kind=MERGE)
+    assert declared.status == 403
+
+
 def test_one_of_the_same_name_is_another(fleet: ApiFleet) -> None:
     fleet.make("root:lab:shop")
     before = fleet.record("root:lab:shop").cluster
