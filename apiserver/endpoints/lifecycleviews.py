@@ -37,7 +37,7 @@ from apiserver.registry import codec
 from apiserver.registry.holding import check_holder
 from apiserver.registry.kinds import common_builtins
 from apiserver.registry.kindtable import KindTable
-from apiserver.registry.lifecycles import LIFECYCLES, LOGICAL_CLUSTERS, Lifecycle, type_of, without
+from apiserver.registry.lifecycles import LIFECYCLES, LOGICAL_CLUSTERS, PHASE, Lifecycle, type_of, without
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import WorkspaceRecord, workspace_at
 from apiserver.registry.workspacetypes import TYPES, WORKSPACES
@@ -114,10 +114,11 @@ class Program(NamedTuple):
         return StatusError(403, "Forbidden", text)
 
     def only(self, exchange: Exchange) -> None:
-        """Adds to what a request selects that a LogicalCluster waits for the program."""
+        """Adds to what a request selects that a LogicalCluster waits for the program now: a terminator's label is there
+        from the beginning."""
         key, value = self.lifecycle.label(self.name)
-        asked = exchange.parameter("labelSelector")
-        exchange.query["labelSelector"] = [",".join(filter(None, (f"{key}={value}", asked)))]
+        waits, asked = f"{key}={value},{PHASE}={self.lifecycle.phase}", exchange.parameter("labelSelector")
+        exchange.query["labelSelector"] = [f"{waits},{asked}" if asked else waits]
 
 
 def is_own(place: RequestPath) -> bool:

@@ -125,6 +125,24 @@ def test_the_verb_of_the_other_lifecycle_is_not_enough(gold: Any, run: Any, life
     assert run(gold.get(f"{view(other)}{CLUSTERS}", authorization="Bearer ann")).status == 403
 
 
+def test_who_is_to_wait_for_it_one_day_is_not_seen_yet(api: Any, run: Any) -> None:
+    kind(api, terminator=True)
+    waits(api, TERMINATOR, "root:gold", phase="Ready")
+    at, inside = view(TERMINATOR), view(TERMINATOR, api.SHOP)
+    assert seen(run(api.get(f"{at}{CLUSTERS}"))) == []
+    assert run(api.get(f"{inside}{CLUSTERS}/cluster")).status == run(api.get(f"{inside}{MAPS}")).status == 403
+    assert run(patch(api, TERMINATOR, [], user="")).status == 403
+
+    async def scenario() -> list[str]:
+        watch = api.watch(f"{at}{CLUSTERS}?watch=1")
+        waits(api, TERMINATOR, "root:gold")
+        found = [await watch.next()]
+        await watch.leave()
+        return [each["type"] for each in found]
+
+    assert run(scenario()) == ["ADDED"]
+
+
 # -- being done
 
 
