@@ -18,8 +18,10 @@ from support.apifleet import WORKSPACES, ApiFleet
 from support.loadedfleet import LoadedFleet, configmap
 
 from apiserver.model import marks, origins
-from apiserver.model.keys import Internal
+from apiserver.model.keys import Internal, Key
 from apiserver.model.tables import Table
+from apiserver.registry import tree
+from apiserver.storage.protocol import Delete, Op
 from reconciler.loading import behind
 
 LAB = "workspaces/root/lab"
@@ -57,6 +59,22 @@ EXPORT: Any = {
     "kind": "APIExport",
     "metadata": {"name": "widgets"},
     "spec": {"latestResourceSchemas": ["v1.widgets.example.io"]},
+}
+
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITION: Any = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "gadgets.example.io"},
+    "spec": {
+        "group": "example.io",
+        "names": {"plural": "gadgets", "singular": "gadget", "kind": "Widget", "listKind": "GadgetList"},
+        "scope": "Cluster",
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
 }
 
 
@@ -120,6 +138,38 @@ class Story:
     def unbind(self, number: int) -> None:
         self.fleet.call("DELETE", self.path(number), f"{APIS}/apibindings/widgets")
 
+    def space(self, number: int) -> None:
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}}
+        self.fleet.call("POST", self.path(number), "/api/v1/namespaces", body)
+
+    def unspace(self, number: int) -> None:
+        self.fleet.call("DELETE", self.path(number), "/api/v1/namespaces/mine")
+
+    def define(self, number: int) -> None:
+        """A definition of names that may be bound."""
+        self.fleet.call("POST", self.path(number), CRDS, DEFINITION)
+
+    def undefine(self, number: int) -> None:
+        self.fleet.call("DELETE", self.path(number), f"{CRDS}/gadgets.example.io")
+
+    def late(self, number: int) -> None:
+        """Somebody writes to a workspace while its end is written."""
+        path, write = self.path(number), self.fleet.store.write
+        record = tree.workspace_at(self.fleet.store, path)
+        place = tree.cluster_key(record.cluster) if record is not None else None
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "late"}}
+
+        def before(*ops: Op) -> Any:
+            if any(isinstance(op, Delete) and op.key == place for op in ops):
+                self.fleet.store.write = write  # type: ignore[method-assign]
+                self.fleet.call("POST", path, "/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
+            return write(*ops)
+
+        self.fleet.store.write = before  # type: ignore[method-assign]
+        self.unmake(number)
+        self.fleet.settle()
+        self.fleet.store.write = write  # type: ignore[method-assign]
+
     def push(self, number: int) -> None:
         """A directory where a request may have made a workspace."""
         directory = f"{LAB}/{NAMES[number % 2]}"
@@ -150,7 +200,8 @@ class Story:
         self.fleet.load(self.fleet.recorded())
 
 
-_WORDS = """make unmake hold let_go offer withdraw bind use unbind push pull away settle restart restore"""
+_WORDS = """make unmake hold let_go offer withdraw bind use unbind space unspace define undefine late
+push pull away settle restart restore"""
 EVENTS: dict[str, Callable[[Story, int], None]] = {name: getattr(Story, name) for name in _WORDS.split()}
 HISTORIES = st.lists(
     st.tuples(st.sampled_from([*EVENTS, "make", "make", "settle", "settle"]), st.integers(0, 3)), max_size=16
@@ -161,6 +212,9 @@ HISTORIES = st.lists(
 @given(history=HISTORIES)
 @example(history=[("make", 0), ("settle", 0), ("make", 2), ("settle", 0), ("hold", 2), ("unmake", 0), ("settle", 0)])
 @example(history=[("make", 0), ("push", 0), ("settle", 0), ("unmake", 0)])
+@example(history=[("make", 0), ("settle", 0), ("space", 0), ("settle", 0), ("unspace", 0), ("late", 0)])
+@example(history=[("make", 0), ("settle", 0), ("offer", 0), ("settle", 0), ("space", 0), ("late", 0), ("make", 0)])
+@example(history=[("make", 0), ("make", 1), ("settle", 0), ("offer", 1), ("define", 0), ("bind", 0), ("undefine", 0)])
 @example(history=[("make", 0), ("settle", 0), ("push", 0), ("restore", 0), ("unmake", 0)])
 @example(
     history=[
@@ -186,6 +240,9 @@ def test_requests_and_commits_in_any_order(
         fleet.load()
         fleet.settle()
         nothing_is_left(fleet)
+        if "restore" not in (name for name, _ in history):  # what is recovered is in no log
+            no_key_is_left(fleet)
+        every_namespace_has_its_own(fleet)
         fleet.publish()
         with closing(LoadedFleet(folder / "again", repo=fleet.repo, keys=fleet.keys)) as again:
             again.load(again.recorded())
@@ -210,6 +267,20 @@ def nothing_is_left(fleet: LoadedFleet) -> None:
     for table in (Table.HELD, Table.LEAVING, Table.PROVIDERS):
         assert {row.key for row in store.scan_rows(table)} <= records.keys()
     fleet.listed()
+
+
+def no_key_is_left(fleet: LoadedFleet) -> None:
+    """Of exports that were made through the API."""
+    there = {f"{r.key.cluster}:widgets" for r in fleet.store.scan("apiexports.apis.kcp.io").records}
+    assert {file.name for file in (fleet.keys / "identities").glob("*:widgets")} <= there
+
+
+def every_namespace_has_its_own(fleet: LoadedFleet) -> None:
+    for record in fleet.store.scan("namespaces").records:
+        metadata = orjson.loads(record.value)["metadata"]
+        if is_own(record.value) and "deletionTimestamp" not in metadata:
+            for resource, name in (("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")):
+                assert fleet.store.get(Key(resource, record.key.cluster, record.key.name, name)), record.key
 
 
 def agree(fleet: LoadedFleet, again: LoadedFleet) -> None:
