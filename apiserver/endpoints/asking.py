@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from apiserver.auth.accounts import Accounts
@@ -69,6 +69,12 @@ class Asking:
     def clusters(self) -> Sequence[str] | None:
         """The workspaces to look into, where it is not one and not all."""
         return self.sight.clusters if self.sight is not None and self.world.cluster is None else None
+
+    def inside(self) -> Asking:
+        """The same as it is asked in the workspace itself: what a question is answered by is that one's."""
+        if self.world.view is None:
+            return self
+        return replace(self, world=replace(self.world, view=None), sight=None)
 
     def sees(self, record: Record) -> bool:
         return self.sight is None or self.sight.shows(record.key, record.value)

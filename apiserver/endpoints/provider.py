@@ -21,6 +21,8 @@ from apiserver.endpoints.judging import AccessJudge, RealmKinds
 from apiserver.endpoints.providersight import ProviderSight, SeenKind
 from apiserver.model.errors import no_such_resource
 from apiserver.registry import sharing
+from apiserver.registry.builtins.catalogue import having
+from apiserver.registry.builtins.entry import Review
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kinds import KindTable, kinds_of_schema, workspace_builtins
 from apiserver.registry.permissionclaims import ANY_VERB, Claimed, asked_of, named
@@ -32,6 +34,8 @@ NO_BINDING = "could not find suitable APIBinding in target logical cluster"
 _DENIED = "access denied"
 _NO_REASON = "failed to find suitable reason to allow access in APIBinding"
 _READ_ONLY = "write access to APIBinding is not allowed from virtual workspace"
+_QUESTIONS = having(lambda kind: kind.review in (Review.ACCESS, Review.LOCAL_ACCESS, Review.TOKEN))
+"""Not stored, and claimable: answered as the consumer's workspace answers them."""
 _SUBRESOURCES = frozenset({"scale", "status"})
 
 
@@ -83,9 +87,10 @@ class ProviderView:
     def _kinds_of(self, claimed: Claimed) -> list[ServedKind]:
         if not claimed.identity:
             wanted = named(claimed.group, claimed.resource)
-            return [k for k in workspace_builtins().all() if k.storage and named(k.group, k.resource) == wanted]
-        found = sharing.schemas_by_identity(self._store, claimed)
-        return [kind for schema in found[:1] for kind in kinds_of_schema(schema, claimed.identity)]
+            found = (k for k in workspace_builtins().all() if named(k.group, k.resource) == wanted)
+            return [kind for kind in found if kind.storage or kind.qualified in _QUESTIONS]
+        schemas = sharing.schemas_by_identity(self._store, claimed)
+        return [kind for schema in schemas[:1] for kind in kinds_of_schema(schema, claimed.identity)]
 
     def kind(self, group: str, version: str, resource: str) -> ServedKind | None:
         """As the request's workspace serves it, so that one which keeps an older schema is read by that. Raises

@@ -64,6 +64,7 @@ class ProviderSight:
     ) -> None:
         self._store, self._export, self._consumers, self._seen = store, export, consumers, seen
         self.since = since
+        self._hint = f'"apiExportClusterName":"{export.cluster}"'.encode()
         self._label = label_key(export.cluster, export.name)
         self.token: Hashable = (export.cluster, export.name, seen)
 
@@ -131,6 +132,8 @@ class ProviderSight:
             return self._follow_export(change)
         cluster = change.key.cluster
         if change.key.resource != BINDINGS or self._seen.alone not in (None, cluster):
+            return True
+        if not any(self._hint in value for value in (change.previous, change.value) if value is not None):
             return True
         before, after = (self._by_binding(value) for value in (change.previous, change.value))
         if before is None and after is None:

@@ -103,7 +103,7 @@ class Writes:
                 check_holder(self._store)
                 await self._bind(podactions.of_pods(asking))
                 return
-            await reviews.review(asking)
+            await reviews.review(asking.inside())
             return
         if subresource != "token":
             check_holder(self._store)

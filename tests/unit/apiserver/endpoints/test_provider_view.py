@@ -328,6 +328,23 @@ def test_a_claim_gives_no_more_than_objects(fleet: Fleet) -> None:
     assert made.status == 403
 
 
+def test_questions_that_are_claimed_are_answered_as_the_consumer_answers_them(fleet: Fleet) -> None:
+    group = "authorization.k8s.io"
+    fleet.export(claim("subjectaccessreviews", group=group))
+    fleet.bind(fleet.shop, accepted("subjectaccessreviews", group=group))
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}
+    fleet.grant(fleet.shop, "ann", [rule, {"nonResourceURLs": ["/"], "verbs": ["access"]}])
+    body = {"kind": "SubjectAccessReview", "apiVersion": f"{group}/v1",
+            "spec": {"user": "ann", "resourceAttributes": {"verb": "list", "resource": "secrets"}}}  # fmt: skip
+    path = f"/apis/{group}/v1/subjectaccessreviews"
+    answer = fleet.call("POST", f"{VIEW}/{fleet.shop}{path}", body)
+    assert (answer.status, answer.json["status"]["allowed"]) == (201, True)
+    body["spec"] = {**body["spec"], "user": "pat"}  # type: ignore[dict-item]
+    assert fleet.call("POST", f"{VIEW}/{fleet.shop}{path}", body).json["status"]["allowed"] is False
+    assert fleet.call("POST", f"{VIEW}/{B}{path}", body).status == 403
+    assert fleet.call("POST", f"{VIEW}/*{path}", body).status == 405
+
+
 # -- watching
 
 
