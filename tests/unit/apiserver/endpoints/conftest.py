@@ -274,6 +274,19 @@ def api(tmp_path: Path) -> Iterator[API]:
 
 
 @pytest.fixture
+def api_at(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], API]:
+    """Makes further ones, with nothing but root in them; whoever asks closes them."""
+
+    def make() -> API:
+        made = API(tmp_path_factory.mktemp("api"))
+        made.put_fleet(loaded=True)
+        made.put_workspace("root", "root", directory="workspaces/root")
+        return made
+
+    return make
+
+
+@pytest.fixture
 def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
     def runner(coroutine: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run(asyncio.wait_for(coroutine, 60))
