@@ -132,6 +132,7 @@ ASKED = [
 def test_nothing_tells_an_outsider_what_there_is(api: Any, run: Any, asked: str, loaded: bool) -> None:
     """Status, headers and body are the same, whoever asks and however; and administrators are told."""
     api.put_fleet(loaded=loaded)
+    api.put_workspace("root:old", "oldcluster000000", leaves=True)
     api.allow("insider", {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, cluster=api.SHOP)
     ways: list[dict[str, str]] = [
         {},
@@ -140,7 +141,8 @@ def test_nothing_tells_an_outsider_what_there_is(api: Any, run: Any, asked: str,
     ]
     for method in ("GET", "HEAD", "POST", "DELETE", "OPTIONS"):
         for way in ways:
-            first, *others = [run(api.call(method, f"{world}{asked}", user="ann", **way)) for world in HIDDEN + ABSENT]
+            worlds = (*HIDDEN, "/clusters/root:old", *ABSENT)
+            first, *others = [run(api.call(method, f"{world}{asked}", user="ann", **way)) for world in worlds]
             assert all(answer == first for answer in others), (method, way, first, others)
             assert first.status in ({200, 404, 500} if "z" in asked else set()) | {403, 405, 503}
     if loaded and asked == "/api":
