@@ -184,3 +184,79 @@ def test_those_of_git_stay_for_a_commit_that_is_gone_back_to(fleet: ApiFleet) ->
     fleet.commit({f"{LAB}/export.yaml": None, f"{LAB}/workspace.yaml": None})
     fleet.settle()
     assert identities(fleet) == before
+
+
+SCHEMA: Any = {
+    "apiVersion": "apis.kcp.io/v1alpha1",
+    "kind": "APIResourceSchema",
+    "metadata": {"name": "v1.widgets.example.io"},
+    "spec": {
+        "group": "example.io",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"type": "object"}}],
+    },
+}
+
+
+def everything(fleet: ApiFleet) -> Any:
+    """How much there is: objects of each resource, Treeplane's own among them, rows, keys, open files."""
+    store = fleet.store
+    objects = {name: number for name in store.resources() if (number := store.count(name))}
+    rows = {table: len([*store.scan_rows(table)]) for table in Table}
+    files = sorted(str(file) for file in fleet.keys.rglob("*"))
+    return objects, rows, files, len(list(Path("/proc/self/fd").iterdir()))
+
+
+def lived_in(fleet: ApiFleet) -> None:
+    """A tree of workspaces with whatever a tenant may make: APIs that are shared within it, definitions, quotas, homes
+    for tokens."""
+    provider, consumer, deep = f"{SHOP}:provider", f"{SHOP}:consumer", f"{SHOP}:consumer:deep"
+    for path in (SHOP, provider, consumer, deep):
+        assert fleet.make(path).status == 201
+    export = {**EXPORT, "spec": {"latestResourceSchemas": [SCHEMA["metadata"]["name"]]}}
+    reference = {"reference": {"export": {"path": provider, "name": "widgets"}}}
+    binding = {**EXPORT, "kind": "APIBinding", "spec": reference}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"secrets": "1"}}}
+    account = {"kubernetes.io/service-account.name": "default"}
+    token = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+             "metadata": {"name": "t", "annotations": account}}  # fmt: skip
+    widget = {"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    for path, rest, body in (
+        (provider, f"{APIS}/apiresourceschemas", SCHEMA),
+        (provider, f"{APIS}/apiexports", export),
+        (consumer, f"{APIS}/apibindings", binding),
+        (deep, f"{APIS}/apibindings", binding),
+        (consumer, "/apis/example.io/v1/namespaces/default/widgets", widget),
+        (deep, "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}}),
+        (deep, "/api/v1/namespaces/mine/resourcequotas", quota),
+        (deep, "/api/v1/namespaces/default/secrets", token),
+    ):
+        reply = fleet.call("POST", path, rest, body)
+        assert reply.status == 201, (rest, reply.message)
+        fleet.settle()
+
+
+def test_whatever_was_made_in_it_nothing_is_left(fleet: ApiFleet) -> None:
+    lived_in(fleet)
+    fleet.unmake(SHOP)
+    before = everything(fleet)
+    lived_in(fleet)
+    fleet.unmake(SHOP)
+    assert everything(fleet) == before
+
+
+def test_hundreds_of_children_go_before_their_parent(fleet: ApiFleet) -> None:
+    fleet.make(SHOP)
+    before = everything(fleet)
+    for number in range(300):
+        assert fleet.call("POST", SHOP, WORKSPACES, workspace(f"w{number}")).status == 201
+    fleet.settle()
+    clusters = [record.cluster for record in fleet.records() if record.path.startswith(SHOP)]
+    assert len(clusters) == 301
+    top, since = fleet.record(SHOP).cluster, fleet.store.revision()
+    fleet.unmake(SHOP)
+    gone = [c.key.cluster for c in fleet.store.changes(since) if c.key.resource == "~workspaces" and c.value is None]
+    assert (set(gone), gone[-1]) == (set(clusters), top)
+    fleet.make(SHOP)
+    assert everything(fleet) == before
