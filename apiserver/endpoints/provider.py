@@ -10,21 +10,19 @@ In it are the kinds that the export offers, those that it claims, and APIBinding
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 from apiserver.auth.maximal import Provided
 from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.endpoints.judging import AccessJudge, RealmKinds
+from apiserver.endpoints.providerkinds import SUBRESOURCES, ProviderKinds
 from apiserver.endpoints.providersight import ProviderSight, SeenKind
 from apiserver.model.errors import no_such_resource
 from apiserver.registry import sharing
-from apiserver.registry.builtins.catalogue import having
-from apiserver.registry.builtins.entry import Review
 from apiserver.registry.catalog import BINDINGS
-from apiserver.registry.kinds import KindTable, kinds_of_schema, workspace_builtins
+from apiserver.registry.kinds import KindTable
 from apiserver.registry.permissionclaims import ANY_VERB, Claimed, asked_of, named
 from apiserver.registry.served import READ, ServedKind
 from apiserver.registry.sharing import Consumer, KnownConsumers, SharedExport
@@ -34,9 +32,6 @@ NO_BINDING = "could not find suitable APIBinding in target logical cluster"
 _DENIED = "access denied"
 _NO_REASON = "failed to find suitable reason to allow access in APIBinding"
 _READ_ONLY = "write access to APIBinding is not allowed from virtual workspace"
-_QUESTIONS = having(lambda kind: kind.review in (Review.ACCESS, Review.LOCAL_ACCESS, Review.TOKEN))
-"""Not stored, and claimable: answered as the consumer's workspace answers them."""
-_SUBRESOURCES = frozenset({"scale", "status"})
 
 
 class ProviderPlace(NamedTuple):
@@ -46,10 +41,18 @@ class ProviderPlace(NamedTuple):
     cluster: str | None
 
 
+class ProvidersKnown:
+    """What is remembered between requests of providers' views of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self.kinds = ProviderKinds(store)
+        self.consumers = KnownConsumers(store)
+
+
 class ProviderView:
     """Of one request."""
 
-    def __init__(self, store: Store, catalog: RealmKinds, known: KnownConsumers, place: ProviderPlace) -> None:
+    def __init__(self, store: Store, catalog: RealmKinds, known: ProvidersKnown, place: ProviderPlace) -> None:
         self._store, self._catalog, self._known = store, catalog, known
         export, cluster = place
         self.export, self.cluster = export, cluster
@@ -68,29 +71,7 @@ class ProviderView:
 
     @cached_property
     def _kinds(self) -> KindTable:
-        own = [k for s in sharing.schemas(self._store, self.export) for k in kinds_of_schema(s, self.export.identity)]
-        found = own if self.export.identity else []
-        names = {kind.group_resource for kind in found}
-        claimed = [kind for kind in self._claimed_kinds() if kind.group_resource not in names]
-        shown = [_shown(kind, "") for kind in found] + claimed
-        if not any(kind.storage == BINDINGS for kind in claimed):
-            shown += [_read_only(kind) for kind in workspace_builtins().all() if kind.storage == BINDINGS]
-        return KindTable(sorted(shown, key=lambda kind: kind.group))
-
-    def _claimed_kinds(self) -> Iterator[ServedKind]:
-        for claim in asked_of(self.export.obj):
-            claimed, verbs = Claimed.of(claim), frozenset(claim["verbs"])
-            for kind in self._kinds_of(claimed):
-                allowed = kind.verbs if ANY_VERB in verbs else kind.verbs & verbs
-                yield replace(_shown(kind, ",".join(sorted(allowed))), verbs=allowed)
-
-    def _kinds_of(self, claimed: Claimed) -> list[ServedKind]:
-        if not claimed.identity:
-            wanted = named(claimed.group, claimed.resource)
-            found = (k for k in workspace_builtins().all() if named(k.group, k.resource) == wanted)
-            return [kind for kind in found if kind.storage or kind.qualified in _QUESTIONS]
-        schemas = sharing.schemas_by_identity(self._store, claimed)
-        return [kind for schema in schemas[:1] for kind in kinds_of_schema(schema, claimed.identity)]
+        return self._known.kinds.of(self.export)
 
     def kind(self, group: str, version: str, resource: str) -> ServedKind | None:
         """As the request's workspace serves it, so that one which keeps an older schema is read by that. Raises
@@ -101,7 +82,7 @@ class ProviderView:
         theirs = self._catalog.kinds(self.cluster).by_resource(group, version, resource)
         if theirs is None or theirs.storage != found.storage:
             raise no_such_resource()
-        return replace(theirs, verbs=found.verbs, subresources=theirs.subresources & _SUBRESOURCES)
+        return replace(theirs, verbs=found.verbs, subresources=theirs.subresources & SUBRESOURCES)
 
     # -- who may
 
@@ -168,21 +149,10 @@ class ProviderView:
         """What a request with that verb sees of a kind."""
         since = self._since
         if self.cluster is None:
-            found = self._known.of(self.export)
+            found = self._known.consumers.of(self.export)
         else:
             found = {self.cluster: self._consumer} if self._consumer is not None else {}
         claim = self._claim(kind.group, kind.resource)
         claimed = Claimed.of(claim) if claim is not None else None
         seen = SeenKind(kind.group_resource, kind.storage, claimed, verb, self.cluster)
         return ProviderSight(self._store, self.export, found, seen, since)
-
-
-@lru_cache(4096)
-def _shown(kind: ServedKind, verbs: str) -> ServedKind:
-    """Without what leads beyond its objects. Whose webhook would convert them is known in their workspaces alone."""
-    digest = f"{kind.digest}/{kind.storage}/{verbs}"
-    return replace(kind, subresources=kind.subresources & _SUBRESOURCES, conversion=None, digest=digest)
-
-
-def _read_only(kind: ServedKind) -> ServedKind:
-    return replace(kind, verbs=READ, subresources=frozenset(), digest=f"{kind.digest}/read")

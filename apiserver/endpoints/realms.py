@@ -24,7 +24,7 @@ from apiserver.endpoints.everywhere import Everywhere
 from apiserver.endpoints.hub import Hub
 from apiserver.endpoints.judging import AccessJudge, RealmKinds
 from apiserver.endpoints.paths import RequestPath, Scope
-from apiserver.endpoints.provider import ProviderPlace, ProviderView
+from apiserver.endpoints.provider import ProviderPlace, ProvidersKnown, ProviderView
 from apiserver.endpoints.schemaview import SchemaView
 from apiserver.endpoints.sight import ServiceView
 from apiserver.model.errors import StatusError, unavailable
@@ -154,7 +154,7 @@ class Realms:
         self.main = main
         self._targets = targets
         self._system: Realm | None = None
-        self._consumers = sharing.KnownConsumers(main.store)
+        self._providers = ProvidersKnown(main.store)
         self._records: Remembered[str, tuple[Row, WorkspaceRecord]] = Remembered(_RECORDS)
 
     def world(self, place: RequestPath) -> RealmWorld:
@@ -218,12 +218,12 @@ class Realms:
         if found is None:
             raise _unknown(f'APIExport "{export}" of workspace "{workspace}" not found')
         if name == WILDCARD:
-            view = ProviderView(store, self.main.catalog, self._consumers, ProviderPlace(found, None))
+            view = ProviderView(store, self.main.catalog, self._providers, ProviderPlace(found, None))
             return RealmWorld(self.main, Scope.PROVIDER, None, view=view)
         row = workspace_row(store, name)
         record = self._record(name, row) if row is not None else None
         at = ProviderPlace(found, record.cluster if record is not None else NOWHERE)
-        view = ProviderView(store, self.main.catalog, self._consumers, at)
+        view = ProviderView(store, self.main.catalog, self._providers, at)
         return RealmWorld(self.main, Scope.PROVIDER, at.cluster, record, view=view)
 
     def _schemas(self, world: str) -> RealmWorld:
