@@ -223,6 +223,18 @@ def check_there(store: View, cluster: str) -> Check:
     return Check(cluster_key(cluster), there.revision if there is not None else NEVER)
 
 
+def target_place(record: WorkspaceRecord, name: str) -> str:
+    """What the directory of an embedded sync target's store is called. A workspace that was made through the API leaves
+    its path to others, who shall not find what ran there: its name is nobody else's ever."""
+    return f"{record.cluster if record.stored else record.path}:{name}"
+
+
+def is_left(store: View, place: str) -> bool:
+    """Whether such a directory is of a workspace that was made through the API, and is gone."""
+    cluster = place.rpartition(":")[0]
+    return bool(cluster) and ":" not in cluster and cluster != ROOT and workspace_of(store, cluster) is None
+
+
 def put_workspace(record: WorkspaceRecord, summary: Mapping[str, Any] = MappingProxyType({})) -> PutRow:
     """Writes the row of a workspace. `summary`: what the status branch's says. Goes together with `listed`."""
     return PutRow(Table.WORKSPACES, record.path, record.encode(summary))

@@ -5,6 +5,7 @@ A start has to begin each of them, so it sees every SyncTarget.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from apiserver.auth.pki import Signer
 from apiserver.model.keys import Key
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
+from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
 from reconciler.commands.targets import is_embedded
@@ -53,7 +55,8 @@ class _Running:
 
 class StandIns(Controller[Key]):
     """Work items are SyncTargets' keys. `directory` is `targets/` of the data directory. A target's store stays when
-    its SyncTarget goes. `on`: as who writes to such a store."""
+    its SyncTarget goes; in a workspace that was made through the API it goes with that. `on`: as who writes to such a
+    store."""
 
     name = "stand-ins"
     resources = frozenset({SYNC_TARGETS})
@@ -73,6 +76,12 @@ class StandIns(Controller[Key]):
         self._sync = sync
         self._running: dict[Key, _Running] = {}
 
+    def begin(self) -> None:
+        """What such workspaces left that went while nobody looked."""
+        for found in self._directory.glob("*:*"):
+            if tree.is_left(self._store, found.name):
+                shutil.rmtree(found)
+
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         yield entry.key
 
@@ -83,11 +92,13 @@ class StandIns(Controller[Key]):
             if running is not None:
                 del self._running[key]
                 running.end()
+            if tree.is_left(self._store, place := f"{key.cluster}:{key.name}"):
+                shutil.rmtree(self._directory / place, ignore_errors=True)
             return
         workspace = tree.workspace_of(self._store, key.cluster)
         if workspace is None or running is not None or not is_embedded(target):
             return
-        made = self._running[key] = self._made(f"{workspace.path}:{key.name}")
+        made = self._running[key] = self._made(workspace, key.name)
         made.start()
 
     def end(self) -> None:
@@ -96,10 +107,12 @@ class StandIns(Controller[Key]):
             running.end()
         self._running.clear()
 
-    def _made(self, name: str) -> _Running:
-        store = open_at(self._directory / name, sync=self._sync)
+    def _made(self, workspace: WorkspaceRecord, target: str) -> _Running:
+        store = open_at(self._directory / tree.target_place(workspace, target), sync=self._sync)
         feed = Feed(self._on(store))
-        secrets = TokenSecrets(feed.store, self._signer, self._bundle, lambda _: f"{TARGET_PREFIX}{name}")
+        secrets = TokenSecrets(
+            feed.store, self._signer, self._bundle, lambda _: f"{TARGET_PREFIX}{workspace.path}:{target}"
+        )
         tokens = Manager("tokensecrets", [secrets], feed, CAREFUL)
         cluster = cluster_loops(feed, Clusters.alike(anywhere), self._bundle)
         return _Running(store, feed, StandIn(feed), (tokens, cluster))
