@@ -18,6 +18,7 @@ from reconciler.controllers.partitionsets import PartitionSets
 from reconciler.controllers.quotas import Quotas
 from reconciler.controllers.stragglers import Stragglers
 from reconciler.controllers.workspaces import Workspaces
+from reconciler.controllers.workspacetypes import WorkspaceTypes
 from reconciler.loading.identities import Identities
 
 
@@ -34,4 +35,5 @@ def workspace_loops(store: Store, identities: Identities) -> list[Controller[Any
         EndpointSlices(store),
         PartitionSets(store),
         Quotas(store, Catalog(store).kinds),
+        WorkspaceTypes(store),
     ]

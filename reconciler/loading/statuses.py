@@ -1,6 +1,6 @@
 """The status that an object starts with, that follows from content, or that recovery puts back.
 
-Called by phases.merging for every declared object.
+Called by phases.merging for every declared object, and by the controllers of what is made through the API.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model.conditions import condition
+from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
 from apiserver.registry import strategy
 from apiserver.registry.catalog import BINDINGS, CRDS
@@ -58,7 +58,7 @@ def status_of(
         status = export_status({}, identity.hash, wrong=identity.wrong, schemas=schemas)
         return effects.dated(complete(status, resource, declared.obj), declared, stored)
     if resource == TYPES:
-        return _type_status(declared, stored, effects)
+        return effects.dated({"conditions": type_conditions(declared.obj)}, declared, stored)
     return otherwise(declared, stored)
 
 
@@ -67,6 +67,13 @@ def complete(status: Object, resource: str, obj: Object, at: str = "") -> Object
     by effects."""
     told = unsupported.with_stated(status["conditions"], unsupported.stated(resource, obj))
     return {**status, "conditions": [{**each, "lastTransitionTime": at} for each in told]}
+
+
+def type_conditions(kind: Object) -> list[Condition]:
+    """Of a WorkspaceType, without their times. Programs wait for `Ready` before they use it. Where its workspaces are
+    seen that initialize or terminate is filled in when it is read (endpoints/views)."""
+    ready = [condition("Ready", True), condition("VirtualWorkspaceURLsReady", True)]
+    return [*ready, *unsupported.stated(TYPES, kind)]
 
 
 def beginning(declared: DeclaredObject, stored: Record | None) -> Object | None:
@@ -94,12 +101,6 @@ def _definition_status(
     told = [each for each in status["conditions"] if each["type"] in strategy.CRD_CONDITIONS]
     own = {each["type"]: each for each in effects.dated({"conditions": told}, declared, stored)["conditions"]}
     return {**status, "conditions": [own.get(each["type"], each) for each in status["conditions"]]}
-
-
-def _type_status(declared: DeclaredObject, stored: Record | None, effects: Effects) -> Object:
-    """Where its workspaces are seen that initialize or terminate is filled in when it is read (endpoints/views)."""
-    told = [condition("VirtualWorkspaceURLsReady", True), *unsupported.stated(TYPES, declared.obj)]
-    return effects.dated({"conditions": told}, declared, stored)
 
 
 def _shipped_status(declared: DeclaredObject) -> Object | None:

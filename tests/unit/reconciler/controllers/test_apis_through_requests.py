@@ -161,6 +161,28 @@ def test_a_newer_schema_reaches_who_took_the_api(fleet: ApiFleet) -> None:
     assert fleet.call("POST", "root:shop", WIDGETS, widget(color="red")).json["spec"] == {"color": "red"}
 
 
+def test_a_type_says_whether_it_can_be_used(fleet: ApiFleet) -> None:
+    """Programs wait for that before they make workspaces of it."""
+    kind: Any = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "WorkspaceType", "metadata": {"name": "gold"}}
+    assert fleet.call("POST", "root:lab", TYPES, kind).status == 201
+    fleet.settle()
+
+    def told() -> dict[str, str]:
+        found = fleet.call("GET", "root:lab", f"{TYPES}/gold").json["status"]["conditions"]
+        assert all(each["lastTransitionTime"] for each in found)
+        return {each["type"]: each["status"] for each in found}
+
+    assert told() == {"Ready": "True", "VirtualWorkspaceURLsReady": "True"}
+    asked = {"spec": {"authenticationConfigurations": [{"name": "x"}]}}
+    assert fleet.call("PATCH", "root:lab", f"{TYPES}/gold", asked, kind=MERGE).status == 200
+    fleet.settle()
+    assert told() == {"Ready": "True", "Supported": "False", "VirtualWorkspaceURLsReady": "True"}
+    nothing: Any = {"spec": {"authenticationConfigurations": None}}
+    assert fleet.call("PATCH", "root:lab", f"{TYPES}/gold", nothing, kind=MERGE).status == 200
+    fleet.settle()
+    assert told() == {"Ready": "True", "VirtualWorkspaceURLsReady": "True"}
+
+
 def test_a_provider_that_goes_leaves_its_consumers_served(fleet: ApiFleet) -> None:
     put(fleet, "root:lab", schema(), export())
     put(fleet, "root:shop", binding("root:lab"))

@@ -199,7 +199,7 @@ def test_a_type_says_what_is_not_supported_since_it_asks_for_it(fleet: LoadedFle
     fleet.commit({"workspaces/root/type.yaml": kind})
     fleet.commit({"workspaces/root/type.yaml": f"{kind}spec: {{authenticationConfigurations: [{{name: x}}]}}\n"})
     found = times(fleet, "root", "workspacetypes.tenancy.kcp.io", "lab")
-    assert found == {"VirtualWorkspaceURLsReady": time(1), "Supported": time(2)}
+    assert found == {"Ready": time(1), "VirtualWorkspaceURLsReady": time(1), "Supported": time(2)}
     assert_recovers(fleet, another)
     fleet.commit({"workspaces/root/type.yaml": kind})
     assert "turned" not in summary(fleet, "root")

@@ -116,5 +116,6 @@ def test_a_type_says_that_its_virtual_workspaces_are_there(fleet: LoadedFleet, a
     fleet.commit({f"{ROOT}/gold.json": gold()})
     for name in ("gold", "universal"):
         found = fleet.get("root", "workspacetypes.tenancy.kcp.io", name, "")
-        assert fleet.condition(found, "VirtualWorkspaceURLsReady")["status"] == "True"
+        for kind in ("Ready", "VirtualWorkspaceURLsReady"):
+            assert fleet.condition(found, kind)["status"] == "True"
     assert_recovers(fleet, another)
