@@ -20,7 +20,7 @@ from apiserver.model.marks import OWNER, WORKSPACE_FINALIZER
 from apiserver.registry import workspacetypes
 from apiserver.registry.rest_options import Complete, Vet
 from apiserver.registry.served import ServedKind
-from apiserver.registry.tree import WorkspaceRecord, workspace_at
+from apiserver.registry.tree import WorkspaceRecord, path_named, workspace_named
 from apiserver.registry.workspacetypes import TYPES, FindType, ResolvedType, TypeRef
 from apiserver.storage.protocol import View
 
@@ -55,8 +55,8 @@ class NewWorkspace(NamedTuple):
                 if spec.get(field):
                     raise self._refused(name, f"spec.{field} can only be set by system privileged users")
             if isinstance(spec.get("type") or {}, dict):
-                ref = self._type(name, obj).ref
-                spec["type"] = {"name": ref.name, "path": ref.path}
+                ref, (_, said) = self._type(name, obj).ref, workspacetypes.wanted(obj)
+                spec["type"] = {"name": ref.name, "path": said or ref.path}
 
         return complete
 
@@ -83,6 +83,8 @@ class NewWorkspace(NamedTuple):
 
     def _type(self, name: str, obj: Object) -> ResolvedType:
         path, above = paths.join(self.parent.path, name), TypeRef.parse(self.parent.type)
+        if self.stored:
+            obj = workspacetypes.by_path(obj, lambda named: path_named(self.store, named))
         return workspacetypes.resolve(obj, path, above, types_in(self.store))
 
     def _refused(self, name: str, why: str) -> Exception:
@@ -93,7 +95,7 @@ def types_in(store: View) -> FindType:
     """Finds WorkspaceTypes as they are stored, whoever made them."""
 
     def find(path: str, name: str) -> Object | None:
-        record = workspace_at(store, path)
+        record = workspace_named(store, path)
         found = store.get(Key(TYPES, record.cluster, "", name)) if record is not None and record.served else None
         return orjson.loads(found.value) if found is not None else None
 

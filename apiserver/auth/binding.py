@@ -26,7 +26,7 @@ from apiserver.model.keys import Key
 from apiserver.registry.endpointslices import SLICES
 from apiserver.registry.rest_options import Vet
 from apiserver.registry.served import ServedKind
-from apiserver.registry.tree import workspace_at
+from apiserver.registry.tree import workspace_named
 from apiserver.registry.workspacetypes import TYPES, WORKSPACES
 from apiserver.storage.protocol import Store
 
@@ -36,7 +36,8 @@ TARGETS = "synctargets.workload.kcp.io"
 
 
 class Named(NamedTuple):
-    """An APIExport or a WorkspaceType (`resource`: its storage name) of the workspace at `path`."""
+    """An APIExport or a WorkspaceType (`resource`: its storage name) of the workspace with this path, or this logical
+    cluster name."""
 
     resource: str
     path: str
@@ -69,7 +70,7 @@ class Taker:
         everybody's."""
         if in_scope(self.bearer, self.cluster).is_master:
             return True
-        provider = workspace_at(self.store, named.path)
+        provider = workspace_named(self.store, named.path)
         found = self.store.get(Key(named.resource, provider.cluster, "", named.name)) if provider else None
         if provider is None or found is None:
             return False

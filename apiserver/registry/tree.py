@@ -276,6 +276,18 @@ def workspace_at(store: View, path: str) -> WorkspaceRecord | None:
     return WorkspaceRecord.decode(path, found) if found is not None else None
 
 
+def workspace_named(store: View, name: str) -> WorkspaceRecord | None:
+    """By path or by logical cluster name."""
+    row = workspace_row(store, name)
+    return WorkspaceRecord.decode(*row) if row is not None else None
+
+
+def path_named(store: View, name: str) -> str:
+    """The path of the workspace with this path or logical cluster name; "" where there is none."""
+    row = workspace_row(store, name)
+    return row.key if row is not None else ""
+
+
 def workspace_of(store: View, cluster: str) -> WorkspaceRecord | None:
     """By logical cluster name."""
     place = store.get(cluster_key(cluster))

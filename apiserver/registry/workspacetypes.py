@@ -78,6 +78,14 @@ def wanted(workspace: Object | None) -> tuple[str, str]:
     return str(found.get("name") or ""), str(found.get("path") or "")
 
 
+def by_path(workspace: Object, path_of: Callable[[str], str]) -> Object:
+    """A Workspace that names where its type is by path, if there is such a workspace. `path_of`: of a workspace that is
+    named by path or by logical cluster name, "" where there is none."""
+    name, where = wanted(workspace)
+    path = path_of(where) if where else ""
+    return {**workspace, "spec": {**workspace["spec"], "type": {"name": name, "path": path}}} if path else workspace
+
+
 def resolve(
     workspace: Object | None, path: str, parent: TypeRef | None, find: FindType, former: TypeRef | None = None
 ) -> ResolvedType:

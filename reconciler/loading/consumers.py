@@ -15,6 +15,7 @@ import orjson
 from apiserver.model import marks, origins
 from apiserver.model.tables import Table, row_key
 from apiserver.registry.catalog import BINDINGS
+from apiserver.registry.tree import path_named
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import ABSENT, DeleteRow, PutRow, RowOp, View
 
@@ -58,9 +59,11 @@ def named(binding: Object, consumer: str) -> tuple[str, str]:
 
 
 def named_by_stored(store: View, cluster: str, consumer: str) -> frozenset[tuple[str, str]]:
-    """What bindings name that were made through the API, in the workspace at this path."""
+    """What bindings name that were made through the API, in the workspace at this path. They may name a provider by its
+    logical cluster name (settled)."""
     found = (record.value for record in store.scan(BINDINGS, cluster).records if _RUNTIME in record.value)
-    return frozenset(named(binding, consumer) for binding in map(orjson.loads, found) if is_stored(binding))
+    said = (named(binding, consumer) for binding in map(orjson.loads, found) if is_stored(binding))
+    return frozenset((path_named(store, where) or where, name) for where, name in said)
 
 
 def is_stored(obj: Object) -> bool:

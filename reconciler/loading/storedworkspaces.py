@@ -85,7 +85,8 @@ def coming(store: Store, parent: WorkspaceRecord, workspace: Record, moment: Mom
     fail where somebody else makes a workspace there."""
     obj, world = orjson.loads(workspace.value), SettledWorld(store)
     path = paths.join(parent.path, workspace.key.name)
-    kind = types.resolve(obj, path, TypeRef.parse(parent.type), world.find_type)
+    by_path = types.by_path(obj, lambda named: tree.path_named(store, named))
+    kind = types.resolve(by_path, path, TypeRef.parse(parent.type), world.find_type)
     if kind.error:
         return Unscheduled("WorkspaceTypesInvalid", f"{kind.error}: {kind.remedy}")
     kind = types.with_programs(kind, world.find_type, world.cluster_of)
@@ -162,11 +163,11 @@ class _Made(NamedTuple):
         """The Workspace with what is known of it by now."""
         annotations = dict(self.obj["metadata"].get("annotations") or {})
         annotations[marks.OWNER] = orjson.dumps({"username": self._owner().get("username", "")}).decode()
-        ref = TypeRef.parse(self.record.type)
+        ref, (_, said) = TypeRef.parse(self.record.type), types.wanted(self.obj)
         spec = {
             **(self.obj.get("spec") or {}),
             "cluster": self.record.cluster,
-            "type": {"name": ref.name, "path": ref.path},
+            "type": {"name": ref.name, "path": said or ref.path},
         }
         status = self.obj.get("status") or {}
         now = self._status()

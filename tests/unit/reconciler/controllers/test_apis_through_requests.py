@@ -18,6 +18,7 @@ from apiserver.registry.catalog import KEPT_SCHEMAS
 APIS = "/apis/apis.kcp.io/v1alpha1"
 TYPES = "/apis/tenancy.kcp.io/v1alpha1/workspacetypes"
 WIDGETS = "/apis/example.io/v1/widgets"
+LOGICAL_CLUSTER = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
 MERGE = "application/merge-patch+json"
 LAB, SHOP, DECLARED = "workspaces/root/lab", "workspaces/root/shop", "workspaces/root/declared"
 STORE_TYPE = """\
@@ -124,6 +125,37 @@ def test_an_api_is_offered_and_taken(fleet: ApiFleet) -> None:
     assert fleet.call("POST", "root:shop", WIDGETS, widget()).status == 201
     assert fleet.call("GET", "root:declared", WIDGETS).status == 404
     assert fleet.listed()["root:shop"] == {("root:lab", "widgets")}
+
+
+def cluster_of(fleet: ApiFleet, path: str) -> str:
+    found: str = fleet.call("GET", path, LOGICAL_CLUSTER).json["metadata"]["annotations"]["kcp.io/cluster"]
+    return found
+
+
+def test_a_provider_may_be_named_by_its_logical_cluster(fleet: ApiFleet) -> None:
+    """As programs do that know an export by the object alone."""
+    name = cluster_of(fleet, "root:lab")
+    put(fleet, "root:lab", schema(), export())
+    put(fleet, "root:shop", binding(name))
+    assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
+    put(fleet, "root:lab", schema("v2.widgets.example.io", size="integer", color="string"))
+    change = {"spec": {"latestResourceSchemas": ["v2.widgets.example.io"]}}
+    assert fleet.call("PATCH", "root:lab", f"{APIS}/apiexports/widgets", change, kind=MERGE).status == 200
+    fleet.settle()
+    assert bound(fleet, "root:shop") == ("Bound", ["v2.widgets.example.io"])
+    found = fleet.call("GET", "root:shop", f"{APIS}/apibindings/widgets").json
+    assert found["spec"]["reference"]["export"]["path"] == name, "as it was sent"
+
+
+def test_who_may_not_bind_learns_nothing_by_a_logical_cluster(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    fleet.call("POST", "root:shop", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", RULES_SHOP)
+    said = []
+    for name in (cluster_of(fleet, "root:lab"), "0123456789abcdef"):
+        refused = fleet.call("POST", "root:shop", f"{APIS}/apibindings", binding(name), user="ann")
+        assert refused.status == 403
+        said.append(refused.message.replace(name, "X"))
+    assert said[0] == said[1] and "root:lab" not in said[0]
 
 
 def test_the_provider_may_come_in_any_order(fleet: ApiFleet) -> None:

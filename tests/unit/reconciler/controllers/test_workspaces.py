@@ -156,6 +156,20 @@ def test_a_type_that_one_may_not_use(fleet: ApiFleet) -> None:
     assert text.format("nosuch") in unknown.message
 
 
+def test_a_type_may_be_named_by_its_logical_cluster(fleet: ApiFleet) -> None:
+    """As programs do that know the type by the object alone."""
+    cluster = fleet.record("root:lab").cluster
+    kind = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "WorkspaceType", "metadata": {"name": "gold"}}
+    assert fleet.call("POST", "root:lab", "/apis/tenancy.kcp.io/v1alpha1/workspacetypes", kind).status == 201
+    said = {"type": {"name": "gold", "path": cluster}}
+    refused = fleet.make("root:lab:shop", said, user="ann")
+    assert (refused.status, "root:lab" in refused.message) == (403, False)
+    assert f"unable to use workspace type {cluster}:gold" in refused.message
+    assert fleet.make("root:lab:shop", said).status == 201
+    assert fleet.workspace("root:lab:shop")["spec"]["type"] == said["type"], "as it was sent"
+    assert fleet.record("root:lab:shop").type == "root:lab:gold"
+
+
 def test_what_its_type_binds_is_there(fleet: ApiFleet) -> None:
     fleet.make("root:lab:shop", {"type": {"name": "batch", "path": "root"}})
     [found] = fleet.call("GET", "root:lab:shop", "/apis/apis.kcp.io/v1alpha1/apibindings").json["items"]
