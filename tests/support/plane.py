@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -222,8 +223,9 @@ class Plane:
             return []
         found = [self._process.pid]
         for pid in found:
-            for task in Path(f"/proc/{pid}/task").glob("*/children"):
-                found += [int(child) for child in _read(task).split()]
+            with suppress(FileNotFoundError):  # it has ended since
+                for task in Path(f"/proc/{pid}/task").glob("*/children"):
+                    found += [int(child) for child in _read(task).split()]
         return found
 
 
