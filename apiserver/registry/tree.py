@@ -97,7 +97,12 @@ class WorkspaceRecord:
 
     @staticmethod
     def decode(path: str, row: bytes) -> WorkspaceRecord:
-        return _record(path, workspacerow.decode(path, row))
+        return _decoded(path, row)
+
+
+@lru_cache(64)  # a parent is asked for with each of its children
+def _decoded(path: str, row: bytes) -> WorkspaceRecord:
+    return _record(path, workspacerow.decode(path, row))
 
 
 def _record(path: str, known: Known) -> WorkspaceRecord:

@@ -52,7 +52,8 @@ class Workspaces(Controller[Key]):
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         value, previous = entry.value, entry.previous or b""
         if value is None:
-            if _DECLARED not in previous:
+            # With its finalizer it went together with its logical cluster: no request takes it away so.
+            if _DECLARED not in previous and not _has_finalizer(entry.before):
                 yield entry.key
         elif _DECLARED not in value and (_DYING in value or b'"cluster":"' not in value or entry.previous is None):
             yield entry.key
@@ -112,6 +113,10 @@ def gone(store: Store, there: WorkspaceRecord, parent: WorkspaceRecord | None) -
     """What takes a workspace away in which nothing waits; whatever a commit has in its place is looked at then."""
     asked = [awaited.note(there)] if there.errors else []
     return [*unless_changed(store, remove(store, there, parent)).ops(), *asked]
+
+
+def _has_finalizer(obj: Object) -> bool:
+    return marks.WORKSPACE_FINALIZER in (obj.get("metadata", {}).get("finalizers") or ())
 
 
 def _now() -> Moment:

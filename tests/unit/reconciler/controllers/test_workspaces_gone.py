@@ -260,3 +260,18 @@ def test_hundreds_of_children_go_before_their_parent(fleet: ApiFleet) -> None:
     assert (set(gone), gone[-1]) == (set(clusters), top)
     fleet.make(SHOP)
     assert everything(fleet) == before
+
+
+def test_one_whose_workspace_is_no_more_goes_whatever_that_said(fleet: ApiFleet) -> None:
+    """Its finalizer in words is none."""
+    fleet.make(SHOP)
+    record = fleet.record(SHOP)
+    key = Key("workspaces.tenancy.kcp.io", fleet.record("root:lab").cluster, "", "shop")
+
+    def bare(obj: Any) -> None:
+        obj["metadata"].update(finalizers=[], labels={"said": "core.kcp.io/logicalcluster"})
+
+    fleet.update(key, bare)
+    fleet.store.write(Delete(key)).result()
+    fleet.settle()
+    nothing_of(fleet, record.cluster)
