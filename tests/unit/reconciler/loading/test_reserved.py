@@ -7,7 +7,11 @@ from support.loadedfleet import A, LoadedFleet, configmap
 from support.widgets import crd
 
 APP = f"{A}/app.yaml"
-OF_WORKSPACES = ["core.kcp.io/inactive", "core.kcp.io/max-total-objects", "authorization.kcp.io/required-groups"]
+OF_WORKSPACES = {
+    "core.kcp.io/inactive": "true",
+    "core.kcp.io/max-total-objects": "100",
+    "authorization.kcp.io/required-groups": "team-a",
+}
 
 
 def marked(part: str, key: str) -> str:
@@ -31,16 +35,16 @@ def test_a_manifest_that_says_it_holds_its_workspace(fleet: LoadedFleet, part: s
     assert fleet.held() == {}
 
 
-@pytest.mark.parametrize("key", OF_WORKSPACES)
-def test_what_is_the_parents_to_say_stands_in_workspace_yaml(fleet: LoadedFleet, key: str) -> None:
+@pytest.mark.parametrize(("key", "value"), OF_WORKSPACES.items())
+def test_what_is_the_parents_to_say_stands_in_workspace_yaml(fleet: LoadedFleet, key: str, value: str) -> None:
     """Whoever may write a workspace's manifests alone does not reach it."""
     fleet.commit({APP: marked("annotations", key)})
     [error] = fleet.held()["root:a"]
     assert error.endswith(f"{key} is a reserved annotation (a workspace's own workspace.yaml says it)")
     head = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\n"
-    fleet.commit({APP: configmap(), f"{A}/workspace.yaml": f"{head}metadata: {{annotations: {{{key}: '100'}}}}\n"})
+    fleet.commit({APP: configmap(), f"{A}/workspace.yaml": f"{head}metadata: {{annotations: {{{key}: {value!r}}}}}\n"})
     assert fleet.held() == {}
-    assert fleet.workspace("root:a")["metadata"]["annotations"][key] == "100"
+    assert fleet.workspace("root:a")["metadata"]["annotations"][key] == value
 
 
 def test_a_new_workspace_is_held_as_one_that_is_served(fleet: LoadedFleet) -> None:
