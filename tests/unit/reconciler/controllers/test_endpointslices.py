@@ -98,3 +98,19 @@ def test_a_partition_that_is_not_there_is_told(fleet: ApiFleet) -> None:
     fleet.commit({f"{B}/east.json": None})
     fleet.settle()
     assert conditions(shown(fleet, "root:b", "theirs"))["PartitionValid"][0] == "False"
+
+
+def test_a_recovery_has_what_was_recorded_of_one(fleet: ApiFleet, tmp_path: Any) -> None:
+    fleet.commit({f"{B}/binding.json": widgets.binding("root:a"), f"{B}/slice.json": json.dumps(named("theirs"))})
+    fleet.settle()
+    fleet.publish()
+    new = LoadedFleet(tmp_path / "recovered", repo=fleet.repo, keys=fleet.keys)
+    try:
+        recorded = new.recorded()
+        assert recorded is not None
+        new.load(recorded)
+        for path, name in (("root:a", "widgets"), ("root:b", "theirs")):
+            assert new.get(path, SLICES, name)["status"] == fleet.get(path, SLICES, name)["status"]
+            assert new.get(path, SLICES, name)["status"]["endpoints"]
+    finally:
+        new.close()
