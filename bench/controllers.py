@@ -41,6 +41,8 @@ from reconciler.controllers.housekeeping import housekeeping
 from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.targets import Missing
 from reconciler.controllers.tokensecrets import TokenSecrets
+from reconciler.controllers.workspaceparts import workspace_loops
+from reconciler.loading.identities import Identities
 from reconciler.syncing.service import Syncing
 from reconciler.syncing.settings import SyncSettings
 
@@ -121,6 +123,7 @@ class Process:
         self.managers = [
             housekeeping(self.feed, Catalog(self.store).kinds),
             cluster_loops(self.feed, Clusters.of_workspaces(self.store), "the CA"),
+            Manager("workspaces", workspace_loops(self.store, Identities(fleet.keys / "identities")), self.feed),
             Manager("tokensecrets", [TokenSecrets(self.store, signer, "the CA", str)], self.feed, CAREFUL),
             *self.syncing._managers,
         ]
