@@ -10,7 +10,6 @@ alike.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -22,33 +21,28 @@ from apiserver.auth.actingfor import ActingFor
 from apiserver.auth.denial import denial
 from apiserver.auth.rules import compiled
 from apiserver.auth.user import Attributes, User
-from apiserver.endpoints import bodies, discovery, reads
+from apiserver.endpoints import discovery, reads
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath
 from apiserver.endpoints.exchange import Exchange
-from apiserver.endpoints.patching import patcher
+from apiserver.endpoints.finishing import Done, finish
 from apiserver.endpoints.paths import RequestPath, RequestRoute
 from apiserver.endpoints.realms import LetsIn, Realms, RealmWorld
 from apiserver.endpoints.watch import watch
-from apiserver.model import clock, paths
-from apiserver.model.errors import Cause, StatusError, conflict, invalid, method_not_allowed
+from apiserver.model import paths
+from apiserver.model.errors import Cause, StatusError, invalid, method_not_allowed
 from apiserver.model.keys import Key
-from apiserver.registry import codec
-from apiserver.registry.holding import check_holder
 from apiserver.registry.kinds import common_builtins
 from apiserver.registry.kindtable import KindTable
-from apiserver.registry.lifecycles import LIFECYCLES, LOGICAL_CLUSTERS, PHASE, Lifecycle, type_of, without
+from apiserver.registry.lifecycles import LIFECYCLES, LOGICAL_CLUSTERS, PHASE, Lifecycle, type_of
 from apiserver.registry.served import ServedKind
-from apiserver.registry.tree import WorkspaceRecord, workspace_at
-from apiserver.registry.workspacetypes import TYPES, WORKSPACES
-from apiserver.schema.defaults import copy_json
-from apiserver.storage.protocol import Conflict, Put, Store
+from apiserver.registry.workspacetypes import TYPES
+from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
 
 _GROUP, _VERSION, _RESOURCE = "core.kcp.io", "v1alpha1", "logicalclusters"
 _BY_VIEW = {each.view: each for each in LIFECYCLES}
-_RETRIES = 10
 
 
 class Program(NamedTuple):
@@ -146,7 +140,7 @@ async def serve(program: Program, asking_of: Callable[[ServedKind], Asking], ver
         return
     if verb not in ("update", "patch") or place.subresource != "status" or asking.world.cluster is None:
         raise method_not_allowed()
-    await _finish(program, asking, verb)
+    await finish(asking, verb, partial(_done, program))
 
 
 async def _discover(asking: Asking) -> None:
@@ -161,54 +155,8 @@ async def _discover(asking: Asking) -> None:
     await discovery.serve_plain(exchange, table, place)
 
 
-async def _finish(program: Program, asking: Asking, verb: str) -> None:
-    """A write of the status. Raises StatusError 409, 422, 503."""
-    store, exchange = asking.world.realm.store, asking.exchange
-    check_holder(store)
-    body, media = await exchange.body(), bodies.media_type(exchange.header(b"content-type"))
-    if verb == "patch":
-        change = patcher(asking.kind, media, body).change
-    else:
-        sent = bodies.read_object(body, exchange.header(b"content-type"), asking.kind.kind)
-
-        def change(_live: Object) -> Object:
-            return sent
-
-    record = asking.world.record
-    assert record is not None
-    obj = await asyncio.get_running_loop().run_in_executor(None, _write, program, store, record, change)
-    await exchange.answer(200, orjson.dumps(obj))
-
-
-def _write(program: Program, store: Store, workspace: WorkspaceRecord, change: Callable[[Object], Object]) -> Object:
-    """Takes the program's name out of LogicalCluster and Workspace, together; the LogicalCluster as it is then."""
-    key = Key(LOGICAL_CLUSTERS, workspace.cluster, "", "cluster")
-    parent = workspace_at(store, workspace.parent)
-    above = Key(WORKSPACES, parent.cluster, "", paths.base(workspace.path)) if parent is not None else None
-    for _ in range(_RETRIES):
-        found = store.get(key)
-        if found is None:
-            raise program._closed()
-        live = codec.decode(found.value, found.revision)
-        if not _is_done(program, live, change(copy_json(live))):
-            return live
-        both = [found, *filter(None, (store.get(above) if above is not None else None,))]
-        at = clock.now()
-        made = [without(orjson.loads(r.value), program.lifecycle, program.name, at) for r in both]
-        ops = [Put(r.key, codec.encode(m), r.revision, r.stamp) for r, m in zip(both, made, strict=True)]
-        try:
-            revisions = store.write(*ops).result()
-        except Conflict:
-            continue
-        return codec.decode(codec.encode(made[0]), revisions[0])
-    raise conflict(_RESOURCE, _GROUP, "cluster")
-
-
-def _is_done(program: Program, live: Object, new: Object) -> bool:
-    """Whether a write says so; it may say nothing new. Raises StatusError 409 and 422."""
-    sent = (new.get("metadata") or {}).get("resourceVersion")
-    if sent not in (None, "", live["metadata"]["resourceVersion"]):
-        raise conflict(_RESOURCE, _GROUP, "cluster")
+def _done(program: Program, live: Object, new: Object) -> list[Done]:
+    """See finishing.Judge: it may say that it is done itself, and nothing else. Raises StatusError 403 and 422."""
     word, field = program.lifecycle.word, program.lifecycle.field
     before, status = program.lifecycle.left(live), new.get("status") or {}
     after = status.get(field) or []
@@ -216,11 +164,11 @@ def _is_done(program: Program, live: Object, new: Object) -> bool:
         raise program._closed()
     rest = {**live["status"], field: None} == {**status, field: None}
     if rest and after == before:
-        return False
+        return []
     if not rest or after != [each for each in before if each != program.name]:
         text = f'Invalid value: {orjson.dumps(after).decode()}: only removing the "{program.name}" {word} is supported'
         raise invalid("LogicalCluster", _GROUP, "cluster", [Cause("FieldValueInvalid", text, f"status.{field}")])
-    return True
+    return [(program.lifecycle, program.name)]
 
 
 def _world(realms: Realms, place: RequestPath) -> RealmWorld | None:

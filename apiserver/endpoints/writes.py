@@ -23,7 +23,7 @@ from apiserver.admission.writes import COMMIT, POLICIES, check_status
 from apiserver.auth import reserving
 from apiserver.auth.guards import RequestWriter, guard
 from apiserver.auth.scopes import in_scope
-from apiserver.endpoints import bodies, bulk, podactions, reviews, scale, yamlbodies
+from apiserver.endpoints import bodies, bulk, finishing, podactions, reviews, scale, yamlbodies
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
 from apiserver.endpoints.exchange import Exchange
@@ -114,13 +114,14 @@ class Writes:
             return
         if verb not in kind.verbs and not subresource and not (verb == "create" and kind.ending):
             raise method_not_allowed()
-        if subresource == "finalize" and verb != "update":
-            raise method_not_allowed()
-        if subresource and verb not in ("update", "patch"):
+        if subresource and verb not in (("update",) if subresource == "finalize" else ("update", "patch")):
             raise method_not_allowed()
         if bool(asking.place.name) != (verb not in ("create", "deletecollection")):
             raise method_not_allowed()
         if subresource == "status" and asking.world.record is not None:
+            if _administers(asking) and asking.place.name == finishing.NAME:
+                await finishing.finish(asking, verb, finishing.removed)
+                return
             check_status(kind, asking.place.name)
         _check_seen(asking)
         await getattr(self, f"_{verb}")(asking)
@@ -250,7 +251,7 @@ class Writes:
             user, stored = acting.as_json(), writes != COMMIT
             new = newworkspaces.NewWorkspace(store, world.record, asking.kind, user, stored)
             complete, vet = new.completing(complete), new.vetting(vet)
-        if asking.kind.storage == LOGICAL_CLUSTERS and reserving.is_privileged(asking.user):
+        if _administers(asking):
             marking = Marking(store, world.record, asking.kind)
             return Collection(store, asking.kind, kinds, cluster, admit=marking.admit, vet=marking.vet)
         return Collection(
@@ -273,6 +274,11 @@ class Writes:
         if asking.kind.storage in BESIDES:
             return None
         return room_of(world.realm.store, world.path, world.cluster or "", self._most_objects)
+
+
+def _administers(asking: Asking) -> bool:
+    """Whether a LogicalCluster is written by who administers everything."""
+    return asking.kind.storage == LOGICAL_CLUSTERS and reserving.is_privileged(asking.user)
 
 
 def _check_seen(asking: Asking) -> None:

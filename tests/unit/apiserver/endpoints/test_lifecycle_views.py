@@ -195,6 +195,64 @@ def test_no_other_change_is_taken(gold: Any, run: Any, lifecycle: Lifecycle, lef
     assert gold.store.revision() == before, "it says nothing new"
 
 
+@pytest.mark.parametrize("status", ["gold", ["gold"], None, 1])
+def test_what_is_no_status_is_refused(gold: Any, run: Any, lifecycle: Lifecycle, status: Any) -> None:
+    path = f"{view(lifecycle, gold.SHOP)}{CLUSTERS}/cluster/status"
+    body: list[Any] = [{"op": "replace", "path": "/status", "value": status}]
+    assert run(gold.call("PATCH", path, body, kind="application/json-patch+json", user="ann")).status == 422
+    body[0] = {"op": "replace", "path": f"/status/{lifecycle.field}", "value": {"root:gold": 1}}
+    assert run(gold.call("PATCH", path, body, kind="application/json-patch+json", user="ann")).status == 422
+
+
+def test_a_dry_run_changes_nothing(gold: Any, run: Any, lifecycle: Lifecycle) -> None:
+    before = gold.store.revision()
+    body = {"status": {lifecycle.field: ["root:silver"]}}
+    for at, user in ((view(lifecycle, gold.SHOP), "ann"), (f"/clusters/{gold.SHOP}", "")):
+        reply = run(gold.call("PATCH", f"{at}{CLUSTERS}/cluster/status?dryRun=All", body, kind=MERGE, user=user))
+        assert (reply.status, reply.json["status"][lifecycle.field]) == (200, ["root:silver"])
+    assert gold.store.revision() == before
+
+
+def test_an_administrator_goes_on_without_a_program(gold: Any, run: Any, lifecycle: Lifecycle) -> None:
+    at = f"/clusters/{gold.SHOP}{CLUSTERS}/cluster/status"
+    body = run(gold.get(at.removesuffix("/status"))).json
+    body["status"][lifecycle.field] = ["root:gold"]
+    assert run(gold.call("PUT", at, body)).status == 200
+    workspace = run(gold.get("/apis/tenancy.kcp.io/v1alpha1/workspaces/shop")).json
+    assert workspace["status"][lifecycle.field] == ["root:gold"]
+    assert run(gold.call("PUT", at, body)).status == 409, "it was read before that"
+    assert run(gold.call("PATCH", at, {"status": {lifecycle.field: None}}, kind=MERGE)).status == 200
+    assert run(gold.get("/apis/tenancy.kcp.io/v1alpha1/workspaces/shop")).json["status"][lifecycle.field] == []
+
+
+def test_and_says_nothing_else_of_the_status(gold: Any, run: Any, lifecycle: Lifecycle) -> None:
+    at, before = f"/clusters/{gold.SHOP}{CLUSTERS}/cluster/status", gold.store.revision()
+    for status, code, text in (
+        ({lifecycle.field: ["root:gold", "root:silver", "root:more"]}, 422, f"status.{lifecycle.field} must not grow"),
+        ({lifecycle.field: [], "phase": "Ready"}, 403, "its status is computed by the server"),
+        ({"conditions": []}, 403, "its status is computed by the server"),
+    ):
+        reply = run(gold.call("PATCH", at, {"status": status}, kind=MERGE))
+        assert (reply.status, text in reply.message) == (code, True), reply.message
+    assert gold.store.revision() == before
+
+
+def test_a_terminator_has_its_turn_at_the_end(api: Any, run: Any) -> None:
+    """While the workspace does not go, there is nothing to go on with."""
+    waits(api, TERMINATOR, "root:gold", phase="Ready")
+    at = f"/clusters/{api.SHOP}{CLUSTERS}/cluster/status"
+    assert run(api.call("PATCH", at, {"status": {"terminators": []}}, kind=MERGE)).status == 403
+
+
+def test_who_rules_a_workspace_alone_does_not(gold: Any, run: Any, lifecycle: Lifecycle) -> None:
+    """A tenant would be done with what their type demands."""
+    rule = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+    gold.allow("bob", rule, cluster=gold.SHOP)
+    at, body = f"/clusters/{gold.SHOP}{CLUSTERS}/cluster/status", {"status": {lifecycle.field: []}}
+    reply = run(gold.call("PATCH", at, body, kind=MERGE, user="bob"))
+    assert (reply.status, "its status is computed by the server" in reply.message) == (403, True)
+
+
 def test_only_the_status_is_written(gold: Any, run: Any, lifecycle: Lifecycle) -> None:
     at = f"{view(lifecycle, gold.SHOP)}{CLUSTERS}"
     body = run(gold.get(f"{at}/cluster", authorization="Bearer ann")).json
