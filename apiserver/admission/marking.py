@@ -40,8 +40,8 @@ class Marking(NamedTuple):
             raise refusal(self.kind, self.record, name, live)
 
     def vet(self, new: Object, live: Object | None) -> None:
-        """See rest_options.Vet: nothing else changes."""
-        if live is None or _rest(new) != _rest(live):
+        """See rest_options.Vet: nothing else changes, but what may hold a workspace that was made through the API."""
+        if live is None or self._rest(new) != self._rest(live):
             raise refusal(self.kind, self.record, str(new["metadata"].get("name", "")), live)
         said, before = reserved.settable(new["metadata"]), reserved.settable(live["metadata"])
         for key in reserved.SETTABLE:
@@ -67,10 +67,10 @@ class Marking(NamedTuple):
     def _refused(self, obj: Object, why: str) -> Exception:
         return forbidden(self.kind.resource, self.kind.group, str(obj["metadata"].get("name", "")), why)
 
-
-def _rest(obj: Object) -> Object:
-    """Of an object what is not to change."""
-    metadata = {k: v for k, v in obj["metadata"].items() if k not in _BESIDE}
-    annotations = obj["metadata"].get("annotations") or {}
-    others = {k: v for k, v in annotations.items() if k not in reserved.SETTABLE}
-    return {**obj, "metadata": {**metadata, "annotations": others}}
+    def _rest(self, obj: Object) -> Object:
+        """Of an object what is not to change."""
+        beside = (*_BESIDE, "finalizers") if self.record.stored else _BESIDE
+        metadata = {k: v for k, v in obj["metadata"].items() if k not in beside}
+        annotations = obj["metadata"].get("annotations") or {}
+        others = {k: v for k, v in annotations.items() if k not in reserved.SETTABLE}
+        return {**obj, "metadata": {**metadata, "annotations": others}}

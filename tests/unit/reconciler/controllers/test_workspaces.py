@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.apifleet import WORKSPACES, ApiFleet
+from support.apifleet import ADMIN, WORKSPACES, ApiFleet
 from support.loadedfleet import configmap
 
 from apiserver.model.tables import Table
@@ -275,10 +275,11 @@ LC = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
 MERGE = "application/merge-patch+json"
 
 
-def test_whoever_may_write_its_logical_cluster_may_hold_it(fleet: ApiFleet) -> None:
+@pytest.mark.parametrize("user", ["ann", ADMIN])
+def test_whoever_may_write_its_logical_cluster_may_hold_it(fleet: ApiFleet, user: str) -> None:
     fleet.make("root:lab:shop", user="ann")
     held = {"metadata": {"finalizers": ["example.com/test"]}}
-    assert fleet.call("PATCH", "root:lab:shop", LC, held, user="ann", kind=MERGE).status == 200
+    assert fleet.call("PATCH", "root:lab:shop", LC, held, user=user, kind=MERGE).status == 200
     fleet.unmake("root:lab:shop", user="ann")
     cluster = fleet.call("GET", "root:lab:shop", LC, user="ann").json
     assert cluster["metadata"]["deletionTimestamp"]
@@ -287,7 +288,7 @@ def test_whoever_may_write_its_logical_cluster_may_hold_it(fleet: ApiFleet) -> N
     assert "core.kcp.io/logicalcluster" in workspace["metadata"]["finalizers"]
     assert condition(workspace, "WorkspaceContentDeleted")[0] == "True"
     let_go = {"metadata": {"finalizers": None}}
-    assert fleet.call("PATCH", "root:lab:shop", LC, let_go, user="ann", kind=MERGE).status == 200
+    assert fleet.call("PATCH", "root:lab:shop", LC, let_go, user=user, kind=MERGE).status == 200
     fleet.settle()
     assert not rows(fleet, "root:lab:shop")
 
