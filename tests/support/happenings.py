@@ -440,15 +440,15 @@ class Happening:
         for key in waiting:
             if key.resource in (WORKSPACES, LOGICAL_CLUSTERS):
                 self.fleet.update(key, _initialized)
-                self.touched = self.ever_touched = True
+                self.touched = self.ever_touched = self.turns.runtime = True
 
     def _terminate(self, number: int) -> None:
         """A program is done with all workspaces that are taken away, and what waited for that goes on."""
         for key, value in self.fleet.everything().items():
             if key.resource in (WORKSPACES, LOGICAL_CLUSTERS) and b'"phase":"Terminating"' in value:
                 self.fleet.update(key, _terminated)
-                self.touched = self.ever_touched = True
         self.tidy()
+        self.touched = self.ever_touched = self.turns.runtime = True
 
     def _publish(self, number: int) -> None:
         self.fleet.publish()
