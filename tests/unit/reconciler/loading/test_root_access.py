@@ -69,7 +69,7 @@ def test_a_recovery_grants_the_same(fleet: LoadedFleet, another: Callable[..., L
     fleet.commit({"treeplane.yaml": OPEN})
     fleet.commit({"treeplane.yaml": text})
     fleet.publish()
-    new = another(fleet)
+    new = another(fleet, keys=fleet.keys)
     new.load(new.recorded())
     assert new.everything().keys() == fleet.everything().keys()
     assert lets_in(new) == lets_in(fleet) == (text == OPEN)
