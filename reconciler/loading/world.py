@@ -172,7 +172,7 @@ class World:
         if found is None:
             ref = types.TypeRef.parse(above.type) if above is not None else None
             found = types.resolve(workspace, path, ref, self.find_type, former)
-            if not found.error:
+            if not found.error and parent is not None:  # nobody stands above `root`, which would ask for itself
                 found = types.with_programs(found, self.find_type, self.cluster_of)
             self._resolved[at] = found
         return found
