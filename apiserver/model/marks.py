@@ -43,6 +43,9 @@ WORKSPACE_FINALIZER = "core.kcp.io/logicalcluster"
 CLUSTER_FINALIZER = "core.kcp.io/logicalcluster-deletion"
 """The same of a LogicalCluster."""
 
+NO_SLICE = "apiexports.apis.kcp.io/skip-endpointslice"
+"""On an APIExport: it gets no endpoint slice by itself."""
+
 TARGET_KEY = "internal.workload.kcp.io/key"
 """Label on a SyncTarget: the key by which everything else names it."""
 

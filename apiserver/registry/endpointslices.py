@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver.model.marks import ORIGIN, SYSTEM
+from apiserver.model.marks import NO_SLICE, ORIGIN, SYSTEM
 from apiserver.registry.sharing import SharedExport
 
 Object = dict[str, Any]
 
 SLICES = "apiexportendpointslices.apis.kcp.io"
-SKIP = "apiexports.apis.kcp.io/skip-endpointslice"
 
 
 def wants_one(export: Object) -> bool:
     """Whether an APIExport has a slice of its name."""
-    return SKIP not in (export["metadata"].get("annotations") or {})
+    return NO_SLICE not in (export["metadata"].get("annotations") or {})
 
 
 def own_slice(export: str) -> Object:

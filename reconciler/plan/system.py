@@ -1,5 +1,6 @@
-"""Content that ships with Treeplane: workspace types in `root` (and, where a fleet says so, what everybody is granted
-there), and in `root:compute` the exports of workloads and of our own kinds that not every workspace has.
+"""Content that ships with Treeplane: in `root` workspace types, exports of what every workspace has (and, where a fleet
+says so, what everybody is granted there), and in `root:compute` the exports of workloads and of our own kinds that not
+every workspace has.
 
 Rendered like what git declares, into the same store, with `treeplane.dev/origin: system` in place of a file. A
 directory of the same name adds to it: a manifest of the same object wins.
@@ -13,7 +14,7 @@ from typing import Any
 import orjson
 
 from apiserver.model import paths
-from apiserver.model.marks import ORIGIN, SYSTEM
+from apiserver.model.marks import NO_SLICE, ORIGIN, SYSTEM
 from apiserver.registry import shards
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.builtins.entry import BuiltinKind, Sync
@@ -38,6 +39,10 @@ _OFFERED = {(kind.group, kind.kind): EXPORT for kind in WORKLOADS} | {
 
 OWN = frozenset(kind.export for kind in ENTRIES.values() if kind.export)
 """The exports of our own kinds."""
+
+EVERYWHERE = ("tenancy.kcp.io", "topology.kcp.io")
+"""kcp's exports in root of kinds that every workspace here has without a binding. They offer nothing, so that types
+and manifests that bind them hold here, too."""
 
 
 def _object(api_version: str, kind: str, name: str, spec: Manifest) -> Manifest:
@@ -135,6 +140,14 @@ def own_exports() -> list[Manifest]:
     return found
 
 
+def root_exports() -> list[Manifest]:
+    """Nobody looks for consumers of what offers nothing, so they have no endpoint slices."""
+    found = [_object("apis.kcp.io/v1alpha2", "APIExport", name, {"resources": []}) for name in EVERYWHERE]
+    for each in found:
+        each["metadata"]["annotations"][NO_SLICE] = "true"
+    return found
+
+
 def _offered(name: str, schemas: list[Manifest]) -> list[Manifest]:
     resources = [
         {"name": s["spec"]["names"]["plural"], "group": s["spec"]["group"], "schema": s["metadata"]["name"]}
@@ -149,15 +162,15 @@ def export_of(group: str, kind: str) -> str:
 
 
 def identity_of(path: str, export: str) -> str:
-    """The identity hash of an export that brings our own kinds, whoever declares it there; "" of others, which have
-    keys of their own."""
-    return SHIPPED_IDENTITY if path == COMPUTE and export in OWN else ""
+    """The identity hash of an export that brings our own kinds, or offers nothing, whoever declares it there; "" of
+    others, which have keys of their own."""
+    return SHIPPED_IDENTITY if export in {COMPUTE: OWN, paths.ROOT: EVERYWHERE}.get(path, ()) else ""
 
 
 def manifests(path: str, *, root_open: bool = False) -> list[Manifest]:
     """The shipped objects of the workspace at `path`. `root_open`: in root, with what kcp grants everybody there."""
     if path == "root":
-        return [*workspace_types(), shard(), *(grants() if root_open else ())]
+        return [*workspace_types(), shard(), *root_exports(), *(grants() if root_open else ())]
     if path == COMPUTE:
         return [*compute_export(), *own_exports()]
     return []

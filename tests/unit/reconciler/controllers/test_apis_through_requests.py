@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.apifleet import ADMIN, ApiFleet
+from support.apifleet import ADMIN, WORKSPACES, ApiFleet
 
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import KEPT_SCHEMAS
@@ -156,6 +156,33 @@ def test_who_may_not_bind_learns_nothing_by_a_logical_cluster(fleet: ApiFleet) -
         assert refused.status == 403
         said.append(refused.message.replace(name, "X"))
     assert said[0] == said[1] and "root:lab" not in said[0]
+
+
+@pytest.mark.parametrize("name", ["tenancy.kcp.io", "topology.kcp.io"])
+def test_what_every_workspace_has_may_be_bound_as_in_kcp(fleet: ApiFleet, name: str) -> None:
+    """Types and manifests that were written for kcp bind the two exports in root."""
+    fleet.call("POST", "root:shop", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", RULES_SHOP)
+    wanted = binding("root")
+    wanted["spec"]["reference"]["export"]["name"] = name
+    made = fleet.call("POST", "root:shop", f"{APIS}/apibindings", wanted, user="ann")
+    assert made.status == 201, made.message
+    fleet.settle()
+    assert bound(fleet, "root:shop") == ("Bound", [])
+    kind = {
+        "apiVersion": "tenancy.kcp.io/v1alpha1",
+        "kind": "WorkspaceType",
+        "metadata": {"name": "gold"},
+        "spec": {"defaultAPIBindings": [{"path": "root", "export": name}]},
+    }
+    assert fleet.call("POST", "root:shop", TYPES, kind).status == 201
+    assert fleet.make("root:shop:inner", {"type": {"name": "gold", "path": "root:shop"}}).status == 201
+    [found] = fleet.call("GET", "root:shop:inner", f"{APIS}/apibindings").json["items"]
+    assert found["status"]["phase"] == "Bound"
+    assert fleet.call("GET", "root:shop:inner", WORKSPACES).status == 200
+    assert fleet.call("DELETE", "root:shop", f"{APIS}/apibindings/widgets").status in (200, 202)
+    fleet.settle()
+    assert fleet.call("GET", "root:shop", f"{APIS}/apibindings/widgets").status == 404
+    assert fleet.call("GET", "root:shop", WORKSPACES).status == 200
 
 
 def test_the_provider_may_come_in_any_order(fleet: ApiFleet) -> None:
