@@ -26,6 +26,8 @@ from apiserver.storage.paging import rows
 from apiserver.storage.protocol import NEVER, Absent, Check, Delete, DeleteRow, Op, Put, PutRow, Row, View
 
 USUAL_TYPE = "root:universal"
+_SMALL = 4096
+"""Bytes of a record that is remembered decoded. A larger one lists what is wrong with a workspace and seldom stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,7 @@ class WorkspaceRecord:
 
     @staticmethod
     def decode(path: str, row: bytes) -> WorkspaceRecord:
-        return _decoded(path, row)
+        return _decoded(path, row) if len(row) < _SMALL else _record(path, workspacerow.decode(path, row))
 
 
 @lru_cache(64)  # a parent is asked for with each of its children
