@@ -78,12 +78,18 @@ def _are_fields_the_same(old: Object, new: Object) -> bool:
                 return False
         elif "default" in schema or (others is not None and _has_default(schema)):
             return False  # it appears in what is there, or in what stands there unnamed
-    if before.keys() - after.keys():
+        elif others is not None and not _names_others(old) and not schema.get("nullable"):
+            return False  # a null is kept where no schema is said of a field, and left out where one is
+    if before.keys() - after.keys() or _names_others(old) != _names_others(new):
         return False
     if not others:
         return others is None or not _has_default(others_of(new) or {})
     now = others_of(new)
     return now is not None and _is_node_the_same(others, now)
+
+
+def _names_others(schema: Object) -> bool:
+    return isinstance(schema.get("additionalProperties"), dict)
 
 
 def _has_default(schema: Object) -> bool:
