@@ -65,16 +65,16 @@ class Taker:
     cluster: str
     path: str
 
-    def may(self, named: Named) -> bool:
-        """Administrators of everything may name what is yet to come, as in git. What ships with Treeplane is
-        everybody's."""
+    def may(self, named: Named, *, to_come: bool = False) -> bool:
+        """Administrators of everything may name what is yet to come, as in git, and so may, where it is `to_come`, who
+        has the right to it by its name. What ships with Treeplane is everybody's."""
         if in_scope(self.bearer, self.cluster).is_master:
             return True
         provider = workspace_named(self.store, named.path)
         found = self.store.get(Key(named.resource, provider.cluster, "", named.name)) if provider else None
-        if provider is None or found is None:
+        if provider is None or (found is None and not to_come):
             return False
-        if orjson.loads(found.value)["metadata"]["annotations"].get(marks.ORIGIN) == marks.SYSTEM:
+        if found is not None and orjson.loads(found.value)["metadata"]["annotations"].get(marks.ORIGIN) == marks.SYSTEM:
             return True
         verb = "use" if named.resource == TYPES else "bind"
         resource, _, group = named.resource.partition(".")
@@ -91,7 +91,8 @@ def guard(taker: Taker, kind: ServedKind) -> Vet | None:
     def vet(new: Object, live: Object | None) -> None:
         known = set(find(live, taker.path)) if live is not None else set()
         for named in find(new, taker.path):
-            if named not in known and not taker.may(named):
+            to_come = kind.storage == TYPES and named.resource == EXPORTS
+            if named not in known and not taker.may(named, to_come=to_come):
                 action = "create" if live is None else "update"
                 unable = "" if kind.storage == WORKSPACES else f"unable to {action} {kind.kind}: "
                 raise forbidden(kind.resource, kind.group, new["metadata"].get("name", ""), unable + named.missing)

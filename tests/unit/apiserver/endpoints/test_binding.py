@@ -215,6 +215,14 @@ def test_a_workspace_type_brings_what_its_writer_may_bind(lab: Any, run: Any) ->
     assert (reply.status, reply.message.endswith(f"{REFUSED}root:shop:widgets")) == (403, True)
     grant(lab, user("ann"))
     assert run(lab.call("POST", types, brings, user="ann")).status == 201
+    # What is yet to come is named by whoever may bind it by its name.
+    later = kind(defaultAPIBindings=[{"path": "root:shop", "export": "later"}])
+    assert run(lab.call("POST", types, later, user="ann")).status == 403
+    grant(lab, user("ann"), rule={**BIND, "resourceNames": ["later"]})
+    assert run(lab.call("POST", types, later, user="ann")).status == 201
+    assert run(lab.call("POST", types, brings, user="ann")).status == 403
+    nowhere = kind(defaultAPIBindings=[{"path": "root:nowhere", "export": "later"}])
+    assert run(lab.call("POST", types, nowhere, user="ann")).status == 403
     # Nor by way of somebody else's type.
     lab.put(lab.manifest("tenancy.kcp.io/v1alpha1 WorkspaceType", "theirs", cluster=lab.SHOP, spec={}))
     told = set()
