@@ -54,13 +54,7 @@ class ActingFor:
     def rules(self, cluster: str, user: User, namespace: str) -> SubjectRules:
         if cluster != self.cluster:
             return self.judge.rules(cluster, user, namespace)
-        found = SubjectRules([], [], [])
-        for rule in self.granted_rules(cluster, user, namespace):
-            if rule.resources:
-                found.resource_rules.append(rule.as_resource_rule())
-            if rule.urls:
-                found.url_rules.append(rule.as_url_rule())
-        return found
+        return SubjectRules.of(self.granted_rules(cluster, user, namespace), [])
 
     def granted_rules(self, cluster: str, user: User, namespace: str) -> tuple[Rule, ...]:
         if cluster == self.cluster and self.granted is not None:

@@ -9,6 +9,7 @@ workspace's RBAC rules. Objects are read from the store and kept compiled per wo
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,6 +65,11 @@ class SubjectRules:
     resource_rules: list[dict[str, list[str]]]
     url_rules: list[dict[str, list[str]]]
     errors: list[str]
+
+    @staticmethod
+    def of(rules: Sequence[Rule], errors: list[str]) -> SubjectRules:
+        resources = [rule.as_resource_rule() for rule in rules if rule.resources]
+        return SubjectRules(resources, [rule.as_url_rule() for rule in rules if rule.urls], errors)
 
     def as_json(self) -> dict[str, Any]:
         found = {
@@ -121,13 +127,7 @@ class Authorizer:
         """All that `user` may do in `namespace` and at the cluster scope."""
         rules = self.granted_rules(cluster, user, namespace)
         missing = self._missing(self._policy(cluster), user, self._home or cluster, namespace) if rules else []
-        found = SubjectRules([], [], missing)
-        for rule in rules:
-            if rule.resources:
-                found.resource_rules.append(rule.as_resource_rule())
-            if rule.urls:
-                found.url_rules.append(rule.as_url_rule())
-        return found
+        return SubjectRules.of(rules, missing)
 
     def granted_rules(self, cluster: str, user: User, namespace: str) -> tuple[Rule, ...]:
         """The rules in force for `user` in `namespace` (""; at the cluster scope), each once."""

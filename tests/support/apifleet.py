@@ -26,6 +26,29 @@ Object = dict[str, Any]
 
 ADMIN = "admin"
 WORKSPACES = "/apis/tenancy.kcp.io/v1alpha1/workspaces"
+LAB_TYPE = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: WorkspaceType
+metadata: {name: lab}
+spec: {writes: Store}
+"""
+LAB_YAML = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: Workspace
+metadata: {annotations: {treeplane.dev/protected: "false"}}
+spec: {type: {name: lab, path: root}}
+"""
+WIDGETS: Object = {
+    "apiVersion": "apis.kcp.io/v1alpha1",
+    "kind": "APIResourceSchema",
+    "metadata": {"name": "v1.widgets.example.io"},
+    "spec": {
+        "group": "example.io",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"type": "object"}}],
+    },
+}
 
 
 class Reply(NamedTuple):

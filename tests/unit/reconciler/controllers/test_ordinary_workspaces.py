@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.apifleet import ApiFleet
+from support.apifleet import LAB_TYPE, LAB_YAML, WIDGETS, ApiFleet
 from support.settling import CA
 
 from apiserver.model import conditions
@@ -17,18 +17,6 @@ SHOP = "root:lab:shop"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 MAPS = "/api/v1/namespaces/{}/configmaps"
-TYPE = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: WorkspaceType
-metadata: {name: lab}
-spec: {writes: Store}
-"""
-LAB_YAML = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: Workspace
-metadata: {annotations: {treeplane.dev/protected: "false"}}
-spec: {type: {name: lab, path: root}}
-"""
 GITS = """\
 apiVersion: v1
 kind: Namespace
@@ -47,7 +35,7 @@ READ = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 def fleet(tmp_path: Path) -> Iterator[ApiFleet]:
     """root:lab is declared and takes writes; root:lab:shop was made through the API."""
     made = ApiFleet(tmp_path / "fleet")
-    made.begin({"workspaces/root/type.yaml": TYPE, f"{LAB}/workspace.yaml": LAB_YAML, f"{LAB}/gits.yaml": GITS})
+    made.begin({"workspaces/root/type.yaml": LAB_TYPE, f"{LAB}/workspace.yaml": LAB_YAML, f"{LAB}/gits.yaml": GITS})
     assert not made.held()
     made.settle()
     made.make(SHOP)
@@ -154,25 +142,12 @@ def test_of_two_definitions_with_a_name_the_second_is_served_when_the_first_has_
     assert established("gadgets")
 
 
-EXPORTED: Any = {
-    "apiVersion": "apis.kcp.io/v1alpha1",
-    "kind": "APIResourceSchema",
-    "metadata": {"name": "v1.widgets.example.io"},
-    "spec": {
-        "group": "example.io",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-        "scope": "Namespaced",
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"type": "object"}}],
-    },
-}
-
-
 def bind_widgets(fleet: ApiFleet, path: str) -> None:
     """An API of root:lab's in another workspace."""
     apis = "/apis/apis.kcp.io/v1alpha1"
-    post(fleet, "root:lab", f"{apis}/apiresourceschemas", EXPORTED)
+    post(fleet, "root:lab", f"{apis}/apiresourceschemas", WIDGETS)
     export = {**named("APIExport", "apis.kcp.io/v1alpha1", "widgets")}
-    post(fleet, "root:lab", f"{apis}/apiexports", {**export, "spec": {"latestResourceSchemas": [EXPORTED["metadata"]["name"]]}})  # fmt: skip  # noqa: E501
+    post(fleet, "root:lab", f"{apis}/apiexports", {**export, "spec": {"latestResourceSchemas": [WIDGETS["metadata"]["name"]]}})  # fmt: skip  # noqa: E501
     fleet.settle()
     reference = {"reference": {"export": {"path": "root:lab", "name": "widgets"}}}
     post(fleet, path, f"{apis}/apibindings", {**named("APIBinding", "apis.kcp.io/v1alpha1", "widgets"), "spec": reference})  # fmt: skip  # noqa: E501

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.apifleet import WORKSPACES, ApiFleet, Reply
+from support.apifleet import LAB_TYPE, LAB_YAML, WIDGETS, WORKSPACES, ApiFleet, Reply
 
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
@@ -20,24 +20,12 @@ SHOP = "root:lab:shop"
 MAPS = "/api/v1/namespaces/default/configmaps"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 APIS = "/apis/apis.kcp.io/v1alpha1"
-TYPE = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: WorkspaceType
-metadata: {name: lab}
-spec: {writes: Store}
-"""
-LAB_YAML = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: Workspace
-metadata: {annotations: {treeplane.dev/protected: "false"}}
-spec: {type: {name: lab, path: root}}
-"""
 
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[ApiFleet]:
     made = ApiFleet(tmp_path / "fleet")
-    made.begin({"workspaces/root/type.yaml": TYPE, f"{LAB}/workspace.yaml": LAB_YAML})
+    made.begin({"workspaces/root/type.yaml": LAB_TYPE, f"{LAB}/workspace.yaml": LAB_YAML})
     assert not made.held()
     made.settle()  # the loops are at work
     yield made
@@ -186,19 +174,6 @@ def test_those_of_git_stay_for_a_commit_that_is_gone_back_to(fleet: ApiFleet) ->
     assert identities(fleet) == before
 
 
-SCHEMA: Any = {
-    "apiVersion": "apis.kcp.io/v1alpha1",
-    "kind": "APIResourceSchema",
-    "metadata": {"name": "v1.widgets.example.io"},
-    "spec": {
-        "group": "example.io",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-        "scope": "Namespaced",
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"type": "object"}}],
-    },
-}
-
-
 def everything(fleet: ApiFleet) -> Any:
     """How much there is: objects of each resource, Treeplane's own among them, rows, keys, open files."""
     store = fleet.store
@@ -214,7 +189,7 @@ def lived_in(fleet: ApiFleet) -> None:
     provider, consumer, deep = f"{SHOP}:provider", f"{SHOP}:consumer", f"{SHOP}:consumer:deep"
     for path in (SHOP, provider, consumer, deep):
         assert fleet.make(path).status == 201
-    export = {**EXPORT, "spec": {"latestResourceSchemas": [SCHEMA["metadata"]["name"]]}}
+    export = {**EXPORT, "spec": {"latestResourceSchemas": [WIDGETS["metadata"]["name"]]}}
     reference = {"reference": {"export": {"path": provider, "name": "widgets"}}}
     binding = {**EXPORT, "kind": "APIBinding", "spec": reference}
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"secrets": "1"}}}
@@ -223,7 +198,7 @@ def lived_in(fleet: ApiFleet) -> None:
              "metadata": {"name": "t", "annotations": account}}  # fmt: skip
     widget = {"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"name": "w"}}
     for path, rest, body in (
-        (provider, f"{APIS}/apiresourceschemas", SCHEMA),
+        (provider, f"{APIS}/apiresourceschemas", WIDGETS),
         (provider, f"{APIS}/apiexports", export),
         (consumer, f"{APIS}/apibindings", binding),
         (deep, f"{APIS}/apibindings", binding),
