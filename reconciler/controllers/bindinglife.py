@@ -3,7 +3,7 @@
 One controller for all workspaces of a store, as definitionlife for CustomResourceDefinitions. A binding that is
 deleted through the API comes here (registry/marking.py gives it its finalizer), and one that a commit takes away while
 objects of its kinds wait for theirs (loading/leaving). Objects that files declare leave git in commits of their own,
-the binding's file in the last.
+the binding's file in the last. Objects that another binding is there for, which waits for the names alone, stay for it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
-from apiserver.registry import codec, indexes
-from apiserver.registry.boundresources import bound_by, ending
+from apiserver.registry import codec, indexes, tree
+from apiserver.registry.boundresources import BoundResource, bound_by, ending
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.marking import BINDING_CLEANUP
@@ -24,6 +24,9 @@ from reconciler.controllers import disposal, instances
 from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.instances import Left
+from reconciler.loading import consumers
+from reconciler.loading.settled import SettledWorld
+from reconciler.plan.bindings import NAMING_CONFLICTS, BindingInShort
 
 Object = dict[str, Any]
 
@@ -81,10 +84,28 @@ class BindingLife(Controller[Key]):
             disposal.write(self._store, disposal.replaced(record, made)).result()
 
     def _alone(self, key: Key, binding: Object) -> list[str]:
-        """What no other binding of the workspace serves that stays: objects of the rest are that one's from now on."""
+        """What no other binding of the workspace serves, or will: objects of the rest are that one's from now on."""
         records = self._store.scan(BINDINGS, key.cluster, count=False).records
-        going = ending(codec.decode(record.value, record.revision) for record in records)
-        return [each.storage for each in bound_by(binding) if each in going]
+        found = [codec.decode(record.value, record.revision) for record in records]
+        going = ending(found).intersection(bound_by(binding))
+        staying = self._awaited(key.cluster, found) if going else frozenset()
+        return [each.storage for each in bound_by(binding) if each in going and each not in staying]
+
+    def _awaited(self, cluster: str, bindings: Iterable[Object]) -> frozenset[BoundResource]:
+        """What bindings offer that wait for the names alone: as kcp has it, an export takes another's place so."""
+        home = tree.workspace_of(self._store, cluster)
+        if home is None:
+            return frozenset()
+        world, waiting = SettledWorld(self._store), filter(_waits_for_names, bindings)
+        offers = (world.find_export(*consumers.named(each, home.path)) for each in waiting)
+        return frozenset(each for export in offers if export is not None for each in export.resources())
+
+
+def _waits_for_names(binding: Object) -> bool:
+    if binding["metadata"].get("deletionTimestamp"):
+        return False
+    said = BindingInShort.of(binding.get("status") or {})
+    return said.bound is None and said.trouble is not None and said.trouble.reason == NAMING_CONFLICTS
 
 
 def _told(binding: Object, left: Left) -> Object:

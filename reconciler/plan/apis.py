@@ -25,7 +25,7 @@ from apiserver.registry.kinds import (
     overlay,
 )
 from reconciler.plan import system
-from reconciler.plan.bindings import BindingInShort, BindingOutcome, BindingTrouble, binding_status
+from reconciler.plan.bindings import NAMING_CONFLICTS, BindingInShort, BindingOutcome, BindingTrouble, binding_status
 from reconciler.plan.exports import Bound, Export, Turn
 
 Object = dict[str, Any]
@@ -164,7 +164,7 @@ class _Wish:
         if clashes:
             what = f"{clashes[0].name}.{clashes[0].group}".rstrip(".")
             why = f"{what} is served already by {names.holder(clashes[0])}: {names.remedy(clashes[0])}"
-            self.conflict = BindingTrouble("BindingUpToDate", "NamingConflicts", why)
+            self.conflict = BindingTrouble("BindingUpToDate", NAMING_CONFLICTS, why)
         else:
             self.export = self.offered
 

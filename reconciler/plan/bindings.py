@@ -27,6 +27,8 @@ class BindingTrouble(NamedTuple):
 
 _CONDITIONS = ("APIExportValid", "BindingUpToDate", "InitialBindingCompleted", "PermissionClaimsValid",
                "PermissionClaimsApplied", "Ready")  # fmt: skip
+NAMING_CONFLICTS = "NamingConflicts"
+"""Why a binding is not bound whose names others have."""
 _STANDS_ON = {
     "APIExportValid": ("APIExportValid", "BindingUpToDate"),
     "BindingUpToDate": ("BindingUpToDate",),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from apiserver.registry.boundresources import BoundResource
 from apiserver.registry.kinds import storage_of
 from apiserver.registry.permissionclaims import asked_of
 
@@ -42,6 +43,13 @@ class Export:
     def storages(self) -> set[str]:
         """The store's names of its resources."""
         return {self.storage(schema) for schema in self.schemas}
+
+    def resources(self) -> list[BoundResource]:
+        """What a binding to it brings."""
+        return [
+            BoundResource(spec.get("group") or "", spec["names"]["plural"], metadata.get("uid", ""), self.identity)
+            for spec, metadata in ((schema["spec"], schema["metadata"]) for schema in self.schemas)
+        ]
 
     def storage(self, schema: Object) -> str:
         """The store's name of the resource that one of its schemas brings."""

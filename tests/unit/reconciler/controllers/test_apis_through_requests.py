@@ -288,6 +288,27 @@ def test_two_that_want_a_name(fleet: ApiFleet) -> None:
     assert bound(fleet, "root:shop", "own")[0] == "Bound"
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_who_waits_with_the_same_schema_and_identity_takes_the_objects_over(fleet: ApiFleet, same: bool) -> None:
+    """As in kcp: an export takes another's place, and no consumer loses anything."""
+    put(fleet, "root:lab", schema(), schema("v2.widgets.example.io"), export())
+    put(fleet, "root:shop", binding("root:lab"))
+    made = fleet.call("POST", "root:shop", WIDGETS, widget()).json
+    offered = "v1.widgets.example.io" if same else "v2.widgets.example.io"
+    successor, waiting = export(offered, name="newer"), binding("root:lab", "newer")
+    successor["spec"]["identity"] = {"secretRef": {"namespace": "kcp-system", "name": "widgets"}}
+    waiting["spec"]["reference"]["export"]["name"] = "newer"
+    put(fleet, "root:lab", successor)
+    put(fleet, "root:shop", waiting)
+    assert why(fleet, "root:shop", "BindingUpToDate", "newer") == ("False", "NamingConflicts")
+    assert fleet.call("DELETE", "root:shop", f"{APIS}/apibindings/widgets").status in (200, 202)
+    fleet.settle()
+    assert fleet.call("GET", "root:shop", f"{APIS}/apibindings/widgets").status == 404
+    assert bound(fleet, "root:shop", "newer") == ("Bound", [offered])
+    there = fleet.call("GET", "root:shop", WIDGETS).json["items"]
+    assert [each["metadata"]["uid"] for each in there] == ([made["metadata"]["uid"]] if same else [])
+
+
 def test_a_status_is_nobodys_to_write(fleet: ApiFleet) -> None:
     put(fleet, "root:lab", schema(), export())
     put(fleet, "root:shop", binding("root:lab"))

@@ -86,6 +86,20 @@ def test_its_objects_go_first_and_its_file_last(bound: CommitFleet, keeping: Fol
     assert bound.get("root:b", "widgets.example.io", "w")["spec"] == {"size": 3}
 
 
+def test_one_that_waits_for_the_names_takes_the_objects_over(
+    bound: CommitFleet, keeping: Following, eventually: Any
+) -> None:
+    made = make(bound, "made")
+    bound.commit({f"{B}/later.json": binding("root:a", "zwidgets")})
+    assert bound.get("root:b", BINDINGS, "zwidgets", "")["status"]["phase"] == "Binding"
+    bound.remove("root:b", BINDINGS, "widgets")
+    eventually(lambda: gone(bound))
+    assert bound.held() == {}
+    assert bound.get("root:b", BINDINGS, "zwidgets", "")["status"]["phase"] == "Bound"
+    assert bound.get("root:b", widgets(bound), "made", "default")["metadata"]["uid"] == made["metadata"]["uid"]
+    assert f"{B}/w.json" in bound.tree()
+
+
 def test_finalizers_are_honoured_and_named(bound: CommitFleet, keeping: Following, eventually: Any) -> None:
     make(bound, "held", finalizers=HELD)
     storage = widgets(bound)
