@@ -7,6 +7,8 @@ the answer is 429, after which clients of Kubernetes ask again. In kcp's words.
 
 from __future__ import annotations
 
+import asyncio
+
 import orjson
 
 from apiserver.auth.user import ANONYMOUS, Attributes
@@ -46,7 +48,7 @@ async def get(asking: Asking) -> None:
         raise _denied(asking)  # somebody from elsewhere shares this name with others
     record = workspace_at(store, paths.home(user.name))
     if record is None:
-        _leave_word(asking)
+        await _leave_word(asking)
         raise StatusError(429, "TooManyRequests", "Creating the home workspace", retry_after=1)
     exchange = asking.exchange
     media = negotiate(exchange.header(b"accept"), many=False)
@@ -55,7 +57,7 @@ async def get(asking: Asking) -> None:
     await exchange.answer(200, as_yaml(body) if media.yaml else body, YAML if media.yaml else b"application/json")
 
 
-def _leave_word(asking: Asking) -> None:
+async def _leave_word(asking: Asking) -> None:
     user, world = asking.user, asking.world
     asked = Attributes("create", "tenancy.kcp.io", "v1alpha1", "workspaces", name=NAME)
     if not world.realm.authorizer.authorize(world.name, user, asked).allowed:
@@ -63,7 +65,7 @@ def _leave_word(asking: Asking) -> None:
     check_holder(world.realm.store)
     word = Key(Internal.HOME, home_cluster_name(user.name), "", "")
     try:
-        world.realm.store.write(Put(word, orjson.dumps(user.as_json()), NEVER))
+        await asyncio.wrap_future(world.realm.store.write(Put(word, orjson.dumps(user.as_json()), NEVER)))
     except Conflict:
         return  # it was left before
 
