@@ -399,11 +399,13 @@ class Happening:
         """Whoever set a finalizer takes it away of what is being deleted, terminators are done, and what waited for
         that goes on."""
         self._terminate(number)
+        settling = Settling()
+        settling(self.fleet)  # controllers are at work when it goes
         waiting = [key for key, value in self.fleet.everything().items() if b'"example.io/' in value]
         gone = [key for key in waiting if b'"deletionTimestamp"' in self.fleet.everything()[key]]
         if gone:
             self.fleet.store.write(*map(Delete, gone)).result()
-        self.tidy()
+        settling(self.fleet)
         self.touched = self.ever_touched = self.turns.runtime = True
 
     def _decide(self, number: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from apiserver.model import marks
 from apiserver.model.commits import NONE
 from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.tree import WorkspaceRecord
@@ -18,7 +19,7 @@ from reconciler.loading.leaving import labels_of
 from reconciler.loading.phases.judgement import Go, Judgement
 from reconciler.loading.phases.merging import effects_of, restored_of
 from reconciler.loading.phases.publishing import list_consumer, seal
-from reconciler.loading.render import Renderer, itself
+from reconciler.loading.render import DeclaredObject, Renderer, itself
 from reconciler.loading.statuses import beginning
 from reconciler.loading.world import PROVIDED
 from reconciler.plan.bindings import BindingInShort
@@ -63,13 +64,19 @@ def _gone(at: Judgement) -> Iterable[ObjectChange]:
         return ()
     renderer = Renderer(at.content.was, at.record.cluster, lambda manifest, _: manifest.line, itself)
     found = (renderer.render(manifest)[0] for manifest in at.gathered.old)
-    said = {each.key: each for each in found if each is not None and each.key.resource not in _FOLLOWED}
+    said = {each.key: each for each in found if each is not None and _is_files(each)}
     there = at.stored([*said])
     effects = replace(effects_of(at), moment=at.grounds.site.moments.at(at.record.head, at.case.moment.time))
     for key, declared in said.items():
         if key not in there:
             effects.put(declared, None, None, beginning(declared, None))
     return effects.changes.objects
+
+
+def _is_files(declared: DeclaredObject) -> bool:
+    """What the server says for its own exports (their Secrets and slices) is made where it is known."""
+    annotations = declared.obj["metadata"].get("annotations") or {}
+    return declared.key.resource not in _FOLLOWED and annotations.get(marks.ORIGIN) != marks.SYSTEM
 
 
 def hold_away(at: Judgement) -> Go | None:
