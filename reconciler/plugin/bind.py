@@ -9,7 +9,7 @@ from reconciler.plugin.claims import ACCEPTED, BINDINGS, REJECTED, answered, gro
 from reconciler.plugin.client import Object
 from reconciler.plugin.errors import PluginError
 from reconciler.plugin.session import CLUSTERS, Session
-from reconciler.plugin.waiting import missing, until
+from reconciler.plugin.waiting import in_phase, missing
 
 _EXPORTS = "/apis/apis.kcp.io/v1alpha2/apiexports"
 
@@ -65,18 +65,8 @@ def bind(session: Session, wanted: WantedBinding, say: Callable[[str], None]) ->
     if answer.status != 201:
         raise answer.refusal()
     say(f"apibinding {name} created. Waiting to successfully bind ...")
-    seen = answer.object
-
-    def look() -> Object | None:
-        nonlocal seen
-        if not _is_bound(seen):
-            found = session.client.get(session.within(f"{BINDINGS}/{name}"))
-            if found.status != 200:
-                raise found.refusal()
-            seen = found.object
-        return seen if _is_bound(seen) else None
-
-    if until(look, wanted.seconds) is None:
+    seen, bound = in_phase("Bound", session, f"{BINDINGS}/{name}", answer.object, wanted.seconds)
+    if not bound:
         raise PluginError(
             f"could not bind {name} within {wanted.seconds:g} s; see kubectl get apibinding {name} -o yaml"
             f"{missing(seen)}"
@@ -109,7 +99,3 @@ def _the_one(claimed: list[Object], text: str, wanted: WantedBinding) -> Object:
             return claim
     others = ", ".join(map(named, claimed)) or "nothing"
     raise PluginError(f'APIExport "{wanted.export}" claims no {text}, but {others}')
-
-
-def _is_bound(binding: Object) -> bool:
-    return bool((binding.get("status") or {}).get("phase") == "Bound")

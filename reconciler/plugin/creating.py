@@ -12,7 +12,7 @@ from reconciler.plugin.client import Object
 from reconciler.plugin.errors import PluginError
 from reconciler.plugin.selecting import label_selector
 from reconciler.plugin.session import WORKSPACES, Session, from_root
-from reconciler.plugin.waiting import missing, until
+from reconciler.plugin.waiting import in_phase, missing, phase_of
 
 _CONFLICT = 409
 
@@ -70,7 +70,7 @@ def create(session: Session, wanted: WantedWorkspace, say: Callable[[str], None]
         wanted.check_existing(answer.object)
     told = f'Workspace "{wanted.name}" (type {_type(answer.object)})'
     done = "already exists" if existed else "created"
-    if not _is_ready(answer.object):
+    if phase_of(answer.object) != "Ready":
         say(f"{told} {done}. Waiting for it to be ready...")
     elif existed:
         say(f"{told} {done}.")
@@ -80,29 +80,13 @@ def create(session: Session, wanted: WantedWorkspace, say: Callable[[str], None]
 
 
 def _ready(session: Session, wanted: WantedWorkspace, seen: Object) -> Object:
-    def look() -> Object | None:
-        nonlocal seen
-        if not _is_ready(seen):
-            answer = session.client.get(session.within(f"{WORKSPACES}/{wanted.name}"))
-            if answer.status != 200:
-                raise answer.refusal()
-            seen = answer.object
-        return seen if _is_ready(seen) else None
-
-    if until(look, wanted.seconds) is None:
+    seen, ready = in_phase("Ready", session, f"{WORKSPACES}/{wanted.name}", seen, wanted.seconds)
+    if not ready:
         raise PluginError(
-            f'workspace "{wanted.name}" is not ready after {wanted.seconds:g} s, it is {_phase(seen) or "new"}; see '
+            f'workspace "{wanted.name}" is not ready after {wanted.seconds:g} s, it is {phase_of(seen) or "new"}; see '
             f"kubectl get ws {wanted.name} -o yaml{missing(seen)}"
         )
     return seen
-
-
-def _phase(obj: Object) -> str:
-    return str((obj.get("status") or {}).get("phase") or "")
-
-
-def _is_ready(obj: Object) -> bool:
-    return _phase(obj) == "Ready"
 
 
 def _type(obj: Object) -> str:

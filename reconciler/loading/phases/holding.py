@@ -64,7 +64,7 @@ def _gone(at: Judgement) -> Iterable[ObjectChange]:
         return ()
     renderer = Renderer(at.content.was, at.record.cluster, lambda manifest, _: manifest.line, itself)
     found = (renderer.render(manifest)[0] for manifest in at.gathered.old)
-    said = {each.key: each for each in found if each is not None and _is_files(each)}
+    said = {each.key: each for each in found if each is not None and _is_of_a_file(each)}
     there = at.stored([*said])
     effects = replace(effects_of(at), moment=at.grounds.site.moments.at(at.record.head, at.case.moment.time))
     for key, declared in said.items():
@@ -73,7 +73,7 @@ def _gone(at: Judgement) -> Iterable[ObjectChange]:
     return effects.changes.objects
 
 
-def _is_files(declared: DeclaredObject) -> bool:
+def _is_of_a_file(declared: DeclaredObject) -> bool:
     """What the server says for its own exports (their Secrets and slices) is made where it is known."""
     annotations = declared.obj["metadata"].get("annotations") or {}
     return declared.key.resource not in _FOLLOWED and annotations.get(marks.ORIGIN) != marks.SYSTEM

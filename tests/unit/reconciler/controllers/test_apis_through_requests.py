@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.apifleet import ADMIN, WORKSPACES, ApiFleet
+from support.apifleet import ADMIN, LAB_TYPE, WORKSPACES, ApiFleet
 
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import KEPT_SCHEMAS
@@ -21,12 +21,6 @@ WIDGETS = "/apis/example.io/v1/widgets"
 LOGICAL_CLUSTER = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
 MERGE = "application/merge-patch+json"
 LAB, SHOP, DECLARED = "workspaces/root/lab", "workspaces/root/shop", "workspaces/root/declared"
-STORE_TYPE = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: WorkspaceType
-metadata: {name: lab}
-spec: {writes: Store}
-"""
 OF_LAB = """\
 apiVersion: tenancy.kcp.io/v1alpha1
 kind: Workspace
@@ -86,7 +80,7 @@ def fleet(tmp_path: Path) -> Iterator[ApiFleet]:
     made = ApiFleet(tmp_path / "fleet")
     made.begin(
         {
-            "workspaces/root/types.yaml": STORE_TYPE,
+            "workspaces/root/types.yaml": LAB_TYPE,
             f"{LAB}/workspace.yaml": OF_LAB,
             f"{SHOP}/workspace.yaml": OF_LAB,
             f"{DECLARED}/workspace.yaml": PLAIN,

@@ -14,7 +14,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support.apifleet import WORKSPACES, ApiFleet
+from support.apifleet import LAB_TYPE, LAB_YAML, WIDGETS, WORKSPACES, ApiFleet
 from support.loadedfleet import LoadedFleet, configmap
 
 from apiserver.model import marks, origins
@@ -29,31 +29,11 @@ NAMES = ("x", "y")
 APIS = "/apis/apis.kcp.io/v1alpha1"
 MERGE = "application/merge-patch+json"
 FILES = {
-    "workspaces/root/type.yaml": """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: WorkspaceType
-metadata: {name: lab}
-spec: {writes: Store}
-""",
-    f"{LAB}/workspace.yaml": """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: Workspace
-metadata: {annotations: {treeplane.dev/protected: "false"}}
-spec: {type: {name: lab, path: root}}
-""",
+    "workspaces/root/type.yaml": LAB_TYPE,
+    f"{LAB}/workspace.yaml": LAB_YAML,
     f"{LAB}/app.yaml": configmap(),
 }
-SCHEMA: Any = {
-    "apiVersion": "apis.kcp.io/v1alpha1",
-    "kind": "APIResourceSchema",
-    "metadata": {"name": "v1.widgets.example.io"},
-    "spec": {
-        "group": "example.io",
-        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-        "scope": "Cluster",
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"type": "object"}}],
-    },
-}
+SCHEMA: Any = {**WIDGETS, "spec": {**WIDGETS["spec"], "scope": "Cluster"}}
 EXPORT: Any = {
     "apiVersion": "apis.kcp.io/v1alpha1",
     "kind": "APIExport",
