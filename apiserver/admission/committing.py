@@ -17,6 +17,7 @@ import orjson
 from apiserver.model import marks, origins
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Runtime
 from apiserver.registry.commits import WAIT, Commits
@@ -24,7 +25,6 @@ from apiserver.registry.intents import Intent
 from apiserver.registry.sinks import StoreSink, Write, Written
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.waiter import Waiter
-from apiserver.registry.workspacetypes import WORKSPACES
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]

@@ -15,9 +15,9 @@ from apiserver.admission.writes import refusal
 from apiserver.model import origins, paths, reserved
 from apiserver.model.errors import forbidden
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import WorkspaceRecord, workspace_at
-from apiserver.registry.workspacetypes import WORKSPACES
 from apiserver.storage.protocol import View
 
 Object = dict[str, Any]

@@ -17,11 +17,12 @@ from apiserver.model import paths
 from apiserver.model.errors import forbidden
 from apiserver.model.keys import Key
 from apiserver.model.marks import OWNER, WORKSPACE_FINALIZER
+from apiserver.model.storagenames import TYPES
 from apiserver.registry import workspacetypes
 from apiserver.registry.rest_options import Complete, Vet
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import WorkspaceRecord, path_named, workspace_named
-from apiserver.registry.workspacetypes import TYPES, FindType, ResolvedType, TypeRef
+from apiserver.registry.workspacetypes import FindType, ResolvedType, TypeRef
 from apiserver.storage.protocol import View
 
 Object = dict[str, Any]

@@ -16,12 +16,12 @@ from typing import Any
 from apiserver.model import marks, origins
 from apiserver.model.errors import StatusError, forbidden
 from apiserver.model.origins import Origin
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Runtime
 from apiserver.registry.rest_options import Admit
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.registry.workspacetypes import LOGICAL_CLUSTERS, WORKSPACES
 
 Object = dict[str, Any]
 

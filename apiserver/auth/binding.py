@@ -17,17 +17,15 @@ from typing import Any, NamedTuple
 import orjson
 
 from apiserver.auth.escalation import Rights
-from apiserver.auth.maximal import BINDINGS, EXPORTS
 from apiserver.auth.scopes import in_scope
 from apiserver.auth.user import Attributes, User
 from apiserver.model import marks
 from apiserver.model.errors import forbidden
 from apiserver.model.keys import Key
-from apiserver.registry.endpointslices import SLICES
+from apiserver.model.storagenames import BINDINGS, EXPORTS, SLICES, TYPES, WORKSPACES
 from apiserver.registry.rest_options import Vet
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import workspace_named
-from apiserver.registry.workspacetypes import TYPES, WORKSPACES
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]

@@ -10,9 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-BINDINGS = "apibindings.apis.kcp.io"
-EXPORTS = "apiexports.apis.kcp.io"
-
 Object = dict[str, Any]
 
 

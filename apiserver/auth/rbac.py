@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 
 from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP, TARGET_BINDINGS
-from apiserver.auth.maximal import BINDINGS, EXPORTS, Provided, limiting, provided
+from apiserver.auth.maximal import Provided, limiting, provided
 from apiserver.auth.policy import ACCESS, Grant, Holders, Policy, RBACObjects, compile_policy, role_rules
 from apiserver.auth.requiredgroups import belongs, requirements
 from apiserver.auth.rules import Rule
@@ -24,6 +24,7 @@ from apiserver.auth.scopes import consumers, identities, in_scope, is_own_servic
 from apiserver.auth.user import KCP_ADMIN, AccessDecision, Attributes, User
 from apiserver.model.keys import storage_name
 from apiserver.model.paths import NOWHERE, WILDCARD
+from apiserver.model.storagenames import BINDINGS, EXPORTS
 from apiserver.storage.protocol import Store, View
 
 TARGET = "target"

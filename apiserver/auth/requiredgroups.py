@@ -16,7 +16,8 @@ from apiserver.auth.warrants import ABROAD
 from apiserver.model import paths
 from apiserver.model.keys import Key
 from apiserver.model.marks import REQUIRED_GROUPS
-from apiserver.registry.indexes import LOGICAL_CLUSTERS, REQUIRING
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
+from apiserver.registry.indexes import REQUIRING
 from apiserver.registry.tree import cluster_key, path_of, workspace_at
 from apiserver.storage.protocol import View
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from apiserver.auth.user import KCP_ADMIN, MASTERS, User
 from apiserver.model import reserved
 from apiserver.model.errors import forbidden
-from apiserver.registry.behaviours.definitions import CRDS, reserved_in
+from apiserver.model.storagenames import CRDS
+from apiserver.registry.behaviours.definitions import reserved_in
 from apiserver.registry.rest_options import Object, Vet, vet_nothing
 from apiserver.registry.served import ServedKind
 

@@ -18,7 +18,7 @@ import orjson
 from apiserver.model import conditions
 from apiserver.model.errors import StatusError, bad_request
 from apiserver.model.keys import Key, storage_name
-from apiserver.registry.catalog import CRDS, SCHEMAS
+from apiserver.model.storagenames import CRDS, EXPORTS, SCHEMAS
 from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.kinds import (
     KindTable,
@@ -32,7 +32,6 @@ from apiserver.registry.kinds import (
 from apiserver.registry.served import ServedKind
 from apiserver.storage.protocol import Record, Store
 
-_EXPORTS = "apiexports.apis.kcp.io"
 _PAGE = 1000
 _NAMED = 20
 """Identities that an error lists."""
@@ -94,7 +93,7 @@ class Everywhere:
         return found
 
     def _exported(self) -> Iterator[ServedKind]:
-        for record in self._records(_EXPORTS):
+        for record in self._records(EXPORTS):
             export = orjson.loads(record.value)
             identity = (export.get("status") or {}).get("identityHash", "")
             keys = [Key(SCHEMAS, record.key.cluster, "", name) for name in offered_schemas(export)]

@@ -20,11 +20,11 @@ from apiserver.endpoints.write_options import write_options
 from apiserver.model import clock, paths
 from apiserver.model.errors import Cause, StatusError, conflict, forbidden, invalid, no_such_resource
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import codec
 from apiserver.registry.holding import check_holder
-from apiserver.registry.lifecycles import LIFECYCLES, LOGICAL_CLUSTERS, Lifecycle, without
+from apiserver.registry.lifecycles import LIFECYCLES, Lifecycle, without
 from apiserver.registry.tree import WorkspaceRecord, workspace_at
-from apiserver.registry.workspacetypes import WORKSPACES
 from apiserver.storage.protocol import Conflict, Put, Record, Store
 
 Object = dict[str, Any]

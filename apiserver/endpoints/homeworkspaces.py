@@ -20,14 +20,13 @@ from apiserver.model import paths
 from apiserver.model.errors import StatusError, forbidden
 from apiserver.model.identity import home_cluster_name
 from apiserver.model.keys import Internal, Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import codec
 from apiserver.registry.holding import check_holder
 from apiserver.registry.tree import WorkspaceRecord, workspace_at
-from apiserver.registry.workspacetypes import WORKSPACES
 from apiserver.storage.protocol import NEVER, Conflict, Put
 
 NAME = "~"
-_CLUSTER = "logicalclusters.core.kcp.io"
 _DENIED = (
     'User "{}" cannot create resource "workspaces" in API group "tenancy.kcp.io" at the cluster scope: '
     "workspace access not permitted"
@@ -73,7 +72,7 @@ async def _leave_word(asking: Asking) -> None:
 def _workspace(asking: Asking, record: WorkspaceRecord) -> tuple[Key, bytes, int]:
     """The home as a Workspace of root, which it is not: what is known of it stands in its LogicalCluster."""
     store = asking.world.realm.store
-    found = store.get(Key(_CLUSTER, record.cluster, "", "cluster"))
+    found = store.get(Key(LOGICAL_CLUSTERS, record.cluster, "", "cluster"))
     if found is None:
         raise StatusError(429, "TooManyRequests", "Creating the home workspace", retry_after=1)
     cluster = orjson.loads(found.value)

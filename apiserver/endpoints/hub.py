@@ -17,8 +17,8 @@ from typing import Any
 from apiserver.endpoints.watcher import Cohort, OpenWatch, WatchEvent
 from apiserver.model.failures import described
 from apiserver.model.keys import Internal
-from apiserver.registry.catalog import MARKED, SCHEMAS
-from apiserver.registry.indexes import LOGICAL_CLUSTERS
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, SCHEMAS
+from apiserver.registry.catalog import MARKED
 from apiserver.registry.sharing import DECIDING
 from apiserver.storage.protocol import Change, Compacted, Store
 

@@ -41,8 +41,8 @@ from apiserver.endpoints.watch import watch
 from apiserver.endpoints.writes import Writes
 from apiserver.model.errors import StatusError, forbidden, method_not_allowed, no_such_resource
 from apiserver.model.paths import ROOT
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry import oldgroups
-from apiserver.registry.indexes import LOGICAL_CLUSTERS
 from apiserver.registry.kinds import KUBERNETES, common_builtins
 from apiserver.registry.served import ServedKind
 from apiserver.registry.subresources import CONNECTIONS

@@ -32,11 +32,11 @@ from apiserver.endpoints.watch import watch
 from apiserver.model import paths
 from apiserver.model.errors import Cause, StatusError, invalid, method_not_allowed
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, TYPES
 from apiserver.registry.kinds import common_builtins
 from apiserver.registry.kindtable import KindTable
-from apiserver.registry.lifecycles import LIFECYCLES, LOGICAL_CLUSTERS, PHASE, Lifecycle, type_of
+from apiserver.registry.lifecycles import LIFECYCLES, PHASE, Lifecycle, type_of
 from apiserver.registry.served import ServedKind
-from apiserver.registry.workspacetypes import TYPES
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]

@@ -20,8 +20,8 @@ from apiserver.endpoints.judging import AccessJudge, RealmKinds
 from apiserver.endpoints.providerkinds import SUBRESOURCES, ProviderKinds
 from apiserver.endpoints.providersight import ProviderSight, SeenKind
 from apiserver.model.errors import no_such_resource
+from apiserver.model.storagenames import BINDINGS
 from apiserver.registry import sharing
-from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kinds import KindTable
 from apiserver.registry.permissionclaims import ANY_VERB, Claimed, asked_of, named
 from apiserver.registry.served import READ, ServedKind

@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS
 from apiserver.registry import sharing
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Review
-from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kinds import KindTable, kinds_of_schema, workspace_builtins
 from apiserver.registry.permissionclaims import ANY_VERB, Claimed, asked_of, named
 from apiserver.registry.served import READ, ServedKind

@@ -15,8 +15,8 @@ import orjson
 from apiserver.model.errors import StatusError, forbidden, not_found
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
+from apiserver.model.storagenames import BINDINGS
 from apiserver.registry import sharing
-from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.permissionclaims import (
     LABEL,
     REFLEXIVE,

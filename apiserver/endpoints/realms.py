@@ -31,11 +31,11 @@ from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.keys import Key
 from apiserver.model.paths import NOWHERE, SYSTEM_ADMIN, WILDCARD, base, is_cluster
 from apiserver.model.remembered import Remembered
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import mounts, sharing
 from apiserver.registry.indexes import INACTIVE
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord, fleet_row, workspace_at, workspace_row
-from apiserver.registry.workspacetypes import WORKSPACES
 from apiserver.storage.protocol import Row, Store
 
 TARGET_CLUSTER = "target"

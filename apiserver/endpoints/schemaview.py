@@ -20,7 +20,7 @@ import orjson
 from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.endpoints.judging import AccessJudge
 from apiserver.model.keys import Key
-from apiserver.registry.catalog import BINDINGS, SCHEMAS
+from apiserver.model.storagenames import BINDINGS, SCHEMAS
 from apiserver.registry.kinds import KindTable, common_builtins
 from apiserver.registry.served import READ, ServedKind
 from apiserver.storage.protocol import Change, Store

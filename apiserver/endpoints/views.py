@@ -16,12 +16,13 @@ from apiserver.endpoints.sight import PartialSight
 from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.model.paths import join
+from apiserver.model.storagenames import SHARDS, SLICES, TYPES
 from apiserver.registry import codec
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.conversion import completed, convert, prepare
-from apiserver.registry.endpointslices import SLICES, with_host
+from apiserver.registry.endpointslices import with_host
 from apiserver.registry.served import ServedKind
-from apiserver.registry.shards import SHARDS, with_addresses
+from apiserver.registry.shards import with_addresses
 from apiserver.registry.tree import cluster_key, fleet, path_of, workspace_at
 from apiserver.storage.protocol import Record, Store
 
@@ -35,7 +36,6 @@ _FILLED = having(lambda kind: kind.filled)
 
 _LIFECYCLES = {"initializing": "initializingworkspaces", "terminating": "terminatingworkspaces"}
 """Types of virtual workspaces, and what their URLs say."""
-_TYPES = "workspacetypes.tenancy.kcp.io"
 
 
 Own = Callable[[str], ServedKind | None]
@@ -170,7 +170,7 @@ class KindView:
     def _filled(self, key: Key, value: bytes) -> bytes:
         if key.resource == SHARDS:
             return codec.encode(with_addresses(orjson.loads(value), fleet(self._store).url))
-        if key.resource == _TYPES:
+        if key.resource == TYPES:
             return self._with_views(key, value)
         if key.resource == SLICES:
             return codec.encode(with_host(orjson.loads(value), fleet(self._store).url))

@@ -29,8 +29,8 @@ from apiserver.endpoints.selection import Selection
 from apiserver.endpoints.sight import ScanPart
 from apiserver.endpoints.watcher import ADDED, Interest, OpenWatch, WatchEvent
 from apiserver.model.errors import StatusError, expired
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry import oldgroups
-from apiserver.registry.indexes import LOGICAL_CLUSTERS
 from apiserver.registry.tree import cluster_key
 from apiserver.storage.protocol import Compacted, Store
 

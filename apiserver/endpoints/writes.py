@@ -45,10 +45,10 @@ from apiserver.model.errors import (
     no_such_resource,
 )
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import codec, deletion, eviction, podbinding, rest
 from apiserver.registry.commits import Commits
 from apiserver.registry.holding import check_holder
-from apiserver.registry.indexes import LOGICAL_CLUSTERS
 from apiserver.registry.rest_options import (
     IGNORE,
     STRICT,
@@ -59,7 +59,6 @@ from apiserver.registry.rest_options import (
 )
 from apiserver.registry.room import BESIDES, Room, room_of
 from apiserver.registry.waiter import Waiter
-from apiserver.registry.workspacetypes import WORKSPACES
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]

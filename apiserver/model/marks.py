@@ -1,4 +1,5 @@
-"""Annotations and labels that Treeplane sets, and the field managers it uses. One list, so that none is misspelled."""
+"""Annotations and labels that Treeplane sets, the field managers it uses, and how an origin looks in the store. One
+list, so that none is misspelled."""
 
 from __future__ import annotations
 
@@ -68,3 +69,8 @@ MAY_LEAVE = "treeplane.dev/may-leave"
 state. It says nothing of any other target."""
 
 FIELD_MANAGER = "treeplane"
+
+
+def as_stored(origin: str) -> bytes:
+    """What the bytes of an object hold that has this origin, so that it is found without being decoded."""
+    return f'"{ORIGIN}":"{origin}"'.encode()

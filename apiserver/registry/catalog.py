@@ -17,14 +17,12 @@ import orjson
 
 from apiserver.model import conditions
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, CRDS, SCHEMAS
 from apiserver.registry.boundresources import ending
 from apiserver.registry.kinds import KindTable, ServedKind, builtins_of, kinds_of_crd, kinds_of_schema, overlay
 from apiserver.registry.tree import workspace_of
 from apiserver.storage.protocol import Record, Store, View
 
-CRDS = "customresourcedefinitions.apiextensions.k8s.io"
-BINDINGS = "apibindings.apis.kcp.io"
-SCHEMAS = "apiresourceschemas.apis.kcp.io"
 MARKED = frozenset({CRDS, BINDINGS, SCHEMAS})
 """Resources whose changes a store must count in `marked()` for catalogs to notice them."""
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 from apiserver.model.errors import StatusError, conflict, forbidden, not_found
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import CRDS
 from apiserver.registry import codec, keptschemas
-from apiserver.registry.behaviours.definitions import CRDS
 from apiserver.registry.conversion import convert
 from apiserver.registry.marking import decided, is_namespace
 from apiserver.registry.rest_options import Collection, DeleteOptions, Object, Outcome

@@ -13,8 +13,6 @@ from apiserver.registry.sharing import SharedExport
 
 Object = dict[str, Any]
 
-SLICES = "apiexportendpointslices.apis.kcp.io"
-
 
 def wants_one(export: Object) -> bool:
     """Whether an APIExport has a slice of its name."""

@@ -17,6 +17,7 @@ import orjson
 from apiserver.model import clock, marks
 from apiserver.model.keys import Key
 from apiserver.model.reserved import is_inactive
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.storage.declared import Index
 
 Object = dict[str, Any]
@@ -191,8 +192,6 @@ def _finalizers(key: Key, value: bytes) -> Iterable[str]:
 _FINALIZERS = b'"finalizers":['
 FINALIZERS = Index("finalizers", 1, _finalizers, _FINALIZERS, by_form=True)
 """`waiting(cluster, resource)` → objects that do not go before somebody has taken finalizers away."""
-
-LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 
 
 def _inactive(key: Key, value: bytes) -> Iterable[str]:

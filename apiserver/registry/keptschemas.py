@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from apiserver.model.storagenames import SCHEMAS
 from apiserver.registry import indexes
-from apiserver.registry.catalog import KEPT_SCHEMAS, SCHEMAS
+from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.storage.protocol import Put, ReadView, Record
 
 

@@ -18,7 +18,6 @@ from apiserver.model.conditions import condition
 
 Object = dict[str, Any]
 
-LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 PHASE = "tenancy.kcp.io/phase"
 """Label of both objects: status.phase."""
 INITIALIZED = "WorkspaceInitialized"
@@ -91,6 +90,12 @@ def with_labels(labels: Mapping[str, str], status: Object) -> Object:
     return kept | told | ({PHASE: status["phase"]} if status.get("phase") else {})
 
 
+def with_status(obj: Object, status: Object) -> Object:
+    """Either object of a workspace with this status, and the labels that follow from it."""
+    labels = with_labels(obj["metadata"].get("labels") or {}, status)
+    return {**obj, "metadata": {**obj["metadata"], "labels": labels}, "status": status}
+
+
 def without(obj: Object, lifecycle: Lifecycle, name: str, at: str) -> Object:
     """Either object of a workspace when a program is done. `at`: now (RFC 3339). A workspace that waits for no
     initializer any more is Ready; what follows the last terminator is for who takes it away to say."""
@@ -100,5 +105,4 @@ def without(obj: Object, lifecycle: Lifecycle, name: str, at: str) -> Object:
         told = not_initialized(left, at) if left else condition(INITIALIZED, True, DONE, at=at)
         status["phase"] = INITIALIZER.phase if left else "Ready"
         status["conditions"] = conditions.merged(status.get("conditions"), [told])
-    labels = with_labels(obj["metadata"].get("labels") or {}, status)
-    return {**obj, "metadata": {**obj["metadata"], "labels": labels}, "status": status}
+    return with_status(obj, status)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from apiserver.model import clock
-from apiserver.registry.behaviours.definitions import CRDS
+from apiserver.model.storagenames import BINDINGS, CRDS
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Dependents
-from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.rest_checks import finished
 from apiserver.registry.rest_options import (
     BACKGROUND,

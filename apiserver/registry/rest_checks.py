@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from apiserver.model import marks
 from apiserver.model.errors import StatusError, bad_request, conflict, forbidden, invalid, not_found
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, CRDS, LOGICAL_CLUSTERS
 from apiserver.registry import codec, strategy, tree
 from apiserver.registry.boundresources import ending
 from apiserver.registry.builtins.catalogue import having
@@ -21,9 +22,6 @@ from apiserver.storage.protocol import NEVER, Check
 _SHIPPED = having(lambda kind: kind.export)
 """What bindings bring under its own store name."""
 _TERMINATING = "create not allowed while custom resource definition is terminating"
-_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
-_BINDINGS = "apibindings.apis.kcp.io"
-_LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 
 
 def check_identity(kind: ServedKind, obj: Object, namespace: str, name: str) -> None:
@@ -115,7 +113,7 @@ def check_cluster(at: Collection, key: Key) -> Check:
     """Nothing new comes into a workspace that is being deleted, or is gone. To be checked again by the write itself: a
     workspace goes with all that is known to be in it. (In a cluster's own store none of this is there.)"""
     place = tree.cluster_key(at.cluster)
-    there, found = at.store.get_many([place, Key(_LOGICAL_CLUSTERS, at.cluster, "", "cluster")])
+    there, found = at.store.get_many([place, Key(LOGICAL_CLUSTERS, at.cluster, "", "cluster")])
     if there is None and marks.CLUSTER in at.marks:
         raise _terminated(at, key, at.cluster)
     if found is not None and b'"deletionTimestamp"' in found.value:
@@ -177,7 +175,7 @@ def check_definition(at: Collection, name: str) -> None:
         return
     if not at.kind.definition:
         return
-    found = at.store.get(Key(_DEFINITIONS, at.cluster, "", at.kind.definition))
+    found = at.store.get(Key(CRDS, at.cluster, "", at.kind.definition))
     if found is None or b'"deletionTimestamp"' not in found.value:
         return
     if codec.decode(found.value, found.revision)["metadata"].get("deletionTimestamp"):
@@ -185,7 +183,7 @@ def check_definition(at: Collection, name: str) -> None:
 
 
 def _check_binding(at: Collection, name: str) -> None:
-    records = at.store.scan(_BINDINGS, at.cluster, count=False).records
+    records = at.store.scan(BINDINGS, at.cluster, count=False).records
     if not any(b'"deletionTimestamp"' in record.value for record in records):
         return
     going = ending(codec.decode(record.value, record.revision) for record in records)

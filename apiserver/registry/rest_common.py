@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from apiserver.model import clock
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import CRDS
 from apiserver.registry import allocation, codec, strategy
-from apiserver.registry.behaviours.definitions import CRDS
 from apiserver.registry.claims import claims, held, refused
 from apiserver.registry.conversion import completed, convert, stored
 from apiserver.registry.rest_options import Collection, Object

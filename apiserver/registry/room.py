@@ -18,7 +18,7 @@ from apiserver.model import marks
 from apiserver.model.errors import StatusError, forbidden
 from apiserver.model.keys import Key
 from apiserver.model.paths import ROOT
-from apiserver.registry.indexes import LOGICAL_CLUSTERS
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry.served import ServedKind
 from apiserver.storage.protocol import CheckNumber, ReadView, TooMany
 

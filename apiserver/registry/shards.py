@@ -18,7 +18,6 @@ from apiserver.model.selectors import from_object
 
 Object = dict[str, Any]
 
-SHARDS = "shards.core.kcp.io"
 USUAL = "root"
 """The Shard that ships: a workspace that may be there and elsewhere is there."""
 NONE = ""

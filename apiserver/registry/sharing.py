@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, EXPORTS, SCHEMAS
 from apiserver.registry import indexes
-from apiserver.registry.catalog import BINDINGS, SCHEMAS
 from apiserver.registry.exportspec import offered
 from apiserver.registry.kinds import storage_of
 from apiserver.registry.permissionclaims import Claimed, ClaimGrant, grants
@@ -25,7 +25,6 @@ from apiserver.storage.protocol import Record, Store, View
 
 Object = dict[str, Any]
 
-EXPORTS = "apiexports.apis.kcp.io"
 DECIDING = frozenset({BINDINGS, EXPORTS})
 """Resources whose objects decide who sees what."""
 _PAGE = 1000

@@ -12,11 +12,12 @@ from typing import Any
 
 from apiserver.model import marks
 from apiserver.model.errors import Cause
+from apiserver.model.storagenames import CRDS
 from apiserver.registry import metadata as rules
 from apiserver.registry import spellings
 from apiserver.registry.behaviours import certificates
 from apiserver.registry.behaviours.base import IMMUTABLE, carries_nothing
-from apiserver.registry.behaviours.definitions import CRD_CONDITIONS, CRDS, crd_check, crd_status
+from apiserver.registry.behaviours.definitions import CRD_CONDITIONS, crd_check, crd_status
 from apiserver.registry.behaviours.versions import documented
 from apiserver.registry.builtins.catalogue import ENTRIES, behaviour_of, having
 from apiserver.registry.generation import spec_changed

@@ -17,10 +17,6 @@ FindType = Callable[[str, str], Object | None]
 FindCluster = Callable[[str], str]
 """The logical cluster name of the workspace at a path; "" where there is none."""
 
-WORKSPACES = "workspaces.tenancy.kcp.io"
-TYPES = "workspacetypes.tenancy.kcp.io"
-LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
-"""Store names of the objects."""
 
 DEFAULT = ("universal", "root")
 

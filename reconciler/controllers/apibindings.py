@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import orjson
 
 from apiserver.model import clock, conditions, marks
+from apiserver.model.storagenames import BINDINGS, CRDS, EXPORTS, SCHEMAS
 from apiserver.registry import codec, tree
-from apiserver.registry.catalog import BINDINGS, CRDS, SCHEMAS
 from apiserver.registry.kinds import builtins_of
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Op, Put, Record, Store
@@ -24,7 +25,6 @@ from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 from reconciler.loading import consumers
 from reconciler.loading.consumers import listing, named_by_stored
-from reconciler.loading.offers import EXPORTS
 from reconciler.loading.settled import SettledWorld
 from reconciler.loading.statuses import complete
 from reconciler.plan import apis
@@ -34,7 +34,7 @@ from reconciler.plan.exports import Bound, Export
 
 Object = dict[str, Any]
 
-_RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
+_RUNTIME = marks.as_stored(marks.RUNTIME)
 
 
 class Concerned(NamedTuple):
@@ -104,6 +104,10 @@ class _Bindings:
         kept = consumers.taken(self._store, path) & by_files
         return frozenset(kept | named_by_stored(self._store, self._record.cluster, path))
 
+    @cached_property
+    def _definitions(self) -> list[Object]:
+        return [orjson.loads(r.value) for r in self._store.scan(CRDS, self._record.cluster).records]
+
     def _resolved(self) -> Apis:
         past, keep = self._past(), frozenset[str]()
         while True:
@@ -116,9 +120,8 @@ class _Bindings:
     def _resolve(self, past: ServedSoFar) -> Apis:
         record = self._record
         bindings = [b for _, b in self._found.values()]
-        definitions = [orjson.loads(r.value) for r in self._store.scan(CRDS, record.cluster).records]
         table, find, now = builtins_of(record.builtins, record.path), self._world.find_export, clock.now()
-        return apis.resolve(table, definitions, bindings, find, record.path, now, past)
+        return apis.resolve(table, self._definitions, bindings, find, record.path, now, past)
 
     def _past(self) -> ServedSoFar:
         statuses: Mapping[str, Object] = {name: b.get("status") or {} for name, (_, b) in self._found.items()}
@@ -128,10 +131,9 @@ class _Bindings:
             for name, (_, b) in self._found.items()
             if not consumers.is_stored(b) or b["metadata"].get("deletionTimestamp")
         }
-        named = (orjson.loads(r.value) for r in self._store.scan(CRDS, self._record.cluster).records)
         definitions = frozenset(
             crd["metadata"]["name"]
-            for crd in named
+            for crd in self._definitions
             if conditions.is_true((crd.get("status") or {}).get("conditions"), "NamesAccepted")
         )
         return ServedSoFar(definitions, bound=bound, read=self._read, said=said)

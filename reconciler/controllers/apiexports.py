@@ -15,10 +15,11 @@ import orjson
 
 from apiserver.model import conditions, marks
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import EXPORTS, SCHEMAS, SLICES
 from apiserver.registry import codec, tree
 from apiserver.registry.behaviours.ofkubernetes import SERVED_AS_KUBERNETES
 from apiserver.registry.behaviours.sharing import IDENTITIES
-from apiserver.registry.endpointslices import SLICES, own_slice, wants_one
+from apiserver.registry.endpointslices import own_slice, wants_one
 from apiserver.registry.exportspec import offered
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Check, Delete, Put, Store
@@ -26,14 +27,13 @@ from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 from reconciler.loading.consumers import is_stored
 from reconciler.loading.identities import ExportIdentity, Identities, own_secret, secret_of
-from reconciler.loading.offers import EXPORTS, SCHEMAS
 from reconciler.loading.statuses import complete
 from reconciler.plan.bindings import export_status
 
 Object = dict[str, Any]
 
 _SECRETS = "secrets"
-_SYSTEM = f'"{marks.ORIGIN}":"{marks.SYSTEM}"'.encode()
+_SYSTEM = marks.as_stored(marks.SYSTEM)
 _NAMESPACE: Object = {
     "apiVersion": "v1",
     "kind": "Namespace",

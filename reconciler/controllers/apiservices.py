@@ -11,12 +11,12 @@ from typing import Any
 
 from apiserver.model import clock, conditions
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import CRDS as DEFINITIONS
 from apiserver.registry import tree
 from apiserver.registry.apiservices import LABEL, MANAGED, available
 from apiserver.storage.protocol import Delete, Op
 from reconciler.controllers import disposal
 from reconciler.controllers.bycluster import ByCluster
-from reconciler.controllers.definitions import DEFINITIONS
 from reconciler.controllers.entry import Entry
 
 Object = dict[str, Any]

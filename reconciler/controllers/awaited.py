@@ -12,18 +12,17 @@ from concurrent.futures import Future
 
 from apiserver.model import marks, paths
 from apiserver.model.keys import Internal, Key
+from apiserver.model.storagenames import BINDINGS, CRDS, WORKSPACES
 from apiserver.registry import tree
-from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
 from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.loading import awaited
-from reconciler.plan.computed import WORKSPACES
 
 _DYING = b'"deletionTimestamp"'
 _DECLARED = f'"{marks.SOURCE_PATH}"'.encode()
-_REMOVED = f'"{marks.ORIGIN}":"{marks.REMOVED}"'.encode()
+_REMOVED = marks.as_stored(marks.REMOVED)
 """Of what a commit takes away nobody keeps the file's name: who has one was said again."""
 _SAID_AGAIN = Internal.AWAITED
 """Stands for the resource of a key that is about a whole workspace."""

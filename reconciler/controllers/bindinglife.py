@@ -14,9 +14,9 @@ from typing import Any
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS
 from apiserver.registry import codec, indexes, tree
 from apiserver.registry.boundresources import BoundResource, bound_by, ending
-from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.marking import BINDING_CLEANUP
 from apiserver.storage.protocol import Store

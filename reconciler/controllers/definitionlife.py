@@ -13,9 +13,9 @@ from typing import Any
 
 from apiserver.model import conditions
 from apiserver.model.keys import Key, defined, definition_of
+from apiserver.model.storagenames import CRDS
 from apiserver.registry import codec, indexes
 from apiserver.registry.builtins.served import exported_builtins, target_builtins
-from apiserver.registry.catalog import CRDS
 from apiserver.registry.kinds import kinds_of_crd
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.marking import CLEANUP, terminating, with_terminating

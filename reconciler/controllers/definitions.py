@@ -12,8 +12,8 @@ from typing import Any
 
 from apiserver.model import clock, marks, origins
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, CRDS
 from apiserver.registry import strategy
-from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.claims import NameClaim, claims, held, refused
 from apiserver.registry.kindtable import KindTable
 from apiserver.storage.paging import pages
@@ -22,7 +22,6 @@ from reconciler.controllers.bycluster import ByCluster
 from reconciler.controllers.served import Serves
 
 _DECLARED = f'"{marks.SOURCE_PATH}"'.encode()
-DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 Object = dict[str, Any]
 
@@ -32,17 +31,17 @@ class Definitions(ByCluster):
 
     name = "definitions"
     version = "2"
-    resources = frozenset({DEFINITIONS, BINDINGS})
-    shown = frozenset({DEFINITIONS})
+    resources = frozenset({CRDS, BINDINGS})
+    shown = frozenset({CRDS})
 
     def __init__(self, store: Store, serves: Serves, kinds: Callable[[str], KindTable]) -> None:
         super().__init__(store, serves)
         self._kinds = kinds
 
     def reconcile(self, key: str) -> None:
-        if all(_DECLARED in record.value for page in pages(self._objects.store, DEFINITIONS, key) for record in page):
+        if all(_DECLARED in record.value for page in pages(self._objects.store, CRDS, key) for record in page):
             return  # a commit's content is judged as a whole
-        listed = self._objects.list(DEFINITIONS, key)
+        listed = self._objects.list(CRDS, key)
         found = [d for d in listed if not d["metadata"].get("deletionTimestamp")]
         found.sort(key=lambda d: (d["metadata"].get("creationTimestamp", ""), int(d["metadata"]["resourceVersion"])))
         taken = held(self._kinds(key))
@@ -51,7 +50,7 @@ class Definitions(ByCluster):
                 continue
             wanted = judged(definition, found, taken, clock.now())
             if wanted != definition.get("status"):
-                one = Key(DEFINITIONS, key, "", definition["metadata"]["name"])
+                one = Key(CRDS, key, "", definition["metadata"]["name"])
                 self._objects.update(one, lambda obj, wanted=wanted: {**obj, "status": wanted})  # type: ignore[misc]
 
 

@@ -28,7 +28,7 @@ Object = dict[str, Any]
 
 _DYING = b'"deletionTimestamp"'
 _MENTION = f'"{marks.SOURCE_PATH}"'.encode()
-_RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
+_RUNTIME = marks.as_stored(marks.RUNTIME)
 IN_BACKGROUND = DeleteOptions(policy=BACKGROUND)
 
 

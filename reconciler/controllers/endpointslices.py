@@ -15,17 +15,15 @@ import orjson
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, EXPORTS, PARTITIONS, SLICES
 from apiserver.registry import codec, indexes, tree
-from apiserver.registry.catalog import BINDINGS
-from apiserver.registry.endpointslices import SLICES, address
-from apiserver.registry.sharing import EXPORTS, SharedExport, shared_export
+from apiserver.registry.endpointslices import address
+from apiserver.registry.sharing import SharedExport, shared_export
 from apiserver.storage.protocol import Put, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 
 Object = dict[str, Any]
-
-_PARTITIONS = "partitions.topology.kcp.io"
 
 
 class EndpointSlices(Controller[Key]):
@@ -33,7 +31,7 @@ class EndpointSlices(Controller[Key]):
 
     name = "endpointslices"
     version = "1"
-    resources = frozenset({SLICES, EXPORTS, BINDINGS, _PARTITIONS})
+    resources = frozenset({SLICES, EXPORTS, BINDINGS, PARTITIONS})
     shown = frozenset({SLICES})
 
     def __init__(self, store: Store) -> None:
@@ -46,7 +44,7 @@ class EndpointSlices(Controller[Key]):
                 yield key
         elif key.resource == EXPORTS:
             yield from self._of(key.cluster, key.name)
-        elif key.resource == _PARTITIONS:
+        elif key.resource == PARTITIONS:
             yield from self._naming(key)
         else:
             for value in (entry.previous, entry.value):
@@ -102,7 +100,7 @@ class EndpointSlices(Controller[Key]):
         return bool(self._store.indexed(indexes.TAKEN, indexes.taken(export.cluster, export.name), whole=True, limit=1))
 
     def _of_partition(self, key: Key, name: str) -> Condition:
-        if not name or self._store.get(Key(_PARTITIONS, key.cluster, "", name)) is not None:
+        if not name or self._store.get(Key(PARTITIONS, key.cluster, "", name)) is not None:
             return condition("PartitionValid", True, at=clock.now())
         why = f"no Partition {name} in this workspace: declare it, or take spec.partition away"
         return condition("PartitionValid", False, "PartitionInvalidReference", why, at=clock.now())

@@ -17,7 +17,7 @@ from reconciler.controllers.entry import Entry
 from reconciler.controllers.served import Serves
 
 NAMESPACES = "namespaces"
-_RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
+_RUNTIME = marks.as_stored(marks.RUNTIME)
 _DYING = b'"deletionTimestamp"'
 
 

@@ -13,10 +13,11 @@ from typing import Any
 from apiserver.model import clock, conditions
 from apiserver.model.keys import Key
 from apiserver.model.paths import ROOT
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import ABSENT, RowConflict, Store
-from reconciler.plan.computed import FLEET_FOLLOWED, LOGICAL_CLUSTERS
+from reconciler.plan.computed import FLEET_FOLLOWED
 
 Object = dict[str, Any]
 

@@ -18,8 +18,8 @@ from typing import Any
 import orjson
 
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, CRDS
 from apiserver.registry import codec, deletion, indexes
-from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.rest_options import (
     BACKGROUND,

@@ -15,14 +15,14 @@ import orjson
 from apiserver.model import paths
 from apiserver.model.keys import Key
 from apiserver.model.reserved import is_inactive
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import codec, tree
 from apiserver.registry.indexes import INACTIVE
-from apiserver.registry.lifecycles import with_labels
+from apiserver.registry.lifecycles import with_status
 from apiserver.storage.protocol import Put, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 from reconciler.plan import computed
-from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
 
 Object = dict[str, Any]
 
@@ -69,7 +69,5 @@ class Inactivity(Controller[Key]):
         status = obj.get("status") or {}
         if record is None or status.get("phase") not in _PHASES or status["phase"] == phase:
             return None
-        status = {**status, "phase": phase}
-        labels = with_labels(obj["metadata"].get("labels") or {}, status)
-        value = codec.encode({**obj, "metadata": {**obj["metadata"], "labels": labels}, "status": status})
+        value = codec.encode(with_status(obj, {**status, "phase": phase}))
         return Put(key, value, record.revision, record.stamp)

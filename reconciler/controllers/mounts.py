@@ -15,15 +15,15 @@ import orjson
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import condition
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import codec, mounts
 from apiserver.registry.indexes import MOUNTS, mounted
 from apiserver.registry.kindtable import KindTable
-from apiserver.registry.lifecycles import with_labels
+from apiserver.registry.lifecycles import with_status
 from apiserver.storage.protocol import Put, Store
 from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.plan import computed
-from reconciler.plan.computed import WORKSPACES
 
 Object = dict[str, Any]
 
@@ -70,6 +70,5 @@ class Mounts(Controller[Key]):
         }
         if new == status:
             return None
-        labels = with_labels(workspace["metadata"].get("labels") or {}, new)
-        value = codec.encode({**workspace, "metadata": {**workspace["metadata"], "labels": labels}, "status": new})
+        value = codec.encode(with_status(workspace, new))
         return self._store.write(Put(key, value, record.revision, record.stamp))

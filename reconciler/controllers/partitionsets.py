@@ -14,9 +14,9 @@ import orjson
 from apiserver.model import clock, origins
 from apiserver.model.conditions import Condition, condition, merged
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import PARTITIONS, SHARDS
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
-from apiserver.registry.shards import SHARDS
 from apiserver.storage.protocol import Check, Conflict, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
@@ -24,7 +24,7 @@ from reconciler.plan.partitions import partitions
 
 Object = dict[str, Any]
 
-SETS, PARTITIONS = "partitionsets.topology.kcp.io", "partitions.topology.kcp.io"
+SETS = "partitionsets.topology.kcp.io"
 _API, _KIND = "topology.kcp.io/v1alpha1", "PartitionSet"
 _ALL = Key(SHARDS, "", "", "")
 """Stands for every PartitionSet: Shards changed."""

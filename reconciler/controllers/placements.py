@@ -16,6 +16,7 @@ from apiserver.model import clock, conditions, marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Internal, Key, storage_name
 from apiserver.model.kinds import GroupResource
+from apiserver.model.storagenames import BINDINGS
 from apiserver.registry import tree
 from apiserver.registry.kinds import KindTable
 from apiserver.registry.objects import Objects
@@ -36,7 +37,6 @@ from reconciler.plan.state import STATEFUL
 from reconciler.plan.syncable import NEVER_NAMESPACES, OPTIONAL, SYNCED
 
 PLACEMENTS = "placements.scheduling.kcp.io"
-API_BINDINGS = "apibindings.apis.kcp.io"
 
 Object = dict[str, Any]
 
@@ -67,7 +67,7 @@ class Placements(Controller[Key]):
 
     name = "placements"
     resources = frozenset({
-        PLACEMENTS, LOCATIONS, SYNC_TARGETS, NAMESPACES, API_BINDINGS, Internal.WORKSPACE,
+        PLACEMENTS, LOCATIONS, SYNC_TARGETS, NAMESPACES, BINDINGS, Internal.WORKSPACE,
         *(f"{storage_name(kind.group, kind.resource)}:*" for kind in STATEFUL),
     })  # fmt: skip
     shown = frozenset({PLACEMENTS})
@@ -94,7 +94,7 @@ class Placements(Controller[Key]):
             return self._index.around(key.cluster)
         if key.resource == SYNC_TARGETS:
             return {*self._index.around(key.cluster), *self._index.on(sync_target_key(key.cluster, key.name))}
-        if key.resource in (NAMESPACES, API_BINDINGS) or entry.value is None:
+        if key.resource in (NAMESPACES, BINDINGS) or entry.value is None:
             # Where the last of a namespace's state is gone, nothing holds it any more.
             return self._index.of(key.cluster)
         return ()

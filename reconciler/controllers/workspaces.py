@@ -18,6 +18,7 @@ import orjson
 from apiserver.model import marks, paths
 from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Check, Op, Record, Store
@@ -28,12 +29,11 @@ from reconciler.loading import awaited, departure
 from reconciler.loading.moment import Moment
 from reconciler.loading.removal import remove, unless_changed
 from reconciler.loading.storedworkspaces import Unscheduled, coming
-from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
 
 Object = dict[str, Any]
 
 _DECLARED = f'"{marks.SOURCE_PATH}"'.encode()
-_SYSTEM = f'"{marks.ORIGIN}":"{marks.SYSTEM}"'.encode()
+_SYSTEM = marks.as_stored(marks.SYSTEM)
 _DYING = b'"deletionTimestamp"'
 _LATER = 10.0
 """Seconds until a type that cannot be had is looked for again."""

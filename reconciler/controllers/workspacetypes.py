@@ -13,8 +13,8 @@ import orjson
 
 from apiserver.model import clock
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import TYPES
 from apiserver.registry import codec
-from apiserver.registry.workspacetypes import TYPES
 from apiserver.storage.protocol import Put, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry

@@ -15,6 +15,7 @@ from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import Origin
 from apiserver.model.reserved import settable
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry.builtins.catalogue import ENTRIES
 from apiserver.registry.codec import dump
 from apiserver.registry.kinds import KindTable, workspace_builtins
@@ -35,7 +36,6 @@ from reconciler.loading.forms import Example, Forms, Nobody
 from reconciler.loading.gather import EVERYWHERE
 from reconciler.loading.render import Renderer
 from reconciler.loading.workspaceobject import WorkspaceObjects
-from reconciler.plan import computed
 
 Object = dict[str, Any]
 
@@ -70,18 +70,18 @@ def put_new(record: WorkspaceRecord, parent_cluster: str, said: Manifest, effect
         return False
     if record.mounts or settable(said.value["metadata"]):
         return False  # its LogicalCluster says more than others do, or there is none
-    if ENTRIES[computed.WORKSPACES].names(said.name) or said.origin.in_keys:
+    if ENTRIES[WORKSPACES].names(said.name) or said.origin.in_keys:
         return False
     given = dump([record.labels, record.initializers, record.terminators])
     cluster = _forms.put(
-        (computed.LOGICAL_CLUSTERS, record.type, record.shard, given),
+        (LOGICAL_CLUSTERS, record.type, record.shard, given),
         partial(_example_of_cluster, record),
         cluster_key(record),
         _texts_of_cluster(record, parent_cluster, effects.fleet),
     )
     unnamed = digest or dump({**said.value, "metadata": {**said.value["metadata"], "name": ""}})
     workspace = _forms.put(
-        (computed.WORKSPACES, record.type, record.shard, given, said.origin.generator, unnamed),
+        (WORKSPACES, record.type, record.shard, given, said.origin.generator, unnamed),
         partial(_example_of_workspace, record, said),
         workspace_key(record, parent_cluster),
         _texts_of_workspace(record, parent_cluster, said.origin, effects.fleet),

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 
 from apiserver.model import paths
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.paging import pages, rows
 from apiserver.storage.protocol import Delete, DeleteRow, Row, Store, View
 from reconciler.plan import residue
-from reconciler.plan.computed import WORKSPACES
 
 _PAGE = 1000
 _KEPT = frozenset({Table.NODE_PORTS, Table.ROLES})

@@ -14,6 +14,7 @@ from apiserver.model import clock, paths
 from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
 from apiserver.model.reserved import is_inactive
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.lifecycles import INITIALIZER, TERMINATOR, with_labels
 from apiserver.registry.tree import WorkspaceRecord
@@ -30,11 +31,11 @@ Object = dict[str, Any]
 
 
 def cluster_key(record: WorkspaceRecord) -> Key:
-    return Key(computed.LOGICAL_CLUSTERS, record.cluster, "", "cluster")
+    return Key(LOGICAL_CLUSTERS, record.cluster, "", "cluster")
 
 
 def workspace_key(record: WorkspaceRecord, parent_cluster: str) -> Key:
-    return Key(computed.WORKSPACES, parent_cluster, "", paths.base(record.path))
+    return Key(WORKSPACES, parent_cluster, "", paths.base(record.path))
 
 
 def marked(

@@ -21,6 +21,7 @@ from apiserver.model import paths
 from apiserver.model.commits import own
 from apiserver.model.errors import Cause, StatusError, invalid, unavailable
 from apiserver.model.keys import Internal, Key
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, refused, stands, waiting
@@ -33,7 +34,6 @@ from reconciler.loading.guard import line_of
 from reconciler.loading.loader import Loader, Proposal
 from reconciler.loading.rounds import next_round
 from reconciler.loading.unfetched import Unfetched
-from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.deletions import ALLOW, digest
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError

@@ -13,15 +13,15 @@ from typing import Any
 import orjson
 
 from apiserver.model import marks, origins
+from apiserver.model.storagenames import BINDINGS
 from apiserver.model.tables import Table, row_key
-from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.tree import path_named
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import ABSENT, DeleteRow, PutRow, RowOp, View
 
 Object = dict[str, Any]
 
-_RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
+_RUNTIME = marks.as_stored(marks.RUNTIME)
 
 Taken = Collection[tuple[str, str]]
 """Exports, as (provider's path, name)."""

@@ -13,7 +13,7 @@ import orjson
 
 from apiserver.model.keys import Key
 from apiserver.model.origins import TYPED
-from apiserver.registry.catalog import BINDINGS
+from apiserver.model.storagenames import BINDINGS
 from apiserver.registry.permissionclaims import accepted_by_default
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.render import DeclaredObject

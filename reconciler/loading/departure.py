@@ -24,8 +24,8 @@ from apiserver.model import paths
 from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
 from apiserver.model.marks import CLUSTER_FINALIZER, WORKSPACE_FINALIZER
+from apiserver.model.storagenames import BINDINGS, CRDS, LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import codec, indexes, tree
-from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.lifecycles import TERMINATOR
 from apiserver.registry.tree import USUAL_TYPE, WorkspaceRecord, listed, placed, put_workspace
 from apiserver.storage.paging import pages
@@ -38,7 +38,6 @@ from reconciler.loading.effects import ended, removed
 from reconciler.loading.leaving import storages
 from reconciler.loading.moment import Moment
 from reconciler.loading.removal import kept_schemas, remove, unless_changed
-from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
 from reconciler.plan.summary import Summary
 
 Object = dict[str, Any]

@@ -15,6 +15,7 @@ from apiserver.model import origins
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.keys import Key
 from apiserver.model.kinds import kind_of
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import strategy, tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import Intent
@@ -29,7 +30,6 @@ from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.render import key_of
 from reconciler.loading.sources import Sources
 from reconciler.loading.workspacefiles import WorkspaceFiles
-from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.gitform import declared_form, sent_form
 
 Object = dict[str, Any]

@@ -17,6 +17,7 @@ from apiserver.model.conditions import Condition
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import codec, strategy
 from apiserver.registry.intents import DONE, KEPT, Intent
 from apiserver.storage.protocol import NEVER, Delete, Op, Put, Record
@@ -38,7 +39,6 @@ from reconciler.loading.likeness import like_others
 from reconciler.loading.moment import FindMoment, Moment
 from reconciler.loading.render import DeclaredObject
 from reconciler.plan import turned
-from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.merge import merged, same_content
 from reconciler.plan.summary import Summary
 from reconciler.plan.unsupported import SUPPORTED

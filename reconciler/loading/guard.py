@@ -20,8 +20,9 @@ from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key, defined
 from apiserver.model.origins import origin_of
+from apiserver.model.storagenames import BINDINGS, CRDS, EXPORTS, SCHEMAS, TYPES
 from apiserver.registry import indexes
-from apiserver.registry.catalog import BINDINGS, CRDS, Catalog
+from apiserver.registry.catalog import Catalog
 from apiserver.registry.exportspec import offered
 from apiserver.registry.kinds import KindTable, storage_of
 from apiserver.registry.tree import WorkspaceRecord, workspace_at
@@ -30,7 +31,6 @@ from reconciler.layout.draft import Draft
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import ReadOnly, manifests
 from reconciler.loading import copies
-from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES
 from reconciler.loading.render import SYNC_TARGETS
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.sources import Sources

@@ -17,8 +17,9 @@ import orjson
 from apiserver.model import conditions, marks
 from apiserver.model.keys import Key, defined
 from apiserver.model.kinds import kind_of
+from apiserver.model.storagenames import BINDINGS, CRDS, SCHEMAS
 from apiserver.registry import indexes
-from apiserver.registry.catalog import BINDINGS, CRDS, KEPT_SCHEMAS, SCHEMAS
+from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.claims import claims
 from apiserver.registry.kinds import (
     KindTable,

@@ -11,19 +11,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import EXPORTS, SCHEMAS, SHARDS, TYPES
 from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.kinds import KindTable
-from apiserver.registry.shards import SHARDS
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.render import Renderer
 from reconciler.plan.exports import Export
 
 Object = dict[str, Any]
 
-EXPORTS = "apiexports.apis.kcp.io"
-SCHEMAS = "apiresourceschemas.apis.kcp.io"
-TYPES = "workspacetypes.tenancy.kcp.io"
 
 _KINDS = kinds_having(lambda kind: kind.offered)
 

@@ -14,10 +14,11 @@ import orjson
 from apiserver.model import conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
-from apiserver.registry.lifecycles import TERMINATOR, with_labels
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
+from apiserver.registry.lifecycles import TERMINATOR, with_status
 from apiserver.storage.protocol import View
 from reconciler.loading.effects import ended
-from reconciler.plan.computed import COMMIT_APPLIED, LOGICAL_CLUSTERS
+from reconciler.plan.computed import COMMIT_APPLIED
 
 Object = dict[str, Any]
 
@@ -34,8 +35,7 @@ def told(obj: Object, finalizer: str, said: Iterable[Condition]) -> Object:
     status = obj.get("status") or {}
     phase = TERMINATOR.phase if TERMINATOR.left(obj) else "Deleting"
     status = {**status, "phase": phase, "conditions": conditions.merged(status.get("conditions"), new)}
-    labels = with_labels(obj["metadata"].get("labels") or {}, status)
-    return {**obj, "metadata": {**obj["metadata"], "labels": labels}, "status": status}
+    return with_status(obj, status)
 
 
 def staying(obj: Object, errors: Iterable[str], at: str) -> Object:

@@ -13,12 +13,12 @@ from typing import Any
 import orjson
 
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import EXPORTS, SCHEMAS
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.exportspec import offered_schemas
 from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.content import WorkspaceContent
-from reconciler.loading.offers import EXPORTS, SCHEMAS
 from reconciler.loading.render import DeclaredObject
 from reconciler.plan.narrowing import narrower_resource
 

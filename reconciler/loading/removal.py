@@ -9,15 +9,14 @@ from collections.abc import Iterable
 
 from apiserver.model import paths
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import SCHEMAS, WORKSPACES
 from apiserver.model.tables import Table, row_key
 from apiserver.registry import keptschemas
-from apiserver.registry.catalog import SCHEMAS
 from apiserver.registry.tree import WorkspaceRecord, forgotten
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Delete, DeleteRow, Op, Store, View
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.consumers import listing
-from reconciler.plan.computed import WORKSPACES
 
 
 def kept_schemas(store: View, gone: Iterable[Key]) -> list[Op]:

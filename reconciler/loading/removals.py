@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.guard import Guard, line_of
 from reconciler.loading.render import key_of
-from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.deletions import Line, Loss, RefusedDeletion
 
 

@@ -16,15 +16,15 @@ from apiserver.model import marks, reserved
 from apiserver.model.errors import Cause
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import CRDS, WORKSPACES
 from apiserver.registry import strategy
-from apiserver.registry.behaviours.definitions import CRDS, reserved_in
+from apiserver.registry.behaviours.definitions import reserved_in
 from apiserver.registry.conversion import stored
 from apiserver.registry.kinds import KindTable, ServedKind
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.manifest import Manifest
 from reconciler.loading.prepared import Prepared
 from reconciler.plan import system
-from reconciler.plan.computed import WORKSPACES
 
 Object = dict[str, Any]
 

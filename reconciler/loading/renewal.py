@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from apiserver.model import paths
+from apiserver.model.storagenames import TYPES
 from apiserver.model.tables import Table, row_key
 from apiserver.registry import tree
 from apiserver.registry.kinds import KUBERNETES
@@ -30,7 +31,7 @@ from apiserver.storage.paging import rows
 from apiserver.storage.protocol import DeleteRow, PutRow, Row, Store, Writer
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.handover import Handover
-from reconciler.loading.offers import TYPES, Offers
+from reconciler.loading.offers import Offers
 from reconciler.loading.whole import ships
 from reconciler.loading.world import World
 from reconciler.plan import system

@@ -14,13 +14,12 @@ import orjson
 
 from apiserver.model import conditions
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, CRDS, EXPORTS, SCHEMAS
 from apiserver.registry import codec
-from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.kinds import KindTable
 from reconciler.loading.case import Case, Recorded, was_served
 from reconciler.loading.leaving import BINDING, DEFINITION, LeftBehind, undeclared
-from reconciler.loading.offers import EXPORTS, SCHEMAS
 from reconciler.loading.render import DeclaredObject
 from reconciler.loading.world import World
 from reconciler.plan import apis

@@ -13,6 +13,7 @@ from apiserver.model.commits import NONE
 from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Key
 from apiserver.model.kinds import kind_of
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import tree
 from apiserver.registry.kinds import builtins_of
 from apiserver.registry.shards import USUAL
@@ -21,7 +22,6 @@ from apiserver.storage.protocol import Store
 from reconciler.loading.departure import restore
 from reconciler.loading.leaving import LeftBehind, Object, reading
 from reconciler.loading.moment import Moments
-from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.residue import restored_ending
 from reconciler.plan.summary import Summary
 from reconciler.statusbranch import format

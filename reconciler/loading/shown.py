@@ -15,6 +15,7 @@ import orjson
 
 from apiserver.model import paths
 from apiserver.model.keys import Internal, Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table, row_key
 from apiserver.registry import codec, tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
@@ -28,7 +29,7 @@ from reconciler.loading.consumers import listing, taken
 from reconciler.loading.loader import Loaded, Loader, Progress
 from reconciler.loading.overlay import Overlay
 from reconciler.loading.shipped import is_root_open
-from reconciler.plan.computed import FLEET_FOLLOWED, LOGICAL_CLUSTERS, WORKSPACES
+from reconciler.plan.computed import FLEET_FOLLOWED
 from reconciler.plan.runtimestatus import overlaid
 from reconciler.repository.difference import FileChange, difference
 from reconciler.repository.objects import Repository

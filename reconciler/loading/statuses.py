@@ -12,15 +12,14 @@ import orjson
 
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, CRDS, EXPORTS, SCHEMAS, TYPES
 from apiserver.registry import strategy
-from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.claims import refused
 from apiserver.registry.exportspec import offered
 from apiserver.storage.protocol import Record
 from reconciler.loading.case import Recorded
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.effects import Effects
-from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES
 from reconciler.loading.render import DeclaredObject
 from reconciler.plan import unsupported
 from reconciler.plan.bindings import export_status

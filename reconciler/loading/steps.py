@@ -22,6 +22,7 @@ from apiserver.model.failures import described
 from apiserver.model.keys import Key
 from apiserver.model.origins import origin_of
 from apiserver.model.paths import ROOT
+from apiserver.model.storagenames import TYPES
 from apiserver.registry import shards, tree
 from apiserver.storage.protocol import Record
 from reconciler.layout.compare import touched
@@ -34,7 +35,7 @@ from reconciler.loading.guard import Guard
 from reconciler.loading.judge import Judge
 from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.leavers import Leavers
-from reconciler.loading.offers import TYPES, Offers
+from reconciler.loading.offers import Offers
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.shipped import is_root_open

@@ -20,9 +20,9 @@ from apiserver.model.conditions import condition
 from apiserver.model.identity import home_cluster_name
 from apiserver.model.origins import BOOTSTRAP, COMPUTED, TYPED, Origin
 from apiserver.model.reserved import settable
+from apiserver.model.storagenames import BINDINGS
 from apiserver.registry import codec, shards, tree
 from apiserver.registry import workspacetypes as types
-from apiserver.registry.catalog import BINDINGS
 from apiserver.registry.kinds import KUBERNETES, KindTable, builtins_of
 from apiserver.registry.lifecycles import with_labels
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace

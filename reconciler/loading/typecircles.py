@@ -13,11 +13,11 @@ from typing import Any
 import orjson
 
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import TYPES
 from apiserver.registry.workspacetypes import OPEN_CIRCLE, TypeRef, circle_of, in_a_circle
 from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.content import WorkspaceContent
-from reconciler.loading.offers import TYPES
 
 Object = dict[str, Any]
 

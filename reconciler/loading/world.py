@@ -15,19 +15,19 @@ import orjson
 
 from apiserver.model import paths
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, EXPORTS, SCHEMAS, SHARDS, TYPES
 from apiserver.model.tables import Table
 from apiserver.registry import shards, tree
 from apiserver.registry import workspacetypes as types
-from apiserver.registry.catalog import BINDINGS, KEPT_SCHEMAS
+from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.codec import dump
 from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.objects import Objects
-from apiserver.registry.shards import SHARDS
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Store
 from reconciler.loading import consumers
-from reconciler.loading.offers import EXPORTS, SCHEMAS, TYPES, Offers
+from reconciler.loading.offers import Offers
 from reconciler.plan import system, widening
 from reconciler.plan.exports import Bound, Export, Turn
 
@@ -210,7 +210,7 @@ class World:
         root = self.record(paths.ROOT)
         if root is None or not root.served:
             return [system.shard()]
-        return [orjson.loads(record.value) for record in self.store.scan(shards.SHARDS, root.cluster).records]
+        return [orjson.loads(record.value) for record in self.store.scan(SHARDS, root.cluster).records]
 
     def find_export(self, path: str, name: str) -> Export | None:
         """An APIExport with its schemas, at its provider's served commit."""

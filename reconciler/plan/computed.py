@@ -23,8 +23,6 @@ Object = dict[str, Any]
 TENANCY = "tenancy.kcp.io/v1alpha1"
 CORE = "core.kcp.io/v1alpha1"
 
-WORKSPACES = "workspaces.tenancy.kcp.io"
-LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
 COMMIT_APPLIED = "CommitApplied"
 """The condition of a Workspace and a LogicalCluster that says whether what a commit has of them is served."""
 READY, INACTIVE, UNAVAILABLE = "Ready", "Inactive", "Unavailable"

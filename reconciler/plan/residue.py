@@ -30,10 +30,11 @@ from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import Origin
 from apiserver.model.reserved import SETTABLE
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry import allocated
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Runtime
-from reconciler.plan import computed, runtimestatus
+from reconciler.plan import runtimestatus
 
 Object = dict[str, Any]
 
@@ -56,8 +57,8 @@ _FURTHER = (
     *(b'"finalizers":', b'"deletionTimestamp":', b'"managedFields":'),
     *(f'"{key}":'.encode() for key in SETTABLE),
 )
-_RUNTIME = f'"{marks.ORIGIN}":"{marks.RUNTIME}"'.encode()
-_REMOVED = f'"{marks.ORIGIN}":"{marks.REMOVED}"'.encode()
+_RUNTIME = marks.as_stored(marks.RUNTIME)
+_REMOVED = marks.as_stored(marks.REMOVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def is_runtime(value: bytes) -> bool:
 def is_none(key: Key, value: bytes) -> bool:
     """Whether an object, as it is stored, certainly leaves none: seen at a glance, since every workspace has such
     objects."""
-    if key.resource != computed.LOGICAL_CLUSTERS or not runtimestatus.says_nothing(value):
+    if key.resource != LOGICAL_CLUSTERS or not runtimestatus.says_nothing(value):
         return False
     return _FIRST in value and not any(each in value for each in _FURTHER)
 

@@ -24,12 +24,13 @@ from typing import Any
 
 from apiserver.model import conditions
 from apiserver.model.conditions import Condition
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry.lifecycles import DONE
 from reconciler.plan import computed
 
 Object = dict[str, Any]
 
-RESOURCES = frozenset({computed.WORKSPACES, computed.LOGICAL_CLUSTERS})
+RESOURCES = frozenset({WORKSPACES, LOGICAL_CLUSTERS})
 """Whose statuses are of both parts."""
 FIELDS = frozenset({"initializers", "terminators"})
 """Of a status, what runtime has the last word on."""

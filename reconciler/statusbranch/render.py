@@ -11,6 +11,7 @@ import orjson
 from apiserver.model import commits, origins, paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Internal, Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table
 from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
@@ -18,7 +19,6 @@ from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.paging import pages, rows
 from apiserver.storage.protocol import Change, Row, View
 from reconciler.plan import residue
-from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
 from reconciler.plan.residue import IdentitySource
 from reconciler.statusbranch import format
 from reconciler.statusbranch.names import Names

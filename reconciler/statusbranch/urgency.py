@@ -14,11 +14,11 @@ from typing import Any
 import orjson
 
 from apiserver.model.keys import Internal
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import tree
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.storage.protocol import Change
 from reconciler.plan import residue, runtimestatus
-from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.jobs import JOBS, ended
 
 Object = dict[str, Any]

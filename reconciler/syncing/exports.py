@@ -6,12 +6,12 @@ from typing import Any
 
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
+from apiserver.model.storagenames import EXPORTS
 from apiserver.registry import exportspec, tree
 from apiserver.registry.objects import Objects
 
 Object = dict[str, Any]
 
-API_EXPORTS = "apiexports.apis.kcp.io"
 KUBERNETES = ("root:compute", "kubernetes")
 """The export that every target supports unless it says otherwise."""
 
@@ -35,4 +35,4 @@ def offered(objects: Objects, target: Object) -> dict[GroupResource, str]:
 
 def _export(objects: Objects, path: str, name: str) -> Object | None:
     workspace = tree.workspace_at(objects.store, path)
-    return objects.get(Key(API_EXPORTS, workspace.cluster, "", name)) if workspace else None
+    return objects.get(Key(EXPORTS, workspace.cluster, "", name)) if workspace else None

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from apiserver.model.identity import sync_target_key
+from apiserver.model.storagenames import BINDINGS, CRDS
+from apiserver.model.storagenames import EXPORTS as API_EXPORTS
 from apiserver.registry import tree
-from apiserver.registry.catalog import BINDINGS, CRDS, Catalog
+from apiserver.registry.catalog import Catalog
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.bindings import NAMESPACES, Bindings, NamespaceRole
@@ -29,7 +31,7 @@ from reconciler.controllers.synctargets import SyncTargets
 from reconciler.controllers.targets import Cluster, Credentials, Kubeconfig, TargetIndex
 from reconciler.controllers.uses import Uses
 from reconciler.syncing.client import TargetClient, connect
-from reconciler.syncing.exports import API_EXPORTS, offered
+from reconciler.syncing.exports import offered
 from reconciler.syncing.homes import Identity
 from reconciler.syncing.keepers import Keepers
 from reconciler.syncing.lease import Contender

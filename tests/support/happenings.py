@@ -23,12 +23,12 @@ from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.model import marks
 from apiserver.model.reserved import settable
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import tree
 from apiserver.registry.lifecycles import INITIALIZER, TERMINATOR, without
 from apiserver.storage.protocol import Delete, View
 from reconciler.controllers.inactivity import Inactivity
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
-from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
 from reconciler.statusbranch.underway import UnderWay
 
 C, D, E, F, M = (f"workspaces/root/{name}" for name in "cdefm")

@@ -14,7 +14,7 @@ import orjson
 from support.loadedfleet import LoadedFleet
 
 from apiserver.model import clock
-from reconciler.plan.computed import LOGICAL_CLUSTERS, WORKSPACES
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 
 COMPUTED = (
     WORKSPACES,

@@ -12,7 +12,6 @@ from apiserver.registry.behaviours.base import Behaviour, Object, immutable, one
 from apiserver.registry.behaviours.versions import Where, check_version, schema_errors, shared
 from apiserver.schema import messages
 
-CRDS = "customresourcedefinitions.apiextensions.k8s.io"
 _RESERVED = "apis.kcp.io"
 """Groups that end so are the system's."""
 

@@ -19,7 +19,7 @@ import orjson
 
 from apiserver.model import marks
 from apiserver.model.keys import Key
-from apiserver.registry.catalog import BINDINGS
+from apiserver.model.storagenames import BINDINGS
 from apiserver.registry.kinds import builtins_of
 from apiserver.registry.permissionclaims import accepted_by_default
 from apiserver.storage.protocol import Record

@@ -10,7 +10,7 @@ import orjson
 
 from apiserver.model import marks
 from apiserver.model.commits import NONE
-from apiserver.registry.catalog import BINDINGS
+from apiserver.model.storagenames import BINDINGS
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Verdict, was_served

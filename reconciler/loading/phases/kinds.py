@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from apiserver.model import clock
 from apiserver.model.origins import BOOTSTRAP, TYPED
+from apiserver.model.storagenames import EXPORTS
 from apiserver.registry.builtins.catalogue import kinds_having
 from apiserver.registry.kinds import KUBERNETES, KindTable, builtins_of
 from apiserver.registry.tree import WorkspaceRecord
@@ -15,7 +16,6 @@ from reconciler.layout.manifest import Manifest
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.defaultclaims import accept_claims
 from reconciler.loading.identities import Keyring, former, own
-from reconciler.loading.offers import EXPORTS
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.ratcheting import accepted, accepted_once
 from reconciler.loading.resolving import Resolving

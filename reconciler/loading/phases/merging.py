@@ -11,6 +11,7 @@ import orjson
 
 from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import SCHEMAS
 from apiserver.registry import codec
 from apiserver.registry.catalog import KEPT_SCHEMAS
 from apiserver.registry.keptschemas import is_named
@@ -19,7 +20,6 @@ from reconciler.loading.case import Recorded, Verdict
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.effects import Effects, Restored
 from reconciler.loading.leaving import FINALIZERS, LeftBehind, is_waiting, label, labels_of, storages
-from reconciler.loading.offers import SCHEMAS
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.phases.kinds import resolving
 from reconciler.loading.resolving import said_otherwise, waiting

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry.tree import listed, placed, put_workspace, summary_in
 from apiserver.storage.protocol import CheckNumber, Op, Row, RowOp
 from reconciler.loading.changeset import ChangeKind
@@ -12,7 +13,6 @@ from reconciler.loading.consumers import listing, named_by_stored, taken
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.secrets import kept
 from reconciler.loading.world import PROVIDED
-from reconciler.plan.computed import WORKSPACES
 
 
 def publish(at: Judgement) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from apiserver.auth.maximal import BINDINGS, EXPORTS
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.scopes import SCOPES
 from apiserver.auth.user import AUTHENTICATED, BINDING_PREFIX, KCP_ADMIN, MASTERS, Attributes, User
 from apiserver.auth.warrants import CLUSTER_NAME, WARRANT
+from apiserver.model.storagenames import BINDINGS, EXPORTS
 
 BOB = User("bob", ("devs", AUTHENTICATED))
 EVERYBODY = f"{BINDING_PREFIX}{AUTHENTICATED}"

@@ -11,7 +11,7 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.auth.scopes import SCOPES
 from apiserver.auth.user import AUTHENTICATED, KCP_ADMIN, MASTERS, Attributes, User
 from apiserver.auth.warrants import CLUSTER_NAME, WARRANT
-from apiserver.registry.indexes import LOGICAL_CLUSTERS
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
 
 GET = Attributes("get", version="v1", resource="configmaps", namespace="ns", name="a")

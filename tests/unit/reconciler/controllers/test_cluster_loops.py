@@ -11,12 +11,13 @@ from support.following import Following
 
 from apiserver.model import conditions
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import CRDS as DEFINITIONS
 from apiserver.model.tables import Table, row_key
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.controllers.aggregation import ROLES, aggregated
 from reconciler.controllers.clusterparts import Clusters, cluster_loops
-from reconciler.controllers.definitions import DEFINITIONS, judged
+from reconciler.controllers.definitions import judged
 from reconciler.controllers.served import started_with
 
 SHOP = "shop0"

@@ -11,13 +11,13 @@ import pytest
 
 from apiserver.model import clock
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Put, Store
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble, tell
-from reconciler.plan.computed import LOGICAL_CLUSTERS
 
 BORN = "2026-01-01T00:00:00Z"
 AT = Key(LOGICAL_CLUSTERS, "rootcluster00000", "", "cluster")

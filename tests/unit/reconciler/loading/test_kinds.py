@@ -14,8 +14,8 @@ from support.widgets import binding, crd, export, schema, widget
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import AUTHENTICATED, KCP_ADMIN, Attributes, User
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import SCHEMAS
 from apiserver.registry.catalog import KEPT_SCHEMAS
-from reconciler.loading.offers import SCHEMAS
 
 D = "workspaces/root/d"
 APP_B = f"{B}/app.yaml"

@@ -16,13 +16,12 @@ from support.widgets import binding, crd, export, schema, widget
 from apiserver.model import conditions
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import BINDINGS, CRDS, WORKSPACES
 from apiserver.registry import tree
-from apiserver.registry.catalog import BINDINGS, CRDS
 from apiserver.registry.lifecycles import PHASE
 from apiserver.registry.rest_checks import check_cluster
 from apiserver.storage.protocol import Delete
 from reconciler.loading import departure
-from reconciler.plan.computed import WORKSPACES
 
 NAME = "widgets.example.io"
 ROLES = "roles.rbac.authorization.k8s.io"

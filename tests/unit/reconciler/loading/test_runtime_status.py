@@ -11,13 +11,14 @@ from support.recoveries import Another, assert_recovers, recover
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import condition
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.storage.protocol import Store
 from reconciler.controllers import fleetcondition
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
 from reconciler.loading.shown import Shown
-from reconciler.plan.computed import FLEET_FOLLOWED, LOGICAL_CLUSTERS, WORKSPACES
+from reconciler.plan.computed import FLEET_FOLLOWED
 
 LATER = "2026-05-05T00:00:00Z"
 QUOTA = condition("QuotaFits", False, "TooMuch", "too much", at=LATER)

@@ -9,12 +9,12 @@ from support.loadedfleet import BEGINNING, LoadedFleet, configmap
 
 from apiserver.model.commits import own
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import codec
 from apiserver.registry import workspacetypes as types
 from apiserver.registry.lifecycles import PHASE
 from apiserver.storage.protocol import Op, Put
 from reconciler.loading.changeset import ChangeKind
-from reconciler.plan.computed import WORKSPACES
 
 
 def workspaces(count: int) -> dict[str, str]:

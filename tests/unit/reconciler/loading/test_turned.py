@@ -11,9 +11,8 @@ from support.settling import Settling, keep
 from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.model import clock
+from apiserver.model.storagenames import BINDINGS, CRDS, LOGICAL_CLUSTERS
 from apiserver.registry import tree
-from apiserver.registry.catalog import BINDINGS, CRDS
-from reconciler.plan.computed import LOGICAL_CLUSTERS
 
 Files = dict[str, str | None]
 

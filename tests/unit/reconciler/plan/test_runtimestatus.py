@@ -9,10 +9,11 @@ import pytest
 from apiserver.model.commits import own
 from apiserver.model.conditions import condition
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry.codec import encode
 from apiserver.registry.lifecycles import DONE
 from reconciler.plan import computed, residue, runtimestatus
-from reconciler.plan.computed import FLEET_FOLLOWED, LOGICAL_CLUSTERS, WorkspaceFacts
+from reconciler.plan.computed import FLEET_FOLLOWED, WorkspaceFacts
 from reconciler.plan.residue import IdentitySource
 
 Object = dict[str, Any]

@@ -12,11 +12,11 @@ from support.fleetrepo import TREEPLANE_YAML, FleetRepo
 from apiserver.model import marks
 from apiserver.model.commits import own
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import codec, tree
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
 from apiserver.stores import DECLARED
-from reconciler.plan.computed import WORKSPACES
 from reconciler.plan.summary import Summary
 from reconciler.repository.mirror import Mirror
 

@@ -1,0 +1,12 @@
+"""How the store calls the kinds that Treeplane itself builds on: `<plural>.<group>`. Each is spelled here alone."""
+
+BINDINGS = "apibindings.apis.kcp.io"
+CRDS = "customresourcedefinitions.apiextensions.k8s.io"
+EXPORTS = "apiexports.apis.kcp.io"
+LOGICAL_CLUSTERS = "logicalclusters.core.kcp.io"
+PARTITIONS = "partitions.topology.kcp.io"
+SCHEMAS = "apiresourceschemas.apis.kcp.io"
+SHARDS = "shards.core.kcp.io"
+SLICES = "apiexportendpointslices.apis.kcp.io"
+TYPES = "workspacetypes.tenancy.kcp.io"
+WORKSPACES = "workspaces.tenancy.kcp.io"
