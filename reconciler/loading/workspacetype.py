@@ -152,8 +152,8 @@ def _exports(known: Summary | None) -> Exports:
 
 def said_of(ref: TypeRef, manifest: Object | None) -> str:
     """The type as Summary.type holds it: "" where the manifest says all of it, or it is the usual one."""
-    said = all(types.wanted(manifest))
-    return "" if said or str(ref) == _UNIVERSAL or ref == TypeRef("root", paths.ROOT) else str(ref)
+    usual = str(ref) == _UNIVERSAL or ref == TypeRef("root", paths.ROOT)
+    return "" if usual or all(types.wanted(manifest)) else str(ref)
 
 
 def _problems(case: Case, gathered: Gathered, kind: ResolvedType) -> list[LayoutError]:

@@ -52,7 +52,7 @@ _MARKS = frozenset(
     {marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.PATH, marks.TYPE, *marks.PLACES}
 )
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
-_FIRST = b'"generation":1,'
+_FIRST = (b'"generation":1,', b'"generation":1}')
 _FURTHER = (
     *(b'"finalizers":', b'"deletionTimestamp":', b'"managedFields":'),
     *(f'"{key}":'.encode() for key in SETTABLE),
@@ -86,7 +86,7 @@ def is_none(key: Key, value: bytes) -> bool:
     objects."""
     if key.resource != LOGICAL_CLUSTERS or not runtimestatus.says_nothing(value):
         return False
-    return _FIRST in value and not any(each in value for each in _FURTHER)
+    return any(each in value for each in _FIRST) and not any(each in value for each in _FURTHER)
 
 
 def of(key: Key, obj: Object, home: IdentitySource) -> Object | None:

@@ -18,6 +18,7 @@ from reconciler.controllers.fleetcondition import Trouble
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
 from reconciler.loading.shown import Shown
+from reconciler.plan import residue
 from reconciler.plan.computed import FLEET_FOLLOWED
 
 LATER = "2026-05-05T00:00:00Z"
@@ -45,6 +46,13 @@ def decide(obj: Object) -> None:
 def follow(fleet: LoadedFleet) -> Object:
     found = fleet.get("root", LOGICAL_CLUSTERS, "cluster", "")
     return fleet.condition(found, FLEET_FOLLOWED)
+
+
+def test_that_an_ordinary_logical_cluster_leaves_none_is_seen_at_a_glance(fleet: LoadedFleet) -> None:
+    """As it is stored: there is one for each workspace, and none is decoded to be recorded."""
+    found = [(key, value) for key, value in fleet.everything().items() if key.resource == LOGICAL_CLUSTERS]
+    assert found
+    assert all(residue.is_none(key, value) for key, value in found)
 
 
 @pytest.mark.parametrize("number", [0, 1])
