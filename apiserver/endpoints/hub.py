@@ -14,12 +14,14 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from apiserver.endpoints import heldrights
 from apiserver.endpoints.watcher import Cohort, OpenWatch, WatchEvent
 from apiserver.model.failures import described
 from apiserver.model.keys import Internal
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, SCHEMAS
+from apiserver.registry import sharing
 from apiserver.registry.catalog import MARKED
-from apiserver.registry.sharing import DECIDING
+from apiserver.registry.indexes import turns_inactive
 from apiserver.storage.protocol import Change, Compacted, Store
 
 log = logging.getLogger(__name__)
@@ -30,6 +32,8 @@ BOOKMARK_SECONDS = 50.0
 _DECIDING = MARKED | {LOGICAL_CLUSTERS}
 """Resources whose changes may end watches of their workspace: those that do not stand any more. A LogicalCluster says
 that its workspace is inactive, and which programs are let in."""
+_NOTICED = sharing.DECIDING | heldrights.DECIDING
+"""Resources whose changes may end watches of those who do not see everything."""
 
 
 class Hub:
@@ -152,8 +156,11 @@ class Hub:
         definition changed, and of programs that are done with a workspace.
 
         As in kube-apiserver any change of a definition's spec ends them: objects look otherwise from now on. Clients
-        come again, with what they saw last. Watches across workspaces stay: others may define the kind still.
+        come again, with what they saw last. Watches across workspaces stay, since others may define the kind still, but
+        for a workspace that turns inactive: as in kcp these end, too.
         """
+        if any(map(turns_inactive, changes)):
+            self._end_across()
         gone = {c.key.cluster for c in changes if c.key.resource == Internal.WORKSPACE and c.value is None}
         defined = {c.key.cluster for c in changes if c.key.resource in _DECIDING}
         everywhere = any(c.key.resource == SCHEMAS for c in changes)  # whoever binds it is served with it
@@ -166,9 +173,16 @@ class Hub:
                 if cluster in gone or ((everywhere or cluster in defined) and not cohort.stands()):
                     cohort.close()
 
+    def _end_across(self) -> None:
+        """Ends the watches over all workspaces, views' included, but for those of what says that one is inactive."""
+        watchers = [w for w in (*self._all(), *self._alone) if w.interest.cluster is None]
+        for watcher in watchers:
+            if watcher.interest.resource != LOGICAL_CLUSTERS:
+                watcher.close()
+
     def _dispatch(self, change: Change) -> None:
         resource, cluster = change.key.resource, change.key.cluster
-        if self._partial and resource in DECIDING:
+        if self._partial and resource in _NOTICED:
             for watcher in list(self._partial):
                 self._notice(watcher, change)
         here, everywhere = self._cohorts.get((resource, cluster)), self._cohorts.get((resource, None))

@@ -7,6 +7,7 @@ error of every layer below becomes an answer here (errors.py).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from apiserver.auth.accounts import TARGET_PREFIX, Accounts
 from apiserver.auth.authn import Authenticator
@@ -19,6 +20,7 @@ from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
+from apiserver.endpoints.heldrights import HeldRights
 from apiserver.endpoints.inflight import InFlight, deadline
 from apiserver.endpoints.issuer import issuer
 from apiserver.endpoints.judging import AccessJudge, RealmKinds
@@ -150,7 +152,10 @@ class KubernetesAPI:
             kind = kind_of(world, place)
             if asked.group != place.group:
                 kind = oldgroups.spelled(kind, asked.group)
-            sight = world.view.sight(kind, verb) if world.view is not None else None
+            sight = None
+            if world.view is not None:
+                sight = world.view.sight(kind, verb)
+                world = replace(world, rights=_held(world, user, attributes(place, verb)))
             asking = Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts, sight)
             await self._resource(asking, verb)
             return
@@ -161,11 +166,13 @@ class KubernetesAPI:
         program, realms = Program.of(place), self._realms
         judge, home = realms.main.authorizer, program.home
         bearer = impersonated(user, exchange.headers, home, lambda a: judge.authorize(home, user, a))
-        denied = program.denied(realms, in_scope(bearer, home) if bearer.extra else bearer)
+        user = in_scope(bearer, home) if bearer.extra else bearer
+        denied = program.denied(realms, user)
         if denied is not None:
             await self._refuse(exchange, place, denied)
             return
-        world = program.world(realms, place)
+        rights = HeldRights(home, lambda: program.denied(realms, user) is None)
+        world = replace(program.world(realms, place), rights=rights)
         if not is_own(place):
             await self._asked(exchange, place, program.inside(world), bearer)
             return
@@ -283,6 +290,12 @@ def _answers_inactive(place: RequestPath) -> bool:
     if place.route is RequestRoute.RESOURCE:
         return f"{place.resource}.{place.group}" == LOGICAL_CLUSTERS
     return place.route in _DOCUMENTS
+
+
+def _held(world: RealmWorld, user: User, asked: Attributes) -> HeldRights:
+    """By which somebody looks through a view: asked about again while they do."""
+    assert world.view is not None
+    return HeldRights(world.view.home, lambda: not world.inactive and world.authorize(user, asked).allowed)
 
 
 def _waits(exchange: Exchange, place: RequestPath) -> bool:

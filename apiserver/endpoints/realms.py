@@ -21,6 +21,7 @@ from apiserver.auth.policy import ACCESS
 from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.endpoints import systemadmin
 from apiserver.endpoints.everywhere import Everywhere
+from apiserver.endpoints.heldrights import HeldRights
 from apiserver.endpoints.hub import Hub
 from apiserver.endpoints.judging import AccessJudge, RealmKinds
 from apiserver.endpoints.paths import RequestPath, Scope
@@ -84,8 +85,8 @@ class RealmWorld:
     `target`: `<workspace path>:<name>` of an embedded sync target. `hidden`: there is no such workspace, and only
     system:masters see more than that; it says why nothing is written here. `asked`: which one that is, among those that
     are not there. `view`: shows part of what there is, None
-    where all is shown. `lets_in`: whether whoever asks may be here still, where that may end. `unmounted`: why a mount
-    is not served; whoever may enter its parent is told."""
+    where all is shown. `lets_in`: whether whoever asks may be here still, where that may end; `rights`: those elsewhere
+    that they look by, if any. `unmounted`: why a mount is not served; whoever may enter its parent is told."""
 
     realm: Realm
     scope: Scope
@@ -96,6 +97,7 @@ class RealmWorld:
     asked: str = ""
     view: ServiceView | None = None
     lets_in: LetsIn | None = None
+    rights: HeldRights | None = None
     unmounted: StatusError | None = None
 
     @property
@@ -105,8 +107,12 @@ class RealmWorld:
 
     @property
     def inactive(self) -> bool:
-        """Whether the workspace is marked so. One look into the store."""
-        return self.record is not None and self.realm.store.tally(INACTIVE, self.record.cluster) > 0
+        """Whether the workspace is marked so, or the one whose view it is looked through. One look into the store for
+        each."""
+        store, view = self.realm.store, self.view
+        if view is not None and store.tally(INACTIVE, view.home) > 0:
+            return True
+        return self.record is not None and store.tally(INACTIVE, self.record.cluster) > 0
 
     @property
     def path(self) -> str:

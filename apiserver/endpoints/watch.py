@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -32,7 +33,7 @@ from apiserver.model.errors import StatusError, expired
 from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry import oldgroups
 from apiserver.registry.tree import cluster_key
-from apiserver.storage.protocol import Compacted, Store
+from apiserver.storage.protocol import Change, Compacted, Store
 
 _HEADERS: Headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-cache, private")]
 _PAGE = 500
@@ -98,10 +99,15 @@ def _stands(asking: Asking) -> bool:
     return found is not None and found.digest == kind.digest
 
 
+def _follow(asking: Asking) -> Callable[[Change], bool] | None:
+    """What a watch goes by besides its objects; None where that is nothing."""
+    follows = [part.follow for part in (asking.world.rights, asking.sight) if part is not None]
+    return (lambda change: all(follow(change) for follow in follows)) if follows else None
+
+
 async def _serve(asking: Asking, watcher: OpenWatch, options: WatchOptions) -> None:
     exchange, hub = asking.exchange, asking.world.realm.hub
-    if asking.sight is not None:
-        watcher.follow = asking.sight.follow
+    watcher.follow = _follow(asking)
     loop = asyncio.get_running_loop()
     seconds = min(options.timeout, _LONGEST) if options.timeout else random.randint(1800, 3600)  # noqa: S311 (spreads reconnects; no secret)
     timer = loop.call_later(seconds, _time_up, watcher, hub)
@@ -147,8 +153,9 @@ async def _catch_up(asking: Asking, watcher: OpenWatch, options: WatchOptions) -
     except Compacted as error:
         await exchange.chunk(watcher.flush() + _error(error), more=False)
         return False
-    if not watcher.stands():  # since the request came; from now on the hub looks
-        watcher.close()
+    rights = asking.world.rights
+    if not watcher.stands() or (rights is not None and not rights.hold()):
+        watcher.close()  # since the request came; from now on the hub looks
     return True
 
 

@@ -19,6 +19,7 @@ from apiserver.model.keys import Key
 from apiserver.model.reserved import is_inactive
 from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.storage.declared import Index
+from apiserver.storage.protocol import Change
 
 Object = dict[str, Any]
 
@@ -201,6 +202,14 @@ def _inactive(key: Key, value: bytes) -> Iterable[str]:
 
 INACTIVE = Index("inactive", 1, _inactive, f'"{marks.INACTIVE}"'.encode(), frozenset({LOGICAL_CLUSTERS}), counted=True)
 """Logical cluster → its LogicalCluster, if that is marked inactive."""
+
+
+def turns_inactive(change: Change) -> bool:
+    """Whether a workspace that was there and answered is marked inactive from this change on."""
+    key, was, now = change.key, change.previous, change.value
+    if key.resource != LOGICAL_CLUSTERS or was is None or now is None or INACTIVE.hint not in now:
+        return False
+    return bool(_inactive(key, now)) and not (INACTIVE.hint in was and _inactive(key, was))
 
 
 def _requiring(key: Key, value: bytes) -> Iterable[str]:

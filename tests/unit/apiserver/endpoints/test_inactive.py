@@ -31,11 +31,39 @@ def test_the_mark_ends_open_watches(api: Any, run: Any) -> None:
         assert await marks.seen(1) == [("MODIFIED", "cluster")]
         api.put(api.manifest("v1 ConfigMap", "late", "default"))
         assert await other.seen(1) == [("ADDED", "late")]
-        assert await everywhere.seen(1) == [("ADDED", "late")]
-        for each in (other, marks, everywhere):
+        assert await everywhere.next() is None
+        for each in (other, marks):
             await each.leave()
 
     run(scenario())
+
+
+def test_watches_across_workspaces_end_with_it_as_kcps_do(api: Any, run: Any) -> None:
+    """Those of what says so go on, and who comes again goes on where they were: lists across workspaces show an
+    inactive one as any."""
+
+    async def scenario() -> None:
+        api.put(cluster(api))
+        everywhere = "/clusters/*/apis/core.kcp.io/v1alpha1/logicalclusters?watch=true"
+        marks, ended = api.watch(everywhere), api.watch("/clusters/*/api/v1/configmaps?watch=true")
+        await marks.seen(1)
+        await ended.seen(4)
+        at = api.put(cluster(api, "true"))
+        assert await ended.next() is None
+        assert await marks.seen(1) == [("MODIFIED", "cluster")]
+        again = api.watch(f"/clusters/*/api/v1/configmaps?watch=true&resourceVersion={at}")
+        api.put(api.manifest("v1 ConfigMap", "late", "default", api.SHOP))
+        assert await again.seen(1) == [("ADDED", "late")]
+        api.put({**cluster(api, "true"), "spec": {"directlyDeletable": True}})
+        api.put(cluster(api, "false"))
+        api.put(api.manifest("v1 ConfigMap", "later", "default"))
+        assert await again.seen(1) == [("ADDED", "later")], "nothing else of it ends any"
+        for each in (again, marks):
+            await each.leave()
+
+    run(scenario())
+    names = [item["metadata"]["name"] for item in run(api.get("/clusters/*/api/v1/configmaps")).json["items"]]
+    assert "late" in names
 
 
 def test_a_watch_that_begins_meanwhile_ends_too(api: Any, run: Any) -> None:

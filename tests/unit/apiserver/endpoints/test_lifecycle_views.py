@@ -332,6 +332,23 @@ def test_a_watch_of_content_ends_when_it_is_done(gold: Any, run: Any, lifecycle:
     assert late["object"]["metadata"]["name"] == "late", "watches of others go on"
 
 
+def test_watches_end_when_one_may_not_act_as_it_any_more(gold: Any, run: Any, lifecycle: Lifecycle) -> None:
+    async def scenario() -> None:
+        paths = (f"{view(lifecycle)}{CLUSTERS}", f"{view(lifecycle, gold.SHOP)}{CLUSTERS}")
+        watches = [gold.watch(f"{path}?watch=1", authorization="Bearer ann") for path in paths]
+        content = gold.watch(f"{view(lifecycle, gold.SHOP)}{MAPS}?watch=1", authorization="Bearer ann")
+        for watch in (*watches, content):
+            await watch.seen(1)
+        may(gold, lifecycle, name="other")
+        gold.put(gold.manifest("v1 ConfigMap", "late", "default", gold.SHOP))
+        for watch in (*watches, content):
+            ended = await watch.next()
+            assert (ended["type"], ended["object"]["code"]) == ("ERROR", 410)
+            assert await watch.next() is None
+
+    run(scenario())
+
+
 def test_nobody_is_impersonated_in_the_workspace(gold: Any, run: Any, lifecycle: Lifecycle) -> None:
     """Whom ann may impersonate is asked where the type is, and she may nobody."""
     headers = {"authorization": "Bearer ann", "impersonate_user": "root", "impersonate_group": "system:masters"}

@@ -30,6 +30,9 @@ SHAPE = {
     "properties": {part: {"type": "object", "properties": fields} for part, fields in FIELDS.items()},
 }
 PICKED = {"matchLabels": {"for": "db"}}
+CONTENT = [{"apiGroups": ["apis.kcp.io"], "resources": ["apiexports/content"], "verbs": ["*"]},
+           {"nonResourceURLs": ["/"], "verbs": ["access"]}]  # fmt: skip
+"""Rules: what a provider needs to look at consumers."""
 
 Object = dict[str, Any]
 
@@ -59,9 +62,7 @@ class Fleet:
         self.bind(B)
         for cluster in (self.shop, B, C):
             self.put("v1 Namespace", "default", cluster, namespace="")
-        rules = [{"apiGroups": ["apis.kcp.io"], "resources": ["apiexports/content"], "verbs": ["*"]},
-                 {"nonResourceURLs": ["/"], "verbs": ["access"]}]  # fmt: skip
-        self.grant(DB, "pat", rules)
+        self.grant(DB, "pat", CONTENT)
 
     def export(self, *claims: Object) -> int:
         resource = {"name": "widgets", "group": "example.io", "schema": "v1.widgets.example.io", "storage": {"crd": {}}}
@@ -359,7 +360,7 @@ def test_one_watch_follows_all_consumers(fleet: Fleet) -> None:
     fleet.widget("first", B)
 
     async def follow() -> None:
-        watch = fleet.api.watch(f"{VIEW}/*{WIDGETS}?watch=1", user="pat")
+        watch = fleet.api.watch(f"{VIEW}/*{WIDGETS}?watch=1", authorization="Bearer pat")
         assert await watch.seen(1) == [("ADDED", "first")]
         fleet.widget("second", fleet.shop)
         fleet.widget("unseen", C)
@@ -373,7 +374,7 @@ def test_one_watch_follows_all_consumers(fleet: Fleet) -> None:
 
 def test_a_consumer_that_comes_cuts_nobodys_watch(fleet: Fleet) -> None:
     async def follow() -> None:
-        watch = fleet.api.watch(f"{VIEW}/*{WIDGETS}?watch=1", user="pat")
+        watch = fleet.api.watch(f"{VIEW}/*{WIDGETS}?watch=1", authorization="Bearer pat")
         await watch_open(fleet, watch)
         fleet.bind(C)
         fleet.widget("later", C)
@@ -395,7 +396,7 @@ def test_a_revoked_claim_is_gone_at_once(fleet: Fleet) -> None:
     async def follow() -> None:
         for path in (f"{VIEW}/*{CONFIGMAPS}", f"{VIEW}/{fleet.shop}{CONFIGMAPS}"):
             fleet.bind(fleet.shop, accepted("configmaps"))
-            watch = fleet.api.watch(f"{path}?watch=1", user="pat")
+            watch = fleet.api.watch(f"{path}?watch=1", authorization="Bearer pat")
             assert await watch.seen(1) == [("ADDED", "seen")]
             fleet.bind(fleet.shop, accepted("configmaps", state="Rejected"))
             secret = fleet.put("v1 ConfigMap", "secret", fleet.shop)
@@ -409,7 +410,7 @@ def test_a_revoked_claim_is_gone_at_once(fleet: Fleet) -> None:
 @pytest.mark.parametrize("how", ["unbound", "narrowed", "unclaimed"])
 def test_whatever_takes_a_claim_away_ends_the_watch(fleet: Fleet, how: str) -> None:
     async def follow() -> None:
-        watch = fleet.api.watch(f"{VIEW}/*{CONFIGMAPS}?watch=1", user="pat")
+        watch = fleet.api.watch(f"{VIEW}/*{CONFIGMAPS}?watch=1", authorization="Bearer pat")
         await watch_open(fleet, watch)
         if how == "unbound":
             fleet.api.delete(fleet.bind(fleet.shop, accepted("configmaps")))
@@ -423,6 +424,69 @@ def test_whatever_takes_a_claim_away_ends_the_watch(fleet: Fleet, how: str) -> N
     fleet.run(follow())
 
 
+@pytest.mark.parametrize("how", ["binding", "role", "inactive"])
+def test_a_provider_that_may_look_no_more_sees_nothing_more(fleet: Fleet, how: str) -> None:
+    fleet.grant(DB, "other", CONTENT)
+
+    async def follow() -> None:
+        watches = [fleet.api.watch(f"{VIEW}/{at}{WIDGETS}?watch=1", authorization="Bearer pat") for at in ("*", B)]
+        stays = fleet.api.watch(f"{VIEW}/*{WIDGETS}?watch=1", authorization="Bearer other")
+        fleet.widget("first", B)
+        for watch in (*watches, stays):
+            assert await watch.seen(1) == [("ADDED", "first")]
+        fleet.grant(B, "pat", [])  # in a consumer's workspace it says nothing of the view
+        fleet.widget("second", B)
+        for watch in (*watches, stays):
+            assert await watch.seen(1) == [("ADDED", "second")]
+        if how == "binding":
+            fleet.api.delete(fleet.api.manifest(f"{RBAC} ClusterRoleBinding", "pat", "", DB))
+        elif how == "role":
+            fleet.put(f"{RBAC} ClusterRole", "pat", DB, namespace="", rules=CONTENT[1:])
+        else:
+            inactive(fleet, DB)
+        fleet.widget("late", B)
+        for watch in watches:
+            await _gone(watch)
+        if how == "inactive":
+            await _gone(stays)
+        else:
+            assert await stays.seen(1) == [("ADDED", "late")]
+            await stays.leave()
+
+    fleet.run(follow())
+
+
+def inactive(fleet: Fleet, cluster: str, mark: str = "true") -> None:
+    annotations = {"core.kcp.io/inactive": mark}
+    fleet.put("core.kcp.io/v1alpha1 LogicalCluster", "cluster", cluster, namespace="", annotations=annotations, spec={})
+
+
+def test_an_inactive_consumer_answers_its_provider_nothing_and_ends_watches(fleet: Fleet) -> None:
+    fleet.widget("first", B)
+    inactive(fleet, B, "false")
+
+    async def follow() -> None:
+        watches = [fleet.api.watch(f"{VIEW}/{at}{WIDGETS}?watch=1", authorization="Bearer pat") for at in ("*", B)]
+        for watch in watches:
+            assert await watch.seen(1) == [("ADDED", "first")]
+        inactive(fleet, B)
+        for watch in watches:
+            assert await watch.next() is None
+
+    fleet.run(follow())
+    found = fleet.get(f"{VIEW}/{B}{WIDGETS}")
+    assert (found.status, found.message) == (403, "logical cluster is marked inactive")
+    assert fleet.names(f"{VIEW}/*{WIDGETS}") == [(B, "first")]
+
+
+def test_nor_does_an_inactive_provider_look_on(fleet: Fleet) -> None:
+    fleet.widget("first", B)
+    inactive(fleet, DB)
+    for at in ("*", B):
+        found = fleet.get(f"{VIEW}/{at}{WIDGETS}")
+        assert (found.status, found.message) == (403, "logical cluster is marked inactive")
+
+
 def test_a_watch_that_comes_again_is_told_what_changed_meanwhile(fleet: Fleet) -> None:
     """From the revision that it saw last: or it would keep what was revoked, or miss what was granted since."""
     fleet.put("v1 ConfigMap", "hers", B)
@@ -430,7 +494,7 @@ def test_a_watch_that_comes_again_is_told_what_changed_meanwhile(fleet: Fleet) -
     fleet.put("v1 ConfigMap", "new", fleet.shop)
 
     async def resumed() -> Any:
-        watch = fleet.api.watch(f"{VIEW}/*{CONFIGMAPS}?watch=1&resourceVersion={seen}", user="pat")
+        watch = fleet.api.watch(f"{VIEW}/*{CONFIGMAPS}?watch=1&resourceVersion={seen}", authorization="Bearer pat")
         event = await watch.next()
         await watch.leave()
         return event
@@ -440,7 +504,7 @@ def test_a_watch_that_comes_again_is_told_what_changed_meanwhile(fleet: Fleet) -
     assert fleet.run(resumed())["object"]["metadata"].get("name") in ("new", None)
 
     async def again() -> None:
-        watch = fleet.api.watch(f"{VIEW}/*{CONFIGMAPS}?watch=1&resourceVersion={seen}", user="pat")
+        watch = fleet.api.watch(f"{VIEW}/*{CONFIGMAPS}?watch=1&resourceVersion={seen}", authorization="Bearer pat")
         events = []
         while (event := await watch.next()) is not None:
             events.append(event)
@@ -454,7 +518,7 @@ def test_other_watches_see_what_they_saw(fleet: Fleet) -> None:
     """Two views and a workspace's own watch of one object share no bytes."""
 
     async def follow() -> Any:
-        view = fleet.api.watch(f"{VIEW}/*{CONFIGMAPS}?watch=1", user="pat")
+        view = fleet.api.watch(f"{VIEW}/*{CONFIGMAPS}?watch=1", authorization="Bearer pat")
         own = fleet.api.watch(f"/clusters/root:shop{CONFIGMAPS}?watch=1")
         everywhere = fleet.api.watch(f"/clusters/*{CONFIGMAPS}?watch=1&fieldSelector=metadata.name=one")
         while fleet.api.hub.count < 3:
