@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 
-from apiserver.model import paths
+from apiserver.model import commits, paths
 from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord
@@ -62,9 +62,11 @@ class Ahead:
         places = {path: here.find(path) for path in gone}
         return frozenset(p for p, at in places.items() if find(p, at.directory if at is not None else "") is None)
 
-    def are_held(self, record: WorkspaceRecord) -> bool:
+    def are_held(self, store: Store, record: WorkspaceRecord) -> bool:
         """Whether a workspace is served as it was, for what stands in a later commit than the one that is named."""
-        return bool(record.errors) and record.served and record.path in self._places
+        if not (record.errors and record.served and record.path in self._places):
+            return False
+        return commits.parse(tree.summary(store, record.path).get("held") or "") in self.arriving
 
     def take(
         self, store: Store, fleet: FleetRecord, stepper: Callable[..., Stepper], among: Collection[str] | None = None
@@ -83,7 +85,7 @@ class Ahead:
         places: dict[str, CommitRef] = {}
         for path, at in self._places.items():
             record = tree.workspace_at(store, path)
-            if (among is not None and path not in among) or (record is not None and self.are_held(record)):
+            if (among is not None and path not in among) or (record is not None and self.are_held(store, record)):
                 continue
             places[path] = at
             above = paths.parent(path)

@@ -31,6 +31,7 @@ from reconciler.loading.steps import Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.ways import FIRST_LOAD, RECHECK, RECOVERY
 from reconciler.loading.whole import Whole, ships
+from reconciler.plan import heldbefore
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
@@ -102,7 +103,7 @@ class FirstLoad:
             Returning(made.store, fleet, recorded, made.moments).take()
         if self._ahead is not None:
             # What is held was loaded as it is served: what its newest content waits for is known once that is judged.
-            held = [r.path for r in _held(made.store) if r.served and not self._ahead.are_held(r)]
+            held = [r.path for r in _held(made.store) if r.served and not self._ahead.are_held(made.store, r)]
             steps.append(
                 made.stepper(RECHECK, fleet, fleet.commit, limits=made.whole.limits(fleet)).difference(here, held)
             )
@@ -120,19 +121,20 @@ class FirstLoad:
 
 def is_lost(store: Store, recorded: RecordedFleet, trees: Trees) -> bool:
     """Whether there are workspaces that a recovery could not bring back."""
-    find = reader(recorded, trees.at(recorded.source))
+    find = reader(recorded, trees.at(recorded.source), recorded.source)
     return any(not r.served and was_served(find(r.path, r.directory)) for r in _held(store))
 
 
-def reader(recorded: RecordedFleet, here: WorkspaceTree) -> FindRecorded:
+def reader(recorded: RecordedFleet, here: WorkspaceTree, at: CommitRef = NONE) -> FindRecorded:
     """What the status branch knows of a workspace. `here`: where one may stand twice; then either place may be the one
-    that it was recorded at."""
+    that it was recorded at. `at`: the commit at which it is brought back, for which one that was past it may do with a
+    likeness."""
 
-    def at(place: str) -> Recorded | None:
+    def found_in(place: str) -> Recorded | None:
         folder = recorded.folder(place) if place else None
         if folder is None:
             return None
-        summary = recorded.summary_in(place, folder)
+        summary = heldbefore.likeness(recorded.summary_in(place, folder), at)
         if not (folder.status or folder.ending):
             return Recorded(summary)
         endings = partial(recorded.endings, place) if folder.ending else tuple
@@ -140,8 +142,8 @@ def reader(recorded: RecordedFleet, here: WorkspaceTree) -> FindRecorded:
 
     def read(path: str, directory: str) -> Recorded | None:
         places = (format.directory_of(path, each) for each in (directory, *here.duplicates.get(path, ())))
-        found = next((found for place in places if (found := at(place)) is not None), None)
-        return found or at(recorded.folder_of(path))
+        found = next((found for place in places if (found := found_in(place)) is not None), None)
+        return found or found_in(recorded.folder_of(path))
 
     return read
 

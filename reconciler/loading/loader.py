@@ -407,7 +407,7 @@ class Loader:
             fleet.commit,
             fleet.arriving,
             self._secrets,
-            reader(recorded, here) if recorded else None,
+            reader(recorded, here, commit) if recorded else None,
             LostFleet(reader(lost, here), lost.source, lost.facts().claims) if lost is not None else None,
             limits,
             fleet.kept,

@@ -28,6 +28,11 @@ class ServedTrees:
         self._seen: tuple[WorkspaceTree | None, Whereabouts] = None, Whereabouts()
         self._found: tuple[WorkspaceTree, str, str, WorkspaceDir | None] | None = None
 
+    @property
+    def passed(self) -> CommitRef:
+        """The commit that all workspaces are past."""
+        return self._served
+
     def note(self, tree: WorkspaceTree, places: Whereabouts) -> None:
         """Where some workspaces stand in a tree, so that they need not be sought."""
         self._seen = tree, places

@@ -32,7 +32,8 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
       Workspace: {CommitApplied: 2026-…}        (plan/turned)
       APIBinding/widgets: {BindingUpToDate: 2026-…}
     step:                    in the store, and on the status branch as long as `at` is: what stood before the step in
-                             which something turned last
+                             which something turned last (plan/turned), and how it was held before it went on
+                             (plan/heldbefore)
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _before(known: Summary, now: Now, label: str) -> dict[str, SaidBefore]:
 def _keep(known: Summary, now: Now, label: str, kind: str, was: SaidBefore) -> None:
     before = known.step["before"] if known.step.get("of") == now.step else {}
     said = {kind: [*was], **before.get(label, {})}
-    known.step = {"of": now.step, "before": {**before, label: said}}
+    known.step = {**known.step, "of": now.step, "before": {**before, label: said}}
 
 
 def _note(known: Summary, label: str, times: dict[str, str], born: str) -> None:

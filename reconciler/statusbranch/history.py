@@ -15,6 +15,7 @@ from apiserver.model import commits
 from apiserver.model.commits import CommitRef
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import FleetConfig, read_fleet
+from reconciler.plan import heldbefore
 from reconciler.repository.chain import first
 from reconciler.repository.difference import FileChange, walk
 from reconciler.repository.errors import RepositoryError
@@ -72,7 +73,7 @@ def _named(repo: Repository, blob: str) -> set[str]:
     """Of a summary, or of fleet.yaml: those of the fleet's own repository."""
     found = format.load(repo.blob(blob))
     said = {*(found[key] for key in _NAMING if found.get(key)), *(found.get("kept") or {}).values()}
-    said |= {*(found.get("arriving") or ())}
+    said |= {*(found.get("arriving") or ()), heldbefore.served(found)} - {""}
     return {commit.id for commit in _own(said)}
 
 

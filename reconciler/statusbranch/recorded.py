@@ -11,6 +11,7 @@ from typing import NamedTuple
 from apiserver.model import commits, marks, paths
 from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.model.keys import Key
+from reconciler.plan import heldbefore
 from reconciler.plan.summary import Summary
 from reconciler.repository.difference import walk
 from reconciler.repository.errors import RepositoryUnreadable
@@ -147,7 +148,8 @@ class RecordedFleet:
         found = set()
         for blob, path in blobs.items():
             with self._said_in(path):
-                found.add(commits.parse(format.load(self._repo.blob(blob)).get("served") or ""))
+                said = format.load(self._repo.blob(blob))
+                found |= {commits.parse(text) for text in (said.get("served") or "", heldbefore.served(said))}
         return found - {NONE}
 
     def folder_of(self, path: str) -> str:

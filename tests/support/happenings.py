@@ -228,7 +228,7 @@ def much(number: int) -> Files:
         f"{E}{number % 3}/below/workspace.yaml": "",
         f"{E}{(number + 1) % 3}": None,
         f"{B}/much.yaml": configmap("much", n=str(number)),
-        **PUSHES[names[(7 * number) % len(names)]](number),
+        **PUSHES[names[(31 * number) % len(names)]](number),
     }
 
 
@@ -383,7 +383,7 @@ class Happening:
 
     def _die(self, number: int) -> None:
         names = [*PUSHES]
-        files = PUSHES["use defined"] if number % 2 else PUSHES[names[number * 7 % len(names)]]
+        files = PUSHES["use defined"] if number % 2 else PUSHES[names[31 * number % len(names)]]
         self.push({f"{A}/died.yaml": configmap("died", n=str(number)), **files(number)})
         self.die(number % 7)
 

@@ -24,7 +24,7 @@ from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.phases.kinds import resolving
 from reconciler.loading.resolving import said_otherwise, waiting
 from reconciler.loading.statuses import beginning, remembered, status_of
-from reconciler.plan import turned
+from reconciler.plan import heldbefore, turned
 from reconciler.plan.residue import restore as restore_residue
 from reconciler.plan.residue import restored_ending
 
@@ -34,6 +34,7 @@ Object = dict[str, Any]
 def merge(at: Judgement) -> None:
     """Into what is stored, by what git said before."""
     known, content = at.known, at.content
+    heldbefore.note(known, at.grounds.served.passed)
     known.served, known.held, known.before, known.claims, known.errors = None, NONE, NONE, {}, []
     if content.apis is not None:
         known.bindings = said_otherwise(content.apis.bindings, content.apis)

@@ -181,8 +181,9 @@ def test_what_was_recovered_goes_on_as_what_ran_on(
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(history=HISTORIES, die=st.booleans(), number=st.integers(0, 44), more=HISTORIES)
+@given(history=HISTORIES, die=st.booleans(), number=st.integers(0, 881), more=HISTORIES)
 @example(history=[("of the type", 1, False)], die=False, number=15, more=[])
+@example(history=[("provide", 1, False)], die=False, number=85, more=[])
 def test_what_is_recorded_in_the_middle_of_a_load_recovers_what_ran_on(
     tmp_path_factory: pytest.TempPathFactory, history: History, die: bool, number: int, more: History
 ) -> None:

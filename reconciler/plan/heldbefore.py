@@ -1,0 +1,45 @@
+"""How a workspace was held at the commit that all of its fleet was past when it went on.
+
+While commits are on their way, a status commit names the last one that all workspaces are past. One that was held there
+and went on with what is on its way offered others what it was served with then, and not what that commit says of it. So
+its summary says how it was held, beside what else stood before its step (`step`), and a recovery makes its likeness so.
+Called by loading.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from apiserver.model.commits import CommitRef
+from reconciler.plan.summary import Summary
+
+_HELD = "held"
+_AT = "at"
+_SAID = ("served", "held", "before", "claims", "errors")
+
+
+def note(known: Summary, passed: CommitRef) -> None:
+    """It goes on. `passed`: the commit that all of the fleet is past. The first time after that counts."""
+    if known.step.get(_HELD, {}).get(_AT) == str(passed):
+        return
+    step = {name: value for name, value in known.step.items() if name != _HELD}
+    if known.served is not None:
+        said = known.as_json()
+        step[_HELD] = {_AT: str(passed), **{name: said[name] for name in _SAID if name in said}}
+    known.step = step
+
+
+def likeness(known: Summary, passed: CommitRef) -> Summary:
+    """What stood in the place of a summary at the commit that all of the fleet was past, as far as others saw it."""
+    held: dict[str, Any] = known.step.get(_HELD) or {}
+    if held.get(_AT) != str(passed):
+        return known
+    said = {name: value for name, value in known.as_json().items() if name not in _SAID}
+    return replace(Summary.from_json({**said, **held}), at=known.at)
+
+
+def served(said: dict[str, Any]) -> str:
+    """The commit that a summary, as it is recorded, names for one that was held; "" for any other."""
+    held: dict[str, str] = (said.get("step") or {}).get(_HELD) or {}
+    return held.get("served") or ""
