@@ -118,9 +118,6 @@ class KubernetesAPI:
             return
         if place.route is RequestRoute.NESTED:
             raise NoSuchPath
-        if place.route is RequestRoute.METRICS and place.scope is not Scope.TARGET:
-            await no_metrics(exchange)
-            return
         if user.extra:
             place = _at_home(exchange.path, place, home_of(user))
         if _waits(exchange, place):
@@ -262,8 +259,7 @@ class KubernetesAPI:
             raise NoSuchPath
         match place.route:
             case RequestRoute.HEALTH:
-                whole = world.record is not None and world.record.builtins == KUBERNETES
-                await health(exchange, place, self._realms, whole=whole, texts=world.path == ROOT)
+                await health(exchange, place, self._realms, whole=_is_whole(world), texts=world.path == ROOT)
             case RequestRoute.SERVER_VERSION:
                 await server_version(exchange)
             case RequestRoute.ISSUER | RequestRoute.JWKS:
@@ -273,7 +269,8 @@ class KubernetesAPI:
             case RequestRoute.INDEX | RequestRoute.API | RequestRoute.APIS | RequestRoute.GROUP | RequestRoute.VERSION:
                 await discovery.serve(exchange, world, place)
             case RequestRoute.METRICS:
-                await metrics(exchange, world)
+                is_cluster = world.scope is Scope.TARGET or _is_whole(world)
+                await (metrics(exchange, world) if is_cluster else no_metrics(exchange))
             case _:
                 if exchange.path.startswith(_LATER):
                     view = "/".join(exchange.path.split("/")[:3])
@@ -312,6 +309,11 @@ def _at_home(path: str, place: RequestPath, home: str) -> RequestPath:
     if home.startswith(TARGET_PREFIX):
         return place._replace(scope=Scope.TARGET, world=home.removeprefix(TARGET_PREFIX))
     return place._replace(world=home)
+
+
+def _is_whole(world: RealmWorld) -> bool:
+    """Whether it is a workspace with all of Kubernetes' kinds."""
+    return world.record is not None and world.record.builtins == KUBERNETES
 
 
 def _verb(exchange: Exchange, place: RequestPath) -> str:

@@ -1,7 +1,8 @@
-"""GET /targets/<target>/metrics: what an embedded target holds, in Prometheus' text format. Called by kube.py.
+"""GET /targets/<target>/metrics and /clusters/<workspace>/metrics: what a cluster holds, in Prometheus' text format.
+Called by kube.py.
 
-Named as kube-apiserver names it. What the process does (requests, watches, CPU) is the server's, at /metrics; below
-`/clusters/` there are none, as in kcp.
+Of an embedded target, and of a workspace with all of Kubernetes' kinds; others have none, as in kcp. Named as
+kube-apiserver names it. What the process does (requests, watches, CPU) is the server's, at /metrics.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _HEAD = (
 
 
 async def no_metrics(exchange: Exchange) -> None:
-    """Of a workspace, whichever and whoever asks: which ones there are does not show."""
+    """Of a workspace that is no whole cluster, for whom a cluster would show them."""
     await exchange.answer(501, b"shard-level endpoint not available at workspace scope\n", TEXT)
 
 

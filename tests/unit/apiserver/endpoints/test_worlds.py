@@ -353,13 +353,22 @@ def test_a_target_counts_its_objects_for_who_may_ask(api: Any, run: Any) -> None
     assert run(api.get("/targets/root:none/metrics", user="ann")).status == 403
 
 
-@pytest.mark.parametrize("world", ["root", "root:shop", "root:broken", "root:none", "nosuchcluster000", "*"])
-@pytest.mark.parametrize("user", ["", "ann"])
-def test_metrics_are_of_the_server_and_of_no_workspace(api: Any, run: Any, world: str, user: str) -> None:
-    """Said before any right is looked at, and of what is not there too."""
-    reply = run(api.get(f"/clusters/{world}/metrics", user=user))
+@pytest.mark.parametrize("world", ["root", "root:shop", "*"])
+def test_metrics_are_of_the_server_and_of_no_ordinary_workspace(api: Any, run: Any, world: str) -> None:
+    reply = run(api.get(f"/clusters/{world}/metrics"))
     assert (reply.status, reply.body) == (501, b"shard-level endpoint not available at workspace scope\n")
+    assert run(api.get(f"/clusters/{world}/metrics", user="ann")).status == 403
+    assert run(api.get("/clusters/root:none/metrics", user="ann")).status == 403
     assert run(api.get(f"/clusters/{world}/metrics", user="nobody")).status == 401
+
+
+def test_a_workspace_with_all_of_kubernetes_kinds_counts_its_objects_as_a_cluster_does(api: Any, run: Any) -> None:
+    api.put_workspace("root:lab", "labcluster000000", builtins="Kubernetes")
+    api.put(api.manifest("v1 Namespace", "default", cluster="labcluster000000"))
+    reply = run(api.get("/clusters/root:lab/metrics"))
+    assert (reply.status, reply.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    assert 'apiserver_resource_objects{group="",resource="namespaces"} 1\n' in reply.body.decode()
+    assert run(api.get("/clusters/root:lab/metrics", user="ann")).status == 403
 
 
 @pytest.mark.parametrize("path", ["/clusters/root/clusters/root:shop/api", "/clusters/root:none/clusters/root/version"])
