@@ -33,6 +33,9 @@ class Table(StrEnum):
     PROVIDERS = "providers"
     """<consumer's path> → [[provider's path, export], …] under which CONSUMERS has it (loading/consumers.py)."""
 
+    TYPED = "typed"
+    """<type>, <workspace path> → nothing: a workspace that was made through the API, and follows that type."""
+
     KEPT_SECRETS = "keptsecrets"
     """<logical cluster> → digest of what keys/secrets/ held for the workspace when its Secrets were served last."""
 

@@ -19,7 +19,7 @@ from apiserver.model import commits, paths
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Internal, Key
 from apiserver.model.paths import ROOT
-from apiserver.model.tables import Table
+from apiserver.model.tables import Table, row_key
 from apiserver.registry import shards, workspacerow
 from apiserver.registry.workspacerow import Known, expanded, shortened
 from apiserver.storage.paging import rows
@@ -258,12 +258,35 @@ def listed(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
     return out
 
 
+def typed(record: WorkspaceRecord) -> PutRow:
+    """Lists a workspace that was made through the API under its type."""
+    return PutRow(Table.TYPED, row_key(record.type, record.path), b"")
+
+
+def types_in_use(store: View) -> Iterator[str]:
+    """Types of which `typed` lists a workspace, as records name them. A look for each of them."""
+    after: str | None = None
+    while found := store.scan_rows(Table.TYPED, after=after, limit=1):
+        named = found[0].key.partition("\0")[0]
+        yield named
+        after = f"{row_key(named)}\1"
+
+
+def of_type(store: View, named: str) -> Iterator[str]:
+    """Paths of the workspaces that `typed` lists under a type."""
+    yield from (row.key.partition("\0")[2] for row in rows(store, Table.TYPED, row_key(named, "")))
+
+
 def forgotten(record: WorkspaceRecord) -> list[Op]:
     """The operations that take away what the store holds of a workspace beside its objects; the object that stands for
     it comes last."""
     listed = (Table.HELD, record.errors), (Table.LEAVING, record.leaves)
     lists = [DeleteRow(table, record.path) for table, is_there in listed if is_there]
-    gone = (Table.KEPT_SECRETS, record.cluster), (Table.WORKSPACES, record.path)
+    gone = (
+        (Table.KEPT_SECRETS, record.cluster),
+        *([(Table.TYPED, row_key(record.type, record.path))] if record.stored else ()),
+        (Table.WORKSPACES, record.path),
+    )
     return [*lists, *(DeleteRow(table, row) for table, row in gone), Delete(cluster_key(record.cluster))]
 
 

@@ -1,4 +1,5 @@
-"""APIBindings that are made through the API where writes go to the store: what they are bound to.
+"""APIBindings that are made through the API where writes go to the store, and all of workspaces that are made so: what
+they are bound to.
 
 A controller of the main store. It decides as a commit's judgement does (plan/apis), from all definitions of a
 workspace: what files declare keeps what it has, and what was made here gets what is left. Looked at when a binding
@@ -35,6 +36,7 @@ from reconciler.plan.exports import Bound, Export
 Object = dict[str, Any]
 
 _RUNTIME = marks.as_stored(marks.RUNTIME)
+_STATUS = b'"status":{'
 
 
 class Concerned(NamedTuple):
@@ -57,7 +59,7 @@ class APIBindings(Controller[Concerned]):
         cluster = entry.key.cluster
         if entry.key.resource in (EXPORTS, SCHEMAS):
             yield Concerned(cluster, takers=True)
-        elif any(value is not None and _RUNTIME in value for value in (entry.value, entry.previous)):
+        elif any(value is not None and _RUNTIME in value for value in (entry.value, entry.previous)) or _is_news(entry):
             yield Concerned(cluster)
 
     def reconcile(self, key: Concerned) -> Future[list[int]] | None:
@@ -79,6 +81,16 @@ class APIBindings(Controller[Concerned]):
                 yield found.cluster
 
 
+def _is_news(entry: Entry) -> bool:
+    """Whether a binding that a type brings says something new, or nothing yet of what it is bound to: loading says that
+    of one that it makes."""
+    if entry.key.resource != BINDINGS or entry.value is None:
+        return False
+    if _STATUS not in entry.value:
+        return True
+    return entry.previous is not None and bool(entry.obj["spec"] != entry.before["spec"])
+
+
 class _Bindings:
     """Those of one workspace, as they are stored now."""
 
@@ -89,7 +101,7 @@ class _Bindings:
 
     def ops(self) -> Iterator[Op]:
         """What those that no file declares say by now, and whom the workspace takes from."""
-        stored = [each for each in self._found.values() if consumers.is_stored(each[1])]
+        stored = [each for each in self._found.values() if self._is_ours(each[1])]
         if stored:
             statuses = self._resolved().bindings
             for record, binding in stored:
@@ -97,9 +109,16 @@ class _Bindings:
                     yield from _told(record, binding, statuses[record.key.name])
         yield from listing(self._store, self._record.path, self._listed())
 
+    def _is_ours(self, binding: Object) -> bool:
+        """Whether no commit says what it is bound to."""
+        return self._record.stored or consumers.is_stored(binding)
+
     def _listed(self) -> frozenset[tuple[str, str]]:
         """What files declare is listed as it is: that is the loader's to say."""
         path = self._record.path
+        if self._record.stored:
+            said = (consumers.named(binding, path) for _, binding in self._found.values())
+            return frozenset((tree.path_named(self._store, where) or where, name) for where, name in said)
         by_files = {consumers.named(b, path) for _, b in self._found.values() if not consumers.is_stored(b)}
         kept = consumers.taken(self._store, path) & by_files
         return frozenset(kept | named_by_stored(self._store, self._record.cluster, path))
@@ -129,7 +148,7 @@ class _Bindings:
         said = {
             name: BindingInShort.of(statuses[name])
             for name, (_, b) in self._found.items()
-            if not consumers.is_stored(b) or b["metadata"].get("deletionTimestamp")
+            if not self._is_ours(b) or b["metadata"].get("deletionTimestamp")
         }
         definitions = frozenset(
             crd["metadata"]["name"]

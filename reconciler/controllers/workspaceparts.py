@@ -17,6 +17,7 @@ from reconciler.controllers.mounts import Mounts
 from reconciler.controllers.partitionsets import PartitionSets
 from reconciler.controllers.quotas import Quotas
 from reconciler.controllers.stragglers import Stragglers
+from reconciler.controllers.typefollowers import TypeFollowers
 from reconciler.controllers.workspaces import Workspaces
 from reconciler.controllers.workspacetypes import WorkspaceTypes
 from reconciler.loading.identities import Identities
@@ -36,4 +37,5 @@ def workspace_loops(store: Store, identities: Identities) -> list[Controller[Any
         PartitionSets(store),
         Quotas(store, Catalog(store).kinds),
         WorkspaceTypes(store),
+        TypeFollowers(store),
     ]

@@ -60,7 +60,7 @@ def _whose(table: Table, row: Row) -> str:
     """The path of the workspace that a row is about; "" where it is about none."""
     if table in _BY_PATH:
         return row.key
-    return row.key.rpartition("\0")[2] if table == Table.CONSUMERS else ""
+    return row.key.rpartition("\0")[2] if table in (Table.CONSUMERS, Table.TYPED) else ""
 
 
 def has_objects(store: Store) -> bool:

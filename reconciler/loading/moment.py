@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from apiserver.model import clock
 from apiserver.model.commits import CommitRef
@@ -44,6 +44,15 @@ class FindMoment(Protocol):
     """Moments, or what stands for them."""
 
     def at(self, commit: CommitRef, fallback: int = 0, /) -> Moment: ...
+
+
+class OneMoment(NamedTuple):
+    """As Moments, where nothing comes of a commit."""
+
+    moment: Moment
+
+    def at(self, _: CommitRef, _fallback: int = 0, /) -> Moment:
+        return self.moment
 
 
 class Moments:

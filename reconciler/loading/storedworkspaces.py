@@ -15,7 +15,7 @@ import orjson
 from apiserver.auth import scopes
 from apiserver.auth.user import SERVICE_ACCOUNT_PREFIX
 from apiserver.model import conditions, marks, paths
-from apiserver.model.commits import NONE, CommitRef
+from apiserver.model.commits import NONE
 from apiserver.model.conditions import condition
 from apiserver.model.identity import home_cluster_name
 from apiserver.model.origins import BOOTSTRAP, COMPUTED, TYPED, Origin
@@ -33,7 +33,7 @@ from reconciler.loading.clusterobject import facts_of, no_line
 from reconciler.loading.consumers import listing
 from reconciler.loading.effects import Effects
 from reconciler.loading.gather import EVERYWHERE
-from reconciler.loading.moment import Moment
+from reconciler.loading.moment import Moment, OneMoment
 from reconciler.loading.newcomers import given_by
 from reconciler.loading.render import DeclaredObject, Renderer
 from reconciler.loading.settled import SettledWorld
@@ -53,15 +53,6 @@ SCHEDULED = "WorkspaceScheduled"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _NAME = 16
 """Characters of a logical cluster name."""
-
-
-class _Now(NamedTuple):
-    """As moment.Moments, where nothing comes of a commit."""
-
-    moment: Moment
-
-    def at(self, _: CommitRef, _fallback: int = 0) -> Moment:
-        return self.moment
 
 
 class Unscheduled(NamedTuple):
@@ -131,9 +122,9 @@ def _record(path: str, cluster: str, kind: ResolvedType, moment: Moment, shard: 
     )
 
 
-def _rows(record: WorkspaceRecord) -> tuple[Op, Op]:
+def _rows(record: WorkspaceRecord) -> tuple[Op, ...]:
     """They fail where there is a workspace already."""
-    return put_workspace(record)._replace(expect=ABSENT), placed(record)
+    return put_workspace(record)._replace(expect=ABSENT), tree.typed(record), placed(record)
 
 
 class _Made(NamedTuple):
@@ -149,7 +140,9 @@ class _Made(NamedTuple):
     def ops(self, kind: ResolvedType) -> list[Op]:
         """What stands in it."""
         fleet, path = tree.fleet(self.store).fleet, self.record.path
-        effects = Effects(fleet, path, self.moment, _Now(self.moment), Summary(NONE), changes=WorkspaceChanges(path))
+        effects = Effects(
+            fleet, path, self.moment, OneMoment(self.moment), Summary(NONE), changes=WorkspaceChanges(path)
+        )
         table = builtins_of(kind.builtins, path)
         for declared in self._common(table):
             effects.put(declared, None, None, beginning(declared, None))
