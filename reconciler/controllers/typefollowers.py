@@ -25,14 +25,14 @@ from reconciler.loading.settled import SettledWorld
 from reconciler.loading.storedtypes import following
 
 
-class Concerned(NamedTuple):
+class ToFollow(NamedTuple):
     """A WorkspaceType or an APIExport that changed; or, `key` None, a workspace that may follow from one."""
 
     key: Key | None
     path: str = ""
 
 
-class TypeFollowers(Controller[Concerned]):
+class TypeFollowers(Controller[ToFollow]):
     name = "typefollowers"
     version = "1"
     resources = frozenset({TYPES, EXPORTS})
@@ -40,14 +40,14 @@ class TypeFollowers(Controller[Concerned]):
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def keys_of(self, entry: Entry) -> Iterable[Concerned]:
+    def keys_of(self, entry: Entry) -> Iterable[ToFollow]:
         if entry.value is not None and entry.obj.get("spec") != entry.before.get("spec"):
-            yield Concerned(entry.key)
+            yield ToFollow(entry.key)
 
-    def reconcile(self, key: Concerned) -> Future[list[int]] | None:
+    def reconcile(self, key: ToFollow) -> Future[list[int]] | None:
         if key.key is not None:
             for path in self._followers(key.key):
-                self.queue.add(Concerned(None, path))
+                self.queue.add(ToFollow(None, path))
             return None
         record = tree.workspace_at(self._store, key.path)
         if record is None or record.leaves or not record.stored:
