@@ -16,8 +16,9 @@ from apiserver.endpoints.sight import PartialSight
 from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.model.paths import join
-from apiserver.model.storagenames import SHARDS, SLICES, TYPES
+from apiserver.model.storagenames import BINDINGS, SHARDS, SLICES, TYPES
 from apiserver.registry import codec
+from apiserver.registry.boundresources import with_finalizer
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.conversion import completed, convert, prepare
 from apiserver.registry.endpointslices import with_host
@@ -172,6 +173,8 @@ class KindView:
             return codec.encode(with_addresses(orjson.loads(value), fleet(self._store).url))
         if key.resource == TYPES:
             return self._with_views(key, value)
+        if key.resource == BINDINGS:
+            return codec.encode(with_finalizer(orjson.loads(value)))
         if key.resource == SLICES:
             return codec.encode(with_host(orjson.loads(value), fleet(self._store).url))
         return self._with_commit(key, value)

@@ -44,6 +44,10 @@ WORKSPACE_FINALIZER = "core.kcp.io/logicalcluster"
 CLUSTER_FINALIZER = "core.kcp.io/logicalcluster-deletion"
 """The same of a LogicalCluster."""
 
+BINDING_FINALIZER = "apis.kcp.io/apibinding-finalizer"
+"""Of an APIBinding that is bound: what its kinds have in the workspace goes first. Stored once it is being deleted;
+until then clients are told of it (registry/boundresources)."""
+
 NO_SLICE = "apiexports.apis.kcp.io/skip-endpointslice"
 """On an APIExport: it gets no endpoint slice by itself."""
 

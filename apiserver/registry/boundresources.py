@@ -9,9 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from apiserver.model.marks import BINDING_FINALIZER
 from apiserver.registry.builtins.served import storage_of
 
 Object = dict[str, Any]
+
+
+def with_finalizer(binding: Object) -> Object:
+    """As clients read a binding: one that is bound waits, once it is deleted, for what goes first."""
+    metadata = binding["metadata"]
+    found = metadata.get("finalizers") or []
+    if metadata.get("deletionTimestamp") or BINDING_FINALIZER in found or not bound_by(binding):
+        return binding
+    return {**binding, "metadata": {**metadata, "finalizers": [*found, BINDING_FINALIZER]}}
 
 
 class BoundResource(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from apiserver.model import clock
+from apiserver.model.marks import BINDING_FINALIZER
 from apiserver.model.storagenames import BINDINGS, CRDS
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Dependents
@@ -26,8 +27,6 @@ from apiserver.registry.served import ServedKind
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer of a definition that is being deleted: its instances go first."""
-BINDING_CLEANUP = "apis.kcp.io/apibinding-finalizer"
-"""The same of an APIBinding that is bound: what its kinds have here goes first."""
 
 _NO_DEPENDENTS = having(lambda kind: kind.dependents is Dependents.NONE)
 """Kinds whose deletion takes no propagation policy."""
@@ -43,7 +42,7 @@ def decided(kind: ServedKind, live: Object, options: DeleteOptions) -> Object | 
         if kind.qualified == CRDS:
             return _terminating_definition(live)
         if kind.storage == BINDINGS and (live.get("status") or {}).get("boundResources"):
-            return _terminating(live, BINDING_CLEANUP)
+            return _terminating(live, BINDING_FINALIZER)
     elif is_namespace(kind) and (live.get("spec") or {}).get("finalizers"):
         return live
     if kind.qualified == "pods":

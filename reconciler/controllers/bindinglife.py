@@ -14,11 +14,11 @@ from typing import Any
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Key
+from apiserver.model.marks import BINDING_FINALIZER
 from apiserver.model.storagenames import BINDINGS
 from apiserver.registry import codec, indexes, tree
 from apiserver.registry.boundresources import BoundResource, bound_by, ending
 from apiserver.registry.kindtable import KindTable
-from apiserver.registry.marking import BINDING_CLEANUP
 from apiserver.storage.protocol import Store
 from reconciler.controllers import disposal, instances
 from reconciler.controllers.controller import EVERYTHING, Controller
@@ -69,7 +69,7 @@ class BindingLife(Controller[Key]):
         self._ending = {at: waiting for at, waiting in self._ending.items() if waiting != key}
         if record is None or not metadata.get("deletionTimestamp"):
             return
-        if BINDING_CLEANUP not in (metadata.get("finalizers") or ()):
+        if BINDING_FINALIZER not in (metadata.get("finalizers") or ()):
             return
         left = Left()
         for resource in self._alone(key, binding):
@@ -79,7 +79,7 @@ class BindingLife(Controller[Key]):
                 instances.end(self._store, kind, key.cluster, left)
         made = _told(binding, left)
         if not left.count:
-            made = disposal.without_finalizer(made, BINDING_CLEANUP)
+            made = disposal.without_finalizer(made, BINDING_FINALIZER)
         if made != binding:
             disposal.write(self._store, disposal.replaced(record, made)).result()
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 
 from apiserver.model import paths
 from apiserver.model.errors import Cause
+from apiserver.model.marks import BINDING_FINALIZER
 from apiserver.registry.behaviours.base import Behaviour, Object, immutable, selector
 from apiserver.registry.exportspec import schema_names
 from apiserver.schema import messages
@@ -115,6 +116,22 @@ def binding_update(old: Object, new: Object) -> list[Cause]:
     return [messages.invalid("spec.reference", after, "APIExport reference must not be changed")]
 
 
+def binding_identified(binding: Object) -> None:
+    """A finalizer that clients are told of (registry/boundresources) is stored when a binding is deleted, not before:
+    an object may be sent back as it was read."""
+    metadata = binding["metadata"]
+    found = metadata.get("finalizers") or []
+    if BINDING_FINALIZER in found:
+        metadata["finalizers"] = [each for each in found if each != BINDING_FINALIZER]
+    if not metadata.get("finalizers"):
+        metadata.pop("finalizers", None)
+
+
+def binding_carry(old: Object, new: Object) -> None:
+    if not old["metadata"].get("deletionTimestamp"):
+        binding_identified(new)
+
+
 def _path(field: str, value: str | None) -> Iterator[Cause]:
     if value and not paths.is_path(value):
         yield messages.invalid(field, value, "must be a workspace path such as root:team-a:web")
@@ -134,6 +151,8 @@ API_EXPORT_ENDPOINT_SLICE = Behaviour(
     remedy="leave it as it was, and add another under another name",
 )
 API_BINDING = Behaviour(
+    carry=binding_carry,
+    identified=binding_identified,
     check=binding_check,
     check_update=binding_update,
     remedy="remove the binding in one commit, and add the new one in a later one",

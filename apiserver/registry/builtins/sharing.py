@@ -19,6 +19,7 @@ KINDS = (
         behaviour=rules.API_BINDING,
         generation=True,
         everywhere=True,
+        filled=True,
         converts=apiversions.binding,
         computed_status=True,
         servers_status=True,

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
+
+from apiserver.model.keys import Key
 
 WIDGETS = "/clusters/root:shop/apis/example.io/v1/namespaces/default/widgets"
 DISCOVERY = "/clusters/root:shop/apis/example.io/v1"
+FINALIZER = "apis.kcp.io/apibinding-finalizer"
 DYING = "2026-01-02T00:00:00Z"
 TEXT = "create not allowed while custom resource definition is terminating"
 SPEC = {
@@ -66,6 +70,40 @@ def test_a_binding_that_is_deleted_refuses_what_is_new_before_it_looks_at_names(
     change = {"metadata": {"labels": {"a": "b"}}}
     assert run(shop.call("PATCH", f"{WIDGETS}/first", change, kind=merge)).status == 200
     assert run(shop.call("DELETE", f"{WIDGETS}/first")).status == 200
+
+
+def test_a_bound_binding_has_kcps_finalizer_and_the_store_none(shop: Any, run: Any) -> None:
+    path = "/clusters/root:shop/apis/apis.kcp.io/v1alpha2/apibindings"
+
+    def stored() -> list[str]:
+        found = shop.store.get(Key("apibindings.apis.kcp.io", shop.SHOP, "", "widgets"))
+        return list(orjson.loads(found.value)["metadata"].get("finalizers") or ())
+
+    bind(shop, "widgets", dying=False)
+    read = run(shop.get(f"{path}/widgets")).json
+    assert read["metadata"]["finalizers"] == [FINALIZER]
+    assert [i["metadata"]["finalizers"] for i in run(shop.get(path)).json["items"]] == [[FINALIZER]]
+    older = run(shop.get(path.replace("v1alpha2", "v1alpha1") + "/widgets")).json
+    assert older["metadata"]["finalizers"] == [FINALIZER]
+    read["metadata"] |= {"labels": {"a": "b"}, "finalizers": [FINALIZER, "mine.io/f"]}
+    assert run(shop.call("PUT", f"{path}/widgets", read)).status == 200
+    assert stored() == ["mine.io/f"]
+    assert run(shop.get(f"{path}/widgets")).json["metadata"]["finalizers"] == ["mine.io/f", FINALIZER]
+    assert run(shop.call("DELETE", f"{path}/widgets")).status == 200
+    assert stored() == ["mine.io/f", FINALIZER]
+    dying = run(shop.get(f"{path}/widgets")).json
+    dying["metadata"]["finalizers"] = [FINALIZER]
+    assert run(shop.call("PUT", f"{path}/widgets", dying)).status == 200
+    assert stored() == [FINALIZER]
+
+
+def test_one_that_is_bound_to_nothing_has_none(shop: Any, run: Any) -> None:
+    path = "/clusters/root:shop/apis/apis.kcp.io/v1alpha2/apibindings"
+    spec = {"reference": {"export": {"path": "root", "name": "none"}}}
+    made = shop.manifest("apis.kcp.io/v1alpha2 APIBinding", "none", "", shop.SHOP, spec=spec)
+    made["metadata"]["finalizers"] = [FINALIZER]
+    assert run(shop.call("POST", path, made)).status == 201
+    assert "finalizers" not in run(shop.get(f"{path}/none")).json["metadata"]
 
 
 def test_another_binding_of_the_same_schema_and_identity_keeps_it(shop: Any, run: Any) -> None:
