@@ -16,6 +16,7 @@ from apiserver.model.storagenames import BINDINGS
 from apiserver.registry import sharing
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Review
+from apiserver.registry.builtins.served import SHIPPED_IDENTITY, identified_builtins
 from apiserver.registry.kinds import KindTable, kinds_of_schema, workspace_builtins
 from apiserver.registry.permissionclaims import ANY_VERB, Claimed, asked_of, named
 from apiserver.registry.served import READ, ServedKind
@@ -74,6 +75,9 @@ class ProviderKinds:
             wanted = named(claimed.group, claimed.resource)
             found = (k for k in workspace_builtins().all() if named(k.group, k.resource) == wanted)
             return [kind for kind in found if kind.storage or kind.qualified in _QUESTIONS]
+        if claimed.identity == SHIPPED_IDENTITY:
+            wanted, shipped = named(claimed.group, claimed.resource), identified_builtins().all()
+            return [kind for kind in shipped if (kind.group, kind.resource) == wanted]
         schemas = sharing.schemas_by_identity(self._store, claimed)
         return [kind for schema in schemas[:1] for kind in kinds_of_schema(schema, claimed.identity)]
 

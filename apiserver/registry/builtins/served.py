@@ -62,13 +62,23 @@ def common_builtins() -> KindTable:
     return KindTable([*root_builtins().all(), *exported_builtins().all()])
 
 
+@cache
+def identified_builtins() -> KindTable:
+    """What goes by SHIPPED_IDENTITY: these, and kcp's kinds that every workspace has here without a binding."""
+    return KindTable(k for k in common_builtins().all() if ENTRIES[k.qualified].export or _is_kcps(k.group))
+
+
+def _is_kcps(group: str) -> bool:
+    return group.endswith(".kcp.io")
+
+
 SHIPPED_IDENTITY = "0" * 64
-"""The identity hash of the exports that bring these. No key is known of which it would be the hash."""
+"""The identity hash of the exports that ship. No key is known of which it would be the hash."""
 
 
 def storage_of(group: str, resource: str, identity: str) -> str:
-    """The store name of what is bound with that identity hash."""
-    shipped = identity == SHIPPED_IDENTITY and exported_builtins().preferred(group, resource) is not None
+    """The store name of what is bound, or claimed, with that identity hash."""
+    shipped = identity == SHIPPED_IDENTITY and identified_builtins().preferred(group, resource) is not None
     return storage_name(group, resource, "" if shipped else identity)
 
 

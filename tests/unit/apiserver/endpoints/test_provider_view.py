@@ -14,6 +14,7 @@ import pytest
 
 from apiserver.model.keys import Key
 from apiserver.registry import codec
+from apiserver.registry.builtins.served import SHIPPED_IDENTITY
 from apiserver.registry.permissionclaims import REFLEXIVE, Claimed, label_key, label_value
 from apiserver.storage.protocol import Put
 
@@ -175,6 +176,33 @@ def test_claimed_objects_say_by_which_claim_they_are_seen(fleet: Fleet) -> None:
     assert own["metadata"]["labels"] == {"own": "x"}
     fleet.widget("w", B)
     assert "labels" not in fleet.get(f"{VIEW}/*{WIDGETS}").json["items"][0]["metadata"]
+
+
+@pytest.mark.parametrize("kind", ["Workspace", "WorkspaceType", "Partition", "PartitionSet"])
+def test_kinds_of_kcps_that_all_have_are_claimed_by_what_ships(fleet: Fleet, kind: str) -> None:
+    """kcp binds them from exports in root, so claims name the identity of these."""
+    group = "tenancy.kcp.io" if kind.startswith("Workspace") else "topology.kcp.io"
+    resource, at = f"{kind.lower()}s", f"/apis/{group}/v1alpha1/{kind.lower()}s"
+    asked = {"group": group, "identityHash": SHIPPED_IDENTITY}
+    fleet.put(f"{V2} APIExport", group, "root", namespace="", spec={}, status={"identityHash": SHIPPED_IDENTITY})
+    fleet.export(claim(resource, "get", "list", **asked))
+    fleet.bind(fleet.shop, accepted(resource, **asked))
+    for cluster in (fleet.shop, B):
+        fleet.put(f"{group}/v1alpha1 {kind}", "one", cluster, namespace="", spec={})
+    assert fleet.names(f"{VIEW}/*{at}") == [(fleet.shop, "one")]
+    assert fleet.get(f"{VIEW}/{fleet.shop}{at}/one").status == 200
+    assert fleet.get(f"{VIEW}/{B}{at}").status == 403
+    assert fleet.call("DELETE", f"{VIEW}/{fleet.shop}{at}/one").status == 403
+    everywhere = fleet.get(f"/clusters/*{at}:{SHIPPED_IDENTITY}", user="")
+    assert len(everywhere.json["items"]) == 2
+
+
+def test_no_other_identity_names_them(fleet: Fleet) -> None:
+    asked = {"group": "tenancy.kcp.io", "identityHash": HASH}
+    fleet.export(claim("workspaces", **asked))
+    fleet.bind(fleet.shop, accepted("workspaces", **asked))
+    fleet.put("tenancy.kcp.io/v1alpha1 Workspace", "one", fleet.shop, namespace="", spec={})
+    assert fleet.get(f"{VIEW}/*/apis/tenancy.kcp.io/v1alpha1/workspaces").status == 404
 
 
 def test_bindings_to_the_export_are_seen_in_both_versions_and_others_are_not(fleet: Fleet) -> None:
