@@ -19,6 +19,7 @@ from apiserver.admission.committing import KEPT_FROM_GIT, SECRETS, CommitSink
 from apiserver.admission.completion import completing, vetting
 from apiserver.admission.marking import Marking
 from apiserver.admission.place import Place
+from apiserver.admission.shardlabels import ShardLabels
 from apiserver.admission.writes import COMMIT, POLICIES, check_status
 from apiserver.auth import reserving
 from apiserver.auth.guards import RequestWriter, guard
@@ -253,6 +254,9 @@ class Writes:
         if _administers(asking):
             marking = Marking(store, world.record, asking.kind)
             return Collection(store, asking.kind, kinds, cluster, admit=marking.admit, vet=marking.vet)
+        if ShardLabels.concern(asking.kind, writes):
+            labels = ShardLabels(store, world.record, asking.kind)
+            return Collection(store, asking.kind, kinds, cluster, admit=labels.admit, vet=labels.vet)
         return Collection(
             store,
             asking.kind,

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from apiserver.model import paths
+from apiserver.model import marks, paths
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import BINDINGS, EXPORTS, SCHEMAS, SHARDS, TYPES
 from apiserver.model.tables import Table
@@ -210,7 +210,8 @@ class World:
         root = self.record(paths.ROOT)
         if root is None or not root.served:
             return [system.shard()]
-        return [orjson.loads(record.value) for record in self.store.scan(SHARDS, root.cluster).records]
+        found = [orjson.loads(record.value) for record in self.store.scan(SHARDS, root.cluster).records]
+        return [_as_it_ships(shard) for shard in found] if self.builds_on_files else found
 
     def find_export(self, path: str, name: str) -> Export | None:
         """An APIExport with its schemas, at its provider's served commit."""
@@ -297,3 +298,9 @@ class World:
 
     def _any_schema(self, cluster: str, name: str) -> dict[str, Any] | None:
         return self._schema(cluster, name) or self._schema(cluster, name, KEPT_SCHEMAS)
+
+
+def _as_it_ships(shard: dict[str, Any]) -> dict[str, Any]:
+    """The Shard that ships without what was said of it through the API, which no clone has."""
+    ships = (shard["metadata"].get("annotations") or {}).get(marks.ORIGIN) == marks.SYSTEM
+    return system.shard() if ships else shard

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,49 @@ def test_no_shard_takes_it_before_one_does(fleet: ApiFleet) -> None:
     assert tree.workspace_at(fleet.store, "root:lab:shop") is None
     assert fleet.unmake("root:lab:shop").status == 200
     assert fleet.call("GET", "root:lab", f"{WORKSPACES}/shop").status == 404
+
+
+SHARD = "/apis/core.kcp.io/v1alpha1/shards/root"
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture
+def open_fleet(tmp_path: Path) -> Iterator[ApiFleet]:
+    """One in which all writes go to the store, root's too."""
+    made = ApiFleet(tmp_path / "fleet")
+    said = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: test}\nspec: {writes: Store}\n"
+    made.begin({"treeplane.yaml": said})
+    made.store.write(tree.put_fleet(replace(tree.fleet(made.store), url="https://fleet"))).result()
+    yield made
+    made.close()
+
+
+def test_the_shard_is_labelled_where_workspaces_are_made(open_fleet: ApiFleet) -> None:
+    fleet = open_fleet
+    eu = {"location": {"selector": {"matchLabels": {"region": "eu"}}}}
+    shard = fleet.call("GET", "root", SHARD).json
+    shard["metadata"]["labels"]["region"] = "eu"
+    assert fleet.call("PUT", "root", SHARD, shard).status == 200
+    fleet.make("root:shop", eu)
+    assert fleet.workspace("root:shop")["status"]["phase"] == "Ready"
+    none = {"metadata": {"annotations": {"experimental.core.kcp.io/unschedulable": "true"}}}
+    assert fleet.call("PATCH", "root", SHARD, none, kind=MERGE).status == 200
+    fleet.make("root:late")
+    assert condition(fleet.workspace("root:late"), "WorkspaceScheduled") == ("False", "Unschedulable")
+    # What git declares is judged by what git says; and its commits leave the labels.
+    fleet.commit({"workspaces/root/c/workspace.yaml": "", "workspaces/root/extra.yaml": configmap()})
+    assert fleet.held() == {}
+    assert fleet.get("root", "shards.core.kcp.io", "root", "")["metadata"]["labels"] == {"name": "root", "region": "eu"}
+
+
+@pytest.mark.parametrize(
+    ("method", "change"), [("PATCH", {"spec": {"baseURL": "https://elsewhere"}}), ("DELETE", None), ("POST", None)]
+)
+def test_nothing_else_of_shards_is_written(open_fleet: ApiFleet, method: str, change: Any) -> None:
+    made = {"apiVersion": "core.kcp.io/v1alpha1", "kind": "Shard", "metadata": {"name": "eu"}, "spec": {}}
+    path, body = (SHARD.rpartition("/")[0], made) if method == "POST" else (SHARD, change or {})
+    refused = open_fleet.call(method, "root", path, body, kind=MERGE if method == "PATCH" else "application/json")
+    assert refused.status == 403, refused.message
 
 
 # -- what the server says of it
