@@ -225,7 +225,7 @@ def test_the_shard_is_labelled_where_workspaces_are_made(open_fleet: ApiFleet) -
     fleet.make("root:late")
     assert condition(fleet.workspace("root:late"), "WorkspaceScheduled") == ("False", "Unschedulable")
     # What git declares is judged by what git says; and its commits leave the labels.
-    fleet.commit({"workspaces/root/c/workspace.yaml": "", "workspaces/root/extra.yaml": configmap()})
+    fleet.commit({"workspaces/root/c/workspace.yaml": "", "workspaces/root/extra.yaml": configmap("extra")})
     assert fleet.held() == {}
     assert fleet.get("root", "shards.core.kcp.io", "root", "")["metadata"]["labels"] == {"name": "root", "region": "eu"}
 
