@@ -31,6 +31,9 @@ RUNTIME_KINDS = having(lambda kind: kind.runtime is Runtime.ALWAYS)
 SERVERS_STATUS = having(lambda kind: kind.servers_status)
 """By store name: kinds whose status the server alone writes. Nothing would put right what a client wrote there."""
 
+ADMINISTERED_STATUS = having(lambda kind: kind.administered_status)
+"""By store name: those of them of which an administrator may say something else, until the server says it again."""
+
 FROM_COMMITS = having(lambda kind: kind.from_commits)
 """By store name: kinds that come into effect with a commit alone. One that was only stored would do nothing, or what it
 did would be gone with the store."""
@@ -113,9 +116,9 @@ def refusal(
     return forbidden(kind.resource, kind.group, name, why)
 
 
-def check_status(kind: ServedKind, name: str) -> None:
-    """Of a write of a status. Raises StatusError 403."""
-    if kind.storage in SERVERS_STATUS:
+def check_status(kind: ServedKind, name: str, *, administers: bool) -> None:
+    """Of a write of a status. `administers`: by who administers everything. Raises StatusError 403."""
+    if kind.storage in SERVERS_STATUS and not (administers and kind.storage in ADMINISTERED_STATUS):
         raise forbidden(kind.resource, kind.group, name, "its status is computed by the server")
 
 

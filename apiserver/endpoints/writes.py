@@ -122,7 +122,7 @@ class Writes:
             if _administers(asking) and asking.place.name == finishing.NAME:
                 await finishing.finish(asking, verb, finishing.removed)
                 return
-            check_status(kind, asking.place.name)
+            check_status(kind, asking.place.name, administers=reserving.is_privileged(asking.user))
         _check_seen(asking)
         await getattr(self, f"_{verb}")(asking)
 

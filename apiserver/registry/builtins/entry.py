@@ -143,6 +143,7 @@ class BuiltinKind:
       from_commits    it comes into effect with a commit alone; one that was only stored would do nothing
       computed_status its status follows from what is declared, of the object and of others
       servers_status  nobody else writes it: nothing would put right what a client wrote there
+      administered_status  but who administers everything, as in kcp, until the server looks again
       by_directory    why no manifest declares it, of kinds whose objects are directories or follow from them
       defines_kinds   it decides which kinds its workspace serves
       offered         it provides something to other workspaces
@@ -197,6 +198,7 @@ class BuiltinKind:
     from_commits: bool = False
     computed_status: bool = False
     servers_status: bool = False
+    administered_status: bool = False
     by_directory: str = ""
     defines_kinds: bool = False
     offered: bool = False

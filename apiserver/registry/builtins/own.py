@@ -67,6 +67,7 @@ KINDS = (
         everywhere=True,
         computed_status=True,
         servers_status=True,
+        administered_status=True,
         offered=True,
         unsupported=unsupported.WORKSPACE_TYPE,
     ),

@@ -23,6 +23,7 @@ KINDS = (
         converts=apiversions.binding,
         computed_status=True,
         servers_status=True,
+        administered_status=True,
         defines_kinds=True,
     ),
     BuiltinKind(
@@ -34,6 +35,7 @@ KINDS = (
         converts=apiversions.export,
         computed_status=True,
         servers_status=True,
+        administered_status=True,
         defines_kinds=True,
         offered=True,
     ),

@@ -303,12 +303,20 @@ def test_who_waits_with_the_same_schema_and_identity_takes_the_objects_over(flee
     assert [each["metadata"]["uid"] for each in there] == ([made["metadata"]["uid"]] if same else [])
 
 
-def test_a_status_is_nobodys_to_write(fleet: ApiFleet) -> None:
+def test_a_status_that_an_administrator_writes_is_put_right_or_told(fleet: ApiFleet) -> None:
     put(fleet, "root:lab", schema(), export())
     put(fleet, "root:shop", binding("root:lab"))
-    for path, name in (("root:lab", "apiexports/widgets"), ("root:shop", "apibindings/widgets")):
-        reply = fleet.call("PATCH", path, f"{APIS}/{name}/status", {"status": {"phase": "Binding"}}, kind=MERGE)
-        assert reply.status == 403
+
+    def write(path: str, name: str, status: Any) -> None:
+        reply = fleet.call("PATCH", path, f"{APIS}/{name}/status", {"status": status}, kind=MERGE)
+        assert reply.status == 200, reply.message
+        fleet.settle()
+
+    write("root:shop", "apibindings/widgets", {"phase": "Binding"})
+    assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
+    write("root:lab", "apiexports/widgets", {"identityHash": "4711"})
+    found = fleet.call("GET", "root:lab", f"{APIS}/apiexports/widgets").json["status"]["conditions"]
+    assert [each["reason"] for each in found if each["type"] == "IdentityValid"] == ["IdentityVerificationFailed"]
 
 
 # -- beside git
