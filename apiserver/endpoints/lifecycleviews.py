@@ -30,7 +30,7 @@ from apiserver.endpoints.paths import RequestPath, RequestRoute
 from apiserver.endpoints.realms import LetsIn, Realms, RealmWorld
 from apiserver.endpoints.watch import watch
 from apiserver.model import paths
-from apiserver.model.errors import Cause, StatusError, invalid, method_not_allowed
+from apiserver.model.errors import Cause, StatusError, invalid, method_not_allowed, not_found
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, TYPES
 from apiserver.registry.kinds import common_builtins
@@ -71,15 +71,16 @@ class Program(NamedTuple):
         return None if decision.allowed else denial(user, self.attributes(), decision.reason)
 
     def world(self, realms: Realms, place: RequestPath) -> RealmWorld:
-        """Where it is for a request. Raises StatusError 403 for a workspace that does not wait for it, or is none."""
+        """Where it is for a request. Raises StatusError for a workspace that does not wait for it, or is none: 403, but
+        404 where its LogicalCluster is named, which is not among those that the program sees."""
         world = _world(realms, place)
         if world is None:
-            raise self._closed()
+            raise self._absent(place)
         if world.cluster is None:
             return world
         still = partial(self.is_awaited, world.realm.store, world.cluster)
         if not still():
-            raise self._closed()
+            raise self._absent(place)
         return replace(world, lets_in=LetsIn(f"{self.lifecycle.word} {self.name}", still))
 
     def inside(self, world: RealmWorld) -> RealmWorld:
@@ -102,6 +103,9 @@ class Program(NamedTuple):
             raise StatusError(403, "Forbidden", f'{self.lifecycle.word} "{self.name}": its WorkspaceType is gone')
         said = (orjson.loads(record.value).get("spec") or {}).get(self.lifecycle.permissions)
         return compiled(said) if said else None
+
+    def _absent(self, place: RequestPath) -> StatusError:
+        return not_found(_RESOURCE, _GROUP, place.name) if is_own(place) and place.name else self._closed()
 
     def _closed(self) -> StatusError:
         text = f'{self.lifecycle.word} "{self.name}" cannot access this workspace'

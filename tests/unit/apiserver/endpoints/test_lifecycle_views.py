@@ -130,8 +130,9 @@ def test_who_is_to_wait_for_it_one_day_is_not_seen_yet(api: Any, run: Any) -> No
     waits(api, TERMINATOR, "root:gold", phase="Ready")
     at, inside = view(TERMINATOR), view(TERMINATOR, api.SHOP)
     assert seen(run(api.get(f"{at}{CLUSTERS}"))) == []
-    assert run(api.get(f"{inside}{CLUSTERS}/cluster")).status == run(api.get(f"{inside}{MAPS}")).status == 403
-    assert run(patch(api, TERMINATOR, [], user="")).status == 403
+    assert run(api.get(f"{inside}{CLUSTERS}/cluster")).status == 404
+    assert run(api.get(f"{inside}{MAPS}")).status == 403
+    assert run(patch(api, TERMINATOR, [], user="")).status == 404
 
     async def scenario() -> list[str]:
         watch = api.watch(f"{at}{CLUSTERS}?watch=1")
@@ -155,16 +156,16 @@ def test_it_takes_its_own_name_away(gold: Any, run: Any, lifecycle: Lifecycle) -
         assert obj["status"][lifecycle.field] == ["root:silver"]
         assert obj["status"]["phase"] == lifecycle.phase
         assert set(obj["metadata"]["labels"]) == {PHASE, lifecycle.label("root:silver")[0]}
-    # From then on the workspace is closed to it.
-    closed = run(patch(gold, lifecycle, []))
-    assert (closed.status, closed.message) == (403, f'{lifecycle.word} "root:gold" cannot access this workspace')
-    for path in (f"{CLUSTERS}/cluster", CLUSTERS, MAPS, "/apis"):
-        reply = run(gold.get(f"{view(lifecycle, gold.SHOP)}{path}", authorization="Bearer ann"))
-        assert (reply.status, reply.message) == (403, closed.message)
-    assert (
-        run(gold.get(f"{view(lifecycle, 'nosuchcluster000')}{MAPS}", authorization="Bearer ann")).message
-        == closed.message
-    )
+    # From then on the workspace is closed to it, as one that is not there: its LogicalCluster is none that it sees.
+    gone = run(patch(gold, lifecycle, []))
+    assert (gone.status, gone.message) == (404, 'logicalclusters.core.kcp.io "cluster" not found')
+    for cluster in (gold.SHOP, "nosuchcluster000"):
+        at = view(lifecycle, cluster)
+        reply = run(gold.get(f"{at}{CLUSTERS}/cluster", authorization="Bearer ann"))
+        assert (reply.status, reply.body) == (404, gone.body)
+        for path in (CLUSTERS, MAPS, "/apis"):
+            reply = run(gold.get(f"{at}{path}", authorization="Bearer ann"))
+            assert (reply.status, reply.message) == (403, f'{lifecycle.word} "root:gold" cannot access this workspace')
 
 
 def test_with_the_last_initializer_it_is_ready(api: Any, run: Any) -> None:
