@@ -44,7 +44,10 @@ def api_resource_list(kinds: KindTable, group: str, version: str) -> Document | 
     served = _of(kinds, group, version)
     if not served:
         return None
-    resources = [resource for kind in served for resource in (_resource(kind), *_subresources(kind))]
+    stored = {kind.storage: kind for kind in kinds.all() if kind.storage_version}
+    resources: list[Document] = []
+    for kind in served:
+        resources += [_resource(kind, stored.get(kind.storage, kind)), *_subresources(kind)]
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",
@@ -74,7 +77,7 @@ def aggregated(kinds: KindTable, *, core: bool) -> Document:
 
 
 def storage_version_hash(kind: ServedKind) -> str:
-    """Tells clients that two kinds are stored as one."""
+    """Tells clients that two kinds are stored as one. `kind`: in the version that is stored."""
     entry = ENTRIES.get(kind.qualified)
     stored = (entry.hashed_as if entry is not None else "") or f"{kind.group}/{kind.version}"
     digest = hashlib.sha256(f"{stored}/{kind.kind}".encode()).digest()
@@ -88,7 +91,8 @@ def _of(kinds: KindTable, group: str, version: str) -> list[ServedKind]:
     return sorted(found, key=lambda k: k.resource)
 
 
-def _resource(kind: ServedKind) -> Document:
+def _resource(kind: ServedKind, stored: ServedKind) -> Document:
+    """`stored`: the kind in the version that its objects are stored in."""
     found: Document = {
         "name": kind.resource,
         "singularName": kind.singular,
@@ -100,8 +104,8 @@ def _resource(kind: ServedKind) -> Document:
         found["shortNames"] = list(kind.short_names)
     if kind.categories:
         found["categories"] = list(kind.categories)
-    if kind.storage and "create" in kind.verbs:
-        found["storageVersionHash"] = storage_version_hash(kind)
+    if kind.storage and (kind.custom or "create" in kind.verbs):
+        found["storageVersionHash"] = storage_version_hash(stored)
     return found
 
 

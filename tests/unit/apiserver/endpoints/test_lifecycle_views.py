@@ -322,8 +322,9 @@ def test_a_watch_of_content_ends_when_it_is_done(gold: Any, run: Any, lifecycle:
         first = await watch.next()
         await others.next()
         assert (await patch(gold, lifecycle, ["root:silver"])).status == 200
+        ended = await watch.next()
         gold.put(gold.manifest("v1 ConfigMap", "late", "default", gold.SHOP))
-        ended, late = await watch.next(), await others.next()
+        late = await others.next()
         await asyncio.gather(watch.leave(), others.leave())
         return first, ended, late
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from typing import Any
 
@@ -98,6 +100,27 @@ def resources(document: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
 def test_hashes_are_those_of_the_version_kept(group: str, version: str, resource: str, found: str | None) -> None:
     entry = resources(discovery.api_resource_list(TARGET, group, version))[resource]
     assert entry.get("storageVersionHash") == found
+
+
+def versioned(*names: str, stored: str) -> kinds.KindTable:
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    versions = [{"name": each, "served": True, "storage": each == stored, "schema": schema} for each in names]
+    spec = {"group": "example.io", "names": {"plural": "widgets", "kind": "Widget"}, "scope": "Cluster"}
+    return kinds.overlay(WORKSPACE, kinds.kinds_of_crd({"spec": {**spec, "versions": versions}}))
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_each_version_of_a_custom_resource_has_the_hash_of_the_stored_one(version: str) -> None:
+    table = versioned("v1", "v1beta1", stored="v1beta1")
+    [entry] = resources(discovery.api_resource_list(table, "example.io", version)).values()
+    digest = hashlib.sha256(b"example.io/v1beta1/Widget").digest()[:8]
+    assert entry["storageVersionHash"] == base64.b64encode(digest).decode()
+
+
+def test_so_have_kcps_kinds_though_none_is_created() -> None:
+    entry = resources(discovery.api_resource_list(WORKSPACE, "core.kcp.io", "v1alpha1"))["logicalclusters"]
+    digest = hashlib.sha256(b"core.kcp.io/v1alpha1/LogicalCluster").digest()[:8]
+    assert entry["storageVersionHash"] == base64.b64encode(digest).decode()
 
 
 def test_legacy_discovery() -> None:
