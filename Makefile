@@ -60,6 +60,7 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/commit_writes.py
 	@$(BIN)/python bench/workspaces.py
 	@$(BIN)/python bench/watches.py
+	@$(BIN)/python bench/views.py
 	@$(BIN)/python bench/incoming.py
 	@$(BIN)/python bench/soak.py
 

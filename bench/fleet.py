@@ -28,7 +28,8 @@ from support.plane import Clone, Connection, Plane, PlaneError, environment
 FREE = f'{WORKSPACE}metadata: {{annotations: {{treeplane.dev/protected: "false"}}}}\n'
 """Of root: all below it may be deleted."""
 PAGE = "/clusters/*/api/v1/namespaces?limit=500"
-CHANGES, NEW, PAGES, RESTARTS, DELETED = 15, 7, 9, 3, 10_000
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+CHANGES, NEW, PAGES, COLD, RESTARTS, DELETED = 15, 7, 9, 50, 3, 10_000
 LONGEST = 1800.0
 
 
@@ -63,6 +64,7 @@ class Run:
             self._load(clone)
             self._pushes(clone)
             self._page()
+            self._cold()
             self._deletion(clone)
             self._restarts(clone)
             self._wait_recorded(clone)
@@ -130,6 +132,18 @@ class Run:
                 raise PlaneError(f"GET {PAGE}: {answer.status}")
         row("first page of 500 over all workspaces", found)
 
+    def _cold(self) -> None:
+        """Workspaces that nobody asked for before: a list, then all that kubectl discovers."""
+        connection = self._plane.connection()
+        lists, discoveries = [], []
+        for number in range(COLD):
+            world = f"/clusters/root:ws-{number * (self._count // COLD)}"
+            lists.append(timed(connection, f"{world}/api/v1/configmaps", "application/json"))
+            discoveries.append(timed(connection, f"{world}/apis", AGGREGATED))
+        connection.close()
+        row("first list in a workspace that nobody asked for", lists)
+        row("its discovery", discoveries)
+
     def _deletion(self, clone: Clone) -> None:
         connection = self._plane.connection(LONGEST)
         gone = min(DELETED, self._count // 2)
@@ -195,6 +209,14 @@ def commit(clone: Clone, changes: list[str]) -> None:
     text = f"commit refs/heads/small\ncommitter bench <bench@example.com> now\ndata 1\nx\nfrom {head}\n{lines}\n"
     git = ["git", "-C", str(clone.folder), "fast-import", "--quiet", "--force", "--date-format=now"]
     subprocess.run(git, input=text.encode(), check=True)
+
+
+def timed(connection: Connection, path: str, accept: str) -> float:
+    began = time.monotonic()
+    answer = connection.request("GET", path, accept=accept)
+    if answer.status != 200:
+        raise PlaneError(f"GET {path}: {answer.status}")
+    return time.monotonic() - began
 
 
 def said(connection: Connection, url: str) -> str:

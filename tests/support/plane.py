@@ -325,9 +325,12 @@ class Connection:
             credentials.host, credentials.port, timeout=seconds, context=credentials.tls
         )
 
-    def request(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
+    def request(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json", *, accept: str = ""
+    ) -> Answer:
         data = None if body is None else json.dumps(body)
         headers = {**self._headers, **({"Content-Type": content_type} if data else {})}
+        headers |= {"Accept": accept} if accept else {}
         self._http.request(method, path, data, headers)
         response = self._http.getresponse()
         read = response.read()
