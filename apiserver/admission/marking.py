@@ -35,8 +35,8 @@ class Marking(NamedTuple):
     kind: ServedKind
 
     def admit(self, verb: str, name: str, live: Object | None) -> None:
-        """See rest_options.Admit."""
-        if verb not in _CHANGES or live is None:
+        """See rest_options.Admit. A home has no Workspace that could be deleted instead."""
+        if live is None or not (verb in _CHANGES or (verb == "delete" and self.record.is_home)):
             raise refusal(self.kind, self.record, name, live)
 
     def vet(self, new: Object, live: Object | None) -> None:

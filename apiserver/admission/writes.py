@@ -55,10 +55,11 @@ def read_only(kind: ServedKind, record: WorkspaceRecord) -> Admit:
 
 def stored(kind: ServedKind, record: WorkspaceRecord) -> Admit:
     """The Admit of a workspace whose writes are Store. Of one that was made through the API the LogicalCluster is
-    nobody else's to say: who may write it may hold it with a finalizer."""
+    nobody else's to say: who may write it may hold it with a finalizer, and who may delete that of a home, the home."""
 
     def admit(verb: str, name: str, live: Object | None) -> None:
-        if record.stored and kind.storage == LOGICAL_CLUSTERS and live is not None and verb != "delete":
+        held = verb != "delete" or record.is_home
+        if record.stored and kind.storage == LOGICAL_CLUSTERS and live is not None and held:
             return
         gits = kind.storage in FROM_COMMITS or (live is not None and (_is_gits(live) or _ships(kind, live)))
         if gits and not is_runtime(kind):

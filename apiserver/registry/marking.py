@@ -1,7 +1,8 @@
 """What a deletion makes of an object: nothing is left of it, or it is marked and waits. Pure functions on objects.
 
 Called by deletion.py, and by the controller of definitions for their condition. The propagation policy becomes a
-finalizer; pods get time to end; namespaces, definitions and bindings wait for what came with them.
+finalizer; pods get time to end; namespaces, definitions, bindings and logical clusters wait
+for what came with them.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from apiserver.model import clock
-from apiserver.model.marks import BINDING_FINALIZER
-from apiserver.model.storagenames import BINDINGS, CRDS
+from apiserver.model.marks import BINDING_FINALIZER, CLUSTER_FINALIZER
+from apiserver.model.storagenames import BINDINGS, CRDS, LOGICAL_CLUSTERS
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Dependents
 from apiserver.registry.rest_checks import finished
@@ -41,6 +42,8 @@ def decided(kind: ServedKind, live: Object, options: DeleteOptions) -> Object | 
             return _terminating_namespace(kind, live, options)
         if kind.qualified == CRDS:
             return _terminating_definition(live)
+        if kind.storage == LOGICAL_CLUSTERS:
+            return _terminating(live, CLUSTER_FINALIZER)
         if kind.storage == BINDINGS and (live.get("status") or {}).get("boundResources"):
             return _terminating(live, BINDING_FINALIZER)
     elif is_namespace(kind) and (live.get("spec") or {}).get("finalizers"):

@@ -71,6 +71,11 @@ class WorkspaceRecord:
     mounts: bool = False
 
     @property
+    def is_home(self) -> bool:
+        """Whether it stands in no other workspace, and was made for a user."""
+        return self.stored and not self.parent
+
+    @property
     def past(self) -> CommitRef:
         """The last commit that it went through, as far as that changed anything."""
         return self.judged or self.head

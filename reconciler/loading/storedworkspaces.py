@@ -209,6 +209,8 @@ class _Made(NamedTuple):
         made = computed.logical_cluster(facts_of(self.record, self.above))
         if self.above:
             made["spec"]["owner"]["uid"] = self.obj["metadata"]["uid"]
+        else:
+            made["spec"]["directlyDeletable"] = True  # there is nothing else to delete
         made["metadata"]["annotations"] |= settable(self.obj["metadata"])
         made["metadata"]["labels"] = with_labels({}, self._status())
         return made

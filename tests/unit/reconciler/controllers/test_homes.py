@@ -73,6 +73,53 @@ def test_workspaces_stand_in_a_home(fleet: ApiFleet) -> None:
     assert tree.workspace_at(fleet.store, "user:ann:mine") is None
 
 
+CLUSTER = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
+MERGE = "application/merge-patch+json"
+
+
+@pytest.mark.parametrize("user", ["ann", "admin"])
+def test_a_home_goes_with_its_logical_cluster(fleet: ApiFleet, user: str) -> None:
+    home(fleet, "ann")
+    assert fleet.call("GET", "user:ann", CLUSTER, user="ann").json["spec"]["directlyDeletable"] is True
+    assert fleet.make("user:ann:mine", user="ann").status == 201
+    held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "held", "finalizers": ["example.io/f"]}}
+    assert fleet.call("POST", "user:ann", MAPS, held, user="ann").status == 201
+    fleet.settle()
+    assert fleet.call("DELETE", "user:ann", CLUSTER, user=user).status == 200
+    fleet.settle()
+    left = fleet.call("GET", "user:ann", CLUSTER, user="ann").json
+    [told] = [each for each in left["status"]["conditions"] if each["type"] == "WorkspaceContentDeleted"]
+    assert (left["status"]["phase"], told["status"]) == ("Deleting", "False")
+    assert tree.workspace_at(fleet.store, "user:ann:mine") is None
+    assert fleet.call("GET", "root", HOME, user="ann").json["status"]["phase"] == "Deleting"
+    gone = {"metadata": {"finalizers": None}}
+    assert fleet.call("PATCH", "user:ann", f"{MAPS}/held", gone, user="ann", kind=MERGE).status == 200
+    fleet.settle()
+    assert tree.workspace_at(fleet.store, "user:ann") is None
+    assert [*fleet.store.keys(home_cluster_name("ann"))] == []
+    again = home(fleet, "ann")
+    assert (again.status, again.json["status"]["phase"]) == (200, "Ready")
+    assert fleet.call("GET", "user:ann", f"{MAPS}/held", user="ann").status == 404
+
+
+def test_an_empty_home_goes_at_once(fleet: ApiFleet) -> None:
+    home(fleet, "ann")
+    assert fleet.call("DELETE", "user:ann", CLUSTER, user="ann").status == 200
+    fleet.settle()
+    assert tree.workspace_at(fleet.store, "user:ann") is None
+    assert [*fleet.store.keys(home_cluster_name("ann"))] == []
+
+
+def test_no_other_logical_cluster_is_deleted_so(fleet: ApiFleet) -> None:
+    home(fleet, "ann")
+    fleet.make("user:ann:mine", user="ann")
+    for path, user in (("user:ann:mine", "ann"), ("user:ann:mine", "admin"), ("root:a", "admin")):
+        assert fleet.call("DELETE", path, CLUSTER, user=user).status == 403
+    assert fleet.call("DELETE", "user:ann", CLUSTER, user="bob@example.com").status == 403
+    fleet.settle()
+    assert fleet.call("GET", "user:ann:mine", CLUSTER, user="ann").json["status"]["phase"] == "Ready"
+
+
 def test_a_home_is_its_users_alone(fleet: ApiFleet) -> None:
     home(fleet, "ann")
     home(fleet, "bob@example.com")
