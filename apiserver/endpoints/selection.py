@@ -65,6 +65,7 @@ _READERS: Mapping[str, Mapping[str, Reader]] = {
 """By qualified resource: selectable fields that are not just what stands at their path."""
 
 
+_METADATA = ("metadata.name", "metadata.namespace")
 _HINTS = 8
 """Values that are looked for in the bytes of an object; of more, the key alone."""
 
@@ -84,7 +85,7 @@ class Selection:
         self._hints = [hint for hint in map(_hint, self.labels.requirements) if hint]
         known = {**{path: at(path) for path in kind.selectable}, **_READERS.get(kind.qualified, {})}
         for wanted in parse_fields(fields):
-            if wanted.path in ("metadata.name", "metadata.namespace"):
+            if wanted.path in _METADATA and (kind.namespaced or not kind.custom or wanted.path == "metadata.name"):
                 is_name = wanted.path == "metadata.name"
                 self._keys.append((is_name, wanted.value, wanted.equal))
                 if wanted.equal and is_name:
@@ -94,8 +95,7 @@ class Selection:
             elif wanted.path in known:
                 self._checks.append((known[wanted.path], wanted.value, wanted.equal))
             else:
-                names = ", ".join(f'"{n}"' for n in ("metadata.name", "metadata.namespace", *known))
-                raise bad_request(f'"{wanted.path}" is not a known field selector: only {names}')
+                raise bad_request(_unknown(kind, wanted.path))
 
     def __bool__(self) -> bool:
         return bool(self.labels) or bool(self._keys) or bool(self._checks)
@@ -117,6 +117,17 @@ class Selection:
         if self.labels and not self.labels.matches(obj["metadata"].get("labels")):
             return False
         return all((read(obj) == value) == equal for read, value, equal in self._checks)
+
+
+def _unknown(kind: ServedKind, path: str) -> str:
+    """In Kubernetes' words, which are others for kinds of which nothing but metadata can be selected."""
+    entry = None if kind.custom else ENTRIES.get(kind.qualified)
+    if entry is not None and entry.unselectable:
+        return entry.unselectable.format(path)
+    if kind.custom or kind.selectable:
+        return f"field label not supported: {path}"
+    names = ", ".join(f'"{each}"' for each in _METADATA)
+    return f'"{path}" is not a known field selector: only {names}'
 
 
 def _hint(requirement: Requirement) -> list[bytes]:

@@ -118,6 +118,7 @@ class BuiltinKind:
       hashed_as       group and version that Kubernetes' storageVersionHash is made of, where that is not its own
       deprecated      the Warning for whoever uses it
       selectable      fields besides metadata.name and metadata.namespace that field selectors may name
+      unselectable    what who names another one is told, with {} for that; "" where that is as of most kinds
       readings        of these, by path, those that are not read at their path
       printer         what `kubectl get` shows, of Kubernetes' kinds; of our own the definition says it
       cells           of our own kinds: columns that no JSON path gives, by name
@@ -175,6 +176,7 @@ class BuiltinKind:
     hashed_as: str = ""
     deprecated: str = ""
     selectable: tuple[str, ...] = ()
+    unselectable: str = ""
     readings: Mapping[str, Reading] = field(default_factory=dict)
     printer: Printer = SIMPLE
     cells: Mapping[str, Callable[[Object], Any]] = field(default_factory=dict)

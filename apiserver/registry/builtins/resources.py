@@ -44,6 +44,7 @@ KINDS = (
         behaviour=rules_apis.RESOURCE_SLICE,
         generation=True,
         selectable=("spec.driver", "spec.nodeName"),
+        unselectable="field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
         printer=shown_control.RESOURCE_SLICE,
         answers_deleted=True,
     ),

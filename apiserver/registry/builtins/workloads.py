@@ -57,6 +57,7 @@ KINDS = (
         behaviour=rules_workloads.JOB,
         generation=True,
         selectable=("status.successful",),
+        unselectable='field label "{}" not supported for Job',
         readings={"status.successful": Reading(("status.succeeded",), "0")},
         printer=shown_workloads.JOB,
         dependents=Dependents.ORPHANED,

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 from urllib.parse import quote
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from apiserver.storage.protocol import Delete
 
 MAPS = "/clusters/root:select/api/v1/configmaps"
 SELECT = "selectcluster000"
+EDGE = "/targets/root:edge"
 
 KEYS = st.sampled_from(["app", "in", "notin", "exists", "x.io/app", "a-b_c.d", "n"])
 VALUES = st.sampled_from(["", "a", "in", "notin", "A.b_c-d", "7", "12", "07", "app"])
@@ -132,3 +134,29 @@ def test_many_values_cost_no_more_than_few(api: Any, run: Any) -> None:
     many = ",".join(map(str, range(3, 20_000)))
     reply = run(api.get(f"/api/v1/namespaces/n/configmaps?labelSelector=a+in+({many})"))
     assert [item["metadata"]["name"] for item in reply.json["items"]] == ["m3", "m4"]
+
+
+@pytest.mark.parametrize(
+    ("path", "selector", "told"),
+    [
+        ("/api/v1/configmaps", "data.x=1",
+         '"data.x" is not a known field selector: only "metadata.name", "metadata.namespace"'),
+        ("/api/v1/secrets", "data.x=1", "field label not supported: data.x"),
+        ("/apis/tenancy.kcp.io/v1alpha1/workspaces", "spec.cluster=x", "field label not supported: spec.cluster"),
+        ("/apis/tenancy.kcp.io/v1alpha1/workspaces", "metadata.namespace=x",
+         "field label not supported: metadata.namespace"),
+        ("/api/v1/namespaces", "metadata.namespace=x", ""),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("watch", ["0", "1"])
+def test_a_field_that_cannot_be_selected_is_refused_in_kubernetes_words(
+    api: Any, run: Any, path: str, selector: str, told: str, watch: str
+) -> None:
+    query = f"fieldSelector={quote(selector)}&timeoutSeconds=1"
+    found = run(api.get(f"/clusters/root{path}?{query}&watch={watch}"))
+    assert (found.status, found.json["message"] if told else "") == (400 if told else 200, told)
+
+
+def test_a_jobs_is_refused_in_its_own(api: Any, run: Any) -> None:
+    found = run(api.get(f"{EDGE}/apis/batch/v1/jobs?fieldSelector=status.active%3D1"))
+    assert (found.status, found.message) == (400, 'field label "status.active" not supported for Job')
