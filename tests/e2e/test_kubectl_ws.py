@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from realclusters import binaries
+from support.cowboys import COWBOY, EXPORT
 from support.plane import COMMAND, Plane, environment, kubectl_program
 
 FLEET = """\
@@ -130,6 +131,48 @@ def test_a_session(served: Plane, tmp_path: Path) -> None:
     assert run("kubectl", "ws", "nope").stderr == 'Error: workspace "root:nope" not found\n'
     assert kubectl("ws", "~") == "Current workspace is 'user:kcp-admin' (type root:home).\n"
     assert kubectl("ws", "-") == "Current workspace is 'root' (type root:root).\n"
+
+
+def test_an_api_is_offered_and_taken_by_commits(served: Plane, tmp_path: Path) -> None:
+    """And a server that has the repository alone serves the same."""
+    run = terminal(served, tmp_path / "kubeconfig")
+
+    def said(*words: str, stdin: str = "") -> str:
+        done = run(*words, stdin=stdin)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    said("kubectl", "ws", "create", "provider", "--enter")
+    said("kubectl", "apply", "-f", "-", stdin=EXPORT)
+    said("kubectl", "ws", ":root")
+    said("kubectl", "ws", "create", "consumer", "--enter")
+    bound = said(
+        "treeplane", "bind", "apiexport", "root:provider:cowboys", "--accept-permission-claim", "configmaps.core"
+    )
+    assert bound.splitlines()[-1] == "cowboys created and bound."
+    said("kubectl", "apply", "-f", "-", stdin=COWBOY)
+    reject = ("claims", "reject", "cowboys", "--resource", "secrets")
+    assert said("treeplane", *reject) == 'claim "secrets" on APIBinding "cowboys" is rejected\n'
+    claims = said("treeplane", "claims", "get", "apibinding")
+    assert [line.split()[-1] for line in claims.splitlines()] == ["STATUS", "Accepted", "Rejected"]
+    uid = said("kubectl", "get", "cowboy", "lucky", "-o", "jsonpath={.metadata.uid}")
+
+    clone = served.clone(tmp_path / "clone")
+    below = clone.folder / "workspaces" / "root"
+    [file] = below.glob("consumer/_objects/**/cowboys.yaml")
+    assert "state: Accepted" in file.read_text()
+    assert [*below.glob("provider/_objects/**/cowboys.yaml")]
+    assert [*below.glob("consumer/_objects/**/lucky.yaml")]
+
+    served.stop()
+    copy = tmp_path / "copy.git"
+    words = ["git", "clone", "--quiet", "--mirror", str(served.data / "repo" / "fleet.git"), str(copy)]
+    subprocess.run(words, env=environment(), check=True)
+    with Plane(copy, tmp_path / "again" / "data") as again:
+        run = terminal(again, tmp_path / "other")
+        said("kubectl", "ws", ":root:consumer")
+        assert said("treeplane", "claims", "get", "apibinding") == claims
+        assert said("kubectl", "get", "cowboy", "lucky", "-o", "jsonpath={.metadata.uid}") == uid
 
 
 def test_where_nothing_is_written_it_says_what_to_commit(read_only: Plane, tmp_path: Path) -> None:
