@@ -1,8 +1,8 @@
 """The embedded store: one LMDB file, shared by all processes of a machine. The door; `open_store` is the way in.
 
 A read is one LMDB read transaction that ends before the call returns (lmdb_reader.py); only a view's lasts. Writes are
-lmdb_writer.py's, old states and the log lmdb_history.py's, rows lmdb_rows.py's, indexes lmdb_indexes.py's, bytes
-lmdb_layout.py's, files lmdb_environment.py's.
+lmdb_writer.py's, what they do to a transaction lmdb_group.py's, old states and the log lmdb_history.py's, rows
+lmdb_rows.py's, indexes lmdb_indexes.py's, bytes lmdb_layout.py's, files lmdb_environment.py's.
 
 A process opens a directory once; several processes may open the same. Everything in it can be rebuilt.
 """
@@ -19,8 +19,9 @@ from apiserver.storage import lmdb_soundness as soundness
 from apiserver.storage.declared import Declared
 from apiserver.storage.doorbell import Doorbell
 from apiserver.storage.lmdb_environment import LmdbEnvironment, StoreSettings
+from apiserver.storage.lmdb_group import Under
 from apiserver.storage.lmdb_reader import Reader
-from apiserver.storage.lmdb_writer import Under, WriterThread
+from apiserver.storage.lmdb_writer import WriterThread
 from apiserver.storage.protocol import CheckRow, Op, Store, View
 
 NOTHING = Declared()

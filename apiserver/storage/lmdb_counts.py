@@ -1,7 +1,7 @@
 """How many objects there are, of a resource and of each resource in a workspace, and when the workspace's marked ones
 last changed. Kept, so that nobody has to count or to read the log.
 
-Written by a group's transaction (lmdb_writer.py) beside the objects it changes, read by lmdb_reader.py. The update of
+Written by a group's transaction (lmdb_group.py) beside the objects it changes, read by lmdb_reader.py. The update of
 an object that is not marked costs nothing here; else a transaction costs one row for each workspace and each resource.
 
     = resource id             → number (8 bytes)

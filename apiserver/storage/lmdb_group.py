@@ -1,0 +1,236 @@
+"""One LMDB write transaction of a store: calls are applied one by one, each wholly or not at all.
+
+Made by the writer (lmdb_writer) for what it commits together. A call is checked before anything of it is applied, so a
+failed precondition leaves no trace. The transaction also cuts the log at its old end (lmdb_retention).
+
+Worked example, three calls in one transaction, the store at revision 100:
+
+    take(Put(a), Put(b))              → [101, 102]
+    take(Put(c), Check(a, 100))       → Conflict(a, 100, 101): c is not written, no revision taken
+    take(Delete(a, expect=101))       → [103]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from apiserver.model.keys import Key
+from apiserver.storage import limits
+from apiserver.storage import lmdb_indexes as indexes
+from apiserver.storage import lmdb_layout as layout
+from apiserver.storage import lmdb_rows as rows
+from apiserver.storage.declared import Index
+from apiserver.storage.lmdb_counts import Counted, counts
+from apiserver.storage.lmdb_environment import LmdbEnvironment, State
+from apiserver.storage.lmdb_library import Transaction
+from apiserver.storage.lmdb_retention import Retention
+from apiserver.storage.lmdb_templates import References
+from apiserver.storage.protocol import (
+    ABSENT,
+    NEVER,
+    Check,
+    CheckNumber,
+    CheckRow,
+    Conflict,
+    Delete,
+    Op,
+    Put,
+    PutRow,
+    RoleLost,
+    RowConflict,
+    RowOp,
+    TooMany,
+)
+from apiserver.storage.templates import Filled
+
+
+class Under(NamedTuple):
+    """What a write of who has a role is done under: see protocol.Store.under. `full`: the row's key."""
+
+    role: str
+    full: bytes
+    expected: bytes | None
+    lost: Callable[[], None]
+
+    @staticmethod
+    def of(role: CheckRow, lost: Callable[[], None]) -> Under:
+        expected = None if role.expect is ABSENT else role.expect
+        return Under(role.row, rows.encoded(role.table, role.row), expected, lost)
+
+    def check(self, env: LmdbEnvironment, txn: Transaction) -> None:
+        """Raises RoleLost."""
+        if rows.get(env, txn, self.full) != self.expected:
+            raise RoleLost(self.role)
+
+
+class _Effect(NamedTuple):
+    """What an op does once its call is known to pass. `put` None: deletion; `whole`: the record, b"" where nothing but
+    `put.like` says it; `marked`: of a marked resource."""
+
+    key: Key
+    full: bytes
+    previous: bytes | None
+    put: Put | None
+    whole: bytes
+    revision: int
+    marked: bool
+
+    @property
+    def like(self) -> Filled | None:
+        """See Put."""
+        return self.put.like if self.put is not None and not self.put.stamp else None
+
+    @property
+    def record(self) -> bytes | None:
+        """What stands there then, None for nothing."""
+        return self.encoded(self.put) if self.put is not None else None
+
+    def encoded(self, put: Put) -> bytes:
+        """As it is stored without a template. Only to be asked for where it is needed: it may have to be made."""
+        return self.whole or layout.encode_object(self.revision, put.stamp, put.value)
+
+    def concerns(self, index: Index, forms: indexes.ByForm) -> bool:
+        """Whether what an index looks for may stand in what was there or in what comes."""
+        if self.previous is not None and index.hint in self.previous:
+            return True
+        put = self.put
+        return put is not None and put.may_say(index.hint) and forms.has_terms(index, self.key, put)
+
+
+class Group:
+    """See the module's head. `interned`: the names of resources that came with it."""
+
+    def __init__(self, environment: LmdbEnvironment, txn: Transaction, forms: indexes.ByForm) -> None:
+        self._env, self._txn = environment, txn
+        self._before = self._state = environment.state(txn)
+        self._counted = Counted()
+        self._references = References(environment, txn)
+        self._forms = forms
+        self.interned: dict[str, bytes] = {}
+
+    def take(self, ops: Sequence[Op], *, logged: bool, under: Under | None) -> list[int] | Exception:
+        """Applies a call; the revisions of its ops, or why not: then nothing of it was applied."""
+        try:
+            if under is not None:
+                under.check(self._env, self._txn)
+            revisions, effects, changed = self._check(ops)
+        except Exception as refused:  # Conflict; or a caller's mistake, which is to hurt no other call
+            return refused
+        self._apply(effects, logged=logged)
+        for full, value in changed.items():
+            if value is None:
+                rows.delete(self._env, self._txn, full)
+            else:
+                rows.put(self._env, self._txn, full, value)
+        return revisions
+
+    def _apply(self, effects: list[_Effect], *, logged: bool) -> None:
+        state, put, size, last_marked = self._state, self._txn.put, 0, self._state.marked
+        for effect in effects:
+            key, full, previous, _, _, revision, marked = effect
+            for index in self._env.indexes.of(key.resource):
+                if effect.concerns(index, self._forms):
+                    indexes.change(self._env, self._txn, index, indexes.Changed(key, previous, effect.record))
+            if marked:
+                last_marked = revision
+                self._counted.mark(full, revision)
+            self._references.release(full)
+            if effect.put is None:
+                self._txn.delete(full, db=self._env.objects)
+                self._counted.number(full, -1)
+            else:
+                like = effect.like
+                short = self._references.take(full, revision, like) if like is not None else None
+                put(full, short or effect.encoded(effect.put), db=self._env.objects)
+                if previous is None:
+                    self._counted.number(full, 1)
+            if logged:
+                number = layout.U64.pack(revision)
+                entry = layout.encode_entry(full, effect.put is None, previous)
+                size += len(entry)
+                put(number, entry, append=True, db=self._env.log)
+                if previous is not None:
+                    put(previous[:8], number, db=self._env.next)
+        if effects:
+            end = effects[-1].revision
+            self._state = State(
+                end,
+                state.oldest if logged else end,
+                last_marked,
+                state.entries + (len(effects) if logged else 0),
+                state.size + size,
+            )
+
+    def _check(self, ops: Sequence[Op]) -> tuple[list[int], list[_Effect], dict[bytes, bytes | None]]:
+        """The revision of each op, what to do, and the rows that are other ones then (None: gone)."""
+        revision = self._state.revision
+        revisions: list[int] = []
+        effects: list[_Effect] = []
+        own: dict[bytes, _Effect] = {}
+        changed: dict[bytes, bytes | None] = {}
+        checks: list[CheckNumber] = []
+        for op in ops:
+            if isinstance(op, CheckNumber):
+                checks.append(op)
+                revisions.append(0)
+                continue
+            if isinstance(op, RowOp):
+                self._check_row(op, changed)
+                revisions.append(0)
+                continue
+            key = op.key
+            full = self._env.intern(self._txn, key.resource, self.interned) + limits.tail(key)
+            limits.check_length(key, len(full))
+            previous = own[full].record if full in own else self._references.read(key, full)
+            if op.expect is not None:
+                _expect(key, op.expect, previous)
+            if isinstance(op, Check) or (isinstance(op, Delete) and previous is None):
+                revisions.append(0)
+                continue
+            revision += 1
+            put, whole = (op, self._record(op, revision)) if isinstance(op, Put) else (None, b"")
+            effect = own[full] = _Effect(key, full, previous, put, whole, revision, key.resource in self._env.marked)
+            effects.append(effect)
+            revisions.append(revision)
+        for check in checks:
+            self._check_number(check, effects)
+        return revisions, effects, changed
+
+    def _check_number(self, check: CheckNumber, effects: list[_Effect]) -> None:
+        """Of a call with all that it does."""
+        number = self._counted.total(self._env, self._txn, check.cluster, check.besides)
+        ours = (e for e in effects if e.key.cluster == check.cluster and counts(e.key.resource, check.besides))
+        more = sum((e.previous is None) - (e.put is None) for e in ours)
+        if more > 0 and number + more > check.most:
+            raise TooMany(check.cluster, number, check.most)
+
+    def _check_row(self, op: RowOp, changed: dict[bytes, bytes | None]) -> None:
+        full = rows.encoded(op.table, op.row)
+        if op.expect is not None:
+            found = changed[full] if full in changed else rows.get(self._env, self._txn, full)
+            if found != (None if op.expect is ABSENT else op.expect):
+                raise RowConflict(op.table, op.row)
+        if not isinstance(op, CheckRow):
+            changed[full] = op.value if isinstance(op, PutRow) else None
+
+    @staticmethod
+    def _record(op: Put, revision: int) -> bytes:
+        """See _Effect.whole."""
+        limits.check_stamp(op.key, op.stamp)
+        return layout.encode_object(revision, op.stamp, op.whole) if op.whole or op.like is None else b""
+
+    def finish(self, retention: Retention) -> bool:
+        """Cut the log and write the state row. False: no object was changed."""
+        if self._state == self._before:
+            return False
+        self._counted.write(self._env, self._txn)
+        self._references.write()
+        self._env.put_state(self._txn, retention.cut(self._txn, self._before, self._state))
+        return True
+
+
+def _expect(key: Key, expected: int, previous: bytes | None) -> None:
+    found = NEVER if previous is None else layout.revision_of(previous)
+    if found != expected:
+        raise Conflict(key, expected, found)
