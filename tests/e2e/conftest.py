@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from realclusters import binaries
+from realclusters import binaries, kcpplugins
 from realclusters.cluster import RealCluster, start_all
 from support.plane import Plane
 
 CLUSTER_FIXTURES = {"real_binaries", "real_cluster", "two_real_clusters"}
 _SKIPPED = "needs real Kubernetes clusters: "
+_NO_PLUGINS = "needs kcp's own plugins of kubectl: "
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,6 +36,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in skipped:
             terminalreporter.line(report.nodeid)
         terminalreporter.line("To have them: put Go 1.26 or newer on PATH, or set KUBEBUILDER_ASSETS.")
+    skipped = [report for report in terminalreporter.getreports("skipped") if _NO_PLUGINS in str(report.longrepr)]
+    if skipped:
+        terminalreporter.section("NOT TESTED with kcp's own plugins", red=True)
+        for report in skipped:
+            terminalreporter.line(report.nodeid)
+        terminalreporter.line("To have them: reach github.com and Go's modules, or set KCP_PLUGINS to their folder.")
 
 
 @pytest.fixture
@@ -68,6 +75,17 @@ def real_binaries() -> binaries.Binaries:
         if os.environ.get("CI") == "true":
             pytest.fail(f"{_SKIPPED}{error}")
         pytest.skip(f"{_SKIPPED}{error}")
+
+
+@pytest.fixture(scope="session")
+def kcp_plugins() -> Path:
+    """The folder with kcp's own plugins of kubectl, built once if need be."""
+    try:
+        return kcpplugins.find()
+    except binaries.Unavailable as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{_NO_PLUGINS}{error}")
+        pytest.skip(f"{_NO_PLUGINS}{error}")
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import signal
 import ssl
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,30 +13,8 @@ from typing import Any
 
 import pytest
 from support.cowboys import COWBOY, EXPORT
-from support.plane import COMMAND, Plane, PlaneError, environment, kubectl_program
-
-
-class KcpPlane(Plane):
-    """`treeplane kcp start --root-directory DATA …`."""
-
-    def words(self) -> list[str]:
-        where = ["--root-directory", str(self.data), "--bind-address=127.0.0.1", "--secure-port", str(self.port)]
-        return [str(self.command), "kcp", "start", *where, *self.arguments]
-
-    def run(self, program: str, *arguments: str, stdin: str = "", token: str = "") -> str:
-        """What it prints. `token`: whose, instead of the administrator's."""
-        path = f"{COMMAND.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        variables = environment(KUBECONFIG=str(self.kubeconfig), PATH=path)
-        words = [kubectl_program() if program == "kubectl" else str(COMMAND), *arguments]
-        if token:
-            authority = str(self.data / "apiserver.crt")
-            words += ["--kubeconfig", os.devnull, "--certificate-authority", authority, "--token", token]
-        done = subprocess.run(
-            words, input=stdin, env=variables, capture_output=True, text=True, check=False, timeout=60
-        )
-        if done.returncode != 0:
-            raise PlaneError(f"{program} {' '.join(arguments)}: {done.stderr}")
-        return done.stdout
+from support.kcpplane import KcpPlane
+from support.plane import Plane, PlaneError
 
 
 class Health:

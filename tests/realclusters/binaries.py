@@ -181,13 +181,18 @@ def _go_from_index() -> str:
     return str(program)
 
 
-def run(command: list[str], environment: dict[str, str], folder: Path = HERE) -> str:
-    """Standard output of a command in a folder with a go.mod. Raises Unavailable if it fails."""
+def run(
+    command: list[str],
+    environment: dict[str, str],
+    folder: Path = HERE,
+    remedy: str = "have Go on PATH or set KUBEBUILDER_ASSETS",
+) -> str:
+    """Standard output of a command in a folder with a go.mod. Raises Unavailable if it fails, with the remedy."""
     result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         last = "\n".join(result.stderr.strip().splitlines()[-5:])
         words = " ".join(command[:2])
-        raise Unavailable(f"`{words}` failed ({last}); have Go on PATH or set KUBEBUILDER_ASSETS")
+        raise Unavailable(f"`{words}` failed ({last}); {remedy}")
     return result.stdout
 
 
