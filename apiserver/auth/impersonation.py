@@ -47,7 +47,7 @@ def impersonated(user: User, headers: Headers, cluster: str, authorize: Callable
     """The user to go on with: `user` itself where no such header is sent.
 
     `authorize` judges `user` in `cluster`. Raises StatusError 403 (with the first thing that may not be impersonated)
-    and 400 (other headers without Impersonate-User).
+    and 400 (other headers without Impersonate-User, and one that is there twice).
     """
     asked = _asked(headers)
     if asked is None:
@@ -102,20 +102,14 @@ def _grouped(user: User) -> User:
 
 
 def _asked(headers: Headers) -> _Asked | None:
-    name, uid = "", ""
-    groups: list[str] = []
+    sent = [(header, raw.decode("latin-1")) for header, raw in headers if header.startswith(b"impersonate-")]
+    if not sent:
+        return None
+    name, uid = (_only(sent, header) for header in (b"impersonate-user", b"impersonate-uid"))
+    groups = [value for header, value in sent if header == b"impersonate-group"]
     extra: dict[str, tuple[str, ...]] = {}
-    for header, raw in headers:
-        if not header.startswith(b"impersonate-"):
-            continue
-        value = raw.decode("latin-1")
-        if header == b"impersonate-user":
-            name = value
-        elif header == b"impersonate-uid":
-            uid = value
-        elif header == b"impersonate-group":
-            groups.append(value)
-        elif header.startswith(_EXTRA):
+    for header, value in sent:
+        if header.startswith(_EXTRA):
             key = unquote(header.removeprefix(_EXTRA).decode("latin-1")).lower()
             extra[key] = (*extra.get(key, ()), value)
     if name:
@@ -123,6 +117,14 @@ def _asked(headers: Headers) -> _Asked | None:
     if groups or uid or extra:
         raise bad_request("impersonation of groups, uid or extra needs the header Impersonate-User")
     return None
+
+
+def _only(sent: list[tuple[bytes, str]], header: bytes) -> str:
+    """A proxy that names its client is not to be outdone by what that client sends before or behind it."""
+    values = [value for each, value in sent if each == header]
+    if len(values) > 1:
+        raise bad_request(f"the header {header.decode().title()} is there more than once")
+    return "".join(values)
 
 
 def _needed(asked: _Asked, borrowed: Iterable[User]) -> list[Attributes]:

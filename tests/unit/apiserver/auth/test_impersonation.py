@@ -77,6 +77,20 @@ def test_groups_without_user_are_a_bad_request() -> None:
     assert raised.value.code == 400
 
 
+@pytest.mark.parametrize("twice", ["user", "uid"])
+@pytest.mark.parametrize("other", ["", "bob"])
+@pytest.mark.parametrize("first", [True, False])
+def test_nobody_is_outdone_by_a_second_header(twice: str, other: str, first: bool) -> None:
+    """What a proxy says of its client stays so, whatever that client sends besides: an empty name would make the
+    request the proxy's own."""
+    named = (
+        [(twice, other), ("user", "ann"), ("uid", "1")] if first else [("user", "ann"), ("uid", "1"), (twice, other)]
+    )
+    with pytest.raises(StatusError, match=f"the header Impersonate-{twice.title()} is there more than once") as raised:
+        impersonated(ADMIN, headers(*named), "ws", allow)
+    assert raised.value.code == 400
+
+
 @pytest.mark.parametrize("group", sorted(PRIVILEGED))
 def test_groups_with_rights_everywhere_cannot_be_borrowed(group: str) -> None:
     asked = headers(("user", "eve"), ("group", group))
