@@ -96,7 +96,7 @@ class ProviderView:
             return AccessDecision(False, _DENIED)
         if self.cluster is None:
             return decision if self._may_ask(asked) else AccessDecision(False, _NO_REASON)
-        consumer = self._consumer
+        consumer = self.consumer
         if consumer is None:
             return AccessDecision(False, NO_BINDING)
         why = self._refused(consumer, asked)
@@ -112,7 +112,8 @@ class ProviderView:
         return all(judge.leaves(Provided(each.cluster, each.name), self.home, user, asked) for each in sources)
 
     @cached_property
-    def _consumer(self) -> Consumer | None:
+    def consumer(self) -> Consumer | None:
+        """What the one workspace takes and grants; None where it takes nothing."""
         assert self.cluster is not None
         return sharing.consumer(self._store, self.export, self.cluster)
 
@@ -151,7 +152,7 @@ class ProviderView:
         if self.cluster is None:
             found = self._known.consumers.of(self.export)
         else:
-            found = {self.cluster: self._consumer} if self._consumer is not None else {}
+            found = {self.cluster: self.consumer} if self.consumer is not None else {}
         claim = self._claim(kind.group, kind.resource)
         claimed = Claimed.of(claim) if claim is not None else None
         seen = SeenKind(kind.group_resource, kind.storage, claimed, verb, self.cluster)

@@ -217,20 +217,26 @@ class Realms:
         return RealmWorld(realm, Scope.TARGET, TARGET_CLUSTER, target=world)
 
     def _provider(self, world: str) -> RealmWorld:
-        """Which consumer there is is not told before it is known who asks: one that is not there is none."""
+        """Which consumer there is is not told before it is known who asks: one that is not there is none, and so is a
+        workspace that takes nothing of the export, whatever state it is in."""
         workspace, export, name = world.split("/")
         home, store = self._workspace(workspace), self.main.store
         found = sharing.shared_export(store, home.cluster, export) if home.cluster is not None else None
         if found is None:
             raise _unknown(f'APIExport "{export}" of workspace "{workspace}" not found')
+
+        def view(cluster: str | None) -> ProviderView:
+            return ProviderView(store, self.main.catalog, self._providers, ProviderPlace(found, cluster))
+
         if name == WILDCARD:
-            view = ProviderView(store, self.main.catalog, self._providers, ProviderPlace(found, None))
-            return RealmWorld(self.main, Scope.PROVIDER, None, view=view)
+            return RealmWorld(self.main, Scope.PROVIDER, None, view=view(None))
         row = workspace_row(store, name)
-        record = self._record(name, row) if row is not None else None
-        at = ProviderPlace(found, record.cluster if record is not None else NOWHERE)
-        view = ProviderView(store, self.main.catalog, self._providers, at)
-        return RealmWorld(self.main, Scope.PROVIDER, at.cluster, record, view=view)
+        if row is not None:
+            record = self._record(name, row)
+            seen = view(record.cluster)
+            if seen.consumer is not None:
+                return RealmWorld(self.main, Scope.PROVIDER, record.cluster, record, view=seen)
+        return RealmWorld(self.main, Scope.PROVIDER, NOWHERE, view=view(NOWHERE))
 
     def _schemas(self, world: str) -> RealmWorld:
         consumer, provider = world.split("/")

@@ -164,6 +164,20 @@ def test_who_is_no_consumer_and_who_is_not_there_are_one_answer(fleet: Fleet) ->
     assert status == 403 and "could not find suitable APIBinding in target logical cluster" in text
 
 
+def test_nothing_tells_in_which_state_a_workspace_is_that_is_no_consumer(fleet: Fleet) -> None:
+    """What there is in the view is the same for all; a consumer is answered for by what it is."""
+    fleet.api.put_workspace("root:bad", "badcluster000000", errors=["workspaces/root/bad/a.yaml:1: bad"])
+    fleet.api.put_workspace("root:idle", "idlecluster00000", served=True)
+    mark = {"core.kcp.io/inactive": "true"}
+    fleet.put("core.kcp.io/v1alpha1 LogicalCluster", "cluster", "idlecluster00000", namespace="", annotations=mark)
+    documents = ("", "/api", "/apis", "/apis/example.io/v1", "/openapi/v3", "/openapi/v2", "/version")
+    for rest in (*documents, WIDGETS):
+        told = [fleet.get(f"{VIEW}/{name}{rest}") for name in ("root:bad", "root:idle", C, "root:c", "root:none")]
+        assert [each == told[0] for each in told] == [True] * 5, rest
+    fleet.bind("idlecluster00000")
+    assert "is marked inactive" in fleet.get(f"{VIEW}/root:idle/api").message
+
+
 def test_claimed_objects_say_by_which_claim_they_are_seen(fleet: Fleet) -> None:
     fleet.put("v1 ConfigMap", "seen", fleet.shop, labels={"own": "x"})
     expected = {label_key(DB, "widgets"): label_value(Claimed("", "configmaps", "")), "own": "x"}
