@@ -62,6 +62,10 @@ _OF_PROCESS = frozenset({RequestRoute.HEALTH, RequestRoute.ISSUER, RequestRoute.
 """What says something of the server, and nothing of a world."""
 
 _READ_SUBRESOURCES = frozenset({"", "approval", "ephemeralcontainers", "resize", "status"})
+_TROUBLE = Attributes("get", "core.kcp.io", "v1alpha1", "logicalclusters", name="cluster")
+"""What somebody may read who is told, in root, what is wrong with the fleet: that may name any workspace, and root is
+open to everybody in some fleets."""
+
 
 
 class KubernetesAPI:
@@ -156,7 +160,7 @@ class KubernetesAPI:
             asking = Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts, sight)
             await self._resource(asking, verb)
             return
-        await self._other(exchange, world, place)
+        await self._other(exchange, world, place, user)
 
     async def _seen_by_program(self, exchange: Exchange, place: RequestPath, user: User) -> None:
         """Through the view of an initializer or a terminator."""
@@ -252,14 +256,15 @@ class KubernetesAPI:
             raise forbidden(kind.resource, kind.group, place.name, asking.world.hidden)
         await self._writes.serve(asking, verb)
 
-    async def _other(self, exchange: Exchange, world: RealmWorld, place: RequestPath) -> None:
+    async def _other(self, exchange: Exchange, world: RealmWorld, place: RequestPath, user: User) -> None:
         if exchange.method not in ("GET", "HEAD"):
             raise method_not_allowed()
         if world.view is not None and place.route in _OF_PROCESS:
             raise NoSuchPath
         match place.route:
             case RequestRoute.HEALTH:
-                await health(exchange, place, self._realms, whole=_is_whole(world), texts=world.path == ROOT)
+                texts = world.path == ROOT and world.authorize(user, _TROUBLE).allowed
+                await health(exchange, place, self._realms, whole=_is_whole(world), texts=texts)
             case RequestRoute.SERVER_VERSION:
                 await server_version(exchange)
             case RequestRoute.ISSUER | RequestRoute.JWKS:

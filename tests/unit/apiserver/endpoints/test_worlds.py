@@ -3,6 +3,7 @@
 import gc
 import tracemalloc
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -386,11 +387,14 @@ def test_what_a_cluster_says_of_itself_each_workspace_says(api: Any, run: Any, p
 
 
 def test_trouble_of_the_fleet_is_a_line_of_readyz(api: Any, run: Any) -> None:
-    """With its text for those who may enter root, by its kind for all others; and reads go on."""
+    """With its text for those who may read where it stands, by its kind for all others; and reads go on. Who may enter
+    root is anybody in some fleets, and a text may name any workspace."""
     assert "[+]fleet ok\n" in run(api.get("/readyz?verbose")).body.decode()
     found = {"RemoteAway": "fleet.git does not\nanswer", "Held": "commit 1 is held"}
     api.store.write(tree.put_troubles(found)).result(10)
-    api.allow("ann")
+    reading = {"verbs": ["get"], "apiGroups": ["core.kcp.io"], "resources": ["logicalclusters"]}
+    api.allow("ann", reading)
+    api.allow("cem")
     for user in ("", "ann"):
         for path in ("/readyz?verbose", "/clusters/root/readyz?verbose"):
             reply = run(api.get(path, user=user))
@@ -398,7 +402,8 @@ def test_trouble_of_the_fleet_is_a_line_of_readyz(api: Any, run: Any) -> None:
             line = "[-]fleet Held: commit 1 is held; RemoteAway: fleet.git does not answer\n"
             assert line in reply.body.decode()
             assert reply.body.decode().endswith("readyz check passed\n")
-    for path, user in (("/clusters/root:shop/readyz?verbose", ""), ("/readyz?verbose", "bob")):
+    paths = ("/readyz?verbose", "/clusters/root/readyz?verbose")
+    for path, user in (("/clusters/root:shop/readyz?verbose", ""), *product(paths, ("bob", "cem"))):
         reply = run(api.get(path, user=user))
         assert (reply.status, "[-]fleet Held; RemoteAway\n" in reply.body.decode()) == (200, True)
         assert "fleet.git" not in reply.body.decode()
