@@ -17,10 +17,11 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.connections import Connections
 from apiserver.endpoints.exchange import ASGIScope, Receive, Send
 from apiserver.endpoints.git import GitEndpoint, Hosted
+from apiserver.endpoints.listcounts import ListCounts
 from apiserver.push import notify_push
 from apiserver.registry.holding import check_holder
 from apiserver.settings import ServerSettings
-from apiserver.shell import Counters, Shell
+from apiserver.shell import Counters, Shell, Told
 from apiserver.storage.protocol import Store
 
 ASGI = Callable[[ASGIScope, Receive, Send], Any]
@@ -39,14 +40,16 @@ class App:
         authenticator: Authenticator,
         authorizer: Authorizer,
         kubernetes: ASGI,
+        lists: ListCounts | None = None,
     ) -> None:
-        """`kubernetes`: the Kubernetes API (endpoints/kube.py)."""
+        """`kubernetes`: the Kubernetes API (endpoints/kube.py). `lists`: what it counts; None for nothing."""
         self.counters = Counters()
         self.connections = Connections(settings)
         self._kubernetes = kubernetes
         self._git = GitEndpoint(_hosted(settings), authenticator, authorizer, lambda: check_holder(store))
         self.shell = FastAPI(title="Treeplane", docs_url=None, redoc_url=None, openapi_url=None)
-        Shell(store, authenticator, authorizer, self.counters, self.connections).routes(self.shell)
+        told = Told(self.counters, self.connections, lists or ListCounts())
+        Shell(store, authenticator, authorizer, told).routes(self.shell)
         self.shell.mount("/git", self._git)
         self.shell.mount("/", kubernetes)
 

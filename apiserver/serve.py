@@ -44,7 +44,7 @@ def serve(settings: ServerSettings, listener: socket.socket) -> None:
     accounts = Accounts(signer, issuer, homes(store, catalog, targets))
     authenticator = Authenticator(settings.token_auth_file, accounts, anonymous=settings.anonymous)
     kubernetes = KubernetesAPI(store, catalog, authenticator, authorizer, settings, targets, accounts)
-    app = App(settings, store, authenticator, authorizer, kubernetes)
+    app = App(settings, store, authenticator, authorizer, kubernetes, kubernetes.lists)
     heap.settle()
 
     def stop() -> None:

@@ -9,7 +9,7 @@ import os
 import resource
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -21,6 +21,7 @@ from apiserver.auth.user import Attributes
 from apiserver.connections import Connections
 from apiserver.endpoints.errors import as_status
 from apiserver.endpoints.health import trouble
+from apiserver.endpoints.listcounts import ListCounts
 from apiserver.model.errors import StatusError
 from apiserver.model.paths import ROOT
 from apiserver.registry.tree import fleet, troubles
@@ -37,22 +38,22 @@ class Counters:
     started: float = field(default_factory=time.time)
 
 
+class Told(NamedTuple):
+    """What /metrics is made of."""
+
+    counters: Counters
+    connections: Connections
+    lists: ListCounts
+
+
 class Shell:
     """Answers for the server itself."""
 
-    def __init__(
-        self,
-        store: Store,
-        authenticator: Authenticator,
-        authorizer: Authorizer,
-        counters: Counters,
-        connections: Connections,
-    ) -> None:
+    def __init__(self, store: Store, authenticator: Authenticator, authorizer: Authorizer, told: Told) -> None:
         self._store = store
         self._authenticator = authenticator
         self._authorizer = authorizer
-        self._counters = counters
-        self._connections = connections
+        self._told = told
 
     def routes(self, app: FastAPI) -> None:
         for path in ("/healthz", "/livez"):
@@ -90,25 +91,26 @@ class Shell:
 
     def _exposition(self) -> str:
         usage = resource.getrusage(resource.RUSAGE_SELF)
-        counters = self._counters
+        counters, connections, lists = self._told
         # Workers share the port, so a scrape meets any of them: the label tells which.
         label = f'{{worker="{os.getpid()}"}}'
         lines = [
             *_metric("treeplane_requests_total", "counter", "Requests answered.", label, counters.requests),
             *_metric("treeplane_requests_active", "gauge", "Requests under way.", label, counters.active),
             *_metric("treeplane_watches", "gauge", "Open watches.", label, counters.watches),
-            *_metric("treeplane_connections", "gauge", "Open connections.", label, self._connections.count),
+            *_metric("treeplane_connections", "gauge", "Open connections.", label, connections.count),
             *_metric(
                 "treeplane_connections_refused_total",
                 "counter",
                 "Connections beyond the bound of their address.",
                 label,
-                self._connections.turned_away,
+                connections.turned_away,
             ),
             *_metric("process_cpu_seconds_total", "counter", "CPU time.", label, usage.ru_utime + usage.ru_stime),
             *_metric("process_start_time_seconds", "gauge", "Start, since 1970.", label, counters.started),
             *_metric("process_resident_memory_peak_bytes", "gauge", "Peak.", label, usage.ru_maxrss * 1024),
             *_metric("treeplane_store_revision", "gauge", "The store's revision.", "", self._store.revision()),
+            *lists.lines(str(os.getpid())),
         ]
         return "\n".join(lines) + "\n"
 

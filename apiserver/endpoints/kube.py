@@ -25,6 +25,7 @@ from apiserver.endpoints.inflight import InFlight, deadline
 from apiserver.endpoints.issuer import issuer
 from apiserver.endpoints.judging import AccessJudge, RealmKinds
 from apiserver.endpoints.lifecycleviews import Program, is_own
+from apiserver.endpoints.listcounts import ListCounts
 from apiserver.endpoints.metrics import metrics, no_metrics
 from apiserver.endpoints.paths import RequestPath, RequestRoute, Scope, parse
 from apiserver.endpoints.realms import (
@@ -61,11 +62,11 @@ _LATER = ("/services/", "/commits/")
 _OF_PROCESS = frozenset({RequestRoute.HEALTH, RequestRoute.ISSUER, RequestRoute.JWKS, RequestRoute.METRICS})
 """What says something of the server, and nothing of a world."""
 
-_READ_SUBRESOURCES = frozenset({"", "approval", "ephemeralcontainers", "resize", "status"})
 _TROUBLE = Attributes("get", "core.kcp.io", "v1alpha1", "logicalclusters", name="cluster")
 """What somebody may read who is told, in root, what is wrong with the fleet: that may name any workspace, and root is
 open to everybody in some fleets."""
 
+_READ_SUBRESOURCES = frozenset({"", "approval", "ephemeralcontainers", "resize", "status"})
 
 
 class KubernetesAPI:
@@ -83,6 +84,7 @@ class KubernetesAPI:
     ) -> None:
         """`accounts` None: this server issues no ServiceAccount tokens."""
         self.settings = settings
+        self.lists = ListCounts()
         self._authenticator = authenticator
         self._accounts = accounts
         self._inflight = InFlight(settings.max_requests, settings.max_requests_per_user)
@@ -249,6 +251,8 @@ class KubernetesAPI:
             if kind.resource == "pods" and verb != "get":
                 nodeless.seek(asking)
             await _reader(asking, verb)(asking)
+            if verb == "list" and not asking.world.target:
+                self.lists.count(kind.group, kind.resource)
             return
         if asking.world.cluster is None:
             raise method_not_allowed("only reading is possible in the `*` logical cluster")

@@ -88,12 +88,16 @@ class ApiFleet(CommitFleet):
     def __init__(self, directory: Path, repo: FleetRepo | None = None, keys: Path | None = None) -> None:
         super().__init__(directory, repo, keys)
         self._settling = Settling()
-        self.app = KubernetesAPI(
+        self.app = self.new_app()
+
+    def new_app(self) -> KubernetesAPI:
+        """What answers requests."""
+        return KubernetesAPI(
             self.store,
             Catalog(self.store),
             _Callers(),  # type: ignore[arg-type]
             Authorizer(self.store),
-            ServerSettings(directory, directory / "keys"),
+            ServerSettings(self.directory, self.directory / "keys"),
             _NoTargets(),
         )
 

@@ -26,7 +26,8 @@ class FleetRepo:
     taken as it is."""
 
     def __init__(self, path: Path, branch: str = "main") -> None:
-        subprocess.run(["git", "init", "--quiet", "--bare", f"--initial-branch={branch}", str(path)], check=True)
+        if not path.exists():
+            subprocess.run(["git", "init", "--quiet", "--bare", f"--initial-branch={branch}", str(path)], check=True)
         set_fsync(False)
         self.path = path
         self.branch = branch

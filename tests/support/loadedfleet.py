@@ -61,11 +61,11 @@ BEGINNING: dict[str, str] = {
 class LoadedFleet:
     """`commit({path: text})` commits and loads; `written()` tells what that wrote into the store.
 
-    `keys` is the keys directory: identities and secrets.
+    `keys` is the keys directory: identities and secrets. A directory that is there is gone on with.
     """
 
     def __init__(self, directory: Path, repo: FleetRepo | None = None, keys: Path | None = None) -> None:
-        directory.mkdir()
+        directory.mkdir(exist_ok=True)
         self.directory = directory
         self.repo = repo or FleetRepo(directory / "fleet.git")
         self.keys = keys or directory / "keys"
