@@ -5,7 +5,7 @@
 # make check   the import contract, ruff (rules and format), mypy
 # make settings  the tables of docs/settings.md, made of the settings
 # make bench   the published figures
-# make histories  properties over histories (pushes, losses, restarts, kills), ROUNDS times with other examples each time
+# make histories  properties over histories (pushes, losses, restarts, kills, intruders), ROUNDS times with other examples
 # Needs git and Python 3.11 or newer; for the tests against real clusters also Go (or the package index, which has it).
 
 .DEFAULT_GOAL := help
@@ -24,7 +24,8 @@ WORKSPACES ?= 10000
 ROUNDS ?= 20
 HISTORIES := $(addprefix tests/unit/reconciler/,loading/test_histories.py loading/test_shown.py \
   loading/test_lost_copies.py loading/test_overtaking.py syncing/test_withdrawals.py commands/test_servers.py \
-  controllers/test_workspace_histories.py)
+  controllers/test_workspace_histories.py) $(addprefix tests/unit/apiserver/serving/,test_tenants.py \
+  test_tenant_rights.py)
 PYTEST_ARGS ?=
 
 help:

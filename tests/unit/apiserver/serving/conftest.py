@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 import pytest
+from support.ground import Ground
 
 from apiserver.app import App
 from apiserver.auth.authn import Authenticator
@@ -88,6 +89,12 @@ def clean_git(
     return subprocess.run(
         command, cwd=folder, env=clean, capture_output=True, errors="surrogateescape", timeout=60, check=False
     )
+
+
+@pytest.fixture(scope="session")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    """What fleets of two tenants are copied from."""
+    return Ground(tmp_path_factory.mktemp("ground"))
 
 
 @pytest.fixture

@@ -1,0 +1,173 @@
+"""Nobody learns anything of a tenant that has nothing to do with them, and nobody's writes reach one: fuzzed.
+
+What ann sends is sent to two servers (support/ground), one with a bea and one without her, or with another one: the
+answers are the same, byte for byte, what they say of revisions included. No word of bea's stands in any, but those
+that ann said herself, and not a byte of what bea has changes. Controllers work in between.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.ground import Foreign, Ground, World, drawn_alike, level, normal
+from support.guesses import Known
+from support.hostilewrites import each_once
+from support.intrusion import requests, tour
+from support.tenancy import URL, Got, Sent, bearer
+from support.tenants import ANN
+
+EXAMPLES = 60
+SETTLE = "controllers do what there is to do"
+_CANARY = re.compile(r"zq[a-z]+q7[pr]")
+_TOKEN = re.compile(rb'"continue":"([^"]+)"')
+_REVISION = re.compile(rb'"resourceVersion":"([1-9]\d*)"')
+
+
+class Siege:
+    """What ann does to both servers of a pair, and what is looked at after each of her requests."""
+
+    def __init__(self, ground: Ground, *, shared: bool) -> None:
+        self.foreign = ground.known(shared)
+        self.worlds = ground.pair(shared)
+        self._first = self.worlds[0].bees()
+        self._said = ""
+        self._last = {"continue": "x", "revision": "1"}
+
+    def close(self) -> None:
+        for world in self.worlds:
+            world.close()
+
+    def step(self, number: int, step: Sent | str) -> int:
+        """The status of the answers, if it is a request."""
+        if isinstance(step, str):
+            self._settle(number)
+            return 0
+        if step.watches:
+            self._settle(number)
+        status = self._ask(number, step)
+        if step.watches:  # bea wrote meanwhile, and that has effects
+            for world in self.worlds:
+                world.settle()
+            level(self.worlds)
+        self._even()
+        return status
+
+    def _settle(self, number: int) -> None:
+        for world in self.worlds:
+            with drawn_alike(number):
+                world.settle()
+        self._even()
+
+    def _even(self) -> None:
+        """What bea has is no reason for ann's server to write more, or less."""
+        first, second = (world.store.revision() for world in self.worlds)
+        assert first == second, f"{first - second} revisions more where bea is"
+
+    def _ask(self, number: int, step: Sent) -> int:
+        for what, value in self._last.items():
+            step = step._replace(query=step.query.replace(f"{{{what}}}", value))
+        self._said += _text(step)
+        found: list[Got] = []
+        for world in self.worlds:
+            before = world.store.revision()
+            with drawn_alike(number):
+                found.append(world.asked(step))
+            self._untouched(world, before, step)
+        assert normal(found[0]) == normal(found[1]), step
+        assert leaked(found[0], self.foreign, self._said) == set(), (step, found[0])
+        for what, pattern in (("continue", _TOKEN), ("revision", _REVISION)):
+            if match := pattern.search(found[0].body):
+                self._last[what] = match[1].decode()
+        return found[0].status
+
+    def _untouched(self, world: World, before: int, step: Sent) -> None:
+        if world.foreign is None or step.watches:  # bea herself writes meanwhile
+            return
+        clusters = world.foreign.clusters.values()
+        assert [c.key for c in world.store.changes(before) if c.key.cluster in clusters] == [], step
+
+    def check(self) -> None:
+        assert self.worlds[0].bees() == self._first
+
+
+def _text(sent: Sent) -> str:
+    text = f"{sent.path} {sent.query} {sent.headers} {sent.body.decode()}"
+    return f"{text} {unquote(text)}".lower()
+
+
+def leaked(got: Got, foreign: Foreign, said: str) -> set[str]:
+    """Words of bea's in an answer that nobody had said."""
+    text = f"{got.headers!r} {got.body.decode('latin-1')}".lower()
+    found = {word for word in foreign.canaries if word in text} | set(_CANARY.findall(text))
+    return {word for word in found if word not in said}
+
+
+def test_a_mount_that_leads_to_bea_tells_nothing(ground: Ground) -> None:
+    """Not of which workspaces she has, and not of those that are nobody's."""
+    siege, widget = Siege(ground, shared=False), "/clusters/root:ann/apis/ann.example.io/v1/widgets/w/status"
+    headers = (bearer(ANN), ("Content-Type", "application/merge-patch+json"))
+    for world in (*siege.foreign.clusters, *siege.foreign.clusters.values(), "root:none", "root", "root:ann:door"):
+        told = {"status": {"URL": f"{URL}/clusters/{world}", "phase": "Ready"}}
+        assert siege.step(0, Sent("PATCH", widget, "", headers, json.dumps(told).encode())) == 200
+        siege.step(1, SETTLE)
+        for rest in ("/apis/tenancy.kcp.io/v1alpha1/workspaces/door", "/apis/tenancy.kcp.io/v1alpha1/workspaces"):
+            assert siege.step(2, Sent("GET", f"/clusters/root:ann{rest}", "", headers)) == 200
+        for rest in ("/api", "/apis", "/openapi/v2", "/api/v1/configmaps", "/version", "/apis/gifts.example.io/v1"):
+            siege.step(3, Sent("GET", f"/clusters/root:ann:door{rest}", "", headers))
+        siege.step(4, Sent("POST", "/clusters/root:ann:door/api/v1/namespaces/default/configmaps", "", headers, b"{}"))
+    siege.check()
+    siege.close()
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["nothing to do with her", "a consumer of hers"])
+def test_whatever_of_beas_ann_names_at_home_nothing_comes_of_it(ground: Ground, shared: bool) -> None:
+    """Neither at once nor when controllers have looked at it."""
+    siege, at = Siege(ground, shared=shared), "/clusters/root:ann:made"
+    known, headers = Known.of(siege.foreign, ground.robot), (bearer(ANN), ("Content-Type", "application/json"))
+    for number, (rest, obj) in enumerate(each_once(known)):
+        siege.step(number, Sent("POST", at + rest, "", headers, json.dumps(obj).encode()))
+    siege.step(-1, SETTLE)
+    for number, rest in enumerate(sorted({rest for rest, _ in each_once(known)})):
+        siege.step(number, Sent("GET", at + rest, "", headers))
+    siege.check()
+    siege.close()
+
+
+def histories(known: Known) -> st.SearchStrategy[list[Any]]:
+    one = requests(known)
+    return st.lists(st.one_of(one, one, one, one, one, st.just(SETTLE)), min_size=1, max_size=25)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["nothing to do with her", "a consumer of hers"])
+def test_wherever_ann_looks_there_is_nothing_of_beas(ground: Ground, shared: bool) -> None:
+    siege = Siege(ground, shared=shared)
+    statuses = Counter(siege.step(number, sent) for number, sent in enumerate(tour(Known.of(siege.foreign, ""))))
+    siege.check()
+    siege.close()
+    assert statuses[200] > 200 and statuses[403] > 500
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["nothing to do with her", "a consumer of hers"])
+def test_nothing_that_ann_sends_tells_her_of_bea_or_reaches_her(ground: Ground, shared: bool) -> None:
+    known = Known.of(ground.known(shared), ground.robot)
+
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)
+    @given(histories(known))
+    def check(steps: list[Any]) -> None:
+        siege = Siege(ground, shared=shared)
+        try:
+            for number, step in enumerate(steps):
+                siege.step(number, step)
+            siege.step(len(steps), SETTLE)
+            siege.check()
+        finally:
+            siege.close()
+
+    check()
