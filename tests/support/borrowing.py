@@ -8,12 +8,12 @@ from urllib.parse import quote
 from hypothesis import strategies as st
 from support.guesses import Known, either
 from support.tenancy import bearer
-from support.tenants import ANN, DEVS, EVE, ROB, SAM, SUE, Words
+from support.tenants import ANN, DEVS, EVE, OPS, ROB, SAM, SUE, Words
 
 MASTERS = "system:masters"
 SYSTEM = (
     MASTERS, "system:kcp:admin", "system:kcp:logical-cluster-admin", "system:kcp:external-logical-cluster-admin",
-    "system:treeplane:syncers", "system:kcp:tenancy:workspace-bootstrapper", "system:authenticated", DEVS,
+    "system:treeplane:syncers", "system:kcp:tenancy:workspace-bootstrapper", "system:authenticated", DEVS, OPS,
     "system:serviceaccounts", "system:workspaces", "system:workspaces:root:bee",
 )  # fmt: skip
 SCOPES, WARRANT = "authentication.kcp.io/scopes", "authorization.kcp.io/warrant"

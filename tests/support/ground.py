@@ -47,7 +47,8 @@ class Foreign(NamedTuple):
 
 
 class Ground:
-    """`pair(shared)`: fresh copies of two worlds, to be closed."""
+    """`pair(shared)`: fresh copies of two worlds, to be closed. `robot`: a token of ann's ServiceAccount; `own`: the
+    logical cluster of root:ann."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -59,7 +60,7 @@ class Ground:
             name: self._grow(name, Words(variant), consumes=name != "apart")
             for name, variant in (("apart", "p"), ("shared", "p"), ("other", "r"))
         }
-        self.robot = ""
+        self.robot = self.own = ""
         self._level()
 
     def known(self, shared: bool) -> Foreign:
@@ -94,6 +95,7 @@ class Ground:
             "spec": {"expirationSeconds": 86400},
         }
         path = "/api/v1/namespaces/default/serviceaccounts/robot/token"
+        self.own = worlds[0].record("root:ann").cluster
         self.robot = worlds[0].do("POST", "root:ann", path, spec)["status"]["token"]
         for world in worlds:
             world.close()

@@ -8,16 +8,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from support.ground import Foreign
+from support.ground import Foreign, Ground
 from support.tenants import Words
 
 OWN = (*["root:ann"] * 3, *["root:ann:kid"] * 2, *["root:ann:made"] * 3, "root:ann:door")
 """ann's workspaces; door is a mount."""
+_WORLDS = (
+    *("root", "*", "system:admin", "root:none", "nosuchcluster00", "ROOT:BEE", "root:bee:none", "user:eve", "user:ann"),
+    *("root:ann:none", "root:bee%20", "", ".", "root:compute"),
+)
+_WORDS = ["map", "secret", "space", "one", "child", "waits", "ending", "sleeping", "export", "type", "goods", "site"]
+_NAMES = ["mine", "hers", "robot", "cluster", "cluster-admins", "gifts", "w", "bee", "none", "~"]
 
 
 class Known(NamedTuple):
-    """`names`: of whatever object; `groups`: group, version and plural of bea's kinds; `robot`: the token of ann's
-    ServiceAccount."""
+    """`names`: of whatever object; `kinds`: of bea's, as group and version, plural, and whether in namespaces; `robot`:
+    the token of ann's ServiceAccount; `own`: a program of ann's, which acts on workspaces of her type."""
 
     foreign: Foreign
     worlds: tuple[str, ...]
@@ -26,54 +32,20 @@ class Known(NamedTuple):
     names: tuple[str, ...]
     kinds: tuple[tuple[str, str, bool], ...]
     robot: str
+    own: str
 
     @staticmethod
-    def of(foreign: Foreign, robot: str) -> Known:
-        word = Words("p")
-        worlds = [
-            *foreign.clusters,
-            *foreign.clusters.values(),
-            "root",
-            "*",
-            "system:admin",
-            "root:none",
-            "nosuchcluster00",
-        ]
-        worlds += ["ROOT:BEE", "root:bee:none", "user:eve", "root:ann:none", "root:bee%20", "", ".", "root:compute"]
+    def of(ground: Ground, *, shared: bool) -> Known:
+        word, foreign = Words("p"), ground.known(shared)
+        worlds = [*foreign.clusters, *foreign.clusters.values(), *_WORLDS]
         bee, child = foreign.clusters["root:bee"], foreign.clusters[f"root:bee:{word('child')}"]
-        programs = [f"{c}:{t}" for c in (bee, child, "root") for t in (word("type"), "hers", "gold", "none")]
+        own = f"{ground.own}:hers"
+        programs = [own, *(f"{c}:{t}" for c in (bee, child, "root") for t in (word("type"), "hers", "gold", "none"))]
         kinds = [(f"apis/{word(group)}.example.io/v1", f"{word(kind)}s", False)
                  for group, kind in (("group", "kind"), ("offer", "good"), ("gone", "going"))]  # fmt: skip
-        words = (
-            "map",
-            "secret",
-            "space",
-            "one",
-            "child",
-            "waits",
-            "ending",
-            "sleeping",
-            "export",
-            "type",
-            "goods",
-            "site",
-        )
-        names = [
-            *map(word, words),
-            "mine",
-            "hers",
-            "robot",
-            "cluster",
-            "cluster-admins",
-            "gifts",
-            "w",
-            "bee",
-            "none",
-            "~",
-        ]
-        names += [f"{kind}.{api.split('/')[1]}" for api, kind, _ in kinds]
-        return Known(foreign, tuple(worlds), tuple(programs), (word("export"), "gifts", "none"), tuple(names),
-                     tuple(kinds), robot)  # fmt: skip
+        names = [*map(word, _WORDS), *_NAMES, *(f"{kind}.{api.split('/')[1]}" for api, kind, _ in kinds)]
+        exports = (word("export"), "gifts", "none")
+        return Known(foreign, tuple(worlds), tuple(programs), exports, tuple(names), tuple(kinds), ground.robot, own)
 
 
 def either(*ways: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

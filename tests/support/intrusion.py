@@ -68,14 +68,9 @@ def worlds(known: Known) -> st.SearchStrategy[str]:
 def tour(known: Known) -> Iterator[Sent]:
     """Every place, and everything that may be read there: what ann sees if she looks around."""
     worlds, views = known.worlds, sorted(VIEWS)
-    hers = [
-        *(f"/clusters/{world}" for world in sorted(set(OWN))),
-        "/clusters/root",
-        "/services/apiresourceschema/root:ann:kid",
-    ]
-    hers += [
-        f"/services/apiexport/root:ann/gifts/clusters/{world}" for world in ("*", "root:ann:kid", "root:bee:guest")
-    ]
+    hers = [*(f"/clusters/{world}" for world in sorted({*OWN, "root"})), "/services/apiresourceschema/root:ann:kid"]
+    hers += [f"/services/apiexport/root:ann/gifts/clusters/{world}" for world in ("*", *OWN[3:4], "root:bee:guest")]
+    hers += [f"/services/{view}/{known.own}/clusters/{world}" for view in views for world in ("*", "root:ann:made:new")]
     others = [f"/clusters/{world}" for world in worlds]
     others += [f"/services/apiexport/{world}/gifts/clusters/*" for world in worlds]
     others += [f"/services/apiexport/root:ann/gifts/clusters/{world}" for world in worlds]
@@ -98,7 +93,10 @@ def tour(known: Known) -> Iterator[Sent]:
     pages = ["limit=1", f"resourceVersion={begin}&resourceVersionMatch=Exact", f"labelSelector={Words('p')('label')}"]
     pages += [f"limit=1&continue={token}" for token in (*known.foreign.tokens, "{continue}")]
     watches = ["watch=1", f"watch=1&resourceVersion={begin}", "watch=1&allowWatchBookmarks=true&sendInitialEvents=true"]
-    for at, queries in ((hers, pages), (["/clusters/root:ann", hers[-3]], watches)):
+    for at, queries in (
+        (hers, pages),
+        (["/clusters/root:ann", "/services/apiexport/root:ann/gifts/clusters/*"], watches),
+    ):
         yield from (
             Sent("GET", base + kind, query, (bearer(ANN),)) for base, kind, query in product(at, kinds, queries)
         )
@@ -113,6 +111,7 @@ def at_home(known: Known) -> st.SearchStrategy[str]:
         st.just("/services/apiresourceschema/root:ann:kid"),
         st.just("/services/apiresourceschema/root:ann:kid/clusters/root:ann"),
         st.just("/clusters/root"),
+        st.just(f"/services/initializingworkspaces/{known.own}/clusters/*"),
     )
 
 

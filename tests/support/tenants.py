@@ -15,11 +15,12 @@ from typing import Any
 Object = dict[str, Any]
 
 ANN, BEA, ADMIN, EVE, ROB, SUE, SAM = "ann", "bea", "admin", "eve", "rob", "sue", "sam"
-DEVS = "devs"
+DEVS, OPS = "devs", "ops"
 TOKENS = "".join(f'{name},{name},{name}-uid,"{"system:masters" if name == ADMIN else ""}"\n'
                  for name in (ANN, BEA, ADMIN, EVE, ROB, SUE))  # fmt: skip
 """Static tokens: each user's is their name. In root:ann rob may read ConfigMaps and nothing else, the group devs
-Secrets, and sue may impersonate both; in root:bee the group devs and sam may everything. eve may nothing."""
+Secrets, sue may impersonate both, and the group ops may everything; in root:bee the group devs and sam may everything.
+eve may nothing."""
 
 RBAC = "rbac.authorization.k8s.io"
 APIS, TENANCY = "apis.kcp.io/v1alpha2", "tenancy.kcp.io/v1alpha1"
@@ -100,8 +101,8 @@ def binding(path: str, name: str, **more: Any) -> Object:
     return thing(APIS, "APIBinding", name, spec={"reference": {"export": {"path": path, "name": name}}, **more})
 
 
-def workspace(kind: str = "", **more: Any) -> Object:
-    spec = {"type": {"name": kind, "path": "root"}} if kind else {}
+def workspace(kind: str = "", path: str = "root", **more: Any) -> Object:
+    spec = {"type": {"name": kind, "path": path}} if kind else {}
     return {"apiVersion": TENANCY, "kind": "Workspace", "spec": {**spec, **more.pop("spec", {})}, **more}
 
 
@@ -132,7 +133,7 @@ def of_ann() -> dict[str, str]:
         "workspaces/root/homes.json": thing(f"{RBAC}/v1", "ClusterRole", "home", rules=[entering, home, use]),
         "workspaces/root/home.json": owner(ANN, BEA, role="home"),
         f"{HERS}/workspace.json": workspace("lab"),
-        f"{HERS}/owner.json": owner(ANN),
+        f"{HERS}/owner.json": owner(ANN, groups=[OPS]),
         f"{HERS}/reader.json": thing(f"{RBAC}/v1", "ClusterRole", "reader", rules=[entering, maps]),
         f"{HERS}/readers.json": owner(ROB, role="reader"),
         f"{HERS}/peeper.json": thing(f"{RBAC}/v1", "ClusterRole", "peeper", rules=[
@@ -176,6 +177,7 @@ def stored() -> list[tuple[str, Object]]:
         ("/apis/gifts.example.io/v1/gifts", thing("gifts.example.io/v1", "Gift", "mine", spec={"ribbon": "red"})),
         (f"/apis/{TENANCY}/workspacetypes", thing(TENANCY, "WorkspaceType", "hers", spec={"initializer": True})),
         (f"/apis/{TENANCY}/workspaces", thing(TENANCY, "Workspace", "kid")),
+        (f"/apis/{TENANCY}/workspaces", {**workspace("hers", "root:ann"), "metadata": {"name": "new"}}),
     ]
 
 

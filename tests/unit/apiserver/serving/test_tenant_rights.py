@@ -23,7 +23,7 @@ from support.borrowing import SYSTEM, WARRANT, impersonations
 from support.ground import Ground, World
 from support.guesses import Known
 from support.tenancy import Got, Sent, bearer
-from support.tenants import ANN, BEA, DEVS, EVE, ROB, SAM, SUE, binding, thing
+from support.tenants import ANN, BEA, DEVS, EVE, OPS, ROB, SAM, SUE, binding, thing
 
 from apiserver.auth.peer import Peer
 from apiserver.auth.pki import ensure_keys, issue_client
@@ -69,7 +69,7 @@ ELSEWHERE = (
 )  # fmt: skip
 RIGHTS: dict[str, dict[str, set[str]]] = {
     "root:ann": {
-        ANN: {ALL}, ROB: {"enter", "read configmaps"}, DEVS: {"enter", "read secrets"}, SUE: {"enter"},
+        ANN: {ALL}, OPS: {ALL}, ROB: {"enter", "read configmaps"}, DEVS: {"enter", "read secrets"}, SUE: {"enter"},
         HERS: {"enter", "read configmaps", "read secrets", "write"},
         ROBOT: {"enter", "read configmaps", "read secrets", "write"},
     },
@@ -203,7 +203,7 @@ def test_each_may_what_they_are_granted(world: World, tmp_path: Path) -> None:
 
 
 def test_what_succeeds_is_within_the_rights_of_who_asks(ground: Ground, world: World, tmp_path: Path) -> None:
-    known = Known.of(ground.known(False), ground.robot)
+    known = Known.of(ground, shared=False)
     places = [*["root:ann"] * 3, *RIGHTS, known.foreign.clusters["root:bee"], "root:bee:sites", "root:none"]
 
     @settings(max_examples=1500, suppress_health_check=list(HealthCheck), database=None)
@@ -231,7 +231,7 @@ def test_whoever_is_named_with_whatever_group(world: World) -> None:
 
 
 def test_what_is_nobodys_here_stays_so(ground: Ground, world: World, tmp_path: Path) -> None:
-    known = Known.of(ground.known(False), ground.robot)
+    known = Known.of(ground, shared=False)
     paths = [path.format(bee=known.foreign.clusters["root:bee"]) for path in ELSEWHERE]
 
     @settings(max_examples=500, suppress_health_check=list(HealthCheck), database=None)
@@ -258,7 +258,7 @@ def test_who_may_impersonate_does(world: World, headers: list[Header], resource:
         assert may(caller, tuple(headers), place, f"read {resource}") == right
 
 
-@pytest.mark.parametrize("group", SYSTEM)
+@pytest.mark.parametrize("group", sorted(PRIVILEGED))
 @pytest.mark.parametrize("through", ["group", "warrant"])
 def test_groups_beyond_a_workspace_are_not_lent_by_who_rules_one(world: World, group: str, through: str) -> None:
     warrant = json.dumps({"user": "x", "groups": [group], "extra": {}})

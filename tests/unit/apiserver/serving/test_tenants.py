@@ -21,10 +21,20 @@ from support.guesses import Known
 from support.hostilewrites import each_once
 from support.intrusion import requests, tour
 from support.tenancy import URL, Got, Sent, bearer
-from support.tenants import ANN
+from support.tenants import ANN, APIS, GIFTS, export
 
 EXAMPLES = 60
 SETTLE = "controllers do what there is to do"
+THROUGH_A_DOOR = (
+    "/services/apiexport/root:ann:door/gifts/clusters/*/api/v1/configmaps",
+    "/services/apiexport/root:ann:door/none/clusters/root:ann/apis",
+    "/services/apiexport/root:ann/gifts/clusters/root:ann:door/apis",
+    "/services/apiexport/root:ann/gifts/clusters/root:ann:door/apis/gifts.example.io/v1/gifts",
+    "/services/apiresourceschema/root:ann:door/apis/apis.kcp.io/v1alpha1/apiresourceschemas",
+    "/services/apiresourceschema/root:ann:kid/clusters/root:ann:door/apis/apis.kcp.io/v1alpha1/apiresourceschemas",
+    "/services/initializingworkspaces/root:gold/clusters/root:ann:door/api",
+    "/targets/root:ann:door:none/api",
+)
 _CANARY = re.compile(r"zq[a-z]+q7[pr]")
 _TOKEN = re.compile(rb'"continue":"([^"]+)"')
 _REVISION = re.compile(rb'"resourceVersion":"([1-9]\d*)"')
@@ -122,7 +132,43 @@ def test_a_mount_that_leads_to_bea_tells_nothing(ground: Ground) -> None:
         for rest in ("/api", "/apis", "/openapi/v2", "/api/v1/configmaps", "/version", "/apis/gifts.example.io/v1"):
             siege.step(3, Sent("GET", f"/clusters/root:ann:door{rest}", "", headers))
         siege.step(4, Sent("POST", "/clusters/root:ann:door/api/v1/namespaces/default/configmaps", "", headers, b"{}"))
+        for path in THROUGH_A_DOOR:
+            siege.step(5, Sent("GET", path, "", headers))
     siege.check()
+    siege.close()
+
+
+def test_a_home_is_like_any_where_there_are_others(ground: Ground) -> None:
+    siege, home = Siege(ground, shared=False), "/clusters/root/apis/tenancy.kcp.io/v1alpha1/workspaces/~"
+    for number, status in ((0, 429), (2, 200)):
+        assert siege.step(number, Sent("GET", home, "", (bearer(ANN),))) == status
+        siege.step(number + 1, SETTLE)
+    for world, status in (("user:ann", 200), ("user:bea", 403), ("user:eve", 403)):
+        for rest in ("/api/v1/configmaps", "/apis", "/apis/core.kcp.io/v1alpha1/logicalclusters"):
+            assert siege.step(4, Sent("GET", f"/clusters/{world}{rest}", "", (bearer(ANN),))) == status
+    siege.check()
+    siege.close()
+
+
+def test_who_knows_an_identity_sees_what_kinds_it_is_of_and_no_objects(ground: Ground) -> None:
+    """An export's identity is told to its consumers. Whoever claims by it sees the schemas, as in kcp, and of objects
+    those that consumers of both grant."""
+    siege = Siege(ground, shared=False)
+    known, headers = Known.of(ground, shared=False), (bearer(ANN), ("Content-Type", "application/json"))
+    api, goods, _ = known.kinds[1]
+    claim = {"group": api.split("/")[1], "resource": goods, "verbs": ["*"], "identityHash": siege.foreign.hashes[0]}
+    body = json.dumps(export(GIFTS, "claiming", permissionClaims=[claim])).encode()
+    here, _ = siege.worlds
+    assert here.send(Sent("POST", f"/clusters/root:ann:made/apis/{APIS}/apiexports", "", headers, body)).status == 201
+    here.settle()
+    view = "/services/apiexport/root:ann:made/claiming/clusters"
+    said = f"{_text(Sent(path=view))} {goods} {siege.foreign.hashes[0]}"
+    schema = here.send(Sent(path=f"{view}/*/openapi/v3/{api}", headers=headers))
+    assert schema.status == 200 and leaked(schema, siege.foreign, said)
+    for cluster in ("*", *siege.foreign.clusters):
+        for query in ("", "limit=1", "watch=1"):
+            got = here.asked(Sent("GET", f"{view}/{cluster}/{api}/{goods}", query, headers))
+            assert b'"items":[{' not in got.body and b"ADDED" not in got.body
     siege.close()
 
 
@@ -130,7 +176,7 @@ def test_a_mount_that_leads_to_bea_tells_nothing(ground: Ground) -> None:
 def test_whatever_of_beas_ann_names_at_home_nothing_comes_of_it(ground: Ground, shared: bool) -> None:
     """Neither at once nor when controllers have looked at it."""
     siege, at = Siege(ground, shared=shared), "/clusters/root:ann:made"
-    known, headers = Known.of(siege.foreign, ground.robot), (bearer(ANN), ("Content-Type", "application/json"))
+    known, headers = Known.of(ground, shared=shared), (bearer(ANN), ("Content-Type", "application/json"))
     for number, (rest, obj) in enumerate(each_once(known)):
         siege.step(number, Sent("POST", at + rest, "", headers, json.dumps(obj).encode()))
     siege.step(-1, SETTLE)
@@ -148,7 +194,7 @@ def histories(known: Known) -> st.SearchStrategy[list[Any]]:
 @pytest.mark.parametrize("shared", [False, True], ids=["nothing to do with her", "a consumer of hers"])
 def test_wherever_ann_looks_there_is_nothing_of_beas(ground: Ground, shared: bool) -> None:
     siege = Siege(ground, shared=shared)
-    statuses = Counter(siege.step(number, sent) for number, sent in enumerate(tour(Known.of(siege.foreign, ""))))
+    statuses = Counter(siege.step(number, sent) for number, sent in enumerate(tour(Known.of(ground, shared=shared))))
     siege.check()
     siege.close()
     assert statuses[200] > 200 and statuses[403] > 500
@@ -156,7 +202,7 @@ def test_wherever_ann_looks_there_is_nothing_of_beas(ground: Ground, shared: boo
 
 @pytest.mark.parametrize("shared", [False, True], ids=["nothing to do with her", "a consumer of hers"])
 def test_nothing_that_ann_sends_tells_her_of_bea_or_reaches_her(ground: Ground, shared: bool) -> None:
-    known = Known.of(ground.known(shared), ground.robot)
+    known = Known.of(ground, shared=shared)
 
     @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck), database=None)
     @given(histories(known))
