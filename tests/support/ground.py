@@ -50,10 +50,10 @@ class Ground:
     """`pair(shared)`: fresh copies of two worlds, to be closed. `robot`: a token of ann's ServiceAccount; `own`: the
     logical cluster of root:ann."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, writes: str = "Store") -> None:
+        self._directory, self._writes = directory, writes
         self._copies = 0
-        base = Tenancy(directory / "base")
+        base = Tenancy(directory / "base", writes)
         base.plant()
         base.close()
         self._foreign = {
@@ -76,10 +76,10 @@ class Ground:
     def world(self, name: str) -> World:
         self._copies += 1
         at = copied(self._directory / name, self._directory / f"copy{self._copies}")
-        return World(at, self._foreign.get(name))
+        return World(at, self._foreign.get(name), self._writes)
 
     def _grow(self, name: str, words: Words, *, consumes: bool) -> Foreign:
-        at = Tenancy(copied(self._directory / "base", self._directory / name))
+        at = Tenancy(copied(self._directory / "base", self._directory / name), self._writes)
         try:
             at.invade(words, consumes=consumes)
             return _foreign(at, words)
@@ -87,7 +87,7 @@ class Ground:
             at.close()
 
     def _level(self) -> None:
-        worlds = [Tenancy(self._directory / name) for name in ("base", *self._foreign)]
+        worlds = [Tenancy(self._directory / name, self._writes) for name in ("base", *self._foreign)]
         level(worlds)
         spec: Any = {
             "kind": "TokenRequest",
@@ -104,8 +104,8 @@ class Ground:
 class World(Tenancy):
     """A server of a pair. `foreign`: what of bea's is in it."""
 
-    def __init__(self, directory: Path, foreign: Foreign | None) -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, foreign: Foreign | None, writes: str) -> None:
+        super().__init__(directory, writes)
         self.foreign = foreign
         self._touches = 0
 

@@ -96,12 +96,16 @@ def bearer(token: str) -> tuple[str, str]:
 
 
 class Tenancy(ApiFleet):
-    """The fleet in `directory`, gone on with where it is there. `put` is a whole request."""
+    """The fleet in `directory`, gone on with where it is there. `writes`: where those of the API go in ordinary
+    workspaces."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, writes: str = "Store") -> None:
         directory.mkdir(exist_ok=True)
         super().__init__(directory, FleetRepo(directory / "fleet.git"))
+        self._writes = writes
         self._runner = asyncio.Runner()
+        if writes == "Commit":
+            self.serve()
 
     def close(self) -> None:
         self._targets.close()
@@ -174,7 +178,7 @@ class Tenancy(ApiFleet):
 
     def plant(self) -> None:
         """ann's part."""
-        self.commit({"treeplane.yaml": TREEPLANE_YAML, **of_ann()})
+        self.commit({"treeplane.yaml": TREEPLANE_YAML, **of_ann(self._writes)})
         assert not self.held(), self.held()
         self.store.write(tree.put_troubles({"Held": "something else"})).result()
         self.settle()

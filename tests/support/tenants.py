@@ -116,10 +116,11 @@ def files(objects: dict[str, Object]) -> dict[str, str]:
     return {path: json.dumps(obj) for path, obj in objects.items()}
 
 
-def of_ann() -> dict[str, str]:
-    """The fleet without bea. ann and bea may ask for their homes in root, and use its types; that is all they may."""
-    kinds = [thing(TENANCY, "WorkspaceType", "lab", spec={"writes": "Store"})]
-    kinds.append(thing(TENANCY, "WorkspaceType", "gold", spec={"writes": "Store", "initializer": True}))
+def of_ann(writes: str) -> dict[str, str]:
+    """The fleet without bea. `writes`: where those of the API go in ordinary workspaces. ann and bea may ask for their
+    homes in root, and use its types; that is all they may."""
+    kinds = [thing(TENANCY, "WorkspaceType", "lab", spec={"writes": writes})]
+    kinds.append(thing(TENANCY, "WorkspaceType", "gold", spec={"writes": writes, "initializer": True}))
     entering = {"nonResourceURLs": ["/"], "verbs": ["access"]}
     home = {"apiGroups": ["tenancy.kcp.io"], "resources": ["workspaces"], "resourceNames": ["~"],
             "verbs": ["get", "create"]}  # fmt: skip

@@ -8,23 +8,21 @@ that ann said herself, and not a byte of what bea has changes. Controllers work 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.ground import Foreign, Ground, World, drawn_alike, level, normal
+from support.ground import Ground
 from support.guesses import Known
 from support.hostilewrites import each_once
 from support.intrusion import requests, tour
-from support.tenancy import URL, Got, Sent, bearer
+from support.siege import SETTLE, Siege, leaked, text_of
+from support.tenancy import URL, Sent, bearer
 from support.tenants import ANN, APIS, GIFTS, export
 
 EXAMPLES = 60
-SETTLE = "controllers do what there is to do"
 THROUGH_A_DOOR = (
     "/services/apiexport/root:ann:door/gifts/clusters/*/api/v1/configmaps",
     "/services/apiexport/root:ann:door/none/clusters/root:ann/apis",
@@ -35,88 +33,6 @@ THROUGH_A_DOOR = (
     "/services/initializingworkspaces/root:gold/clusters/root:ann:door/api",
     "/targets/root:ann:door:none/api",
 )
-_CANARY = re.compile(r"zq[a-z]+q7[pr]")
-_TOKEN = re.compile(rb'"continue":"([^"]+)"')
-_REVISION = re.compile(rb'"resourceVersion":"([1-9]\d*)"')
-
-
-class Siege:
-    """What ann does to both servers of a pair, and what is looked at after each of her requests."""
-
-    def __init__(self, ground: Ground, *, shared: bool) -> None:
-        self.foreign = ground.known(shared)
-        self.worlds = ground.pair(shared)
-        self._first = self.worlds[0].bees()
-        self._said = ""
-        self._last = {"continue": "x", "revision": "1"}
-
-    def close(self) -> None:
-        for world in self.worlds:
-            world.close()
-
-    def step(self, number: int, step: Sent | str) -> int:
-        """The status of the answers, if it is a request."""
-        if isinstance(step, str):
-            self._settle(number)
-            return 0
-        if step.watches:
-            self._settle(number)
-        status = self._ask(number, step)
-        if step.watches:  # bea wrote meanwhile, and that has effects
-            for world in self.worlds:
-                world.settle()
-            level(self.worlds)
-        self._even()
-        return status
-
-    def _settle(self, number: int) -> None:
-        for world in self.worlds:
-            with drawn_alike(number):
-                world.settle()
-        self._even()
-
-    def _even(self) -> None:
-        """What bea has is no reason for ann's server to write more, or less."""
-        first, second = (world.store.revision() for world in self.worlds)
-        assert first == second, f"{first - second} revisions more where bea is"
-
-    def _ask(self, number: int, step: Sent) -> int:
-        for what, value in self._last.items():
-            step = step._replace(query=step.query.replace(f"{{{what}}}", value))
-        self._said += _text(step)
-        found: list[Got] = []
-        for world in self.worlds:
-            before = world.store.revision()
-            with drawn_alike(number):
-                found.append(world.asked(step))
-            self._untouched(world, before, step)
-        assert normal(found[0]) == normal(found[1]), step
-        assert leaked(found[0], self.foreign, self._said) == set(), (step, found[0])
-        for what, pattern in (("continue", _TOKEN), ("revision", _REVISION)):
-            if match := pattern.search(found[0].body):
-                self._last[what] = match[1].decode()
-        return found[0].status
-
-    def _untouched(self, world: World, before: int, step: Sent) -> None:
-        if world.foreign is None or step.watches:  # bea herself writes meanwhile
-            return
-        clusters = world.foreign.clusters.values()
-        assert [c.key for c in world.store.changes(before) if c.key.cluster in clusters] == [], step
-
-    def check(self) -> None:
-        assert self.worlds[0].bees() == self._first
-
-
-def _text(sent: Sent) -> str:
-    text = f"{sent.path} {sent.query} {sent.headers} {sent.body.decode()}"
-    return f"{text} {unquote(text)}".lower()
-
-
-def leaked(got: Got, foreign: Foreign, said: str) -> set[str]:
-    """Words of bea's in an answer that nobody had said."""
-    text = f"{got.headers!r} {got.body.decode('latin-1')}".lower()
-    found = {word for word in foreign.canaries if word in text} | set(_CANARY.findall(text))
-    return {word for word in found if word not in said}
 
 
 def test_a_mount_that_leads_to_bea_tells_nothing(ground: Ground) -> None:
@@ -162,7 +78,7 @@ def test_who_knows_an_identity_sees_what_kinds_it_is_of_and_no_objects(ground: G
     assert here.send(Sent("POST", f"/clusters/root:ann:made/apis/{APIS}/apiexports", "", headers, body)).status == 201
     here.settle()
     view = "/services/apiexport/root:ann:made/claiming/clusters"
-    said = f"{_text(Sent(path=view))} {goods} {siege.foreign.hashes[0]}"
+    said = f"{text_of(Sent(path=view))} {goods} {siege.foreign.hashes[0]}"
     schema = here.send(Sent(path=f"{view}/*/openapi/v3/{api}", headers=headers))
     assert schema.status == 200 and leaked(schema, siege.foreign, said)
     for cluster in ("*", *siege.foreign.clusters):
