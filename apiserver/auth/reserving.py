@@ -1,7 +1,7 @@
 """What the system sets is the system's to say: reserved labels and annotations, and groups of kinds.
 
 Called by the write path through guards.py, for dry runs too; for commits loading/render. Who administers everything may
-write it all the same.
+write labels and annotations all the same.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ def is_privileged(user: User) -> bool:
 
 
 def guard(user: User, kind: ServedKind) -> Vet:
-    """The Vet for writes of a user. Raises StatusError 403, in kcp's words."""
-    if is_privileged(user):
+    """The Vet for writes of a user. Raises StatusError 403, in kcp's words. What is reserved of definitions is so for
+    everybody, as in kcp."""
+    privileged, defines = is_privileged(user), kind.builtin and kind.storage == CRDS
+    if privileged and not defines:
         return vet_nothing
 
     def vet(new: Object, live: Object | None) -> None:
         metadata = new["metadata"]
-        why = [mark.changed for mark in reserved.changes(metadata, live["metadata"] if live is not None else {})]
-        if kind.builtin and kind.storage == CRDS:
+        before = live["metadata"] if live is not None else {}
+        why = [] if privileged else [mark.changed for mark in reserved.changes(metadata, before)]
+        if defines:
             why += [cause.message for cause in reserved_in(new, live or {})]
         if why:
             raise forbidden(kind.resource, kind.group, metadata.get("name", ""), ", ".join(why))
