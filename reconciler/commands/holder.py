@@ -76,6 +76,7 @@ class Holder:
         self._verdicts = Verdicts(Path(settings.source) if settings.hosted else None)
         identities = Identities(settings.keys_dir / "identities")
         self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, _branch(settings, mirror))
+        self._loader.carry = self._secrets.move
 
     def run(self, beginning: Beginning) -> None:
         own(self._store, beginning)

@@ -41,7 +41,7 @@ class Observer:
         self._store, self._mirror = station.store, station.mirror
         self._start, self._tidying = start, tidying(station)
         self._secrets = SecretFiles(station.settings.keys_dir)
-        self._shown = Shown(station.store, station.mirror.repository, self._loader)
+        self._shown = Shown(station.store, station.mirror.repository, self._loader, self._secrets.move)
         self._holder = ""
 
     def run(self, beginning: Beginning) -> None:

@@ -89,7 +89,8 @@ class Placements(Controller[Key]):
         if not self._world.bindings.placed:
             return ()
         if key.resource == Internal.WORKSPACE:
-            return self._index.looking(tree.path_of(entry.value or entry.previous or b""), key.cluster)
+            where = {tree.path_of(said) for said in (entry.value, entry.previous) if said}  # it may have moved
+            return {found for path in where for found in self._index.looking(path, key.cluster)}
         if key.resource == LOCATIONS:
             return self._index.around(key.cluster)
         if key.resource == SYNC_TARGETS:

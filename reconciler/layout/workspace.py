@@ -30,10 +30,12 @@ def read_workspace(repo: Repository, workspace: WorkspaceDir) -> Manifest:
 
 class Declaration(NamedTuple):
     """What a workspace.yaml says, whichever directory it stands in. `manifest` has no path, and a name that means
-    nothing; `name` is the one that the file gives, if it does."""
+    nothing; `name` is the one that the file gives, if it does; `uid` that of the Workspace which the directory is, ""
+    where the file leaves that open."""
 
     manifest: Manifest
     name: str | None
+    uid: str = ""
 
 
 def declaration(data: bytes, path: str) -> Declaration:
@@ -47,7 +49,8 @@ def declaration(data: bytes, path: str) -> Declaration:
     if not documents:
         return Declaration(_object({}, 1), None)
     value = documents[0].value
-    return Declaration(_object(value, documents[0].line), (value.get("metadata") or {}).get("name"))
+    metadata = value.get("metadata") or {}
+    return Declaration(_object(value, documents[0].line), metadata.get("name"), metadata.get("uid") or "")
 
 
 def named(said: Declaration, path: str, name: str) -> Manifest:

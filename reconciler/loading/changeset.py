@@ -88,8 +88,9 @@ class ChangeSet:
     Of objects nothing else is kept, so a large commit weighs little. `judged` counts judgements. `held`: with their
     problems; `mended`: held before and good now; `faults`: held for a fault of this program. `deleted`: workspaces in
     the order in which they went. `refused`: deletions that have to be allowed, by the uppermost workspace that they
-    concern. `kept`: see Target, as it is now. `later`: workspaces beyond the step's commit, which have to be judged
-    anew where they are.
+    concern. `moves`: workspaces that are elsewhere now, with all below them: by the old path the new one; `renames`:
+    those that seem to be and are not, since nothing says so. `kept`: see Target, as it is now. `later`: workspaces
+    beyond the step's commit, which have to be judged anew where they are.
     """
 
     judged: int = 0
@@ -100,6 +101,8 @@ class ChangeSet:
     faults: set[str] = field(default_factory=set)
     deleted: list[str] = field(default_factory=list)
     refused: dict[str, RefusedDeletion] = field(default_factory=dict)
+    moves: dict[str, str] = field(default_factory=dict)
+    renames: dict[str, str] = field(default_factory=dict)
     kept: dict[str, CommitRef] = field(default_factory=dict)
     later: set[str] = field(default_factory=set)
 
@@ -121,6 +124,10 @@ class ChangeSet:
         if changes.fault:
             self.faults.add(path)
 
+    def moved(self, path: str) -> None:
+        """A workspace is at this path now."""
+        self._becomes(path, ChangeKind.MOVED)
+
     def withdraw(self, changes: WorkspaceChanges) -> None:
         """Nothing of it was written, and the workspace is judged again."""
         self._count(changes, -1)
@@ -129,6 +136,7 @@ class ChangeSet:
         """Both, one after the other: who is held in the end and for which problems, and what is to be allowed."""
         out = ChangeSet(self.judged + later.judged, dict(self.became), Counter(self.objects), kept=later.kept)
         out.later = later.later
+        out.moves, out.renames = self.moves | later.moves, self.renames | later.renames
         out.held, out.faults, out.refused = dict(self.held), set(self.faults), dict(self.refused)
         for path, change in later.became.items():
             out._becomes(path, change)

@@ -56,6 +56,13 @@ class Files:
         except BadFile as bad:
             return Piece(path, (), tuple(bad.errors))
 
+    def uid_of_workspace(self, path: str, blob: str) -> str:
+        """The metadata.uid that a workspace.yaml states; "" where it states none, or cannot be read."""
+        try:
+            return self._declaration(path, blob).uid
+        except BadFile:
+            return ""
+
     def _declaration(self, path: str, blob: str) -> Declaration:
         """Raises BadFile."""
         key = blob, _suffix(path)

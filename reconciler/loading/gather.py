@@ -33,7 +33,7 @@ class Gathered:
 
     `changed`: the names of the pieces that differ, out of all of `source`, which is None where there is no directory.
     `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before. `accepted`: see
-    ratcheting.
+    ratcheting. `adopts`: the UID that its Workspace gets, as stated (phases/identified); "": whatever follows.
     """
 
     complete: bool
@@ -45,6 +45,7 @@ class Gathered:
     workspace: Manifest | None = None
     old_workspace: Manifest | None = None
     accepted: Accepted | None = None
+    adopts: str = ""
 
     def take(self, piece: Piece) -> tuple[Manifest, ...]:
         """A piece of what the commit says."""

@@ -23,7 +23,7 @@ from reconciler.loading.identities import Keyring
 from reconciler.loading.newcomers import Newcomers
 from reconciler.loading.offers import Offers
 from reconciler.loading.phases.holding import away, held
-from reconciler.loading.phases.judgement import Go, Grounds, Judgement, summary_of
+from reconciler.loading.phases.judgement import Adopted, Go, Grounds, Judgement, summary_of
 from reconciler.loading.phases.kinds import bring_kinds_back, find_kinds
 from reconciler.loading.phases.merging import effects_of, restored_of
 from reconciler.loading.phases.publishing import seal
@@ -41,12 +41,20 @@ _KINDS = frozenset({find_kinds, bring_kinds_back})
 
 
 class Judge:
-    """Judges workspaces of one step. `guard` None: nothing is served yet that could be lost."""
+    """Judges workspaces of one step. `guard` None: nothing is served yet that could be lost. `adopted`: see Grounds."""
 
-    def __init__(self, site: Site, way: Way, world: World, served: ServedTrees, guard: Guard | None = None) -> None:
+    def __init__(
+        self,
+        site: Site,
+        way: Way,
+        world: World,
+        served: ServedTrees,
+        guard: Guard | None = None,
+        adopted: Adopted | None = None,
+    ) -> None:
         self._way = way
         tree_objects, newcomers = TreeObjects(world.record), Newcomers(site, world)
-        self._grounds = Grounds(site, site.store, world, served, guard, tree_objects, newcomers)
+        self._grounds = Grounds(site, site.store, world, served, guard, tree_objects, newcomers, adopted)
 
     def judge(self, case: Case) -> Verdict | Needs:
         """The verdict on one workspace, or whose word it needs: then it is asked again with that. The step's world

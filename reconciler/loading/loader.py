@@ -43,7 +43,7 @@ from reconciler.loading.renewal import Judges, Renewal
 from reconciler.loading.returning import Returning
 from reconciler.loading.site import Site
 from reconciler.loading.sources import Sources
-from reconciler.loading.step import LostFleet, SafetyLimits, Secrets, StepTarget
+from reconciler.loading.step import Carry, LostFleet, SafetyLimits, Secrets, StepTarget
 from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
@@ -97,7 +97,7 @@ class Loader:
     """One fleet's loader. Not thread-safe: one thread calls `load`.
 
     `meanwhile` is called by that thread while a commit is loaded, between two workspaces, for at most half of the time:
-    it may call `overtake` and `propose`.
+    it may call `overtake` and `propose`. `carry`: see step; `guesses`: see Site.
     """
 
     def __init__(
@@ -110,6 +110,8 @@ class Loader:
         trees: Trees | None = None,
     ) -> None:
         self.meanwhile: Callable[[], None] | None = None
+        self.carry: Carry = lambda _: None
+        self.guesses = False
         self._over: Overtaking | None = None
         self._overtook: dict[CommitRef, ChangeSet] = {}
         self.pauses = Pauses()
@@ -382,7 +384,7 @@ class Loader:
     def _site(self, fleet: FleetRecord) -> Site:
         return Site(
             fleet.fleet, fleet.writes, self._store, self.sources, self._trees, self._moments, self._identities,
-            self._catalog, self._branch.most_objects,
+            self._catalog, self._branch.most_objects, self.guesses,
         )  # fmt: skip
 
     def _target(
@@ -416,4 +418,5 @@ class Loader:
             left,
             absent,
             frozenset(recorded.leaving()) if recorded is not None else (),
+            self.carry,
         )

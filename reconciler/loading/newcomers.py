@@ -56,7 +56,7 @@ class Newcomers:
         if case.problems or case.secrets or case.asked or parent.mounts:
             return None
         said = self._site.sources.workspace(case.tree, place)
-        if said is None or said.problems:
+        if said is None or said.problems or self._site.sources.stated_uid(case.tree, place):
             return None
         [manifest] = said.manifests
         if reference_of(manifest.value) is not None:
@@ -95,11 +95,11 @@ def new_record(
     site: Site, case: Case, kind: ResolvedType, *, served: bool, shard: str = shards.USUAL
 ) -> WorkspaceRecord:
     """The record of a workspace that appears, or, at recovery, appeared at its origin. `served`: it is good."""
-    origin = case.origin
+    origin, first = case.origin, case.recorded.summary.first if case.recorded is not None else ""
     moment = site.moments.at(origin, case.moment.time)
     return WorkspaceRecord(
         path=case.path,
-        cluster=logical_cluster_name(site.fleet, case.path, origin),
+        cluster=logical_cluster_name(site.fleet, first or case.path, origin),
         parent=paths.parent(case.path) or "",
         type=str(kind.ref),
         builtins=kind.builtins,

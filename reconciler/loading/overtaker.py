@@ -32,7 +32,13 @@ class Overtaker(Stepper):
         if self._guard is not None and self._guard.said():
             return False
         waiting, going = self._concerned(before, ())
-        if going or self._kept.tops != self._target.kept or any(self._kept.paths()) or len(waiting) > most:
+        if (
+            self._moves.are_there
+            or going
+            or self._kept.tops != self._target.kept
+            or any(self._kept.paths())
+            or len(waiting) > most
+        ):
             return False
         self._pending.update(dict.fromkeys(waiting))
         return True

@@ -35,10 +35,17 @@ class Removal(NamedTuple):
 
 
 class Removals:
-    """`record` finds a workspace's record; `most`: how many may go at once, None for any number."""
+    """`record` finds a workspace's record; `most`: how many may go at once, None for any number; `moves`: why one stays
+    since it may be what a commit was to move, "" if it does not."""
 
-    def __init__(self, guard: Guard, record: Callable[[str], WorkspaceRecord | None], most: int | None) -> None:
-        self._guard, self._record, self._most = guard, record, most
+    def __init__(
+        self,
+        guard: Guard,
+        record: Callable[[str], WorkspaceRecord | None],
+        most: int | None,
+        moves: Callable[[str], str] = lambda _: "",
+    ) -> None:
+        self._guard, self._record, self._most, self._moves = guard, record, most, moves
 
     @property
     def since(self) -> CommitRef:
@@ -58,7 +65,7 @@ class Removals:
         many = self._most is not None and count > self._most
         out = []
         for top, members in trees.items():
-            why = self._why(losses[top], many=many)
+            why = self._moves(top) or self._why(losses[top], many=many)
             records = tuple(r for path in members if (r := self._record(path)) is not None)
             out.append(Removal(top, records, self._refused(members, why, since.get(top, NONE)) if why else None))
         return out

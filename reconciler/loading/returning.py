@@ -47,7 +47,7 @@ class Returning:
         origin = summary.origin
         return WorkspaceRecord(
             path=path,
-            cluster=logical_cluster_name(self._fleet.fleet, path, origin),
+            cluster=logical_cluster_name(self._fleet.fleet, summary.first or path, origin),
             parent=paths.parent(path) or "",
             type=summary.type or USUAL_TYPE,
             commit=summary.commit,

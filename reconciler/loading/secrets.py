@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import orjson
@@ -63,6 +63,18 @@ class SecretFiles:
         kept = {file: seen for file, seen in self._signature.items() if not file.startswith(place)}
         self._signature = kept | self._look(path)
         self._found[path] = self._placed(read_secrets(self._keys_dir, path).by_workspace.get(path, []))
+
+    def move(self, places: Mapping[str, str]) -> None:
+        """Workspaces are elsewhere: their files go along, by the old path of each the new one. Where there are some at
+        the new path already, whoever put them there moved them. Raises OSError."""
+        folder = self._keys_dir / "secrets"
+        for old, new in places.items():
+            if (folder / old).is_dir() and not (folder / new).exists():
+                (folder / old).rename(folder / new)
+                gone = str(folder / old) + os.sep
+                self._signature = {file: seen for file, seen in self._signature.items() if not file.startswith(gone)}
+                self._found.pop(old, None)
+                self.wrote(new)
 
     def errors(self) -> list[str]:
         """Files that are left out, and why."""

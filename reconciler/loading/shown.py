@@ -14,6 +14,7 @@ from dataclasses import replace
 import orjson
 
 from apiserver.model import paths
+from apiserver.model.identity import logical_cluster_name
 from apiserver.model.keys import Internal, Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table, row_key
@@ -29,6 +30,7 @@ from reconciler.loading.consumers import listing, taken
 from reconciler.loading.loader import Loaded, Loader, Progress
 from reconciler.loading.overlay import Overlay
 from reconciler.loading.shipped import is_root_open
+from reconciler.loading.step import Carry
 from reconciler.plan.computed import FLEET_FOLLOWED
 from reconciler.plan.runtimestatus import overlaid
 from reconciler.repository.difference import FileChange, difference
@@ -49,12 +51,13 @@ NewLoader = Callable[[Store], Loader]
 
 
 class Shown:
-    """Not thread-safe. `loader` makes one for a store. `holder` is who writes the status branch."""
+    """Not thread-safe. `loader` makes one for a store. `holder` is who writes the status branch. `carry`: see step."""
 
-    def __init__(self, store: Store, repo: Repository, loader: NewLoader) -> None:
+    def __init__(self, store: Store, repo: Repository, loader: NewLoader, carry: Carry = lambda _: None) -> None:
         self._store = store
         self._repo = repo
         self._loader = loader
+        self._carry = carry
 
     def begin(self, recorded: RecordedFleet, holder: str, progress: Progress = lambda _: None) -> Loaded:
         """Forgets what the store holds, and recovers. It is not loaded while that takes."""
@@ -75,6 +78,8 @@ class Shown:
         affected = {*also, *self._touched(now, was), *self._recorded_otherwise(before, recorded, now, was)}
         after = self._fleet(fleet, recorded, holder)
         gone = self._schemas(before, recorded)
+        moved = self._moved(affected, recorded, now)
+        self._carry({old: new for new, old in moved.items()})
         while True:
             aside = self._recovered(after, recorded, affected)
             more = self._concerned(aside) - affected
@@ -84,8 +89,9 @@ class Shown:
         self._list(affected, aside)
         # Parents before children, and what goes before what it stood in.
         going = {path for path in affected if tree.workspace_at(aside, path) is None}
-        staying = sorted(affected - going, key=_depth)
-        for path in (*sorted(going, key=_depth, reverse=True), *staying):
+        staying = sorted(affected - going - moved.keys(), key=_depth)
+        # Who moved is where he is before he is no longer where he was.
+        for path in (*sorted(moved, key=_depth), *sorted(going, key=_depth, reverse=True), *staying):
             ops = self._ops(path, aside)
             if ops:
                 self._store.write(*ops).result()
@@ -93,6 +99,20 @@ class Shown:
             self._store.write(*gone).result()
         self._note(after)
         return sorted(affected)
+
+    def _moved(self, affected: Iterable[str], recorded: RecordedFleet, now: WorkspaceTree) -> dict[str, str]:
+        """The workspaces that are elsewhere here: by path where they are."""
+        moved: dict[str, str] = {}
+        for path in affected:
+            place = now.find(path)
+            known = recorded.summary(format.directory_of(path, place.directory if place is not None else ""))
+            if known is not None:
+                first = known.first or path
+                cluster = logical_cluster_name(recorded.facts().id, first, known.origin)
+                here = tree.workspace_of(self._store, cluster)
+                if here is not None and here.path != path:
+                    moved[path] = here.path
+        return moved
 
     def _list(self, paths: Iterable[str], aside: Overlay) -> None:
         """Before anything else, so that no provider changes behind a consumer's back."""

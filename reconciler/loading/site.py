@@ -15,7 +15,9 @@ from reconciler.loading.trees import Trees
 @dataclass(frozen=True, slots=True)
 class Site:
     """`writes`: the mode of workspaces whose type says none, as it is served. `most_objects`: how many objects one may
-    have of which nobody says it, 0 for any."""
+    have of which nobody says it, 0 for any. `guesses`: what is loaded is nobody's to serve, and no UID in it is that of
+    the fleet's workspaces, so where a UID is stated one that looks alike is taken for what moved.
+    """
 
     fleet: str
     writes: str
@@ -26,3 +28,4 @@ class Site:
     identities: Identities
     catalog: Catalog
     most_objects: int = 0
+    guesses: bool = False

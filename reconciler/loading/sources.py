@@ -14,6 +14,7 @@ from apiserver.model.origins import Origin
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import ManifestSource, Piece
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
 from reconciler.loading.plainfiles import PlainFiles
 from reconciler.repository.objects import Repository
@@ -45,6 +46,18 @@ class Sources:
             return None
         files, name = self._files.get(tree.repo) or self._first(tree.repo), paths.base(directory.path)
         return files.read_workspace(directory.manifest_path, directory.manifest.id, name)
+
+    def stated_uid(self, tree: WorkspaceTree, directory: WorkspaceDir) -> str:
+        """The metadata.uid of its workspace.yaml, "" where none is stated."""
+        if directory.manifest is None:
+            return ""
+        files = self._files.get(tree.repo) or self._first(tree.repo)
+        return files.uid_of_workspace(directory.manifest_path, directory.manifest.id)
+
+    def line_in_workspace(self, tree: WorkspaceTree, directory: WorkspaceDir, field: str) -> int:
+        """Where a field of its workspace.yaml stands, 0 where there is none."""
+        entry = directory.manifest
+        return locate(tree.repo.blob(entry.id), 0, field, directory.manifest_path) if entry is not None else 0
 
     def _first(self, repo: Repository) -> Files:
         """What reads a repository that nothing was read of yet."""

@@ -21,6 +21,11 @@ FindRecorded = Callable[[str, str], Recorded | None]
 """What the status branch knows of a workspace: (path, directory)."""
 
 
+Carry = Callable[[Mapping[str, str]], None]
+"""Moves what hangs on the paths of workspaces beside the store: by the old path of each the new one. Done again, it
+does nothing."""
+
+
 class SafetyLimits(NamedTuple):
     """As the served commit says. `workspaces` None: any number; `since`: that commit."""
 
@@ -56,6 +61,7 @@ class StepTarget:
     workspaces that stay with all below them although their directories are gone, and the commit that was served before
     those went. `asked`: writes through the API that wait. `absent`: workspaces of the tree that a commit on its way had
     taken away already, at recovery; `leaving`: those that waited for finalizers then, since a commit took them away.
+    `carry`: for those that move.
     """
 
     moment: Moment
@@ -72,3 +78,4 @@ class StepTarget:
     left: tuple[CommitRef, ...] = ()
     absent: Collection[str] = ()
     leaving: Collection[str] = ()
+    carry: Carry = lambda _: None

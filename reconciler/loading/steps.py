@@ -25,7 +25,7 @@ from apiserver.model.paths import ROOT
 from apiserver.model.storagenames import TYPES
 from apiserver.registry import shards, tree
 from apiserver.storage.protocol import Record
-from reconciler.layout.compare import touched
+from reconciler.layout.compare import Touched, touched
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import keptschemas
 from reconciler.loading.case import Case, Needs, Verdict
@@ -35,7 +35,11 @@ from reconciler.loading.guard import Guard
 from reconciler.loading.judge import Judge
 from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.leavers import Leavers
+from reconciler.loading.movable import Compared, Movable
+from reconciler.loading.moves import WorkspaceMoves, is_unsettled
 from reconciler.loading.offers import Offers
+from reconciler.loading.phases.judgement import Adopted
+from reconciler.loading.relocation import Relocation
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.shipped import is_root_open
@@ -102,8 +106,11 @@ class Stepper:
         self._served = ServedTrees(site.store, site.trees, target)
         self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
         self._cases = Cases(site, target, self._world, self._kept)
+        movable = Movable(site.store, self._world, site.sources, self._served, self._leavers)
+        self._moves = WorkspaceMoves(site, self._world, movable, target.kept)
         self._guard = self._new_guard()
-        self._judge = Judge(site, way, self._world, self._served, self._guard)
+        adopts = target.recorded is None and target.limits is None
+        self._judge = Judge(site, way, self._world, self._served, self._guard, Adopted() if adopts else None)
         self._writes = way.handover(site.store, self._world.written)
         self._takings = Takings(site.store, self._world, self._leavers, self._writes)
         self._verdicts: dict[str, tuple[Case, Verdict]] = {}
@@ -132,6 +139,7 @@ class Stepper:
         if self._target.recorded is not None:
             self._kept.look()
         waiting, going = self._concerned(before, also)
+        self._relocate()
         self._pending.update(dict.fromkeys(waiting))
         self._going = frozenset(going)
         for path in waiting:
@@ -148,8 +156,10 @@ class Stepper:
             found |= touched(self._target.tree, each, self._cases.known)
         self._cases.places = found.places
         self._served.note(before, found.left)
+        self._find_moves(found)
         made = {path for path in found.removed if self._leavers.is_stored(path)}
-        going = self._removals(found.removed - made, found.changed | found.appeared)
+        stays = {path for path in found.removed if self._moves.takes(path)}
+        going = self._removals(found.removed - made - stays, found.changed | found.appeared)
         self._forced.update(also, made)
         if any(is_root_open(each) != is_root_open(self._target.tree) for each in self._trees_before(before)):
             self._forced.add(paths.ROOT)
@@ -159,6 +169,45 @@ class Stepper:
         waiting = sorted(chain(found.changed, found.appeared, further))
         waiting.sort(key=_levels)
         return waiting, going
+
+    def _find_moves(self, found: Touched) -> None:
+        if self._guard is None or self._writes.keeps_back:
+            return  # nothing is served yet, or the commit is our own
+        compared = Compared(found, self._target.tree, self._kept.tops)
+        self._moves.find(compared)
+        self.done.renames = self._moves.renames
+        if self._target.passed:
+            # A load may have come to its end between a move and the judgement of who moved.
+            self._forced.update(self._moves.made(found.appeared, self._target.moment.commit))
+
+    def _relocate(self) -> None:
+        """Has those that move be in their new places, where they are judged then, and others hear of it."""
+        target, store = self._target, self._site.store
+        for move in self._moves.found:
+            places = Relocation(store, target.moment.commit, self._directory, target.carry).take(move)
+            self._world.refresh()
+            self.done.moves[move.old] = move.new
+            for old, new in places.items():
+                self._world.gone(old)
+                self.done.moved(new)
+                if not self._leavers.is_stored(new):
+                    self._forced.add(new)
+                    self._pending.setdefault(new)
+                self._recheck_after_move(old, new)
+
+    def _directory(self, path: str) -> str:
+        place = self._cases.find(path)
+        return place.directory if place is not None else ""
+
+    def _recheck_after_move(self, old: str, new: str) -> None:
+        """Whoever takes something of a workspace by its path."""
+        record = self._world.record(new)
+        assert record is not None
+        self._recheck({*self._world.consumers(old), *self._world.consumers(new)} - {new})
+        types = [key.name for key in self._site.store.keys(record.cluster) if key.resource == TYPES]
+        if types:
+            for path in self._world.of_types({(where, name) for where in (old, new) for name in types}):
+                self._look_again(path)
 
     def _trees_before(self, before: WorkspaceTree) -> list[WorkspaceTree]:
         """Where workspaces may be: at `before`, some at a commit that was never finished and that this one does not
@@ -226,7 +275,7 @@ class Stepper:
         limits = self._target.limits
         if self._guard is None or limits is None:
             return list(removed)
-        removals = Removals(self._guard, self._world.record, limits.workspaces)
+        removals = Removals(self._guard, self._world.record, limits.workspaces, self._moves.why)
         # What leaves is allowed to: that a commit brought its directory back for a while changes nothing.
         leaving = self._leavers.paths
 
@@ -252,6 +301,10 @@ class Stepper:
         """Judges a workspace; whether it is good, or whom it needs, when it waits still."""
         if self._leavers.in_the_way(path):
             return self._wait_for(path)
+        if self._world.standing(path) is None and self._moves.waits(path):
+            self._pending.pop(path, None)
+            self._world.gone(path)
+            return True
         if self._cases.find(path) is None and path not in system.shipped_workspaces():
             self._pending.pop(path, None)
             record = self._world.record(path)
@@ -325,11 +378,13 @@ class Stepper:
     def _stand(self, judged: Iterable[str]) -> None:
         """The verdicts on these workspaces count from now on."""
         for path in judged:
-            _, verdict = self._verdicts.pop(path, (None, None))
+            case, verdict = self._verdicts.pop(path, (None, None))
             if verdict is None:
                 continue
             self.done.add(verdict.changes)
             self._cases.forget(path)
+            if case is not None and case.record is not None and is_unsettled(case.record):
+                self._look_below(case, verdict)
             if verdict.changes:
                 self._publish(verdict)
             else:
@@ -337,6 +392,12 @@ class Stepper:
             if verdict.again:
                 self._look_again(path)
             self._progress(self.done.judged)
+
+    def _look_below(self, case: Case, verdict: Verdict) -> None:
+        """What stands below a workspace that was to be another one is made once it is settled which it is."""
+        if case.directory is not None and not is_unsettled(verdict.record):
+            below = (each.path for each in case.tree.workspaces(case.directory))
+            self._pending.update(dict.fromkeys(path for path in below if path != case.path))
 
     def _offers(self, path: str) -> Offers:
         return self._judge.offers(self._case(path))

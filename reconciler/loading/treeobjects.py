@@ -61,7 +61,7 @@ class TreeObjects:
         parent = self._record(record.parent) if record.parent else None
         bare = _bare_workspace(case.path)
         new = parent.cluster if parent is not None and look is None else ""
-        if new and put_new(record, new, gathered.workspace or bare, effects):
+        if new and not gathered.adopts and put_new(record, new, gathered.workspace or bare, effects):
             return
         keys = _keys(record, parent)
         stored = look(keys) if look is not None else {}
@@ -83,6 +83,8 @@ class TreeObjects:
         found = self._workspaces.render(said, record, renderer) or renderer.trusted(bare)
         was = self._workspaces.render(old or said, case.record or record, renderer)
         above = replace(effects, path=record.parent, changed=False)
+        if gathered.adopts:
+            above.former = lambda _: {"metadata": {"uid": gathered.adopts}}
         put_lasting(found, (was or found).obj, stored.get(found.key), above, facts)
 
     def problems(self, said: Manifest, record: WorkspaceRecord) -> list[LayoutError]:

@@ -19,6 +19,7 @@ from reconciler.loading.phases.declaring import declare, declare_again
 from reconciler.loading.phases.following import follow_providers
 from reconciler.loading.phases.gathering import gather_all, gather_changed, look
 from reconciler.loading.phases.holding import hold, hold_as_served, hold_away
+from reconciler.loading.phases.identified import identify, identify_again
 from reconciler.loading.phases.judgement import Phase
 from reconciler.loading.phases.kinds import bring_kinds_back, find_kinds
 from reconciler.loading.phases.merging import drop_likeness, merge, restore
@@ -50,7 +51,7 @@ class Way:
         return self.lists[coming]
 
 
-_FOUND: Phases = (find_type, find_shard, find_mount, find_kinds, declare)
+_FOUND: Phases = (find_type, identify, find_shard, find_mount, find_kinds, declare)
 _NEW: Phases = (appear, gather_all, *_FOUND, leave_room, hold, merge, publish)
 """Nothing stands where it comes."""
 _CHECKED: Phases = (leave_room, keep_promises, ask_for_losses, hold)
@@ -61,6 +62,7 @@ _PROVIDED: Phases = (follow_providers, *_WHOLE)
 _INTO_NOTHING: Phases = (
     gather_all,
     bring_type_back,
+    identify_again,
     find_shard,
     find_mount,
     bring_kinds_back,

@@ -66,9 +66,9 @@ class WorkspaceFiles(NamedTuple):
         manifest = named(found, file, name)
         value = said(manifest)
         if found.name is None:
-            metadata = {field: each for field, each in value["metadata"].items() if field != "name"}
-            value = {field: each for field, each in value.items() if field != "metadata"}
-            value |= {"metadata": metadata} if metadata else {}
+            value = _with(value, {field: each for field, each in value["metadata"].items() if field != "name"})
+        if found.uid:  # which says what the directory is, and is nobody's to change through the API
+            value = _with(value, {**(value.get("metadata") or {}), "uid": found.uid})
         return self.editor.replace(manifest, value) if parse(data, file) else self.editor.add(file, value)
 
     def _room(self, name: str) -> str:
@@ -79,3 +79,8 @@ class WorkspaceFiles(NamedTuple):
             if not self.draft.is_there(directory):
                 return directory
         raise StatusError(409, "Conflict", f"the repository has {directory} already, and it is no workspace")
+
+
+def _with(value: Object, metadata: Object) -> Object:
+    out = {field: each for field, each in value.items() if field != "metadata"}
+    return {**out, **({"metadata": metadata} if metadata else {})}

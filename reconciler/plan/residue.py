@@ -30,7 +30,7 @@ from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
 from apiserver.model.origins import Origin
 from apiserver.model.reserved import SETTABLE
-from apiserver.model.storagenames import LOGICAL_CLUSTERS
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import allocated
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Runtime
@@ -160,12 +160,13 @@ def _status(resource: str, obj: Object) -> Object | None:
 
 
 def _identity(key: Key, obj: Object, home: IdentitySource) -> Object:
-    metadata = obj["metadata"]
+    metadata, resource = obj["metadata"], key.resource
     annotations = metadata.get("annotations") or {}
     out: Object = {}
     path, commit = origins.path_in(annotations), annotations.get(marks.SOURCE_COMMIT, str(home.origin))
     follows = not path or (commit == str(home.origin) and not Origin(path).in_keys)
-    if not follows and metadata["uid"] != object_uid(home.fleet, key, home.origin):
+    # A Workspace may have been another's child, or had another name, when it came.
+    if (not follows or resource == WORKSPACES) and metadata["uid"] != object_uid(home.fleet, key, home.origin):
         out = {"uid": metadata["uid"], "creationTimestamp": metadata["creationTimestamp"]}
     if metadata.get("generation", 1) != 1:
         out["generation"] = metadata["generation"]

@@ -21,6 +21,7 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     ending: [APIBinding/gadgets]    definitions and bindings that no file declares any more, served until what is of
                              their kinds has gone
     leaves: true             a commit took it away, and something in it waits for finalizers
+    first: root:a            of one that moved: where it appeared, from which its logical cluster has its name
     shard: eu                the Shard that it is on, where that is not `root`
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
     brought:                 only where its type cannot be resolved by now: what it brought
@@ -61,6 +62,7 @@ class Summary:
     waiting: list[str] = field(default_factory=list)
     ending: list[str] = field(default_factory=list)
     leaves: bool = False
+    first: str = ""
     shard: str = ""
     type: str = ""
     brought: dict[str, Any] = field(default_factory=dict)
@@ -92,6 +94,7 @@ class Summary:
             "waiting": sorted(self.waiting),
             "ending": sorted(self.ending),
             "leaves": self.leaves,
+            "first": self.first,
             "shard": self.shard,
             "type": self.type,
             "brought": self.brought,
@@ -121,6 +124,7 @@ class Summary:
             waiting=list(found.get("waiting") or ()),
             ending=list(found.get("ending") or ()),
             leaves=bool(found.get("leaves")),
+            first=found.get("first", ""),
             shard=found.get("shard", ""),
             type=found.get("type", ""),
             brought=dict(found.get("brought") or {}),

@@ -198,6 +198,8 @@ class Rendering:
     def _removed(self, change: Change, files: Files) -> None:
         if change.value is not None:
             self._places.pop(change.key.cluster, None)  # one that went may have come again
+            if change.previous is not None:
+                self._elsewhere(change.key.cluster, change.value, change.previous, files)
         elif change.previous is not None:
             self._places[change.key.cluster] = None
             if tree.is_stored(change.previous):
@@ -206,6 +208,20 @@ class Rendering:
             directory = format.directory_of(path, tree.directory_of(change.previous))
             files[directory] = None
             _keep(self.gone, directory, path)
+
+    def _elsewhere(self, cluster: str, value: bytes, previous: bytes, files: Files) -> None:
+        """A workspace that moved to another path has another folder."""
+        path = tree.path_of(previous)
+        if path == tree.path_of(value) or tree.is_stored(value):
+            return
+        folder = format.directory_of(path, tree.directory_of(previous))
+        for each in [each for each in files if each.startswith(f"{folder}/")]:
+            del files[each]
+        files[folder] = None
+        for piece in self._all(cluster):
+            files.update(piece)
+        self._moved.add(cluster)
+        _keep(self.gone, folder, path)
 
     def _workspace(self, change: Change, clusters: set[str], files: Files) -> None:
         """A Workspace object says what its record would: the workspace's summary may be another, or it moved. Its
@@ -220,7 +236,8 @@ class Rendering:
                 files.update(piece)
             self._moved.add(now.cluster)
         place = self._place(now.cluster) if now.cluster else None
-        if place is not None and change.value is not None:
+        # Where it stood before it moved on there is nothing of it.
+        if place is not None and change.value is not None and change.key == place.key:
             left = _residue(change.key, change.value, place.home) if not ends else None
             if left is not None or change.previous is not None or self._may_stand(change.key, now.cluster):
                 files[format.status_path(place.directory, change.key)] = left

@@ -39,10 +39,16 @@ class Go(Enum):
     """Nowhere: there is a verdict."""
 
 
+class Adopted(dict[str, str]):
+    """Path by UID."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grounds:
     """What the judgements of one step stand on. `store`: what they read; `guard` None: nothing is served yet that could
-    be lost."""
+    be lost. `adopted`: of a fleet that is loaded for the first time, and of which nobody knows other UIDs, those that
+    workspaces state; None of any other.
+    """
 
     site: Site
     store: View
@@ -51,6 +57,7 @@ class Grounds:
     guard: Guard | None
     tree_objects: TreeObjects
     newcomers: Newcomers
+    adopted: Adopted | None = None
 
     def stored(self, keys: list[Key]) -> dict[Key, Record]:
         """What the store holds of these."""

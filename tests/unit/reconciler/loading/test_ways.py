@@ -20,6 +20,7 @@ from reconciler.loading.phases import (
     following,
     gathering,
     holding,
+    identified,
     judgement,
     kinds,
     merging,
@@ -32,7 +33,7 @@ from reconciler.loading.step import StepTarget
 from reconciler.loading.ways import COMMIT, FIRST_LOAD, PROPOSAL, RECHECK, RECOVERY, Way
 
 WAYS = [FIRST_LOAD, COMMIT, RECOVERY, RECHECK, PROPOSAL]
-ROOMS = [appearing, following, gathering, typed, scheduling, mounting, kinds, declaring]
+ROOMS = [appearing, following, gathering, typed, identified, scheduling, mounting, kinds, declaring]
 ROOMS += [counting, asking, holding, merging, publishing]
 """In the order in which a workspace passes them."""
 
@@ -52,7 +53,7 @@ def test_every_list_gathers_finds_kinds_declares_merges_and_publishes_in_this_or
 ) -> None:
     passed = [ROOMS.index(inspect.getmodule(phase)) for phase in phases]  # type: ignore[arg-type]
     assert passed == sorted(passed), (way, coming)
-    assert {2, 3, 4, 5, 6, 7, 10, 11, 12} <= set(passed), "a bad one is held in every way"
+    assert {2, 3, 4, 5, 6, 7, 8, 11, 12, 13} <= set(passed), "a bad one is held in every way"
     assert (0 in passed) == (gathering.look not in phases), "what is there already is like no other"
     assert (1 in passed) == (coming is Coming.PROVIDED), "what a workspace declares counts in every other case"
 
@@ -79,7 +80,7 @@ def test_neither_a_case_nor_a_step_has_a_flag() -> None:
 
 def test_no_phase_asks_whether_anything_is_recorded_of_a_workspace() -> None:
     """Those that put back have it; the others are not in the lists of one that returns."""
-    for room in (following, gathering, typed, kinds, declaring, asking, merging, publishing):
+    for room in (following, gathering, typed, identified, kinds, declaring, asking, merging, publishing):
         assert "recorded is None" not in inspect.getsource(room), room.__name__
 
 

@@ -1,0 +1,53 @@
+"""Directories that look as if they had moved, and say nothing of it: what goes and what comes are two workspaces.
+
+Called by moves, so that who pushes or validates is told before anything is lost. Nothing else follows from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from reconciler.layout.tree import WORKSPACE_FILES, WorkspaceDir
+from reconciler.loading.movable import Compared, is_within
+from reconciler.repository.objects import Repository
+
+_ALIKE = 0.5
+"""Of the files of a workspace, how many are found again."""
+
+
+def renames(at: Compared) -> dict[str, str]:
+    """By the path of the uppermost that goes where it seems to be. Cost follows what appears and goes."""
+    if not at.touched.removed or not at.touched.appeared:
+        return {}
+    repo = at.tree.repo
+    whole, files = dict[str, str](), dict[str, list[str]]()
+    for path in sorted(at.touched.appeared, key=_depth):
+        place = at.place(path)
+        if place is not None:
+            whole.setdefault(place.tree, path)
+            for blob in _contents(repo, place):
+                files.setdefault(blob, []).append(path)
+    out: dict[str, str] = {}
+    for path in sorted(at.touched.removed, key=_depth):
+        place = at.touched.left.get(path)
+        if place is None or any(is_within(path, top) for top in out):
+            continue
+        new = whole.get(place.tree) or _alike(_contents(repo, place), files)
+        if new and new not in out.values():
+            out[path] = new
+    return out
+
+
+def _alike(contents: list[str], files: dict[str, list[str]]) -> str:
+    found = Counter(path for blob in contents for path in files.get(blob, ()))
+    [(path, count)] = found.most_common(1) or [("", 0)]
+    return path if count > _ALIKE * len(contents) else ""
+
+
+def _contents(repo: Repository, place: WorkspaceDir) -> list[str]:
+    """Ids of what is in a workspace's directory beside its workspace.yaml."""
+    return [entry.id for entry in repo.entries(place.tree) if entry.name not in WORKSPACE_FILES]
+
+
+def _depth(path: str) -> tuple[int, str]:
+    return path.count(":"), path
