@@ -14,6 +14,7 @@ from reconciler.commands.children import MODULE, SETTINGS
 from reconciler.commands.initialize import initialize
 from reconciler.commands.kcp import start as start_kcp
 from reconciler.commands.kcpsettings import KcpSettings
+from reconciler.commands.mv import move
 from reconciler.commands.roles import parse
 from reconciler.commands.settings import UpSettings
 from reconciler.commands.up import up as up_command
@@ -63,6 +64,14 @@ def validate(path: Path | None, rev: str | None, base: str | None, workspace: st
     checked: Checked = validate_revision(at, rev, base or "", workspace) if rev else validate_path(at, workspace)
     click.echo(checked.render(output), nl=False)
     raise SystemExit(1 if checked.problems else 0)
+
+
+@main.command()
+@click.argument("old", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("new", type=click.Path(path_type=Path))
+def mv(old: Path, new: Path) -> None:
+    """Move the workspace in directory OLD of a clone to directory NEW: it stays the same, with all that is in it."""
+    click.echo(move(old, new))
 
 
 @main.command()

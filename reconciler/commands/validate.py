@@ -25,7 +25,8 @@ from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
 from reconciler.commands.failure import Failure
-from reconciler.commands.verdicts import deletions
+from reconciler.commands.verdicts import REMEDY, deletions
+from reconciler.commands.verdicts import moves as told_moves
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
 from reconciler.loading.identities import Identities
@@ -45,17 +46,20 @@ from reconciler.statusbranch.recorded import RecordedFleet
 @dataclass(frozen=True, slots=True)
 class Checked:
     """All problems, sorted by file and line, and how many workspaces were looked at. `base`: the commit that was
-    compared with, "" for none; `refused`: the deletions that have to be allowed, by the uppermost workspace."""
+    compared with, "" for none; `refused`: the deletions that have to be allowed, by the uppermost workspace; `moves`,
+    `renames`: see ChangeSet."""
 
     problems: tuple[LayoutError, ...]
     workspaces: int
     base: CommitRef = NONE
     refused: dict[str, RefusedDeletion] = field(default_factory=dict)
+    moves: dict[str, str] = field(default_factory=dict)
+    renames: dict[str, str] = field(default_factory=dict)
 
     def render(self, output: str) -> str:
         """`text`, `json` or `yaml`."""
         if output == "text":
-            lines = [*map(str, self.problems), *deletions(self.refused)]
+            lines = [*map(str, self.problems), *told_moves(self.moves, self.renames), *deletions(self.refused)]
             count = len(self.problems)
             errors = f"{count} error{'s' if count != 1 else ''}" if count else "no errors"
             compared = f", compared with {self.base:.10}" if self.base else ""
@@ -64,6 +68,9 @@ class Checked:
         found: dict[str, Any] = {"problems": [asdict(p) for p in self.problems], "workspaces": self.workspaces}
         if self.base:
             found |= {"base": str(self.base), "deletions": [_deletion(*each) for each in sorted(self.refused.items())]}
+            found["moves"] = [{"from": old, "to": new, "moved": True} for old, new in sorted(self.moves.items())]
+            renamed = sorted(self.renames.items())
+            found["moves"] += [{"from": old, "to": new, "moved": False, "remedy": REMEDY} for old, new in renamed]
         return json.dumps(found, indent=2) + "\n" if output == "json" else yaml.safe_dump(found, sort_keys=False)
 
 
@@ -113,19 +120,24 @@ def _commit(repo: Repository, revision: str) -> CommitRef:
 def _served(repo: Repository, commit: CommitRef) -> _Base:
     """The served commit where `commit` contains it, else the last that both contain: the difference from there on is
     what a merge brings."""
+    recorded = recorded_for(repo, commit.id)
+    if recorded is None:
+        return _Base()
+    if repo.is_ancestor(recorded.source.id, commit.id):
+        return _Base(recorded.source, recorded)
+    return _Base(own(repo.merge_base(recorded.source.id, commit.id) or ""))
+
+
+def recorded_for(repo: Repository, commit: str) -> RecordedFleet | None:
+    """What the status branch of a commit's fleet says, as a clone has it; None where it has none."""
     try:
-        name = in_use(repo, commit.id, "", Local(str(repo.path)))
+        name = in_use(repo, commit, "", Local(str(repo.path)))
     except Undecided as error:
         raise Failure(f"commits name several status branches, and each is one: {error}", "give --base", 2) from error
     refs = [repo.ref(f"refs/{place}/{name}") for place in ("remotes/origin", "heads")]
     heads = [ref for ref in refs if ref is not None]
     newest = next((h for h in heads if all(repo.is_ancestor(other, h) for other in heads)), next(iter(heads), None))
-    if newest is None:
-        return _Base()
-    recorded = RecordedFleet(repo, newest)
-    if repo.is_ancestor(recorded.source.id, commit.id):
-        return _Base(recorded.source, recorded)
-    return _Base(own(repo.merge_base(recorded.source.id, commit.id) or ""))
+    return RecordedFleet(repo, newest) if newest is not None else None
 
 
 def _check(repo: Repository, commit: CommitRef, base: _Base, scratch: Path, workspace: str) -> Checked:
@@ -135,7 +147,9 @@ def _check(repo: Repository, commit: CommitRef, base: _Base, scratch: Path, work
         store = open_at(scratch / f"store{next(numbers)}", sync=False)
         try:
             identities = Identities(scratch / "identities")
-            return _load(Loader(shown(store), repositories, identities, lambda _: (), trees=trees), commit, base)
+            loader = Loader(shown(store), repositories, identities, lambda _: (), trees=trees)
+            loader.guesses = bool(base.commit) and base.recorded is None
+            return _load(loader, commit, base)
         finally:
             store.close()
 
@@ -155,7 +169,7 @@ def _checked(loaded: Loaded, found: ChangeSet, base: _Base) -> Checked:
     """`found`: what is told of it."""
     problems = {*loaded.problems, *(p for each in found.held.values() for p in each)}
     there = sum(change is not ChangeKind.DELETED for change in found.became.values())
-    return Checked(tuple(sorted(problems)), there, base.commit, found.refused)
+    return Checked(tuple(sorted(problems)), there, base.commit, found.refused, found.moves, found.renames)
 
 
 def _load(loader: Loader, commit: CommitRef, base: _Base) -> Loaded:

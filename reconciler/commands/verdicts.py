@@ -19,6 +19,12 @@ from reconciler.repository.messages import one_line
 
 log = logging.getLogger(__name__)
 
+REMEDY = (
+    "no workspace.yaml states its metadata.uid, so one is deleted and another one made; "
+    "put the directory back, and move it with `treeplane mv`"
+)
+"""Of a directory that was renamed and nothing else."""
+
 _MOST = 100
 """Files that are kept, and lines of a kind that are printed."""
 _WIDTH = 2000
@@ -71,6 +77,7 @@ def told(loaded: Loaded) -> Iterator[str]:
         listed = [(path, problem) for path, problems in held.items() for problem in problems]
         told_below = [str(each) for each in refused.values()]
         yield from _listed(f"{path}: {p}" for path, p in listed if not any(text in p.message for text in told_below))
+    yield from moves(changes.moves, changes.renames)
     yield from deletions(refused)
 
 
@@ -80,6 +87,13 @@ def _how_far(loaded: Loaded, some: bool) -> str:
         return "is served"
     waits = f"waits for commit {loaded.waits_for:.10}, which is being loaded"
     return f"is served in part, the rest of it {waits}" if some else waits
+
+
+def moves(moved: Mapping[str, str], renamed: Mapping[str, str]) -> Iterator[str]:
+    """Which workspaces move, and which would if somebody said so."""
+    lines = [f"{old} moves to {new}" for old, new in sorted(moved.items())]
+    lines += [f"{old} does not move to {new}: {REMEDY}" for old, new in sorted(renamed.items())]
+    yield from _listed(lines, "")
 
 
 def deletions(refused: Mapping[str, RefusedDeletion]) -> Iterator[str]:
@@ -92,8 +106,8 @@ def deletions(refused: Mapping[str, RefusedDeletion]) -> Iterator[str]:
         yield f"  {command(sorted({each.digest for each in refused.values()}))}"
 
 
-def _listed(lines: Iterable[str]) -> Iterator[str]:
+def _listed(lines: Iterable[str], indent: str = "  ") -> Iterator[str]:
     found = list(lines)
-    yield from (f"  {one_line(line, _WIDTH)}" for line in found[:_MOST])
+    yield from (f"{indent}{one_line(line, _WIDTH)}" for line in found[:_MOST])
     if len(found) > _MOST:
-        yield f"  and {len(found) - _MOST} more"
+        yield f"{indent}and {len(found) - _MOST} more"

@@ -1,0 +1,138 @@
+"""`treeplane mv OLD NEW`: a workspace's directory moves in a clone, and says which workspace it is.
+
+Called by the command line. It asks no server: the UID of a workspace follows from what the status branch records, which
+a clone has. Nothing is committed; what hangs on the path elsewhere (keys/secrets/) the server takes along itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from apiserver.model import paths
+from apiserver.model.identity import logical_cluster_name, object_uid
+from apiserver.model.keys import Key
+from apiserver.model.storagenames import WORKSPACES
+from reconciler.commands.failure import Failure
+from reconciler.commands.validate import recorded_for
+from reconciler.layout import edit
+from reconciler.layout.errors import BadFile
+from reconciler.layout.tree import ROOT, WORKSPACE_FILES, WorkspaceDir, WorkspaceTree
+from reconciler.layout.workspace import API_VERSION, KIND
+from reconciler.layout.yamldoc import roots
+from reconciler.repository.command import git
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.objects import Repository
+from reconciler.statusbranch import format
+from reconciler.statusbranch.recorded import RecordedFleet
+
+
+class Clone(NamedTuple):
+    """`top`: its work tree."""
+
+    top: Path
+    repo: Repository
+
+    def place(self, directory: Path) -> str:
+        """A directory, as the repository names it."""
+        try:
+            found = directory.absolute().relative_to(self.top).as_posix()
+        except ValueError:
+            raise Failure(f"{directory} is not in {self.top}", "both are directories of one clone", 2) from None
+        if not found.startswith(f"{ROOT}/"):
+            raise Failure(f"{found} is no workspace: those that move stand below {ROOT}/", "", 2)
+        return found
+
+    def run(self, *arguments: str) -> str:
+        answer = git(self.repo.git_dir.absolute(), "-C", str(self.top), *arguments)
+        if answer.code != 0:
+            raise Failure(f"git {arguments[0]}: {answer.error or answer.output}", "", 2)
+        return answer.output
+
+
+def move(old: Path, new: Path) -> str:
+    """Moves it; what there is to do then."""
+    try:
+        clone = _clone(old)
+        before, after = clone.place(old), clone.place(new)
+        if (clone.top / after).exists():
+            raise Failure(f"{after} is there already", "a workspace moves to where nothing is", 2)
+        if clone.run("status", "--porcelain", "--", before).strip():
+            raise Failure(f"{before} has changes that are in no commit", "commit them first, or take them back", 2)
+        file = _manifest(clone.top / before)
+        text = file.read_bytes()
+        said = _stating(text, file.name, _uid(clone.repo, before)) if not _stated(text, file.name) else text
+        (clone.top / after).parent.mkdir(parents=True, exist_ok=True)
+        clone.run("mv", before, after)
+        (clone.top / after / file.name).write_bytes(said)
+        clone.run("add", "--", f"{after}/{file.name}")
+    except (RepositoryError, BadFile) as error:
+        raise Failure(str(error), code=2) from error
+    return f"{before} is {after} from the next commit on; change nothing else in it with that one."
+
+
+def _clone(directory: Path) -> Clone:
+    for above in directory.absolute().parents:
+        if (above / ".git").exists():
+            return Clone(above, Repository(above))
+    raise Failure(f"{directory} is in no clone", "name directories of a clone of the fleet's repository", 2)
+
+
+def _manifest(directory: Path) -> Path:
+    found = next((directory / name for name in WORKSPACE_FILES if (directory / name).is_file()), None)
+    if found is None:
+        raise Failure(f"{directory} is no workspace", f"a workspace's directory has a {WORKSPACE_FILES[0]}", 2)
+    return found
+
+
+def _stated(text: bytes, name: str) -> bool:
+    """Whether a workspace.yaml states a UID: the workspace moved before, and keeps the one that it has."""
+    return any((document.value.get("metadata") or {}).get("uid") for document in roots(text, name))
+
+
+def _stating(text: bytes, name: str, uid: str) -> bytes:
+    """The same with the UID; every other byte stays."""
+    found = roots(text, name)
+    if not found:
+        return edit.add(text, name, {"apiVersion": API_VERSION, "kind": KIND, "metadata": {"uid": uid}})
+    value = found[0].value
+    return edit.replace(text, name, 0, {**value, "metadata": {**(value.get("metadata") or {}), "uid": uid}})
+
+
+def _uid(repo: Repository, directory: str) -> str:
+    """As it is served, by what the status branch says."""
+    head = repo.resolve("HEAD")
+    recorded = recorded_for(repo, head) if head is not None else None
+    if recorded is None:
+        hint = (
+            "git fetch origin; or write metadata.uid into workspace.yaml, as `kubectl get workspace -o yaml` shows it"
+        )
+        raise Failure("this clone has no status branch, which knows the workspace's UID", hint, 2)
+    tree = WorkspaceTree(repo, repo.commit(recorded.source.id).tree, recorded.facts().claims)
+    place = tree.at(directory)
+    above = _above(tree, place) if place is not None else None
+    if place is None or above is None:
+        text = f"no workspace is served from {directory}, as the status branch has it"
+        raise Failure(text, "fetch, and wait until what was pushed last is served", 2)
+    key = Key(WORKSPACES, _cluster(recorded, above), "", paths.base(place.path))
+    folder = format.directory_of(place.path, directory)
+    summary = recorded.summary(folder)
+    if summary is None:
+        raise Failure(f"{place.path} is not on the status branch yet", "fetch it, and try again", 2)
+    residue = recorded.residue_reader(folder)(key) or {}
+    said = (residue.get("metadata") or {}).get("uid")
+    return str(said or object_uid(recorded.facts().id, key, summary.origin))
+
+
+def _above(tree: WorkspaceTree, place: WorkspaceDir) -> WorkspaceDir | None:
+    """The workspace that it stands in."""
+    found = (tree.at(str(above)) for above in PurePosixPath(place.directory).parents)
+    return next((each for each in found if each is not None), None)
+
+
+def _cluster(recorded: RecordedFleet, place: WorkspaceDir) -> str:
+    """A workspace's logical cluster name."""
+    summary = recorded.summary(format.directory_of(place.path, place.directory))
+    if summary is None:
+        raise Failure(f"{place.path} is not on the status branch yet", "fetch it, and try again", 2)
+    return logical_cluster_name(recorded.facts().id, summary.first or place.path, summary.origin)
