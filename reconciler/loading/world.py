@@ -194,7 +194,7 @@ class World:
     def shard_of(self, workspace: dict[str, Any] | None) -> str:
         """The Shard that a new workspace is on, whose manifest says `workspace`; shards.NONE if none takes it."""
         selector = shards.selector_of(workspace)
-        at = dump(selector)
+        at = dump(selector) if selector is not None else b""  # as most say nothing
         found = self._chosen.get(at)
         if found is not None:
             return found
