@@ -212,6 +212,15 @@ def path_of(value: bytes) -> str:
     return value.partition(b"\n")[0].decode()
 
 
+def places_left(value: bytes | None, previous: bytes | None) -> set[str]:
+    """Where a workspace was and is, of what `placed` wrote before and now, where it went or moved; else nothing."""
+    if previous is None:
+        return set()
+    was = path_of(previous)
+    now = path_of(value) if value is not None else ""
+    return {was, now} - {""} if now != was else set()
+
+
 def directory_of(value: bytes) -> str:
     """Its directory in the repository, of what `placed` wrote."""
     path, _, short = value.decode().partition("\n")

@@ -3,7 +3,7 @@ they are bound to.
 
 A controller of the main store. It decides as a commit's judgement does (plan/apis), from all definitions of a
 workspace: what files declare keeps what it has, and what was made here gets what is left. Looked at when a binding
-changes, and when what its provider offers does.
+changes, and when what its provider offers does, which goes or moves with its workspace.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from apiserver.model import clock, conditions, marks
+from apiserver.model.keys import Internal
 from apiserver.model.storagenames import BINDINGS, CRDS, EXPORTS, SCHEMAS
 from apiserver.registry import codec, tree
 from apiserver.registry.kinds import builtins_of
@@ -40,16 +41,18 @@ _STATUS = b'"status":{'
 
 
 class Concerned(NamedTuple):
-    """The workspace with this logical cluster name; or, `takers`, all that take something of it."""
+    """The workspace with this logical cluster name; or, `takers`, all that take something of it, or of what is or was
+    at a path."""
 
     cluster: str
     takers: bool = False
+    path: str = ""
 
 
 class APIBindings(Controller[Concerned]):
     name = "apibindings"
     version = "1"
-    resources = frozenset({BINDINGS, EXPORTS, SCHEMAS, CRDS})
+    resources = frozenset({BINDINGS, EXPORTS, SCHEMAS, CRDS, Internal.WORKSPACE})
     shown = frozenset({BINDINGS})
 
     def __init__(self, store: Store) -> None:
@@ -57,25 +60,27 @@ class APIBindings(Controller[Concerned]):
 
     def keys_of(self, entry: Entry) -> Iterable[Concerned]:
         cluster = entry.key.cluster
-        if entry.key.resource in (EXPORTS, SCHEMAS):
+        if entry.key.resource == Internal.WORKSPACE:
+            yield from (Concerned("", True, path) for path in tree.places_left(entry.value, entry.previous))
+        elif entry.key.resource in (EXPORTS, SCHEMAS):
             yield Concerned(cluster, takers=True)
         elif any(value is not None and _RUNTIME in value for value in (entry.value, entry.previous)) or _is_news(entry):
             yield Concerned(cluster)
 
     def reconcile(self, key: Concerned) -> Future[list[int]] | None:
         there, record = tree.check_there(self._store, key.cluster), tree.workspace_of(self._store, key.cluster)
-        if record is None or record.leaves:
-            return None
         if key.takers:
-            for cluster in self._takers(record):
+            for cluster in self._takers(record.path if record is not None else key.path):
                 self.queue.add(Concerned(cluster))
+            return None
+        if record is None or record.leaves:
             return None
         ops = [*_Bindings(self._store, record).ops()]
         return self._store.write(*ops, there) if ops else None
 
-    def _takers(self, provider: WorkspaceRecord) -> Iterator[str]:
-        """Itself among them: a binding may name an export of its own workspace."""
-        for path in {provider.path, *consumers.of(self._store, provider.path)}:
+    def _takers(self, provider: str) -> Iterator[str]:
+        """Of the workspace at a path, itself among them: a binding may name an export of its own workspace."""
+        for path in {provider, *consumers.of(self._store, provider)} - {""}:
             found = tree.workspace_at(self._store, path)
             if found is not None:
                 yield found.cluster

@@ -1,7 +1,8 @@
 """APIExportEndpointSlices: where a provider finds its consumers, from the first of them on.
 
 A controller of the main store. A slice is looked at when it changes, when its export does, and when a binding to that
-comes or goes; whether there is one is a look into an index. So is one that names a Partition, when that does.
+comes or goes; whether there is one is a look into an index. So is one that names a Partition, when that does, and one
+that names its provider by a path, when that goes or moves.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import orjson
 
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
-from apiserver.model.keys import Key
+from apiserver.model.keys import Internal, Key
 from apiserver.model.storagenames import BINDINGS, EXPORTS, PARTITIONS, SLICES
 from apiserver.registry import codec, indexes, tree
 from apiserver.registry.endpointslices import address
@@ -31,7 +32,7 @@ class EndpointSlices(Controller[Key]):
 
     name = "endpointslices"
     version = "1"
-    resources = frozenset({SLICES, EXPORTS, BINDINGS, PARTITIONS})
+    resources = frozenset({SLICES, EXPORTS, BINDINGS, PARTITIONS, Internal.WORKSPACE})
     shown = frozenset({SLICES})
 
     def __init__(self, store: Store) -> None:
@@ -46,6 +47,9 @@ class EndpointSlices(Controller[Key]):
             yield from self._of(key.cluster, key.name)
         elif key.resource == PARTITIONS:
             yield from self._naming(key)
+        elif key.resource == Internal.WORKSPACE:
+            for path in tree.places_left(entry.value, entry.previous):
+                yield from (found.key for found in self._store.indexed(indexes.SLICED, indexes.sliced(path, "")))
         else:
             for value in (entry.previous, entry.value):
                 yield from self._of_bound(value)

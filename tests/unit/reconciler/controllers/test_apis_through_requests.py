@@ -70,6 +70,12 @@ def binding(path: str, name: str = "widgets") -> Any:
     }
 
 
+def slice_of(path: str, name: str = "widgets") -> Any:
+    """An APIExportEndpointSlice that names another workspace's export."""
+    kind = {"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIExportEndpointSlice", "metadata": {"name": "s"}}
+    return {**kind, "spec": {"export": {"path": path, "name": name}}}
+
+
 def widget(name: str = "w", **spec: Any) -> Any:
     return {"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec or {"size": 1}}
 
@@ -247,6 +253,22 @@ def test_a_provider_that_goes_leaves_its_consumers_served(fleet: ApiFleet) -> No
     assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
     assert why(fleet, "root:shop", "APIExportValid") == ("False", "APIExportNotFound")
     assert fleet.call("GET", "root:shop", f"{WIDGETS}/w").status == 200
+
+
+def test_a_provider_that_goes_with_its_workspace_is_told_as_one_that_goes_alone(fleet: ApiFleet) -> None:
+    assert fleet.make("root:lab:prov", {"type": {"name": "lab", "path": "root"}}).status == 201
+    put(fleet, "root:lab:prov", schema(), export())
+    put(fleet, "root:shop", binding("root:lab:prov"), slice_of("root:lab:prov"))
+    slices = f"{APIS}/apiexportendpointslices"
+    assert fleet.call("GET", "root:shop", f"{slices}/s").json["status"]["endpoints"]
+    assert fleet.call("POST", "root:shop", WIDGETS, widget()).status == 201
+    fleet.unmake("root:lab:prov")
+    assert why(fleet, "root:shop", "APIExportValid") == ("False", "APIExportNotFound")
+    assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
+    assert fleet.call("GET", "root:shop", f"{WIDGETS}/w").status == 200
+    told = fleet.call("GET", "root:shop", f"{slices}/s").json["status"]
+    assert "endpoints" not in told
+    assert [c["reason"] for c in told["conditions"] if c["type"] == "APIExportValid"] == ["APIExportNotFound"]
 
 
 def test_a_resource_that_is_offered_no_more_stays_where_there_are_objects(fleet: ApiFleet) -> None:
@@ -448,11 +470,9 @@ def test_an_export_gets_its_endpoint_slice_and_others_name_what_they_may_bind(fl
     put(fleet, "root:shop", binding("root:lab"))
     [endpoint] = fleet.call("GET", "root:lab", f"{slices}/widgets").json["status"]["endpoints"]
     assert endpoint["url"].endswith(f"/services/apiexport/{fleet.record('root:lab').cluster}/widgets")
-    kind = {"apiVersion": "apis.kcp.io/v1alpha1", "kind": "APIExportEndpointSlice", "metadata": {"name": "s"}}
     fleet.call("POST", "root:shop", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", RULES_SHOP)
     for name in ("widgets", "none"):
-        body = {**kind, "spec": {"export": {"path": "root:lab", "name": name}}}
-        refused = fleet.call("POST", "root:shop", slices, body, user="ann")
+        refused = fleet.call("POST", "root:shop", slices, slice_of("root:lab", name), user="ann")
         assert refused.status == 403
         text = f"unable to create APIExportEndpointSlice: no permission to bind to export root:lab:{name}"
         assert text in refused.message
