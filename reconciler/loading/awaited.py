@@ -1,7 +1,9 @@
-"""Workspaces that are judged again since something has gone that they may have waited for: a definition with the names
-that another one claims, an object whose end stands between git and what it says by now.
+"""Workspaces that are judged again since something that they may have waited for has gone or come: a definition with
+the names that another one claims, an object whose end stands between git and what it says by now, the Secret of an
+identity.
 
-No commit tells of that. Who sees it (controllers/awaited) leaves a note in the store; the holder serves the notes.
+No commit tells of that. Who sees it (controllers/awaited, keptsecrets) leaves a note in the store; the holder serves
+the notes.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import orjson
 from apiserver.model import marks, origins
 from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import EXPORTS
 from apiserver.registry import codec, tree
 from apiserver.registry.intents import DONE, Intent
 from apiserver.registry.tree import WorkspaceRecord
@@ -22,6 +23,8 @@ from apiserver.storage.protocol import NEVER, Delete, Op, Put, Store
 from reconciler.layout import edit
 from reconciler.layout.manifest import read
 from reconciler.layout.place import file_name
+from reconciler.loading import awaited
+from reconciler.loading.identities import NamedSecret, secret_of
 from reconciler.loading.secrets import SecretFiles, kept
 from reconciler.plan.gitform import sent_form
 
@@ -85,7 +88,14 @@ class KeptSecrets:
             made = {**final, "metadata": {**metadata, "annotations": annotations}}
             op = Put(intent.key, codec.encode(made), intent.base or NEVER)
         # They are served as they are in the file by now.
-        return [kept(workspace.cluster, self._files.of(workspace.path)), op, *intent.answered(DONE)]
+        served = kept(workspace.cluster, self._files.of(workspace.path))
+        return [served, *self._asked(intent.key, workspace), op, *intent.answered(DONE)]
+
+    def _asked(self, key: Key, workspace: WorkspaceRecord) -> list[Op]:
+        """An export that names the Secret has its identity of it: that is judged, and who takes it hears of it."""
+        exports = (orjson.loads(r.value) for r in self._store.scan(EXPORTS, workspace.cluster, count=False).records)
+        named = NamedSecret(key.namespace, key.name)
+        return [awaited.note(workspace)] if named in map(secret_of, exports) else []
 
 
 def _write(file: Path, data: bytes) -> None:
