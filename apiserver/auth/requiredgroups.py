@@ -13,12 +13,11 @@ import orjson
 
 from apiserver.auth.user import PRIVILEGED, SERVICE_ACCOUNT_PREFIX, User
 from apiserver.auth.warrants import ABROAD
-from apiserver.model import paths
 from apiserver.model.keys import Key
 from apiserver.model.marks import REQUIRED_GROUPS
 from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry.indexes import REQUIRING
-from apiserver.registry.tree import cluster_key, path_of, workspace_at
+from apiserver.registry.tree import lineage
 from apiserver.storage.protocol import View
 
 Alternatives = tuple[frozenset[str], ...]
@@ -46,13 +45,7 @@ def requirements(store: View, cluster: str) -> list[str]:
     is empty, where nobody requires anything."""
     if not store.indexed(REQUIRING, limit=1):
         return []
-    place = store.get(cluster_key(cluster))
-    found, path = _required(store, cluster), paths.parent(path_of(place.value)) if place is not None else None
-    while path is not None:
-        above = workspace_at(store, path)
-        found += _required(store, above.cluster) if above is not None else []
-        path = paths.parent(path)
-    return found
+    return [said for each in lineage(store, cluster) for said in _required(store, each)]
 
 
 def _required(store: View, cluster: str) -> list[str]:

@@ -158,7 +158,8 @@ class KubernetesAPI:
             sight = None
             if world.view is not None:
                 sight = world.view.sight(kind, verb)
-                world = replace(world, rights=_held(world, user, attributes(place, verb)))
+                if verb == "watch":
+                    world = replace(world, rights=_held(world, user, attributes(place, verb)))
             asking = Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts, sight)
             await self._resource(asking, verb)
             return
@@ -174,7 +175,7 @@ class KubernetesAPI:
         if denied is not None:
             await self._refuse(exchange, place, denied)
             return
-        rights = HeldRights(home, lambda: program.denied(realms, user) is None)
+        rights = HeldRights.of(realms.main.store, [home], lambda: program.denied(realms, user) is None)
         world = replace(program.world(realms, place), rights=rights)
         if not is_own(place):
             await self._asked(exchange, place, program.inside(world), bearer)
@@ -301,7 +302,11 @@ def _answers_inactive(place: RequestPath) -> bool:
 def _held(world: RealmWorld, user: User, asked: Attributes) -> HeldRights:
     """By which somebody looks through a view: asked about again while they do."""
     assert world.view is not None
-    return HeldRights(world.view.home, lambda: not world.inactive and world.authorize(user, asked).allowed)
+
+    def hold() -> bool:
+        return not world.inactive and world.authorize(user, asked).allowed
+
+    return HeldRights.of(world.realm.store, world.view.deciding(asked), hold)
 
 
 def _waits(exchange: Exchange, place: RequestPath) -> bool:

@@ -10,6 +10,7 @@ In it are the kinds that the export offers, those that it claims, and APIBinding
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -104,12 +105,21 @@ class ProviderView:
 
     def _is_left(self, judge: AccessJudge, user: User, asked: Attributes) -> bool:
         """What is claimed of another provider has that one's policy, for whoever comes here as for any consumer."""
-        claim = self._claim(asked.group, asked.resource)
-        identity = Claimed.of(claim).identity if claim is not None else ""
+        identity = self._identity(asked)
         sources = sharing.exports_by_identity(self._store, identity) if identity else []
         if identity and not sources:
             return False
         return all(judge.leaves(Provided(each.cluster, each.name), self.home, user, asked) for each in sources)
+
+    def _identity(self, asked: Attributes) -> str:
+        """Of what is claimed of another provider, "" of all else."""
+        claim = self._claim(asked.group, asked.resource)
+        return Claimed.of(claim).identity if claim is not None else ""
+
+    def deciding(self, asked: Attributes) -> Iterable[str]:
+        identity = self._identity(asked)
+        sources = sharing.exports_by_identity(self._store, identity) if identity else []
+        return (self.home, *(each.cluster for each in sources))
 
     @cached_property
     def consumer(self) -> Consumer | None:

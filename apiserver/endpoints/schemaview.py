@@ -10,7 +10,7 @@ Called by realms and, as any view, by kube.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -57,6 +57,9 @@ class SchemaView:
     def authorize(self, judge: AccessJudge, user: User, asked: Attributes) -> AccessDecision:
         verb = _LIST if asked.path else asked.verb
         return judge.authorize(self._home, user, Attributes(verb, "apis.kcp.io", "v1alpha2", "apibindings"))
+
+    def deciding(self, asked: Attributes) -> Iterable[str]:  # noqa: ARG002
+        return (self._home,)
 
     def sight(self, kind: ServedKind, verb: str) -> SchemaSight:  # noqa: ARG002
         return SchemaSight(self._store, self._home)

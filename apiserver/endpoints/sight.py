@@ -7,7 +7,7 @@ Made with the request by the world that it is in, and asked wherever objects are
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from apiserver.auth.user import AccessDecision, Attributes, User
@@ -46,6 +46,9 @@ class ServiceView(Protocol):
         """One of them, as the workspace that is looked at has it. Raises StatusError 404 where it has not."""
 
     def authorize(self, judge: AccessJudge, user: User, asked: Attributes) -> AccessDecision: ...
+
+    def deciding(self, asked: Attributes) -> Iterable[str]:
+        """The logical clusters by whose objects `authorize` decides."""
 
     def sight(self, kind: ServedKind, verb: str) -> PartialSight:
         """What a request with that verb sees of a kind."""

@@ -338,6 +338,18 @@ def workspace_of(store: View, cluster: str) -> WorkspaceRecord | None:
     return workspace_at(store, path_of(place.value)) if place is not None else None
 
 
+def lineage(store: View, cluster: str) -> Iterator[str]:
+    """The logical cluster names of a workspace and of each that it is in, from the inside out."""
+    yield cluster
+    place = store.get(cluster_key(cluster))
+    path = paths.parent(path_of(place.value)) if place is not None else None
+    while path is not None:
+        above = workspace_at(store, path)
+        if above is not None:
+            yield above.cluster
+        path = paths.parent(path)
+
+
 def summary(store: View, path: str) -> dict[str, Any]:
     """What the status branch's summary of the workspace at `path` says; nothing of one that is not there."""
     found = store.get_row(Table.WORKSPACES, path)

@@ -16,6 +16,7 @@ from apiserver.model.keys import Key
 from apiserver.registry import codec
 from apiserver.registry.builtins.served import SHIPPED_IDENTITY
 from apiserver.registry.permissionclaims import REFLEXIVE, Claimed, label_key, label_value
+from apiserver.registry.tree import workspace_at
 from apiserver.storage.protocol import Put
 
 DB, B, C = "dbcluster0000000", "bcluster00000000", "ccluster00000000"
@@ -494,6 +495,79 @@ def test_a_provider_that_may_look_no_more_sees_nothing_more(fleet: Fleet, how: s
         else:
             assert await stays.seen(1) == [("ADDED", "late")]
             await stays.leave()
+
+    fleet.run(follow())
+
+
+OTHER, OTHERS = "othercluster0000", "0ther1d"
+GEARS = "/apis/gear.io/v1/gears"
+
+
+def claim_gears(fleet: Fleet) -> None:
+    """The export claims what another provider offers, and a consumer of both grants it."""
+    api, names = fleet.api, {"plural": "gears", "singular": "gear", "kind": "Gear", "listKind": "GearList"}
+    api.put_workspace("root:other", OTHER, writes="Store", served=True)
+    spec = {"group": "gear.io", "scope": "Namespaced", "names": names}
+    spec["versions"] = [{"name": "v1", "served": True, "storage": True, "schema": SHAPE}]
+    api.put(api.manifest("apis.kcp.io/v1alpha1 APIResourceSchema", "v1.gears.gear.io", "", OTHER, spec=spec))
+    offer_gears(fleet)
+    wanted = {"group": "gear.io", "identityHash": OTHERS}
+    fleet.export(claim("gears", **wanted))
+    fleet.bind(B, accepted("gears", **wanted))
+    schema = {"name": "v1.gears.gear.io", "UID": "u2", "identityHash": OTHERS}
+    bound = {"group": "gear.io", "resource": "gears", "schema": schema, "storageVersions": ["v1"]}
+    status = {"phase": "Bound", "apiExportClusterName": OTHER, "boundResources": [bound]}
+    spec = {"reference": {"export": {"path": "root:other", "name": "gears"}}}
+    api.put(api.manifest(f"{V2} APIBinding", "gears", "", B, spec=spec, status=status))
+
+
+def offer_gears(fleet: Fleet, **more: Any) -> None:
+    offered = {"name": "gears", "group": "gear.io", "schema": "v1.gears.gear.io", "storage": {"crd": {}}}
+    spec = {"resources": [offered], **more}
+    fleet.api.put(fleet.api.manifest(f"{V2} APIExport", "gears", "", OTHER, spec=spec, status={"identityHash": OTHERS}))
+
+
+def gear(fleet: Fleet, name: str) -> None:
+    made = fleet.api.manifest("gear.io/v1 Gear", name, "default", B, spec={"size": 1})
+    fleet.api.store.write(Put(Key(f"gears.gear.io:{OTHERS}", B, "default", name), codec.encode(made))).result(10)
+
+
+def test_what_another_provider_offers_is_claimed_by_its_identity_and_seen_as_far_as_its_policy_lets(
+    fleet: Fleet,
+) -> None:
+    claim_gears(fleet)
+    gear(fleet, "first")
+    assert fleet.names(f"{VIEW}/*{GEARS}") == [(B, "first")]
+    assert fleet.get(f"{VIEW}/{B}{GEARS}").status == 200
+    assert fleet.get(f"{VIEW}/{fleet.shop}{GEARS}").status in (403, 404)
+
+    async def follow() -> None:
+        watches = [fleet.api.watch(f"{VIEW}/{at}{GEARS}?watch=1", authorization="Bearer pat") for at in ("*", B)]
+        for watch in watches:
+            assert await watch.seen(1) == [("ADDED", "first")]
+        offer_gears(fleet, maximalPermissionPolicy={"local": {}})
+        gear(fleet, "late")
+        for watch in watches:
+            await _gone(watch)
+
+    fleet.run(follow())
+    assert fleet.get(f"{VIEW}/*{GEARS}").status == 403
+
+
+def test_groups_that_are_required_above_the_provider_end_its_watches(fleet: Fleet) -> None:
+    root = workspace_at(fleet.api.store, "root")
+    assert root is not None
+
+    async def follow() -> None:
+        watch = fleet.api.watch(f"{VIEW}/*{WIDGETS}?watch=1", authorization="Bearer pat")
+        fleet.widget("first", B)
+        assert await watch.seen(1) == [("ADDED", "first")]
+        said = {"authorization.kcp.io/required-groups": "nobodys"}
+        fleet.put(
+            "core.kcp.io/v1alpha1 LogicalCluster", "cluster", root.cluster, namespace="", annotations=said, spec={}
+        )
+        fleet.widget("late", B)
+        await _gone(watch)
 
     fleet.run(follow())
 
