@@ -2,24 +2,27 @@
 
 A controller of the main store. A slice is looked at when it changes, when its export does, and when a binding to that
 comes or goes; whether there is one is a look into an index. So is one that names a Partition, when that does, and one
-that names its provider by a path, when that goes or moves.
+that names its provider by a path, when that goes or moves. All Shards are this server, which has one address: a slice
+that names a Partition has it where that selects a Shard.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from apiserver.model import clock, conditions
 from apiserver.model.conditions import Condition, condition
 from apiserver.model.keys import Internal, Key
-from apiserver.model.storagenames import BINDINGS, EXPORTS, PARTITIONS, SLICES
+from apiserver.model.selectors import from_object
+from apiserver.model.storagenames import BINDINGS, EXPORTS, PARTITIONS, SHARDS, SLICES
 from apiserver.registry import codec, indexes, tree
 from apiserver.registry.endpointslices import address
 from apiserver.registry.sharing import SharedExport, shared_export
+from apiserver.storage.paging import pages
 from apiserver.storage.protocol import Put, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
@@ -27,12 +30,16 @@ from reconciler.controllers.entry import Entry
 Object = dict[str, Any]
 
 
+_ALL = Key(SHARDS, "", "", "")
+"""Stands for every slice that names a Partition: Shards changed."""
+
+
 class EndpointSlices(Controller[Key]):
     """By the key of an APIExportEndpointSlice."""
 
     name = "endpointslices"
     version = "1"
-    resources = frozenset({SLICES, EXPORTS, BINDINGS, PARTITIONS, Internal.WORKSPACE})
+    resources = frozenset({SLICES, EXPORTS, BINDINGS, PARTITIONS, SHARDS, Internal.WORKSPACE})
     shown = frozenset({SLICES})
 
     def __init__(self, store: Store) -> None:
@@ -47,6 +54,8 @@ class EndpointSlices(Controller[Key]):
             yield from self._of(key.cluster, key.name)
         elif key.resource == PARTITIONS:
             yield from self._naming(key)
+        elif key.resource == SHARDS:
+            yield _ALL
         elif key.resource == Internal.WORKSPACE:
             for path in tree.places_left(entry.value, entry.previous):
                 yield from (found.key for found in self._store.indexed(indexes.SLICED, indexes.sliced(path, "")))
@@ -74,21 +83,23 @@ class EndpointSlices(Controller[Key]):
             yield from (found.key for found in self._store.indexed(indexes.SLICED, term, whole=True))
 
     def reconcile(self, key: Key) -> Future[list[int]] | None:
+        if key == _ALL:
+            for page in pages(self._store, SLICES):
+                for each in (r for r in page if orjson.loads(r.value)["spec"].get("partition")):
+                    self.queue.add(each.key)
+            return None
         record = self._store.get(key)
         if record is None:
             return None
         found = orjson.loads(record.value)
         export = self._export(key.cluster, found["spec"]["export"])
-        taken = export is not None and self._is_taken(export)
+        partition = str(found["spec"].get("partition") or "")
+        lacking = self._lacking(export, Key(PARTITIONS, key.cluster, "", partition))
         there = found.get("status") or {}
-        told = [
-            *_of_export(export, found),
-            self._of_partition(key, found["spec"].get("partition") or ""),
-            _ready(taken),
-        ]
+        told = [*_of_export(export, found), self._of_partition(key, partition), _ready(lacking)]
         merged = conditions.merged(there.get("conditions"), told)
         status: Object = {"conditions": [dict(sorted(each.items())) for each in merged]}  # as a recovery has them
-        if export is not None and taken:
+        if export is not None and lacking is None:
             status["endpoints"] = [{"url": address(export)}]
         value = codec.encode({**found, "status": status})
         return self._store.write(Put(key, value, record.revision, record.stamp)) if value != record.value else None
@@ -102,6 +113,18 @@ class EndpointSlices(Controller[Key]):
 
     def _is_taken(self, export: SharedExport) -> bool:
         return bool(self._store.indexed(indexes.TAKEN, indexes.taken(export.cluster, export.name), whole=True, limit=1))
+
+    def _lacking(self, export: SharedExport | None, partition: Key) -> Lacking | None:
+        """Why there is no address; None where there is one."""
+        if export is None or not self._is_taken(export):
+            return _NO_CONSUMERS
+        found = self._store.get(partition) if partition.name else None
+        return _NO_SHARDS if found is not None and not self._selects_any(orjson.loads(found.value)) else None
+
+    def _selects_any(self, partition: Object) -> bool:
+        wanted = from_object(partition["spec"].get("selector") or {})
+        shards = (orjson.loads(record.value) for page in pages(self._store, SHARDS) for record in page)
+        return any(wanted.matches(shard["metadata"].get("labels") or {}) for shard in shards)
 
     def _of_partition(self, key: Key, name: str) -> Condition:
         if not name or self._store.get(Key(PARTITIONS, key.cluster, "", name)) is not None:
@@ -119,6 +142,15 @@ def _of_export(export: SharedExport | None, found: Object) -> Iterator[Condition
     yield condition("APIExportValid", False, "APIExportNotFound", why, at=clock.now())
 
 
-def _ready(taken: bool) -> Condition:
-    why = "" if taken else "no APIBinding is bound to the export: there is nothing to see yet"
-    return condition("EndpointURLsReady", taken, "" if taken else "NoConsumers", why, at=clock.now())
+class Lacking(NamedTuple):
+    reason: str
+    why: str
+
+
+_NO_CONSUMERS = Lacking("NoConsumers", "no APIBinding is bound to the export: there is nothing to see yet")
+_NO_SHARDS = Lacking("NoShards", "the Partition selects no Shard: there is nothing to see there")
+
+
+def _ready(lacking: Lacking | None) -> Condition:
+    reason, why = lacking if lacking is not None else ("", "")
+    return condition("EndpointURLsReady", lacking is None, reason, why, at=clock.now())

@@ -12,6 +12,7 @@ from support.loadedfleet import A, B, LoadedFleet
 
 SLICES = "apiexportendpointslices.apis.kcp.io"
 FILES = {f"{A}/schema.json": widgets.schema(), f"{A}/export.json": widgets.export()}
+PARTITION = {"apiVersion": "topology.kcp.io/v1alpha1", "kind": "Partition", "metadata": {"name": "east"}}
 PATH = "/apis/apis.kcp.io/v1alpha1/apiexportendpointslices"
 
 
@@ -91,13 +92,32 @@ def test_a_partition_that_is_not_there_is_told(fleet: ApiFleet) -> None:
     fleet.commit({f"{B}/slice.json": json.dumps(named("theirs", partition="east"))})
     fleet.settle()
     assert conditions(shown(fleet, "root:b", "theirs"))["PartitionValid"] == ("False", "PartitionInvalidReference")
-    partition = {"apiVersion": "topology.kcp.io/v1alpha1", "kind": "Partition", "metadata": {"name": "east"}}
-    fleet.commit({f"{B}/east.json": json.dumps({**partition, "spec": {"selector": {}}})})
+    fleet.commit({f"{B}/east.json": json.dumps({**PARTITION, "spec": {"selector": {}}})})
     fleet.settle()
     assert conditions(shown(fleet, "root:b", "theirs"))["PartitionValid"][0] == "True"
     fleet.commit({f"{B}/east.json": None})
     fleet.settle()
     assert conditions(shown(fleet, "root:b", "theirs"))["PartitionValid"][0] == "False"
+
+
+def test_a_partition_without_a_shard_has_no_address(fleet: ApiFleet) -> None:
+    east = json.dumps({**PARTITION, "spec": {"selector": {"matchLabels": {"region": "east"}}}})
+    theirs = json.dumps(named("theirs", partition="east"))
+    fleet.commit({f"{B}/slice.json": theirs, f"{B}/east.json": east, f"{B}/binding.json": widgets.binding("root:a")})
+    fleet.settle()
+    assert "endpoints" not in shown(fleet, "root:b", "theirs")
+    assert conditions(shown(fleet, "root:b", "theirs"))["EndpointURLsReady"] == ("False", "NoShards")
+    shard = {
+        "apiVersion": "core.kcp.io/v1alpha1",
+        "kind": "Shard",
+        "metadata": {"name": "e", "labels": {"region": "east"}},
+    }
+    fleet.commit({"workspaces/root/shard.json": json.dumps(shard)})
+    fleet.settle()
+    assert len(shown(fleet, "root:b", "theirs")["endpoints"]) == 1
+    fleet.commit({"workspaces/root/shard.json": None})
+    fleet.settle()
+    assert "endpoints" not in shown(fleet, "root:b", "theirs")
 
 
 def test_a_recovery_has_what_was_recorded_of_one(fleet: ApiFleet, tmp_path: Any) -> None:
