@@ -155,7 +155,7 @@ async def _discover(asking: Asking) -> None:
     if place.route not in (RequestRoute.API, RequestRoute.APIS, RequestRoute.GROUP, RequestRoute.VERSION):
         raise NoSuchPath
     verbs = frozenset({"get", "list", "watch"})
-    table = KindTable([replace(asking.kind, verbs=verbs, subresources=frozenset())])
+    table = KindTable([replace(asking.kind, verbs=verbs, subresources=frozenset({"status"}))])
     await discovery.serve_plain(exchange, table, place)
 
 

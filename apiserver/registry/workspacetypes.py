@@ -132,9 +132,10 @@ def _resolved(ref: TypeRef, find: FindType, error: str) -> ResolvedType:
 
 
 def with_programs(kind: ResolvedType, find: FindType, cluster_of: FindCluster) -> ResolvedType:
-    """The type with its initializers and terminators, and those of the types that it extends."""
+    """The type with its initializers and terminators, and before them those of the types that it extends, as in kcp."""
     found: dict[str, list[str]] = {each.word: [] for each in LIFECYCLES}
-    for ref, said in _lineage(kind.ref, find):
+    own, *others = _lineage(kind.ref, find)
+    for ref, said in (*others, own):
         wanted = [each.word for each in LIFECYCLES if (said.get("spec") or {}).get(each.word)]
         cluster = cluster_of(ref.path) if wanted else ""
         for word in wanted:

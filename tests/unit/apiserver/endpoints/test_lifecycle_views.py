@@ -88,8 +88,11 @@ def test_its_discovery_is_the_older_one_of_one_kind(gold: Any, run: Any, lifecyc
     assert (found["kind"], found["versions"]) == ("APIVersions", ["v1"])
     groups = run(gold.get(f"{at}/apis", authorization="Bearer ann", accept=aggregated)).json
     assert [group["name"] for group in groups["groups"]] == ["core.kcp.io"]
-    [resource] = run(gold.get(f"{at}/apis/core.kcp.io/v1alpha1", authorization="Bearer ann")).json["resources"]
-    assert (resource["name"], sorted(resource["verbs"])) == ("logicalclusters", ["get", "list", "watch"])
+    found = run(gold.get(f"{at}/apis/core.kcp.io/v1alpha1", authorization="Bearer ann")).json["resources"]
+    assert {each["name"]: sorted(each["verbs"]) for each in found} == {
+        "logicalclusters": ["get", "list", "watch"],
+        "logicalclusters/status": ["get", "patch", "update"],
+    }
 
 
 def test_a_watch_tells_who_begins_to_wait_and_who_is_done(gold: Any, run: Any, lifecycle: Lifecycle) -> None:

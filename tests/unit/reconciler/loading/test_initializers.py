@@ -70,7 +70,7 @@ def test_a_new_workspace_waits_for_its_types_programs_and_those_it_extends(
     fleet: LoadedFleet, another: Another
 ) -> None:
     begun(fleet, "x", "y", "z")  # made in full, and from a form
-    wanted = names(fleet, "gold", "base")
+    wanted = names(fleet, "base", "gold")
     for path in ("root:x", "root:y", "root:z"):
         assert phase(fleet, path) == "Initializing"
         assert fleet.data(path) == {"a": "b"}, "what git declares is served meanwhile"
@@ -89,7 +89,7 @@ def test_a_new_workspace_waits_for_its_types_programs_and_those_it_extends(
 
 def test_it_is_ready_when_all_are_done_and_stays_so(fleet: LoadedFleet, another: Another) -> None:
     begun(fleet)
-    one, other = names(fleet, "gold", "base")
+    one, other = names(fleet, "base", "gold")
     done(fleet, "root:x", one)
     fleet.commit({f"{X}/app.yaml": configmap(n="1")})
     assert phase(fleet, "root:x") == "Initializing"
@@ -113,7 +113,7 @@ def test_it_is_ready_when_all_are_done_and_stays_so(fleet: LoadedFleet, another:
 
 def test_a_first_load_runs_them_again(fleet: LoadedFleet, another: Another) -> None:
     begun(fleet)
-    for name in names(fleet, "gold", "base"):
+    for name in names(fleet, "base", "gold"):
         done(fleet, "root:x", name)
     first = another(fleet, "first")
     first.load()
@@ -125,7 +125,7 @@ def test_what_a_type_says_later_is_nothing_to_who_is_there(
     fleet: LoadedFleet, another: Another, spec: Object | None
 ) -> None:
     begun(fleet)
-    wanted = names(fleet, "gold", "base")
+    wanted = names(fleet, "base", "gold")
     fleet.commit({f"{ROOT}/gold.json": kind("gold", **spec) if spec is not None else None})
     fleet.commit({f"{X}/app.yaml": configmap(n="1")})
     assert fleet.held() == {}
@@ -148,7 +148,7 @@ def test_one_without_a_good_commit_gets_them_with_its_first(fleet: LoadedFleet, 
     assert fleet.workspace("root:x")["status"]["phase"] == "Initializing"
     assert "initializers" not in fleet.workspace("root:x")["status"]
     fleet.commit({f"{X}/bad.yaml": None})
-    assert cluster(fleet, "root:x")["status"]["initializers"] == names(fleet, "gold", "base")
+    assert cluster(fleet, "root:x")["status"]["initializers"] == names(fleet, "base", "gold")
     assert phase(fleet, "root:x") == "Initializing"
     assert_recovers(fleet, another)
 
