@@ -60,8 +60,8 @@ class Asking:
     def scan(self, part: ScanPart, *, count: bool = False) -> Page:
         """Objects of the kind, in key order, as far as they may be seen. Raises the store's Compacted."""
         store, resource, clusters = self.world.realm.store, self.kind.storage, self.clusters
-        if clusters is not None:
-            return scan(store, clusters, resource, part)
+        if clusters is not None and self.sight is not None:
+            return scan(store, clusters, resource, part if part.at is not None else part._replace(at=self.sight.at))
         namespace, after, limit, at = part
         return store.scan(resource, self.world.cluster, namespace, after=after, limit=limit, at=at, count=count)
 

@@ -10,7 +10,7 @@ alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,7 +24,6 @@ from apiserver.auth.user import Attributes, User
 from apiserver.endpoints import discovery, reads
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.errors import NoSuchPath
-from apiserver.endpoints.exchange import Exchange
 from apiserver.endpoints.finishing import Done, finish
 from apiserver.endpoints.paths import RequestPath, RequestRoute
 from apiserver.endpoints.realms import LetsIn, Realms, RealmWorld
@@ -33,11 +32,12 @@ from apiserver.model import paths
 from apiserver.model.errors import Cause, StatusError, invalid, method_not_allowed, not_found
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, TYPES
+from apiserver.registry.indexes import AWAITING, acts
 from apiserver.registry.kinds import common_builtins
 from apiserver.registry.kindtable import KindTable
-from apiserver.registry.lifecycles import LIFECYCLES, PHASE, Lifecycle, type_of
+from apiserver.registry.lifecycles import LIFECYCLES, Lifecycle, type_of
 from apiserver.registry.served import ServedKind
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Change, Store
 
 Object = dict[str, Any]
 
@@ -111,12 +111,36 @@ class Program(NamedTuple):
         text = f'{self.lifecycle.word} "{self.name}" cannot access this workspace'
         return StatusError(403, "Forbidden", text)
 
-    def only(self, exchange: Exchange) -> None:
-        """Adds to what a request selects that a LogicalCluster waits for the program now: a terminator's label is there
-        from the beginning."""
-        key, value = self.lifecycle.label(self.name)
-        waits, asked = f"{key}={value},{PHASE}={self.lifecycle.phase}", exchange.parameter("labelSelector")
-        exchange.query["labelSelector"] = [f"{waits},{asked}" if asked else waits]
+
+class ProgramSight:
+    """The LogicalClusters that wait for a program now. Which these are, an index tells as of the moment at which a list
+    or a watch reads them then; what comes later stands in the log."""
+
+    def __init__(self, program: Program, store: Store) -> None:
+        self._program = program
+        self.token: Hashable = (program.lifecycle.word, program.name)
+        term = acts(program.lifecycle.word, program.name)
+        with store.view() as view:
+            self.since = view.revision()
+            self.at: int | None = self.since
+            self.clusters: Sequence[str] = sorted(
+                entry.key.cluster for entry in view.indexed(AWAITING, term, whole=True)
+            )
+
+    def shows(self, key: Key, value: bytes) -> bool:  # noqa: ARG002
+        return AWAITING.hint in value and self._program.lifecycle.awaits(orjson.loads(value), self._program.name)
+
+    def cluster_of(self, name: str) -> str | None:  # noqa: ARG002
+        return None
+
+    def labels(self, key: Key) -> dict[str, str]:  # noqa: ARG002
+        return {}
+
+    def settle(self, obj: Object, live: Object | None) -> None:
+        """Nothing but its own name is written, and that is not done here (finishing)."""
+
+    def follow(self, change: Change) -> bool:  # noqa: ARG002
+        return True
 
 
 def is_own(place: RequestPath) -> bool:
@@ -130,7 +154,7 @@ async def serve(program: Program, asking_of: Callable[[ServedKind], Asking], ver
     kind = common_builtins().by_resource(_GROUP, _VERSION, _RESOURCE)
     assert kind is not None
     asking = asking_of(kind)
-    place, exchange = asking.place, asking.exchange
+    place = asking.place
     if place.route is not RequestRoute.RESOURCE:
         await _discover(asking)
         return
@@ -139,8 +163,8 @@ async def serve(program: Program, asking_of: Callable[[ServedKind], Asking], ver
     if verb in ("get", "list", "watch"):
         if place.subresource not in ("", "status"):
             raise NoSuchPath
-        program.only(exchange)
-        await {"get": reads.get, "list": reads.list_, "watch": watch}[verb](asking)
+        seen = replace(asking, sight=ProgramSight(program, asking.world.realm.store))
+        await {"get": reads.get, "list": reads.list_, "watch": watch}[verb](seen)
         return
     if verb not in ("update", "patch") or place.subresource != "status" or asking.world.cluster is None:
         raise method_not_allowed()

@@ -64,6 +64,7 @@ class ProviderSight:
     ) -> None:
         self._store, self._export, self._consumers, self._seen = store, export, consumers, seen
         self.since = since
+        self.at: int | None = None
         self._hint = f'"apiExportClusterName":"{export.cluster}"'.encode()
         self._label = label_key(export.cluster, export.name)
         self.token: Hashable = (export.cluster, export.name, seen)

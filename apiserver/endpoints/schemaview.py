@@ -71,6 +71,7 @@ class SchemaSight:
     def __init__(self, store: Store, home: str) -> None:
         self._home = home
         self.since = store.revision()
+        self.at: int | None = None
         self.token: Hashable = ("schemas", home)
         values = (record.value for record in store.scan(BINDINGS, home, count=False).records)
         self._bound: Bound = frozenset().union(*(bound_in(value, home) for value in values))

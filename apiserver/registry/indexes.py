@@ -1,7 +1,7 @@
 """What the fleet's stores index of Kubernetes' objects: who belongs to whom, what is ending, what ends by itself, whose
 tokens stand where, which namespaces run somewhere, what is placed where, who is bound to what, whose an identity is,
 what has finalizers, which workspaces are inactive, which require groups, which roles are made of others, what is
-mounted where.
+mounted where, which workspaces wait for which program.
 
 Declared in apiserver/stores.py, so that every process that writes keeps them up; read by the controllers, who look up
 what they would have to remember otherwise. A term is made of what stands in the object and nothing else.
@@ -18,6 +18,7 @@ from apiserver.model import clock, marks
 from apiserver.model.keys import Key
 from apiserver.model.reserved import is_inactive
 from apiserver.model.storagenames import LOGICAL_CLUSTERS
+from apiserver.registry.lifecycles import LIFECYCLES
 from apiserver.storage.declared import Index
 from apiserver.storage.protocol import Change
 
@@ -243,5 +244,19 @@ def _mounts(key: Key, value: bytes) -> Iterable[str]:
 MOUNTS = Index("mounts", 1, _mounts, b'"mount":{', frozenset({"workspaces.tenancy.kcp.io"}))
 """`mounted(parent's cluster, name)` → the Workspaces that are mounts of such an object."""
 
+
+def acts(word: str, name: str) -> str:
+    """The term of AWAITING for a program: `word` as its Lifecycle has it, its name."""
+    return f"{word}/{name}"
+
+
+def _awaiting(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
+    obj = orjson.loads(value)
+    return {acts(each.word, name) for each in LIFECYCLES for name in each.left(obj) if each.awaits(obj, name)}
+
+
+AWAITING = Index("awaiting", 1, _awaiting, b'rs":["', frozenset({LOGICAL_CLUSTERS}))
+"""`acts(word, name)` → the LogicalClusters of workspaces that wait for an initializer, or a terminator."""
+
 ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, TAKEN, SLICED, IDENTITIES, FINALIZERS, INACTIVE,
-       REQUIRING, AGGREGATED, MOUNTS)  # fmt: skip
+       REQUIRING, AGGREGATED, MOUNTS, AWAITING)  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry.lifecycles import INITIALIZER, PHASE, TERMINATOR, Lifecycle, with_labels
 
 CLUSTERS = "/apis/core.kcp.io/v1alpha1/logicalclusters"
@@ -108,6 +109,47 @@ def test_a_watch_tells_who_begins_to_wait_and_who_is_done(gold: Any, run: Any, l
 
     expected = [("ADDED", gold.SHOP), ("ADDED", "othercluster0000"), ("DELETED", gold.SHOP)]
     assert run(scenario()) == expected
+
+
+def test_it_costs_what_waits_for_it(gold: Any, run: Any, lifecycle: Lifecycle, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = {"phase": "Ready", lifecycle.field: []}
+    for number in range(50):
+        cluster = f"ready{number:011}"
+        gold.put(gold.manifest("core.kcp.io/v1alpha1 LogicalCluster", "cluster", "", cluster, spec={}, status=ready))
+    scan, rows = gold.store.scan, []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        page = scan(*args, **options)
+        if args[0] == LOGICAL_CLUSTERS:
+            rows.extend(page.records)
+        return page
+
+    monkeypatch.setattr(gold.store, "scan", counted)
+    listed = run(gold.get(f"{view(lifecycle)}{CLUSTERS}?limit=1", authorization="Bearer ann"))
+    assert (seen(listed), len(rows)) == ([gold.SHOP], 1)
+    assert "continue" not in listed.json["metadata"]
+
+
+def test_who_begins_to_wait_while_it_looks_is_not_missed(
+    gold: Any, run: Any, lifecycle: Lifecycle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which ones to read is known a moment before they are read."""
+    scan = gold.store.scan
+
+    def late(*args: Any, **options: Any) -> Any:
+        if args[0] == LOGICAL_CLUSTERS:
+            monkeypatch.setattr(gold.store, "scan", scan)
+            waits(gold, lifecycle, "root:gold", cluster="aothercluster000", name="other")
+        return scan(*args, **options)
+
+    async def scenario() -> list[str]:
+        watch = gold.watch(f"{view(lifecycle)}{CLUSTERS}?watch=1", authorization="Bearer ann")
+        found = [await watch.next(), await watch.next()]
+        await watch.leave()
+        return [each["object"]["metadata"]["annotations"]["kcp.io/cluster"] for each in found]
+
+    monkeypatch.setattr(gold.store, "scan", late)
+    assert run(scenario()) == [gold.SHOP, "aothercluster000"]
 
 
 @pytest.mark.parametrize("name", ["root:gold", "root:nope", "nope:gold", "gold", "root:silver"])
