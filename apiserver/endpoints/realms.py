@@ -244,7 +244,8 @@ class Realms:
         row = workspace_row(store, provider) if provider != WILDCARD else None
         there = self._record(provider, row).cluster if row is not None else NOWHERE
         view = SchemaView(store, home.name)
-        return RealmWorld(self.main, Scope.SCHEMAS, None if provider == WILDCARD else there, view=view)
+        of_all = provider == WILDCARD or there == home.cluster  # kcp's programs name the consumer once more
+        return RealmWorld(self.main, Scope.SCHEMAS, None if of_all else there, view=view)
 
     def _workspace(self, name: str) -> RealmWorld:
         found = workspace_row(self.main.store, name)

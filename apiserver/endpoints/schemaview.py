@@ -1,7 +1,8 @@
 """The schema view: the APIResourceSchemas that a workspace has bound, wherever they stand.
 
     /services/apiresourceschema/<consumer>/apis/apis.kcp.io/v1alpha1/apiresourceschemas
-    /services/apiresourceschema/<consumer>/clusters/<provider>/apis/…
+    /services/apiresourceschema/<consumer>/clusters/<provider>/apis/…      of one provider
+    /services/apiresourceschema/<consumer>/clusters/<consumer>/apis/…      as kcp's programs ask: of all
 
 Read only, for whoever has the verb on APIBindings in the consumer's workspace: these name what is shown. Of providers
 nothing else is seen. A schema that its provider took away is not shown, though the workspace is served with it still.

@@ -43,10 +43,12 @@ def shop(api: Any) -> Any:
 
 
 def test_what_is_bound_is_shown_and_nothing_else_of_its_provider(shop: Any, run: Any) -> None:
-    for path in (VIEW, f"{VIEW}/clusters/*", f"{VIEW}/clusters/{DB}", f"/services/apiresourceschema/{shop.SHOP}"):
+    by_name = f"/services/apiresourceschema/{shop.SHOP}"
+    consumer = (f"{VIEW}/clusters/root:shop", f"{by_name}/clusters/{shop.SHOP}")  # as kcp's programs ask
+    for path in (VIEW, by_name, f"{VIEW}/clusters/*", f"{VIEW}/clusters/{DB}", *consumer):
         found = run(shop.get(f"{path}{SCHEMAS}", authorization="Bearer ann")).json["items"]
         assert [(i["metadata"]["name"], i["metadata"]["annotations"]["kcp.io/cluster"]) for i in found] == [(BOUND, DB)]
-    for path in (VIEW, f"{VIEW}/clusters/root:db"):
+    for path in (VIEW, f"{VIEW}/clusters/root:db", *consumer):
         assert run(shop.get(f"{path}{SCHEMAS}/{BOUND}", authorization="Bearer ann")).status == 200
         assert run(shop.get(f"{path}{SCHEMAS}/v2.widgets.example.io", authorization="Bearer ann")).status == 404
     for provider in (C, "nowhere000000000"):
