@@ -107,6 +107,8 @@ def selector(path: str, found: Object | None) -> list[Cause]:
             text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
             causes.append(messages.forbidden(f"{at}.values", text))
         causes += [messages.invalid(f"{at}.key", e.get("key", ""), m) for m in names.qualified_name(e.get("key", ""))]
+        for number, value in enumerate(values or ()):
+            causes += [messages.invalid(f"{at}.values[{number}]", value, m) for m in names.label_value(value)]
     return causes
 
 

@@ -56,6 +56,17 @@ def test_namespace_where_none_belongs_and_the_other_way_round() -> None:
     assert errors("", "configmaps", named("a", "")) == {"metadata.namespace": "Required value"}
 
 
+@pytest.mark.parametrize(
+    ("values", "wrong"), [(["a", ""], []), (["a", "_b"], ["1"]), (["x" * 64, "%"], ["0", "1"])]
+)  # fmt: skip
+def test_values_of_a_selector_are_labels_values(values: list[str], wrong: list[str]) -> None:
+    selector = {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": values}]}
+    obj = named("a", "", spec={"dimensions": ["region"], "shardSelector": selector})
+    found = errors("topology.kcp.io", "partitionsets", obj, "v1alpha1")
+    assert set(found) == {f"spec.shardSelector.matchExpressions[0].values[{number}]" for number in wrong}
+    assert all(text.startswith("Invalid value: ") for text in found.values())
+
+
 def test_wrong_types_are_errors_not_crashes() -> None:
     assert "metadata" in errors("", "configmaps", {"metadata": "x"})
     assert errors("", "configmaps", {"metadata": {"name": "a", "namespace": "b", "labels": {"a": 1}}})
