@@ -23,6 +23,7 @@ from support.tenancy import Got, Sent, Tenancy, bearer, copied, pad
 from support.tenants import BEA, Words
 
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import WORKSPACES
 from apiserver.model.tables import Table
 from apiserver.storage.protocol import Put
 
@@ -35,7 +36,7 @@ _TOUCHED = 40
 
 class Foreign(NamedTuple):
     """What there is of bea's: her logical clusters by path, and what of all that ann may read nowhere. `keys`: some of
-    her objects, none of which ann may see."""
+    her objects, none of which ann may see. `uids`: those of workspaces first."""
 
     clusters: dict[str, str]
     canaries: frozenset[str]
@@ -147,7 +148,8 @@ def _foreign(at: Tenancy, words: Words) -> Foreign:
     guest = clusters.get("root:bee:guest", "")
     theirs = {k: v for k, v in at.everything().items() if k.cluster in clusters.values()}
     hidden = {key: value for key, value in theirs.items() if key.cluster != guest}
-    uids = tuple(uid for value in hidden.values() if (uid := orjson.loads(value)["metadata"].get("uid")))
+    values = [hidden[key] for key in sorted(hidden, key=lambda key: key.resource != WORKSPACES)]
+    uids = tuple(uid for value in values if (uid := orjson.loads(value)["metadata"].get("uid")))
     keys = tuple(key for key in sorted(hidden) if key.cluster == clusters["root:bee"])[:_TOUCHED]
     revisions = tuple(record.revision for key in keys if (record := at.store.get(key)) is not None)
     exports = (value for key, value in theirs.items() if key.resource == "apiexports.apis.kcp.io")

@@ -92,6 +92,10 @@ def _taking(known: Known) -> Iterator[list[Created]]:
     ]
     made.append({"mount": {"ref": {"apiVersion": "ann.example.io/v1", "kind": "Widget", "name": "w"}}})
     yield [(f"/apis/{TENANCY}/workspaces", thing(TENANCY, "Workspace", NAME, spec=spec)) for spec in made]
+    stolen = [thing(TENANCY, "Workspace", NAME) for _ in range(2)]
+    for each, uid in zip(stolen, theirs.uids, strict=False):
+        each["metadata"]["uid"] = uid
+    yield [(f"/apis/{TENANCY}/workspaces", each) for each in stolen]
     of_types: list[Object] = [{"extend": {"with": [{"path": p, "name": t}]}} for p, t in product(paths, types)]
     of_types += [{"defaultChildWorkspaceType": {"path": p, "name": t}} for p, t in product(paths, types)]
     of_types += [{"defaultAPIBindings": [{"path": p, "export": e}]} for p, e in exports]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import product
 from typing import Any
 
 import pytest
@@ -17,10 +18,10 @@ from hypothesis import strategies as st
 from support.ground import Ground
 from support.guesses import Known
 from support.hostilewrites import each_once
-from support.intrusion import requests, tour
+from support.intrusion import FORMS, requests, tour
 from support.siege import SETTLE, Siege, leaked, text_of
 from support.tenancy import URL, Sent, bearer
-from support.tenants import ANN, APIS, GIFTS, export
+from support.tenants import ANN, APIS, EVE, GIFTS, export
 
 EXAMPLES = 60
 THROUGH_A_DOOR = (
@@ -33,6 +34,24 @@ THROUGH_A_DOOR = (
     "/services/initializingworkspaces/root:gold/clusters/root:ann:door/api",
     "/targets/root:ann:door:none/api",
 )
+
+
+def test_what_is_unknown_deleted_or_forbidden_is_answered_alike(ground: Ground) -> None:
+    """By path and by logical cluster, whatever state it is in, to whoever may not enter: one answer."""
+    world = ground.world("apart")
+    world.made("root:ann:made:gone", ANN, "lab")
+    gone = world.record("root:ann:made:gone").cluster
+    assert world.unmake("root:ann:made:gone", ANN).status == 200 and "root:ann:made:gone" not in world.paths()
+    theirs = ground.known(False).clusters
+    names = ["root:none", "nosuchcluster0000", "root:ann:made:gone", gone, *theirs, *theirs.values()]
+    rests = ("/", "/api", "/api/v1/configmaps", "/openapi/v3", "/metrics", f"/apis/{APIS}/apiexports/gifts")
+    methods, queries = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"), ("", "watch=1")
+    asked = [Sent(*each) for each in product(methods, rests, queries)]
+    for sent, headers in product(asked, ((bearer(ANN),), (bearer(EVE), ("Accept", FORMS[0])), (bearer(ground.robot),))):
+        told = {world.send(sent._replace(path=f"/clusters/{name}{sent.path}", headers=headers)) for name in names}
+        assert len(told) == 1, (sent, told)
+        assert {got.status for got in told} <= {403, 405, 501}
+    world.close()
 
 
 def test_a_mount_that_leads_to_bea_tells_nothing(ground: Ground) -> None:
