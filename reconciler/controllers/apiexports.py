@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import conditions, marks
+from apiserver.model import clock, conditions, marks
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import EXPORTS, SCHEMAS, SLICES
 from apiserver.registry import codec, tree
@@ -52,7 +52,7 @@ class APIExports(Controller[Key]):
     shown = frozenset({EXPORTS})
 
     def __init__(self, store: Store, identities: Identities) -> None:
-        self._store, self._identities = store, identities
+        self._store, self._identities = store, identities.of_made()
 
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         """A Secret may be what an export of its workspace waits for."""
@@ -62,7 +62,7 @@ class APIExports(Controller[Key]):
                 export = orjson.loads(record.value)
                 if secret_of(export) == named and is_stored(export):
                     yield record.key
-        elif is_stored(entry.obj if entry.value is not None else entry.before):
+        elif is_stored(entry.obj) if entry.value is not None else _may_be_made(entry.before):
             yield entry.key
 
     def reconcile(self, key: Key) -> Future[list[int]] | None:
@@ -72,7 +72,9 @@ class APIExports(Controller[Key]):
         export = orjson.loads(record.value)
         if not is_stored(export):
             return None
-        there, at = export.get("status") or {}, export["metadata"]["creationTimestamp"]
+        there = export.get("status") or {}
+        # What it says from the beginning bears its own time, what turns later that moment's.
+        at = clock.now() if there.get("conditions") else export["metadata"]["creationTimestamp"]
         identity = self._identity(key, export, inside)
         found = export_status({}, identity.hash, at, identity.wrong, self._schemas(key, export))
         status = complete(found, EXPORTS, export, at)
@@ -89,7 +91,7 @@ class APIExports(Controller[Key]):
         return [orjson.loads(r.value) for r in self._store.get_many(keys) if r is not None] if keys else []
 
     def _forget(self, key: Key) -> Future[list[int]] | None:
-        """Of one that was made through the API, as the log says, and is gone."""
+        """Of one that is gone."""
         self._identities.forget(key.cluster, key.name)
         secret = self._store.get(Key(_SECRETS, key.cluster, IDENTITIES, key.name))
         if secret is None or _SYSTEM not in secret.value:
@@ -117,3 +119,10 @@ class APIExports(Controller[Key]):
                 objects.create(namespace, _NAMESPACE, runtime=True, inside=inside)
             objects.create(secret, own_secret(named.name, found.own), runtime=True, inside=inside)
         return found
+
+
+def _may_be_made(export: Object) -> bool:
+    """Whether an export that is gone may have been made through the API. One that waited for something in the end, with
+    its workspace or alone, says only that no file declares it."""
+    annotations = export["metadata"].get("annotations") or {}
+    return is_stored(export) or annotations.get(marks.ORIGIN) == marks.REMOVED

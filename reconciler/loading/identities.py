@@ -14,6 +14,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,23 +51,35 @@ def secret_of(export: Object) -> NamedSecret:
     return NamedSecret(named.get("namespace") or IDENTITIES, named.get("name") or export["metadata"]["name"])
 
 
-class Identities:
-    """`directory` is `keys/identities`; made when the first key is."""
+_MADE = "~"
+"""Begins the names of files of exports that were made through the API, so that their keys go with them."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+
+class Identities:
+    """`directory` is `keys/identities`; made when the first key is. `made`: of exports that no commit knows of."""
+
+    def __init__(self, directory: Path, *, made: bool = False) -> None:
+        self._directory, self._made = directory, made
+
+    def of_made(self) -> Identities:
+        """The same for exports that were made through the API."""
+        return Identities(self._directory, made=True)
 
     def key(self, cluster: str, export: str, *, make: bool) -> str | None:
         """The key of an export that has it by itself. `make`: one is made where there is none."""
-        file = self._directory / f"{cluster}:{export}"
-        try:
-            return file.read_text().strip()
-        except FileNotFoundError:
-            return self._make(file) if make else None
+        plain = self._directory / f"{cluster}:{export}"
+        made = self._directory / f"{_MADE}{plain.name}"
+        for file in (made, plain) if self._made else (plain, made):
+            with suppress(FileNotFoundError):
+                found = file.read_text().strip()
+                if file is made and not self._made:
+                    made.rename(plain)  # a file declares it from now on
+                return found
+        return self._make(made if self._made else plain) if make else None
 
     def forget(self, cluster: str, export: str) -> None:
-        """Takes the key away: of an export that no commit knows of, and that is gone."""
-        (self._directory / f"{cluster}:{export}").unlink(missing_ok=True)
+        """Takes the key away of one that was made through the API, and is gone."""
+        (self._directory / f"{_MADE}{cluster}:{export}").unlink(missing_ok=True)
 
     def of(self, cluster: str, export: Object, recorded: str, secret: Object | None) -> ExportIdentity:
         """Of an APIExport with its defaults. `recorded`: its hash so far, which it keeps for good; `secret`: the Secret

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from support.apifleet import ADMIN, LAB_TYPE, WORKSPACES, ApiFleet
 
+from apiserver.model import clock
 from apiserver.model.keys import Key
 from apiserver.registry.catalog import KEPT_SCHEMAS
 
@@ -20,6 +21,7 @@ TYPES = "/apis/tenancy.kcp.io/v1alpha1/workspacetypes"
 WIDGETS = "/apis/example.io/v1/widgets"
 LOGICAL_CLUSTER = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
 MERGE = "application/merge-patch+json"
+LATER = "2126-05-05T00:00:00Z"
 LAB, SHOP, DECLARED = "workspaces/root/lab", "workspaces/root/shop", "workspaces/root/declared"
 OF_LAB = """\
 apiVersion: tenancy.kcp.io/v1alpha1
@@ -449,17 +451,20 @@ def test_the_identity_key_is_a_secret_of_the_provider(fleet: ApiFleet) -> None:
     assert offered["status"]["identityHash"] == hashlib.sha256(key).hexdigest()
 
 
-def test_an_export_waits_for_the_secret_that_it_names(fleet: ApiFleet) -> None:
+def test_an_export_waits_for_the_secret_that_it_names(fleet: ApiFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     named = export()
     named["spec"]["identity"] = {"secretRef": {"namespace": "default", "name": "mine"}}
     put(fleet, "root:lab", schema(), named)
     put(fleet, "root:shop", binding("root:lab"))
     assert why(fleet, "root:shop", "APIExportValid") == ("False", "MissingIdentityHash")
     secret = {"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "mine"}, "stringData": {"key": "mine"}}
+    monkeypatch.setattr(clock, "now", lambda: LATER)
     assert fleet.call("POST", "root:lab", SECRETS.format("default"), secret).status == 201
     fleet.settle()
     offered = fleet.call("GET", "root:lab", f"{APIS}/apiexports/widgets").json
     assert offered["status"]["identityHash"] == hashlib.sha256(b"mine").hexdigest()
+    turned = {c["type"] for c in offered["status"]["conditions"] if c["lastTransitionTime"] == LATER}
+    assert turned == {"IdentityValid"}
     assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
 
 

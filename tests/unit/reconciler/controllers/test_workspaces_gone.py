@@ -16,7 +16,8 @@ from apiserver.registry import tree
 from apiserver.storage.protocol import Delete, Op, Put
 
 LAB = "workspaces/root/lab"
-SHOP = "root:lab:shop"
+LAB_PATH, SHOP = "root:lab", "root:lab:shop"
+MERGE = "application/merge-patch+json"
 MAPS = "/api/v1/namespaces/default/configmaps"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 APIS = "/apis/apis.kcp.io/v1alpha1"
@@ -147,7 +148,7 @@ def test_identity_keys_go_with_their_export(fleet: ApiFleet) -> None:
     assert fleet.call("POST", SHOP, f"{APIS}/apiexports", EXPORT).status == 201
     fleet.settle()
     secret = Key("secrets", cluster, "kcp-system", "widgets")
-    assert (identities(fleet), fleet.store.get(secret) is not None) == ([f"{cluster}:widgets"], True)
+    assert (identities(fleet), fleet.store.get(secret) is not None) == ([f"~{cluster}:widgets"], True)
     assert fleet.call("DELETE", SHOP, f"{APIS}/apiexports/widgets").status == 200
     fleet.settle()
     assert (identities(fleet), fleet.store.get(secret)) == ([], None)
@@ -161,6 +162,35 @@ def test_identity_keys_go_with_their_workspace(fleet: ApiFleet) -> None:
     fleet.unmake(SHOP)
     assert not identities(fleet)
     nothing_of(fleet, cluster)
+
+
+def test_identity_keys_go_with_a_workspace_that_waits(fleet: ApiFleet) -> None:
+    """All of it says then that no file declares it, whoever made it."""
+    fleet.make(SHOP)
+    fleet.call(
+        "POST", SHOP, f"{APIS}/apiexports", {**EXPORT, "metadata": {"name": "widgets", "finalizers": ["a.io/b"]}}
+    )
+    fleet.settle()
+    assert len(identities(fleet)) == 1
+    fleet.unmake(SHOP)
+    assert len(identities(fleet)) == 1
+    nothing = {"metadata": {"finalizers": None}}
+    assert fleet.call("PATCH", SHOP, f"{APIS}/apiexports/widgets", nothing, kind=MERGE).status == 200
+    fleet.settle()
+    assert tree.workspace_at(fleet.store, SHOP) is None
+    assert not identities(fleet)
+
+
+def test_one_that_a_file_declares_later_keeps_its_key(fleet: ApiFleet) -> None:
+    fleet.call("POST", LAB_PATH, f"{APIS}/apiexports", EXPORT)
+    fleet.settle()
+    hashed = fleet.get(LAB_PATH, "apiexports.apis.kcp.io", "widgets")["status"]["identityHash"]
+    text = "apiVersion: apis.kcp.io/v1alpha1\nkind: APIExport\nmetadata: {name: widgets}\nspec: {}\n"
+    fleet.commit({f"{LAB}/export.yaml": text})
+    fleet.settle()
+    assert fleet.get(LAB_PATH, "apiexports.apis.kcp.io", "widgets")["status"]["identityHash"] == hashed
+    [key] = identities(fleet)
+    assert key == f"{fleet.record(LAB_PATH).cluster}:widgets"
 
 
 def test_those_of_git_stay_for_a_commit_that_is_gone_back_to(fleet: ApiFleet) -> None:
