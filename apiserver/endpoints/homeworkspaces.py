@@ -27,6 +27,7 @@ from apiserver.registry.tree import WorkspaceRecord, workspace_at
 from apiserver.storage.protocol import NEVER, Conflict, Put
 
 NAME = "~"
+_COMING = frozenset({"Scheduling", "Initializing"})
 _DENIED = (
     'User "{}" cannot create resource "workspaces" in API group "tenancy.kcp.io" at the cluster scope: '
     "workspace access not permitted"
@@ -73,9 +74,9 @@ def _workspace(asking: Asking, record: WorkspaceRecord) -> tuple[Key, bytes, int
     """The home as a Workspace of root, which it is not: what is known of it stands in its LogicalCluster."""
     store = asking.world.realm.store
     found = store.get(Key(LOGICAL_CLUSTERS, record.cluster, "", "cluster"))
-    if found is None:
+    cluster = orjson.loads(found.value) if found is not None else {}
+    if found is None or (cluster.get("status") or {}).get("phase") in _COMING:
         raise StatusError(429, "TooManyRequests", "Creating the home workspace", retry_after=1)
-    cluster = orjson.loads(found.value)
     metadata = {"name": NAME, "creationTimestamp": cluster["metadata"]["creationTimestamp"]}
     where, _, name = record.type.rpartition(":")
     url = f"{fleet(asking.world.realm).url}/clusters/{record.path}"

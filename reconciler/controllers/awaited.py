@@ -12,7 +12,7 @@ from concurrent.futures import Future
 
 from apiserver.model import marks, paths
 from apiserver.model.keys import Internal, Key
-from apiserver.model.storagenames import BINDINGS, CRDS, WORKSPACES
+from apiserver.model.storagenames import BINDINGS, CRDS, LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
@@ -22,6 +22,8 @@ from reconciler.loading import awaited
 
 _DYING = b'"deletionTimestamp"'
 _DECLARED = f'"{marks.SOURCE_PATH}"'.encode()
+_OWNED = b'"owner":{'
+"""Says that a Workspace stands for a LogicalCluster."""
 _REMOVED = marks.as_stored(marks.REMOVED)
 """Of what a commit takes away nobody keeps the file's name: who has one was said again."""
 _SAID_AGAIN = Internal.AWAITED
@@ -29,7 +31,8 @@ _SAID_AGAIN = Internal.AWAITED
 
 
 class Awaited(Controller[Key]):
-    """By the key of what went, or of a Workspace that lost a finalizer."""
+    """By the key of what went, or of what stands for a workspace that lost a finalizer: its Workspace, a home's
+    LogicalCluster."""
 
     name = "awaited"
     version = "1"
@@ -49,7 +52,9 @@ class Awaited(Controller[Key]):
     def keys_of(self, entry: Entry) -> Iterable[Key]:
         key, value, previous = entry.key, entry.value, entry.previous or b""
         if value is not None:
-            if key.resource == WORKSPACES and _DYING in value and _REMOVED in value:
+            is_above = key.resource == WORKSPACES and _REMOVED in value
+            is_home = key.resource == LOGICAL_CLUSTERS and _OWNED not in value
+            if (is_above or is_home) and _DYING in value:
                 yield key
         elif key.resource in (CRDS, BINDINGS):
             yield key

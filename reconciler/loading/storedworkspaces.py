@@ -102,6 +102,7 @@ def home(store: Store, user: Object, moment: Moment) -> list[Op] | Unscheduled:
     kind = types.resolve(obj, path, None, world.find_type)
     if kind.error:
         return Unscheduled("WorkspaceTypesInvalid", f"{kind.error}: {kind.remedy}")
+    kind = types.with_programs(kind, world.find_type, world.cluster_of)
     record = _record(path, home_cluster_name(name), kind, moment, world.shard_of(obj))
     made = _Made(store, world, "", record, obj, moment)
     return [*made.ops(kind), *_rows(record)]
@@ -139,9 +140,9 @@ class _Made(NamedTuple):
 
     def ops(self, kind: ResolvedType) -> list[Op]:
         """What stands in it."""
-        fleet, path = tree.fleet(self.store).fleet, self.record.path
+        path, nobodys = self.record.path, secrets.token_hex(_NAME)  # UIDs follow from it: a home's name comes again
         effects = Effects(
-            fleet, path, self.moment, OneMoment(self.moment), Summary(NONE), changes=WorkspaceChanges(path)
+            nobodys, path, self.moment, OneMoment(self.moment), Summary(NONE), changes=WorkspaceChanges(path)
         )
         table = builtins_of(kind.builtins, path)
         for declared in self._common(table):

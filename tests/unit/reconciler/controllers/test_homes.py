@@ -173,3 +173,44 @@ def test_paths_of_homes_differ_and_can_be_asked_for(one: str) -> None:
     assert found not in others
     assert found.count(":") == 1 and "/" not in found and "%" not in found
     assert len(found) < 400 and paths.parent(found) is None
+
+
+PROGRAMMED = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: WorkspaceType
+metadata: {name: home}
+spec: {initializer: true, terminator: true}
+"""
+STATUS = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster/status"
+
+
+def test_programs_of_its_type_act_on_a_home(fleet: ApiFleet) -> None:
+    fleet.commit({"workspaces/root/home.yaml": PROGRAMMED})
+    assert home(fleet, "ann").status == 429, "it is initialized first"
+    cluster = fleet.record("user:ann").cluster
+
+    def done(view: str, field: str) -> int:
+        url = f"/services/{view}/root:home/clusters/{cluster}{STATUS}"
+        reply = fleet.ask("PATCH", url, {"status": {field: []}}, kind="application/merge-patch+json")
+        fleet.settle()
+        return reply.status
+
+    assert done("initializingworkspaces", "initializers") == 200
+    found = fleet.call("GET", "root", HOME, user="ann")
+    assert (found.status, found.json["status"]["phase"]) == (200, "Ready")
+    own = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
+    assert fleet.call("DELETE", "user:ann", own).status == 200
+    fleet.settle()
+    assert fleet.call("GET", "root", HOME, user="ann").json["status"]["phase"] == "Terminating"
+    assert done("terminatingworkspaces", "terminators") == 200
+    assert tree.workspace_at(fleet.store, "user:ann") is None
+
+
+def test_a_home_that_comes_again_is_another_one(fleet: ApiFleet) -> None:
+    own = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
+    home(fleet, "ann")
+    before = fleet.call("GET", "user:ann", own).json["metadata"]["uid"]
+    assert fleet.call("DELETE", "user:ann", own).status == 200
+    fleet.settle()
+    home(fleet, "ann")
+    assert fleet.call("GET", "user:ann", own).json["metadata"]["uid"] != before
