@@ -9,7 +9,7 @@ it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Literal
 
 import orjson
@@ -46,6 +46,7 @@ _SERVICE_ACCOUNT = "system:serviceaccount:"
 _NOT_GITS = frozenset(
     {"managedFields", "generation", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds"}
 )
+_NOT_IN_WORKSPACE_YAML = _NOT_GITS | {"finalizers", "ownerReferences"}
 
 
 class CommitSink:
@@ -97,7 +98,8 @@ class CommitSink:
             return "git" if origins.path_in(annotations) else "store"
         if write.aside or live["metadata"].get("deletionTimestamp"):
             return "store"
-        return "git" if _said(live) != _said(orjson.loads(write.value)) else "turn"
+        runtime = _NOT_IN_WORKSPACE_YAML if write.key.resource == WORKSPACES else _NOT_GITS
+        return "git" if _said(live, runtime) != _said(orjson.loads(write.value), runtime) else "turn"
 
     def _created_at_runtime(self, write: Write) -> bool:
         """Whether a new object is runtime state for who makes it, for what it belongs to, or for where it stands."""
@@ -115,9 +117,9 @@ class CommitSink:
         return annotations.get(marks.ORIGIN) == marks.RUNTIME
 
 
-def _said(obj: Object) -> Object:
-    """What a manifest could say of the object."""
-    metadata = {k: v for k, v in obj["metadata"].items() if k not in _NOT_GITS}
+def _said(obj: Object, runtime: Collection[str]) -> Object:
+    """What a manifest could say of the object. `runtime`: what it could not, of its metadata."""
+    metadata = {k: v for k, v in obj["metadata"].items() if k not in runtime}
     return {**{k: v for k, v in obj.items() if k != "status"}, "metadata": metadata}
 
 

@@ -28,6 +28,7 @@ Object = dict[str, Any]
 
 FILE = "workspace.yaml"
 _BINDINGS = "clusterrolebindings.rbac.authorization.k8s.io"
+_METADATA = ("name", "labels", "annotations")
 _ASIDE = "_workspaces"
 """Below a workspace's directory: children whose names are taken there by directories that only group. No workspace is
 called so."""
@@ -46,7 +47,7 @@ class WorkspaceFiles(NamedTuple):
         StatusError where there is no room for it."""
         directory = self._room(name)
         file = f"{directory}/{FILE}"
-        self.editor.add(file, {**value, "metadata": {**value["metadata"], "name": name}})
+        self.editor.add(file, _with(value, {**_sayable(value), "name": name}))
         admin = admin_of(author, self.parent.cluster)
         self.editor.add(place(folder(directory, _BINDINGS, ""), ADMIN), admin)
         return file
@@ -65,8 +66,9 @@ class WorkspaceFiles(NamedTuple):
         found = declaration(data, file)
         manifest = named(found, file, name)
         value = said(manifest)
-        if found.name is None:
-            value = _with(value, {field: each for field, each in value["metadata"].items() if field != "name"})
+        value = _with(
+            value, {field: e for field, e in _sayable(value).items() if found.name is not None or field != "name"}
+        )
         if found.uid:  # which says what the directory is, and is nobody's to change through the API
             value = _with(value, {**(value.get("metadata") or {}), "uid": found.uid})
         return self.editor.replace(manifest, value) if parse(data, file) else self.editor.add(file, value)
@@ -79,6 +81,11 @@ class WorkspaceFiles(NamedTuple):
             if not self.draft.is_there(directory):
                 return directory
         raise StatusError(409, "Conflict", f"the repository has {directory} already, and it is no workspace")
+
+
+def _sayable(value: Object) -> Object:
+    """Of its metadata, what a workspace.yaml says. The rest (finalizers, owners) is runtime state beside it."""
+    return {field: each for field, each in (value.get("metadata") or {}).items() if field in _METADATA}
 
 
 def _with(value: Object, metadata: Object) -> Object:

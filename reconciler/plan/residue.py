@@ -52,6 +52,9 @@ _MARKS = frozenset(
     {marks.CLUSTER, marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.PATH, marks.TYPE, *marks.PLACES}
 )
 _DELETION = ("deletionTimestamp", "deletionGracePeriodSeconds")
+_KEPT = ("finalizers", *_DELETION)
+_KEPT_OF_WORKSPACES = (*_KEPT, "ownerReferences")
+"""Of which a manifest says owners; a workspace.yaml does not."""
 _FIRST = (b'"generation":1,', b'"generation":1}')
 _FURTHER = (
     *(b'"finalizers":', b'"deletionTimestamp":', b'"managedFields":'),
@@ -98,7 +101,8 @@ def of(key: Key, obj: Object, home: IdentitySource) -> Object | None:
         decisions = _decisions(obj["metadata"].get("annotations") or {})
         if decisions:
             metadata["annotations"] = {**metadata.get("annotations", {}), **decisions}
-        metadata |= {k: obj["metadata"][k] for k in ("finalizers", *_DELETION) if obj["metadata"].get(k) is not None}
+        kept = _KEPT_OF_WORKSPACES if resource == WORKSPACES else _KEPT
+        metadata |= {k: obj["metadata"][k] for k in kept if obj["metadata"].get(k) is not None}
         owners = _owners(obj["metadata"].get("managedFields") or [])
         out |= {"fieldOwners": orjson.dumps(owners).decode()} if owners else {}
     if (obj["apiVersion"], obj["kind"]) == ("v1", "Service"):
@@ -121,7 +125,7 @@ def restore(obj: Object, residue: Object) -> None:
     annotations = {k: v for k, v in (known.get("annotations") or {}).items() if k not in _MARKS}
     if annotations:
         metadata["annotations"] = {**(metadata.get("annotations") or {}), **annotations}
-    metadata.update({k: known[k] for k in ("finalizers", *_DELETION) if k in known})
+    metadata.update({k: known[k] for k in _KEPT_OF_WORKSPACES if k in known})
     if residue.get("fieldOwners"):
         metadata["managedFields"] = orjson.loads(residue["fieldOwners"])
 

@@ -11,8 +11,9 @@ import pytest
 import yaml
 from support.apifleet import WORKSPACES, ApiFleet
 from support.commitfleet import WRITES_COMMIT
-from support.loadedfleet import A, configmap
+from support.loadedfleet import A, LoadedFleet, configmap
 
+from apiserver.model.storagenames import WORKSPACES as STORED
 from apiserver.registry import tree
 from apiserver.registry.lifecycles import PHASE
 
@@ -164,3 +165,51 @@ def test_several_at_once(fleet: ApiFleet) -> None:
 
 def _named(name: str) -> Any:
     return {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"name": name}}
+
+
+def test_what_no_workspace_yaml_says_is_runtime_state_beside_it(fleet: ApiFleet, tmp_path: Path) -> None:
+    """A controller holds a Workspace by a finalizer, and may own it, where writes are commits too."""
+    kind = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace"}
+    made = fleet.call("POST", "root:a", WORKSPACES, {**kind, "metadata": {"generateName": "g-", "labels": {"x": "y"}}})
+    assert made.status == 201, made.message
+    name = made.json["metadata"]["name"]
+    assert yaml.safe_load(fleet.tree()[f"{A}/{name}/workspace.yaml"])["metadata"] == {
+        "name": name,
+        "labels": {"x": "y"},
+    }
+    owner = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "app",
+        "uid": fleet.get("root:a", "configmaps", "app")["metadata"]["uid"],
+    }
+    held = {"finalizers": ["a.io/b"], "ownerReferences": [owner]}
+    made = fleet.call("POST", "root:a", WORKSPACES, {**kind, "metadata": {"name": "shop", **held}})
+    assert made.status == 201, made.message
+    assert "a.io/b" in made.json["metadata"]["finalizers"]
+    assert yaml.safe_load(fleet.tree()[f"{SHOP}/workspace.yaml"])["metadata"] == {"name": "shop"}
+    head = fleet.repo.head
+    more = {"metadata": {"finalizers": ["a.io/b", "a.io/c"]}}
+    assert fleet.call("PATCH", "root:a", f"{WORKSPACES}/shop", more, kind=MERGE).status == 200
+    assert fleet.repo.head == head, "that is no commit"
+    fleet.commit({f"{SHOP}/map.yaml": configmap("more")})
+
+    def kept(at: LoadedFleet) -> set[str]:
+        found = at.get("root:a", STORED, "shop", "")["metadata"]
+        assert found["ownerReferences"] == [owner]
+        return {*found["finalizers"]}
+
+    assert kept(fleet) >= {"a.io/b", "a.io/c"}
+    fleet.publish()
+    other = ApiFleet(tmp_path / "other", repo=fleet.repo, keys=fleet.keys)
+    try:
+        other.load(fleet.recorded())
+        assert kept(other) == kept(fleet)
+    finally:
+        other.close()
+    assert fleet.unmake("root:a:shop").status == 200
+    assert fleet.get("root:a", STORED, "shop", "")["metadata"]["deletionTimestamp"]
+    nothing = {"metadata": {"finalizers": None}}
+    assert fleet.call("PATCH", "root:a", f"{WORKSPACES}/shop", nothing, kind=MERGE).status == 200
+    fleet.settle()
+    assert tree.workspace_at(fleet.store, "root:a:shop") is None
