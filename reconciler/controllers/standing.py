@@ -76,6 +76,8 @@ class OwnerLookup:
             raise UndecidedOwner from None
         kind = self._kinds(key.cluster).by_kind(group, version, reference.kind)
         if kind is None or not kind.storage:
+            if (key.cluster, reference.uid) in self._departed:
+                return None  # it went with its kind
             raise UndecidedOwner
         if kind.namespaced and not key.namespace:
             self._misplaced(key, obj, kind.storage, reference)

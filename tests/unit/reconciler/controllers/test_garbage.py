@@ -19,7 +19,7 @@ from apiserver.registry.kinds import kinds_of_crd, overlay, target_builtins
 from apiserver.registry.objects import Objects
 from apiserver.registry.rest_options import BACKGROUND, FOREGROUND, ORPHAN, Collection, DeleteOptions
 from apiserver.storage.lmdb import open_store
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Delete, Store
 from apiserver.stores import DECLARED
 from reconciler.controllers.garbage import Garbage
 
@@ -171,6 +171,20 @@ def test_a_reference_counts_once_its_kind_is_served(world: World) -> None:
     crd = {"kind": "CustomResourceDefinition", "apiVersion": "apiextensions.k8s.io/v1", **GADGETS}
     key = Key("customresourcedefinitions.apiextensions.k8s.io", world.cluster, "", "gadgets.x.io")
     world.objects.create(key, crd)
+    world.settle()
+    assert world.names() == []
+
+
+def test_what_an_owner_leaves_goes_though_its_kind_went_with_it(world: World) -> None:
+    """As a definition that is deleted takes its objects along."""
+    without, world.table = world.table, overlay(world.table, kinds_of_crd(GADGETS))
+    gadget = world.key("owner", "gadgets.x.io")
+    found = world.objects.create(gadget, {"kind": "Gadget", "apiVersion": "x.io/v1", "metadata": {}})
+    world.put("dependent", owner(found))
+    world.settle()
+    assert world.names() == ["dependent"]
+    world.store.write(Delete(gadget)).result()
+    world.table = without
     world.settle()
     assert world.names() == []
 
