@@ -80,7 +80,13 @@ class WorkspaceMoves:
         return any(move.brings(path) for move in self.found)
 
     def why(self, path: str) -> str:
-        """Why the workspace at `path`, which the commit has no more, stays for a move's sake; "" if it does not."""
+        """Why the workspace at `path`, which the commit has no more, stays for a move's sake; "" if it does not. Where
+        nothing ever was served there is nothing to lose."""
+        why = self._why(path)
+        there = (self._world.record(each) for each in (path, *tree.below(self._store, path))) if why else ()
+        return why if any(record is not None and record.served for record in there) else ""
+
+    def _why(self, path: str) -> str:
         refused = next((why for old, why in self.refused.items() if is_within(path, old)), "")
         if refused or path not in self._known:
             return refused or self._unsettled

@@ -25,6 +25,7 @@ from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
 from apiserver.storage.protocol import NEVER, Conflict, Delete, DeleteRow, Op, Put, Store
 from reconciler.loading import consumers
 from reconciler.loading.clusterobject import cluster_key
+from reconciler.loading.followers import Followers, OfTypes
 from reconciler.loading.movable import Move
 from reconciler.loading.step import Carry
 
@@ -34,11 +35,13 @@ _RETRIES = 20
 
 
 class Relocation(NamedTuple):
-    """`at`: the commit that has them in their new places; `directory`: finds where one stands there."""
+    """`at`: the commit that has them in their new places; `directory`: finds where one stands there; `of_types`: the
+    workspaces of types."""
 
     store: Store
     at: CommitRef
     directory: Callable[[str], str]
+    of_types: OfTypes
     carry: Carry
 
     def take(self, move: Move) -> dict[str, str]:
@@ -54,11 +57,13 @@ class Relocation(NamedTuple):
         raise RuntimeError(f"workspace {move.old} is written to so often that it cannot be moved")
 
     def _ops(self, move: Move, moved: Mapping[str, str]) -> Iterator[Op]:
+        followers = Followers.of(self.store, moved, self.of_types)
+        yield from followers.ops()
         for old, new in moved.items():
             before = tree.workspace_at(self.store, old)
             if before is not None:
                 after = self._record(before, new)
-                yield from self._rows(before, after, moved)
+                yield from self._rows(before, after, followers)
                 yield from self._logical_cluster(move, after)
                 yield from self._kept_schemas(before)
                 yield placed(after)
@@ -68,9 +73,10 @@ class Relocation(NamedTuple):
         after = replace(before, path=new, parent=paths.parent(new) or "")
         return after if before.stored else replace(after, directory=self.directory(new), head=self.at)
 
-    def _rows(self, before: WorkspaceRecord, after: WorkspaceRecord, moved: Mapping[str, str]) -> Iterator[Op]:
+    def _rows(self, before: WorkspaceRecord, after: WorkspaceRecord, followers: Followers) -> Iterator[Op]:
         known = tree.summary(self.store, before.path)
         if not before.stored:
+            known |= followers.said(before, known)
             first = known.pop("first", before.path)
             known |= {"first": first} if first != after.path else {}
         yield DeleteRow(Table.WORKSPACES, before.path)
@@ -78,7 +84,7 @@ class Relocation(NamedTuple):
         # It takes from itself where it is; from others it takes what it names, wherever they are by now.
         taken = consumers.taken(self.store, before.path)
         yield from consumers.listing(self.store, before.path, ())
-        mine = {(moved[path] if path == before.path else path, name) for path, name in taken}
+        mine = {(after.path if path == before.path else path, name) for path, name in taken}
         yield from consumers.listing(self.store, after.path, mine)
 
     def _kept_schemas(self, before: WorkspaceRecord) -> Iterator[Op]:

@@ -7,7 +7,7 @@ one workspace are one transaction; those of many are on their way together, and 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
 from itertools import chain
 from types import MethodType
@@ -176,38 +176,40 @@ class Stepper:
         compared = Compared(found, self._target.tree, self._kept.tops)
         self._moves.find(compared)
         self.done.renames = self._moves.renames
-        if self._target.passed:
-            # A load may have come to its end between a move and the judgement of who moved.
-            self._forced.update(self._moves.made(found.appeared, self._target.moment.commit))
+        made = self._moves.made(found.appeared, self._target.moment.commit) if self._target.passed else ()
+        if made:
+            # A load came to its end between a move and what follows from it.
+            self._forced.update(made)
+            self._recheck_who_names({*made, *(path for path in found.removed if self._world.record(path) is None)})
 
     def _relocate(self) -> None:
         """Has those that move be in their new places, where they are judged then, and others hear of it."""
-        target, store = self._target, self._site.store
+        target, world = self._target, self._world
+        relocation = Relocation(self._site.store, target.moment.commit, self._directory, world.of_types, target.carry)
         for move in self._moves.found:
-            places = Relocation(store, target.moment.commit, self._directory, target.carry).take(move)
-            self._world.refresh()
+            places = relocation.take(move)
+            world.refresh()
             self.done.moves[move.old] = move.new
             for old, new in places.items():
-                self._world.gone(old)
+                world.gone(old)
                 self.done.moved(new)
                 if not self._leavers.is_stored(new):
                     self._forced.add(new)
                     self._pending.setdefault(new)
-                self._recheck_after_move(old, new)
+            self._recheck_who_names({*places, *places.values()})
 
     def _directory(self, path: str) -> str:
         place = self._cases.find(path)
         return place.directory if place is not None else ""
 
-    def _recheck_after_move(self, old: str, new: str) -> None:
-        """Whoever takes something of a workspace by its path."""
-        record = self._world.record(new)
-        assert record is not None
-        self._recheck({*self._world.consumers(old), *self._world.consumers(new)} - {new})
-        types = [key.name for key in self._site.store.keys(record.cluster) if key.resource == TYPES]
-        if types:
-            for path in self._world.of_types({(where, name) for where in (old, new) for name in types}):
-                self._look_again(path)
+    def _recheck_who_names(self, places: Collection[str]) -> None:
+        """Whoever takes something of a workspace by one of these paths, where it is or was."""
+        world = self._world
+        self._recheck(sorted({consumer for path in places for consumer in world.consumers(path)}))
+        records = [record for path in places if (record := world.record(path)) is not None]
+        names = {each.key.name for r in records for each in self._site.store.scan(TYPES, r.cluster).records}
+        for path in world.of_types({(path, name) for path in places for name in names}) if names else ():
+            self._look_again(path)
 
     def _trees_before(self, before: WorkspaceTree) -> list[WorkspaceTree]:
         """Where workspaces may be: at `before`, some at a commit that was never finished and that this one does not

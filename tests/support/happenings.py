@@ -17,6 +17,7 @@ from typing import Any
 from support import lostcopies
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.moving import moved_beside
 from support.settling import Settling
 from support.turns import Turns
 from support.widgets import binding, crd, export, schema, widget
@@ -251,6 +252,7 @@ EVENTS = (
     "hold the branch",
     "die",
     "record and die",
+    "relocate",
 )
 
 
@@ -407,6 +409,12 @@ class Happening:
             self.fleet.store.write(*map(Delete, gone)).result()
         settling(self.fleet)
         self.touched = self.ever_touched = self.turns.runtime = True
+
+    def _relocate(self, number: int) -> None:
+        """A workspace moves, or moves back."""
+        files = moved_beside(self.fleet, number)
+        if files:
+            self.push(files)
 
     def _decide(self, number: int) -> None:
         """Where a namespace runs from then on."""

@@ -3,7 +3,8 @@ the running server, a recovery and an observer agree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.loadedfleet import LoadedFleet, configmap
-from support.moving import Files, moving
+from support.moving import HEAD, Files, moving
 from support.recoveries import assert_same
+from support.widgets import binding, export, schema, widget
 
 from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import tree
@@ -27,9 +29,31 @@ NOBODY = "00000000-0000-5000-8000-000000000000"
 WORDS = (
     *("move", "move", "move", "rename", "revert", "change", "break", "mend", "kid", "remove", "allow", "move wrongly"),
     *("finalizer", "publish", "restart", "die", "observe", "move and change", "let go"),
+    *("export", "bind", "bind", "use", "withdraw", "type", "of the type"),
 )
 HISTORIES = st.lists(st.tuples(st.sampled_from(WORDS), st.integers(0, 47), st.booleans()), min_size=1, max_size=12)
 History = list[tuple[str, int, bool]]
+
+
+def typed(number: int, path: str) -> dict[str, str]:
+    """A type that labels its workspaces and brings them a binding, or what it is to make of a workspace."""
+    spec = {"additionalWorkspaceLabels": {"n": str(number % 3)}}
+    if number % 2:
+        spec |= {"defaultAPIBindings": [{"path": path, "export": "widgets"}]}  # type: ignore[dict-item]
+    head = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "WorkspaceType", "metadata": {"name": "lab"}}
+    return {"type.json": json.dumps({**head, "spec": spec})}
+
+
+SHARING: dict[str, Callable[[int, str], dict[str, Any]]] = {
+    "export": lambda n, _: {"schema.json": schema(f"v{n % 2}"), "export.json": export(f"v{n % 2}")},
+    "withdraw": lambda n, _: {"export.json": None} | ({"schema.json": None} if n % 2 else {}),
+    "bind": lambda _, path: {"binding.json": binding(path)},
+    "use": lambda n, _: {"w.json": widget(size=n)},
+    "type": typed,
+    "of the type": lambda n, path: {
+        f"typed{n % 2}/workspace.yaml": f"{HEAD}spec: {{type: {{name: lab, path: '{path}'}}}}\n"
+    },
+}
 
 
 class Moved:
@@ -41,7 +65,9 @@ class Moved:
         self.made = [self.fleet]
         self.observer: tuple[LoadedFleet, Shown] | None = None
         self.clusters: dict[str, str] = {}
-        self.fleet.begin({f"{ROOT}/a/x/workspace.yaml": "", f"{ROOT}/a/x/app.yaml": configmap()})
+        shop = {f"{ROOT}/a/schema.json": schema(), f"{ROOT}/a/export.json": export()}
+        shop |= {f"{ROOT}/b/binding.json": binding("root:a"), f"{ROOT}/b/w.json": widget(size=1)}
+        self.fleet.begin({f"{ROOT}/a/x/workspace.yaml": "", f"{ROOT}/a/x/app.yaml": configmap()} | shop)
 
     def another(self) -> LoadedFleet:
         name = f"n{len(self.made)}"
@@ -64,6 +90,12 @@ class Moved:
     def choose(self, number: int) -> str:
         found = self.directories()
         return found[number % len(found)] if found else f"{ROOT}/a"
+
+    def path(self, place: str) -> str:
+        """Of a workspace that is there, mostly."""
+        found = self.directories()
+        there = found[len(place) % len(found)] if found else place
+        return there.removeprefix("workspaces/").replace("/", ":")
 
     def place(self, number: int) -> str:
         above = [ROOT, *self.directories()]
@@ -120,6 +152,8 @@ class Moved:
             return (
                 {f"{new}/workspace.yaml": "", f"{new}/app.yaml": configmap()} if new not in self.directories() else {}
             )
+        if word in SHARING:
+            return {f"{at}/{name}": text for name, text in SHARING[word](number, self.path(new)).items()}
         text = {"break": "broken: [\n", "mend": configmap()}.get(word, configmap(n=str(number)))
         return {f"{at}/app.yaml": text}
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.moving import HEAD, Files, move, moving, stating, uid_of
-from support.recoveries import Another, assert_recovers, recover
+from support.recoveries import Another, assert_recovers, assert_same, recover
 from support.widgets import binding, export, schema, widget
 
 from apiserver.model import marks
@@ -24,6 +24,17 @@ from reconciler.loading.moves import SAID
 from reconciler.loading.storedworkspaces import coming
 
 C, D = "workspaces/root/c", "workspaces/root/d"
+TYPE = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: WorkspaceType
+metadata: {name: lab}
+spec: {additionalWorkspaceLabels: {tier: gold}, writes: Store}
+"""
+OFFERED = {f"{A}/schema.json": schema(), f"{A}/export.json": export(), f"{A}/type.yaml": TYPE}
+TAKEN = {
+    **{f"{B}/binding.json": binding("root:a"), f"{B}/w.json": widget(size=1)},
+    f"{B}/kid/workspace.yaml": f"{HEAD}spec: {{type: {{name: lab, path: root:a}}}}\n",
+}
 NOBODY = "00000000-0000-5000-8000-000000000000"
 
 
@@ -209,9 +220,8 @@ def test_who_takes_something_of_others_or_of_himself_is_listed_where_he_is(
 
 
 def test_workspaces_of_a_type_that_moves_keep_what_it_brought(fleet: LoadedFleet, another: Another) -> None:
-    kind = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: WorkspaceType\nmetadata: {name: lab}\n"
-    fleet.commit({f"{A}/type.yaml": kind + "spec: {additionalWorkspaceLabels: {tier: gold}, writes: Store}\n"})
-    fleet.commit({f"{B}/kid/workspace.yaml": f"{HEAD}spec: {{type: {{name: lab, path: root:a}}}}\n"})
+    fleet.commit(OFFERED)
+    fleet.commit(TAKEN)
     before = fleet.record("root:b:kid")
     assert before.writes == "Store"
     move(fleet)
@@ -411,11 +421,10 @@ def test_in_such_a_fleet_each_uid_is_one_workspaces(empty: LoadedFleet) -> None:
 
 @pytest.mark.parametrize("writes", range(1, 8))
 def test_a_move_that_is_cut_off_ends_as_one_that_is_not(fleet: LoadedFleet, another: Another, writes: int) -> None:
-    fleet.commit({f"{A}/kid/workspace.yaml": "", f"{A}/kid/app.yaml": configmap()})
-    whole = another(fleet, "whole", keys=fleet.keys)
-    head = fleet.publish()
-    assert head
-    whole.load(whole.recorded())
+    fleet.commit({f"{A}/kid/workspace.yaml": "", f"{A}/kid/app.yaml": configmap(), **OFFERED})
+    fleet.commit(TAKEN)
+    fleet.publish()
+    whole = recover(fleet, another, "whole", share=True)
     fleet.repo.commit(moving(fleet, A, C, uid_of(fleet, "root:a")))
     whole.load()
     write, left = fleet.store.write, [writes]
@@ -436,6 +445,33 @@ def test_a_move_that_is_cut_off_ends_as_one_that_is_not(fleet: LoadedFleet, anot
     assert fleet.everything() == whole.everything()
     assert fleet.fleet().commit == own(fleet.repo.head)
     assert_recovers(fleet, another)
+
+
+@pytest.mark.parametrize("writes", range(1, 6))
+def test_what_is_recorded_amid_a_move_brings_all_back(fleet: LoadedFleet, another: Another, writes: int) -> None:
+    """Those too who take something of who moved, and have not heard of it."""
+    fleet.commit(OFFERED)
+    fleet.commit(TAKEN)
+    fleet.repo.commit(moving(fleet, A, C, uid_of(fleet, "root:a")))
+    write, left = fleet.store.write, [writes]
+
+    def dying(*ops: Any) -> Any:
+        if not left[0]:
+            raise OSError("killed")
+        left[0] -= 1
+        return write(*ops)
+
+    fleet.store.write = dying  # type: ignore[method-assign]
+    with suppress(OSError):
+        fleet.load()
+    fleet.store.write = write  # type: ignore[method-assign]
+    fleet.loader = fleet.new_loader()
+    fleet.publish()
+    new = recover(fleet, another)
+    fleet.load()
+    assert fleet.held() == {}
+    assert_same(new, fleet)
+    assert new.record("root:b:kid").writes == "Store"
 
 
 def test_secrets_of_the_server_come_along(fleet: LoadedFleet) -> None:
