@@ -108,6 +108,21 @@ def _against_rules(at: Judgement) -> Iterator[LayoutError]:
             status = codec.decode(record.value, 0).get("status")
             causes = behaviour.check_update({**old, "status": status}, now.obj)
             yield from refused(now.kind, now.manifest, causes, at.gathered.line, behaviour.remedy)
+    yield from _against_what_was_made(at)
+
+
+def _against_what_was_made(at: Judgement) -> Iterator[LayoutError]:
+    """The same of what was made through the API, and what a file declares from now on."""
+    declared, old = at.content.declared, at.content.old
+    if at.look is None:
+        return
+    new = [key for key, each in declared.items() if key not in old and behaviour_of(each.kind).remedy]
+    for key, record in at.stored(new).items():
+        if is_runtime(record.value):
+            now = declared[key]
+            causes = behaviour_of(now.kind).check_update(codec.decode(record.value, 0), now.obj)
+            remedy = "say what is there already, or delete what was made through the API first"
+            yield from refused(now.kind, now.manifest, causes, at.gathered.line, remedy)
 
 
 def _leaving_still(at: Judgement) -> Iterator[LayoutError]:

@@ -387,6 +387,27 @@ def test_what_files_declare_goes_before_what_was_made_here(fleet: ApiFleet) -> N
     assert bound(fleet, "root:lab", "filed")[0] == "Bound"
 
 
+def test_a_file_may_not_make_another_of_what_was_made_here(fleet: ApiFleet) -> None:
+    put(fleet, "root:lab", schema(), export())
+    put(fleet, "root:shop", binding("root:lab"))
+    assert fleet.call("POST", "root:shop", WIDGETS, widget()).status == 201
+    other = "workspaces/root/other"
+    fleet.commit({
+        f"{other}/workspace.yaml": PLAIN, f"{other}/a.yaml": _yaml(schema()), f"{other}/b.yaml": _yaml(export()),
+        f"{SHOP}/b.yaml": _yaml(binding("root:other")), f"{LAB}/s.yaml": _yaml(schema(size="string")),
+    })  # fmt: skip
+    held = fleet.held()
+    assert "spec.reference" in held["root:shop"][0]
+    assert "delete what was made through the API first" in held["root:shop"][0]
+    assert any("field is immutable" in error for error in held["root:lab"])
+    assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
+    fleet.commit({f"{SHOP}/b.yaml": _yaml(binding("root:lab")), f"{LAB}/s.yaml": _yaml(schema())})
+    assert fleet.held() == {}, "it says what is there"
+    fleet.settle()
+    assert bound(fleet, "root:shop") == ("Bound", ["v1.widgets.example.io"])
+    assert fleet.call("GET", "root:shop", f"{WIDGETS}/w").status == 200
+
+
 def test_a_commit_leaves_what_was_made_here_bound(fleet: ApiFleet) -> None:
     put(fleet, "root:lab", schema(), export())
     put(fleet, "root:shop", binding("root:lab"))
