@@ -22,14 +22,13 @@ from apiserver.auth.user import AccessDecision, Attributes, User
 from apiserver.endpoints.judging import AccessJudge
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import BINDINGS, SCHEMAS
+from apiserver.registry.boundresources import SchemaRef, recorded_by
 from apiserver.registry.kinds import KindTable, common_builtins
 from apiserver.registry.served import READ, ServedKind
 from apiserver.storage.protocol import Change, Store
 
 Object = dict[str, Any]
-Bound = frozenset[tuple[str, str]]
-"""Schemas by logical cluster and name."""
-
+Bound = frozenset[SchemaRef]
 _LIST = "list"
 
 
@@ -79,13 +78,15 @@ class SchemaSight:
 
     @property
     def clusters(self) -> Sequence[str]:
-        return sorted({cluster for cluster, _ in self._bound})
+        return sorted({each.cluster for each in self._bound})
 
     def cluster_of(self, name: str) -> str | None:
-        return next((cluster for cluster, each in sorted(self._bound) if each == name), None)
+        return next((each.cluster for each in sorted(self._bound) if each.name == name), None)
 
-    def shows(self, key: Key, value: bytes) -> bool:  # noqa: ARG002
-        return (key.cluster, key.name) in self._bound
+    def shows(self, key: Key, value: bytes) -> bool:
+        """Another schema of the name of one that is bound is none."""
+        named = [each for each in self._bound if (each.cluster, each.name) == (key.cluster, key.name)]
+        return bool(named) and any(each.is_of(orjson.loads(value)) for each in named)
 
     def labels(self, key: Key) -> dict[str, str]:  # noqa: ARG002
         return {}
@@ -101,6 +102,5 @@ class SchemaSight:
 
 def bound_in(value: bytes | None, home: str) -> Bound:
     """The schemas that an APIBinding of a logical cluster is bound with; none where it is not there."""
-    status = (orjson.loads(value).get("status") or {}) if value is not None else {}
-    cluster = status.get("apiExportClusterName") or home
-    return frozenset((cluster, each["schema"]["name"]) for each in status.get("boundResources") or ())
+    found = recorded_by(orjson.loads(value)) if value is not None else frozenset()
+    return frozenset(each if each.cluster else each._replace(cluster=home) for each in found)

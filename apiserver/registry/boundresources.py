@@ -38,9 +38,32 @@ class BoundResource(NamedTuple):
         return storage_of(self.group, self.resource, self.identity)
 
 
+class SchemaRef(NamedTuple):
+    """As a binding records it: the provider's logical cluster, the name, and the UID ("" of one whose UID is not known,
+    which is then any of that name)."""
+
+    cluster: str
+    name: str
+    uid: str
+
+    def is_of(self, schema: Object) -> bool:
+        """Whether it means this one, of those with its name."""
+        return self.uid in ("", schema["metadata"].get("uid", ""))
+
+
+def recorded_by(binding: Object) -> frozenset[SchemaRef]:
+    """The schemas that a binding is served with; none of {}."""
+    status = binding.get("status") or {}
+    cluster, named = status.get("apiExportClusterName", ""), (each.get("schema") or {} for each in _resources(binding))
+    return frozenset(SchemaRef(cluster, each.get("name", ""), each.get("UID", "")) for each in named)
+
+
 def bound_by(binding: Object) -> list[BoundResource]:
-    found = (binding.get("status") or {}).get("boundResources") or ()
-    return [_read(each) for each in found]
+    return [_read(each) for each in _resources(binding)]
+
+
+def _resources(binding: Object) -> list[Object]:
+    return (binding.get("status") or {}).get("boundResources") or []
 
 
 def _read(bound: Object) -> BoundResource:

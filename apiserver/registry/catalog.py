@@ -16,19 +16,15 @@ from typing import Any
 import orjson
 
 from apiserver.model import conditions
-from apiserver.model.keys import Key
 from apiserver.model.storagenames import BINDINGS, CRDS, SCHEMAS
-from apiserver.registry.boundresources import ending
+from apiserver.registry.boundresources import SchemaRef, ending
+from apiserver.registry.keptschemas import find
 from apiserver.registry.kinds import KindTable, ServedKind, builtins_of, kinds_of_crd, kinds_of_schema, overlay
 from apiserver.registry.tree import workspace_of
 from apiserver.storage.protocol import Record, Store, View
 
 MARKED = frozenset({CRDS, BINDINGS, SCHEMAS})
 """Resources whose changes a store must count in `marked()` for catalogs to notice them."""
-
-KEPT_SCHEMAS = "~schemas"
-"""Key(KEPT_SCHEMAS, <provider's cluster>, "", <name>): an APIResourceSchema that its provider no longer has, for the
-workspaces that are served with it still."""
 
 _KEEP = 20_000
 
@@ -141,15 +137,12 @@ def _ending(kind: ServedKind) -> ServedKind:
 def _bound(view: View, bindings: list[Object]) -> Iterator[tuple[Record | None, str]]:
     """The APIResourceSchema of each bound resource, with the identity hash under which its objects are stored.
     `bindings`: their statuses."""
-    keys, identities = [], []
+    named: list[SchemaRef] = []
+    identities = []
     for status in bindings:
         provider = status.get("apiExportClusterName") or ""
         for resource in status.get("boundResources") or ():
             schema = resource.get("schema") or {}
-            keys.append(Key(SCHEMAS, provider, "", schema.get("name", "")))
+            named.append(SchemaRef(provider, schema.get("name", ""), schema.get("UID", "")))
             identities.append(schema.get("identityHash", ""))
-    found = view.get_many(keys) if keys else []
-    if None in found:
-        kept = view.get_many([key._replace(resource=KEPT_SCHEMAS) for key in keys])
-        found = [one or other for one, other in zip(found, kept, strict=True)]
-    return zip(found, identities, strict=True)
+    return zip(find(view, named), identities, strict=True)

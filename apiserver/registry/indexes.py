@@ -125,19 +125,20 @@ PLACED = Index("placed", 1, _placed, resources=frozenset({PLACEMENTS}), counted=
 """`runs(target)`, `leaves(target)`, `looks(path)` → Placements."""
 
 
-def schema(cluster: str, name: str) -> str:
+def schema(cluster: str, name: str, uid: str) -> str:
     """The term of BOUND for an APIResourceSchema of a provider's logical cluster."""
-    return f"{cluster}/{name}"
+    return f"{cluster}/{name}/{uid}"
 
 
 def _bound(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
     status = orjson.loads(value).get("status") or {}
     cluster = status.get("apiExportClusterName", "")
-    return {schema(cluster, bound["schema"]["name"]) for bound in status.get("boundResources") or ()}
+    named = (bound["schema"] for bound in status.get("boundResources") or ())
+    return {schema(cluster, each["name"], each.get("UID", "")) for each in named}
 
 
-BOUND = Index("bound", 1, _bound, resources=frozenset({"apibindings.apis.kcp.io"}))
-"""`schema(provider's cluster, name)` → the APIBindings that are bound with that schema."""
+BOUND = Index("bound", 2, _bound, resources=frozenset({"apibindings.apis.kcp.io"}))
+"""`schema(provider's cluster, name, UID)` → the APIBindings that are bound with that schema."""
 
 
 def taken(cluster: str, export: str) -> str:

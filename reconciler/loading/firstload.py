@@ -12,9 +12,8 @@ from functools import partial
 from typing import NamedTuple
 
 from apiserver.model.commits import NONE, CommitRef
-from apiserver.model.keys import Key
 from apiserver.registry import codec, tree
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.keptschemas import kept_key
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Put, Store
 from reconciler.layout.errors import LayoutError
@@ -115,8 +114,7 @@ class FirstLoad:
 
     def _restore_schemas(self, recorded: RecordedFleet) -> None:
         for cluster, schema in recorded.schemas():
-            key = Key(KEPT_SCHEMAS, cluster, "", schema["metadata"]["name"])
-            self._made.store.fill(Put(key, codec.encode(schema))).result()
+            self._made.store.fill(Put(kept_key(cluster, schema), codec.encode(schema))).result()
 
 
 def is_lost(store: Store, recorded: RecordedFleet, trees: Trees) -> bool:

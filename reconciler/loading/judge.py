@@ -8,9 +8,6 @@ workspaces provide; it changes nothing, and asked again it says the same.
 
 from __future__ import annotations
 
-import orjson
-
-from apiserver.model.keys import Key
 from apiserver.model.origins import SHIPPED
 from apiserver.registry import workspacetypes as types
 from apiserver.registry.kinds import builtins_of
@@ -22,10 +19,10 @@ from reconciler.loading.guard import Guard
 from reconciler.loading.identities import Keyring
 from reconciler.loading.newcomers import Newcomers
 from reconciler.loading.offers import Offers
+from reconciler.loading.phases.effecting import uids_of
 from reconciler.loading.phases.holding import away, held
 from reconciler.loading.phases.judgement import Adopted, Go, Grounds, Judgement, summary_of
 from reconciler.loading.phases.kinds import bring_kinds_back, find_kinds
-from reconciler.loading.phases.merging import effects_of, restored_of
 from reconciler.loading.phases.publishing import seal
 from reconciler.loading.phases.typed import identity
 from reconciler.loading.servedtrees import ServedTrees
@@ -84,16 +81,10 @@ class Judge:
         found = generated(system.manifests(case.path), SHIPPED)
         if case.directory is not None:
             found.extend(manifests(site.sources.of(case.tree, case.directory)))
-        effects = restored_of(at) if case.recorded is not None else effects_of(at)
-
-        def uid(key: Key) -> str:
-            there = self._grounds.store.get(key)
-            return str(orjson.loads(there.value)["metadata"]["uid"]) if there else effects.uid_of_new(key)
-
         said = (*found, *case.secrets)
         keyring = Keyring(site.identities, case.path, at.record.cluster, at.known.identities, said)
         builtins = builtins_of(at.record.builtins, case.path)
-        return Offers(case.path, at.record.cluster, builtins, found, lambda each: keyring.of(each).hash, uid)
+        return Offers(case.path, at.record.cluster, builtins, found, lambda each: keyring.of(each).hash, uids_of(at))
 
     def refuse(self, case: Case) -> Verdict:
         """The verdict where judging itself failed: the workspace stays as it is, and says so."""

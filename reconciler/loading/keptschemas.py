@@ -6,8 +6,7 @@ Called by steps at the end of a step, when all that it wrote can be read.
 from __future__ import annotations
 
 from apiserver.registry import tree
-from apiserver.registry.catalog import KEPT_SCHEMAS
-from apiserver.registry.keptschemas import is_named
+from apiserver.registry.keptschemas import KEPT_SCHEMAS, is_named, ref_of_kept
 from apiserver.storage.paging import pages
 from apiserver.storage.protocol import Delete, Store
 
@@ -19,7 +18,7 @@ def let_go(store: Store) -> set[str]:
     if not store.count(KEPT_SCHEMAS) or tree.fleet(store).lost:
         return providers
     for page in pages(store, KEPT_SCHEMAS):
-        gone = [record.key for record in page if not is_named(store, record.key.cluster, record.key.name)]
+        gone = [record.key for record in page if not is_named(store, ref_of_kept(record.key))]
         if gone:
             store.write(*map(Delete, gone)).result()
         found = (tree.workspace_of(store, cluster) for cluster in {key.cluster for key in gone})

@@ -18,9 +18,8 @@ from apiserver.model import conditions, marks
 from apiserver.model.keys import Key, defined
 from apiserver.model.kinds import kind_of
 from apiserver.model.marks import BINDING_FINALIZER
-from apiserver.model.storagenames import BINDINGS, CRDS, SCHEMAS
-from apiserver.registry import indexes
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.model.storagenames import BINDINGS, CRDS
+from apiserver.registry import indexes, keptschemas
 from apiserver.registry.claims import claims
 from apiserver.registry.kinds import (
     KindTable,
@@ -84,14 +83,10 @@ def still_there(store: View, labels: Iterable[str], cluster: str) -> Iterator[Ke
 def reading(store: View) -> ReadExport:
     """Exports as they are bound, of a store that has all workspaces."""
 
-    def schema(cluster: str, name: str) -> Object | None:
-        found = store.get_many([Key(resource, cluster, "", name) for resource in (SCHEMAS, KEPT_SCHEMAS)])
-        return next((orjson.loads(each.value) for each in found if each is not None), None)
-
     def read(named: str, bound: Bound) -> Export | None:
         path, _, name = named.rpartition(":")
-        found = [schema(bound.cluster, each) for each in bound.schemas]
-        schemas = tuple(each for each in found if each is not None)
+        found = keptschemas.find(store, bound.refs())
+        schemas = tuple(orjson.loads(each.value) for each in found if each is not None)
         return Export(path, name, bound.cluster, bound.identity, schemas) if len(schemas) == len(found) else None
 
     return read

@@ -14,10 +14,11 @@ import orjson
 
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import EXPORTS, SCHEMAS
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry import keptschemas
 from apiserver.registry.exportspec import offered_schemas
 from apiserver.storage.protocol import ReadView
 from reconciler.layout.errors import LayoutError
+from reconciler.loading.consumers import is_stored
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.render import DeclaredObject
 from reconciler.plan.narrowing import narrower_resource
@@ -43,8 +44,8 @@ class Providing:
         for key, declared in self._content.declared.items():
             if key.resource != SCHEMAS:
                 continue
-            served = self._served(key.name)
-            why = narrower_resource(served["spec"], declared.obj["spec"]) if served is not None else []
+            served = (narrower_resource(each["spec"], declared.obj["spec"]) for each in self._served(key.name))
+            why = next(filter(None, served), None)
             if why:
                 text = f"takes less than it did, and others are served with it: {_shown(why)}"
                 yield _problem(declared, text, "put it back, and give what is new another name")
@@ -56,20 +57,19 @@ class Providing:
             if export is None:
                 continue
             before = offered_schemas(orjson.loads(record.value))
-            served = {_resource(s): s for s in map(self._served, before) if s is not None}
+            served = {_resource(s): s for name in before for s in reversed(self._served(name))}
             for name in offered_schemas(export.obj):
                 declared = self._content.declared.get(Key(SCHEMAS, self._cluster, "", name))
                 old = served.get(_resource(declared.obj)) if declared is not None else None
                 if declared is not None and old is not None and old["metadata"]["name"] != name:
                     yield from _narrower(export, old, declared)
 
-    def _served(self, name: str) -> Object | None:
-        for resource in (SCHEMAS, KEPT_SCHEMAS):
-            record = self._store.get(Key(resource, self._cluster, "", name))
-            if record is not None:
-                found: Object = orjson.loads(record.value)
-                return found
-        return None
+    def _served(self, name: str) -> list[Object]:
+        """What stands under that name and what went, first what stands there. Of what was made through the API a commit
+        knows nothing, once that has gone."""
+        there = self._store.get(Key(SCHEMAS, self._cluster, "", name))
+        went = [orjson.loads(each.value) for each in keptschemas.kept(self._store, self._cluster, name)]
+        return [*([orjson.loads(there.value)] if there is not None else []), *(e for e in went if not is_stored(e))]
 
 
 def _narrower(export: DeclaredObject, old: Object, new: DeclaredObject) -> Iterator[LayoutError]:

@@ -35,10 +35,12 @@ Identity = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Resolving:
-    """Of one case. `declared`: what its content declares, definitions and bindings among it."""
+    """Of one case. `declared`: what its content declares, definitions and bindings among it. `uid`: what one of these
+    has or will have."""
 
     world: World
     identity: Identity
+    uid: Callable[[Key], str]
     case: Case
     cluster: str
     declared: Mapping[Key, DeclaredObject]
@@ -118,8 +120,11 @@ class Resolving:
         return self.world.former_export(path, name, bound)
 
     def _own_schema(self, name: str) -> Object | None:
-        found = self.declared.get(Key(SCHEMAS, self.cluster, "", name))
-        return found.obj if found is not None else None
+        key = Key(SCHEMAS, self.cluster, "", name)
+        found = self.declared.get(key)
+        if found is None:
+            return None
+        return {**found.obj, "metadata": {**found.obj["metadata"], "uid": self.uid(key)}}
 
 
 def waiting(found: apis.Apis) -> list[str]:

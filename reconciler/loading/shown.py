@@ -19,7 +19,7 @@ from apiserver.model.keys import Internal, Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table, row_key
 from apiserver.registry import codec, tree
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.keptschemas import KEPT_SCHEMAS, kept_key
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord, cluster_key, put_fleet
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Delete, DeleteRow, Op, Put, PutRow, Store
@@ -215,12 +215,11 @@ class Shown:
 
     def _schemas(self, before: RecordedFleet, after: RecordedFleet) -> list[Op]:
         """Brings the schemas that consumers are still served with; the operations that take the others away, later."""
-        old = {(cluster, schema["metadata"]["name"]): schema for cluster, schema in before.schemas()}
-        new = {(cluster, schema["metadata"]["name"]): schema for cluster, schema in after.schemas()}
-        for (cluster, name), schema in new.items():
-            if schema != old.get((cluster, name)):
-                self._store.write(Put(Key(KEPT_SCHEMAS, cluster, "", name), codec.encode(schema))).result()
-        return [Delete(Key(KEPT_SCHEMAS, cluster, "", name)) for cluster, name in old.keys() - new.keys()]
+        old, new = ({kept_key(*each): each[1] for each in recorded.schemas()} for recorded in (before, after))
+        for key, schema in new.items():
+            if schema != old.get(key):
+                self._store.write(Put(key, codec.encode(schema))).result()
+        return [Delete(key) for key in old.keys() - new.keys()]
 
     # -- the fleet
 

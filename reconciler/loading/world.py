@@ -17,9 +17,9 @@ from apiserver.model import marks, paths
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import BINDINGS, EXPORTS, SCHEMAS, SHARDS, TYPES
 from apiserver.model.tables import Table
-from apiserver.registry import shards, tree
+from apiserver.registry import keptschemas, shards, tree
 from apiserver.registry import workspacetypes as types
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.boundresources import SchemaRef
 from apiserver.registry.codec import dump
 from apiserver.registry.exportspec import offered_schemas
 from apiserver.registry.objects import Objects
@@ -233,7 +233,7 @@ class World:
         return self._former[at]
 
     def _read_former(self, path: str, name: str, bound: Bound, otherwise: FindSchema) -> Export | None:
-        found = [self._any_schema(bound.cluster, n) or otherwise(n) for n in bound.schemas]
+        found = [self._as_recorded(ref) or _if_meant(ref, otherwise(ref.name)) for ref in bound.refs()]
         schemas = tuple(schema for schema in found if schema is not None)
         return Export(path, name, bound.cluster, bound.identity, schemas) if len(schemas) == len(found) else None
 
@@ -290,14 +290,16 @@ class World:
         if export is None or record is None:
             return None
         identity = (export.get("status") or {}).get("identityHash", "")
-        found = {each: self._schema(record.cluster, each) for each in offered_schemas(export)}
+        found = {each: self._object(path, SCHEMAS, each) for each in offered_schemas(export)}
         return Export.of(path, record.cluster, export, identity, found)
 
-    def _schema(self, cluster: str, name: str, resource: str = SCHEMAS) -> dict[str, Any] | None:
-        return self._objects.get(Key(resource, cluster, "", name))
+    def _as_recorded(self, ref: SchemaRef) -> dict[str, Any] | None:
+        [found] = keptschemas.find(self.store, [ref])
+        return orjson.loads(found.value) if found is not None else None
 
-    def _any_schema(self, cluster: str, name: str) -> dict[str, Any] | None:
-        return self._schema(cluster, name) or self._schema(cluster, name, KEPT_SCHEMAS)
+
+def _if_meant(ref: SchemaRef, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+    return schema if schema is not None and ref.is_of(schema) else None
 
 
 def _as_it_ships(shard: dict[str, Any]) -> dict[str, Any]:

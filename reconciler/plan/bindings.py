@@ -117,13 +117,15 @@ class BindingInShort(NamedTuple):
     def as_json(self) -> Object:
         out: Object = {"cluster": self.cluster} if self.cluster else {}
         if self.bound is not None:
-            out |= {"identity": self.bound.identity, "schemas": list(self.bound.schemas)}
+            out |= {"identity": self.bound.identity, "schemas": list(self.bound.schemas), "uids": list(self.bound.uids)}
         return out | (self.trouble._asdict() if self.trouble is not None else {})
 
     @staticmethod
     def from_json(found: Object) -> BindingInShort:
         cluster = found.get("cluster", "")
-        bound = Bound(cluster, found["identity"], tuple(found["schemas"])) if "schemas" in found else None
+        bound = None
+        if "schemas" in found:
+            bound = Bound(cluster, found["identity"], tuple(found["schemas"]), tuple(found["uids"]))
         wrong = [found[each] for each in BindingTrouble._fields if each in found]
         return BindingInShort(cluster, bound, BindingTrouble(*wrong) if wrong else None)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from apiserver.registry.boundresources import BoundResource
+from apiserver.registry.boundresources import BoundResource, SchemaRef
 from apiserver.registry.kinds import storage_of
 from apiserver.registry.permissionclaims import asked_of
 
@@ -59,16 +59,22 @@ class Export:
 
 class Bound(NamedTuple):
     """What a binding is served with: the provider's logical cluster, the identity hash ("" where there are no schemas),
-    and names of schemas."""
+    names of schemas, and their UIDs."""
 
     cluster: str
     identity: str
     schemas: tuple[str, ...]
+    uids: tuple[str, ...]
+
+    def refs(self) -> list[SchemaRef]:
+        """The schemas, for whoever looks for them."""
+        return [SchemaRef(self.cluster, *each) for each in zip(self.schemas, self.uids, strict=True)]
 
     @staticmethod
     def to(export: Export) -> Bound:
         names = tuple(schema["metadata"]["name"] for schema in export.schemas)
-        return Bound(export.cluster, export.identity if names else "", names)
+        uids = tuple(schema["metadata"].get("uid", "") for schema in export.schemas)
+        return Bound(export.cluster, export.identity if names else "", names, uids)
 
     @staticmethod
     def of(status: Object) -> Bound | None:
@@ -77,7 +83,8 @@ class Bound(NamedTuple):
             return None
         schemas = [b["schema"] for b in status.get("boundResources") or ()]
         identity = schemas[0]["identityHash"] if schemas else ""
-        return Bound(status.get("apiExportClusterName", ""), identity, tuple(s["name"] for s in schemas))
+        names, uids = tuple(s["name"] for s in schemas), tuple(s.get("UID", "") for s in schemas)
+        return Bound(status.get("apiExportClusterName", ""), identity, names, uids)
 
 
 class Turn(NamedTuple):

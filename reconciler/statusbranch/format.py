@@ -6,7 +6,7 @@ The branch mirrors the layout of the desired one:
                                                         that was covered, when this history began, the directories
                                                         that lost their workspace.yaml alone, and the commits that are
                                                         on their way
-    schemas/<logical cluster>/<name>.yaml               APIResourceSchemas that their providers no longer have, but
+    schemas/<logical cluster>/<name>/<uid>.yaml         APIResourceSchemas that their providers no longer have, but
                                                         consumers are served with
     workspaces/root/shop/web/_summary.yaml              the workspace's summary (plan/summary.py)
     workspaces/root/shop/web/_status/<namespace or _>/<resource>.<group>/<name>.yaml
@@ -82,7 +82,7 @@ def _place(key: Key) -> str:
 
 
 def schema_path(key: Key) -> str:
-    return f"{SCHEMAS}/{key.cluster}/{key.name}.yaml"
+    return f"{SCHEMAS}/{key.cluster}/{key.namespace}/{key.name}.yaml"
 
 
 def dump(value: Object) -> bytes:

@@ -99,7 +99,7 @@ def _line(said: Said) -> str:
 
 
 def _schema(path: str) -> str:
-    return f"schema {path.rpartition('/')[2].removesuffix('.yaml')}"
+    return f"schema {path.split('/')[2]}"
 
 
 def _placed(path: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from apiserver.model.keys import Internal, Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.model.tables import Table
 from apiserver.registry import tree
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.keptschemas import KEPT_SCHEMAS
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.paging import pages, rows
 from apiserver.storage.protocol import Change, Row, View

@@ -16,7 +16,7 @@ import orjson
 from apiserver.model.keys import Internal
 from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import tree
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.keptschemas import KEPT_SCHEMAS
 from apiserver.storage.protocol import Change
 from reconciler.plan import residue, runtimestatus
 from reconciler.plan.jobs import JOBS, ended

@@ -27,8 +27,8 @@ from reconciler.loading.case import Verdict
 from reconciler.loading.changeset import ChangeKind
 from reconciler.loading.defaultclaims import ACCEPTED
 from reconciler.loading.gather import Gatherer
+from reconciler.loading.phases.effecting import effects_of
 from reconciler.loading.phases.judgement import Go, Judgement, summary_of
-from reconciler.loading.phases.merging import effects_of
 from reconciler.loading.phases.publishing import seal
 from reconciler.loading.resolving import said_otherwise
 from reconciler.loading.statuses import complete

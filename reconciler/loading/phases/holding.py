@@ -16,8 +16,8 @@ from reconciler.layout.errors import LayoutError
 from reconciler.loading.case import Verdict, was_served
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.leaving import labels_of
+from reconciler.loading.phases.effecting import effects_of, restored_of
 from reconciler.loading.phases.judgement import Go, Judgement
-from reconciler.loading.phases.merging import effects_of, restored_of
 from reconciler.loading.phases.publishing import list_consumer, seal
 from reconciler.loading.render import DeclaredObject, Renderer, itself
 from reconciler.loading.statuses import beginning

@@ -16,6 +16,7 @@ from reconciler.layout.manifest import Manifest
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.defaultclaims import accept_claims
 from reconciler.loading.identities import Keyring, former, own
+from reconciler.loading.phases.effecting import uids_of
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.ratcheting import accepted, accepted_once
 from reconciler.loading.resolving import Resolving
@@ -76,7 +77,7 @@ def resolving(at: Judgement) -> Resolving:
     def identity(name: str) -> str:
         return at.content.identities[name].hash
 
-    return Resolving(at.grounds.world, identity, at.case, at.record.cluster, at.content.declared)
+    return Resolving(at.grounds.world, identity, uids_of(at), at.case, at.record.cluster, at.content.declared)
 
 
 def _resolve(at: Judgement, builtins: KindTable, past_of: Callable[[Resolving], ServedSoFar]) -> None:

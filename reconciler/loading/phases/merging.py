@@ -12,14 +12,13 @@ import orjson
 from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import SCHEMAS
-from apiserver.registry import codec
-from apiserver.registry.catalog import KEPT_SCHEMAS
-from apiserver.registry.keptschemas import is_named
-from apiserver.storage.protocol import Delete, Put, ReadView, Record
+from apiserver.registry import codec, keptschemas
+from apiserver.storage.protocol import Delete, Put, Record
 from reconciler.loading.case import Recorded, Verdict
-from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
-from reconciler.loading.effects import Effects, Restored
+from reconciler.loading.changeset import ChangeKind, ObjectChange
+from reconciler.loading.effects import Effects
 from reconciler.loading.leaving import FINALIZERS, LeftBehind, is_waiting, label, labels_of, storages
+from reconciler.loading.phases.effecting import effects_of, restored_of
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.phases.kinds import resolving
 from reconciler.loading.resolving import said_otherwise, waiting
@@ -75,21 +74,6 @@ def drop_likeness(at: Judgement) -> None:
     written = {change.op.key for change in objects}
     left = at.grounds.stored([key for key in at.content.removed if key not in written])
     objects.extend(ObjectChange(ChangeKind.DELETED, Delete(key)) for key in left)
-
-
-def effects_of(at: Judgement) -> Effects:
-    case, site = at.case, at.grounds.site
-    former = partial(_former, at.grounds.store)
-    changes = WorkspaceChanges(case.path)
-    return Effects(site.fleet, case.path, case.moment, site.moments, at.known, former, case.asked, changes)
-
-
-def restored_of(at: Judgement) -> Effects:
-    case, site = at.case, at.grounds.site
-    assert case.recorded is not None
-    out = Restored(site.fleet, case.path, case.moment, site.moments, at.known, asked=case.asked)
-    out.changes, out.recorded = WorkspaceChanges(case.path), case.recorded.residue
-    return out
 
 
 def _accept(at: Judgement, effects: Effects) -> None:
@@ -148,17 +132,7 @@ def _takes_along(at: Judgement, definition: Record, effects: Effects) -> bool:
 
 def _keep_for_consumers(at: Judgement, record: Record, effects: Effects) -> None:
     """A provider that takes a schema away breaks nobody who is bound to it, be it on its way out."""
-    key = record.key
-    if key.resource != SCHEMAS:
+    if record.key.resource != SCHEMAS:
         return
-    if at.grounds.world.consumers(at.case.path) or is_named(at.grounds.store, key.cluster, key.name):
-        effects.changes.also.append(Put(record.key._replace(resource=KEPT_SCHEMAS), record.value))
-
-
-def _former(store: ReadView, key: Key) -> Object | None:
-    """A schema that is put back while others are served with it is the one that went."""
-    record = store.get(key._replace(resource=KEPT_SCHEMAS)) if key.resource == SCHEMAS else None
-    if record is None:
-        return None
-    metadata = orjson.loads(record.value)["metadata"]
-    return {"metadata": {name: metadata[name] for name in ("uid", "creationTimestamp")}}
+    if at.grounds.world.consumers(at.case.path) or keptschemas.is_named(at.grounds.store, keptschemas.ref_of(record)):
+        effects.changes.also.append(keptschemas.keep(record))

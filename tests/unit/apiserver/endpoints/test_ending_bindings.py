@@ -24,7 +24,7 @@ VERSION = {"name": "v1", "served": True, "storage": True}
 Object = dict[str, Any]
 
 
-def bind(api: Any, name: str, *, dying: bool, uid: str = "u") -> None:
+def bind(api: Any, name: str, *, dying: bool, uid: str = "uid-v1.widgets.example.io") -> None:
     schema = {"name": "v1.widgets.example.io", "UID": uid, "identityHash": "hash"}
     bound = [{"group": "example.io", "resource": "widgets", "schema": schema}]
     status = {"phase": "Bound", "apiExportClusterName": "root", "boundResources": bound}

@@ -72,7 +72,7 @@ class Fleet:
         return self.api.put(self.api.manifest(f"{V2} APIExport", "widgets", "", DB, spec=spec, status=status))
 
     def bind(self, cluster: str, *claims: Object, name: str = "widgets", **more: Any) -> Object:
-        schema = {"name": "v1.widgets.example.io", "UID": "u", "identityHash": HASH}
+        schema = {"name": "v1.widgets.example.io", "UID": "uid-v1.widgets.example.io", "identityHash": HASH}
         bound = [{"group": "example.io", "resource": "widgets", "schema": schema, "storageVersions": ["v1"]}]
         status = {"phase": "Bound", "apiExportClusterName": DB, "boundResources": bound, **more}
         spec = {"reference": {"export": {"path": "root:db", "name": "widgets"}}, "permissionClaims": list(claims)}

@@ -83,7 +83,7 @@ class World:
         claim = {"group": "", "resource": "configmaps", "identityHash": "", "verbs": ["*"],
                  "selector": SELECTORS.get(how, SELECTORS["all"]),
                  "state": "Rejected" if how == "rejected" else "Accepted"}  # fmt: skip
-        schema = {"name": "v1.widgets.example.io", "UID": "u", "identityHash": "hash"}
+        schema = {"name": "v1.widgets.example.io", "UID": "uid-v1.widgets.example.io", "identityHash": "hash"}
         bound = [{"group": "example.io", "resource": "widgets", "schema": schema}]
         status = {"phase": "Bound", "apiExportClusterName": DB, "boundResources": bound}
         spec = {"reference": {"export": {"path": "root:db", "name": "widgets"}}}

@@ -24,7 +24,7 @@ def schema(api: Any, name: str, cluster: str) -> Object:
 
 
 def bind(api: Any, cluster: str, *names: str) -> None:
-    bound = [{"group": "example.io", "resource": "widgets", "schema": {"name": n, "UID": "u"}} for n in names]
+    bound = [{"group": "example.io", "resource": "widgets", "schema": {"name": n, "UID": f"uid-{n}"}} for n in names]
     status = {"phase": "Bound", "apiExportClusterName": DB, "boundResources": bound}
     spec = {"reference": {"export": {"path": "root:db", "name": "widgets"}}}
     api.put(api.manifest("apis.kcp.io/v1alpha2 APIBinding", "widgets", "", cluster, spec=spec, status=status))
@@ -85,3 +85,11 @@ def test_a_watch_ends_when_something_else_is_bound(shop: Any, run: Any) -> None:
         await watch.leave()
 
     run(follow())
+
+
+def test_another_schema_of_the_same_name_is_none_of_the_consumers(shop: Any, run: Any) -> None:
+    another = schema(shop, BOUND, DB)
+    another["metadata"]["uid"] = "another"
+    shop.put(another)
+    assert run(shop.get(f"{VIEW}{SCHEMAS}", authorization="Bearer ann")).json["items"] == []
+    assert run(shop.get(f"{VIEW}/clusters/{DB}{SCHEMAS}/{BOUND}", authorization="Bearer ann")).status == 404

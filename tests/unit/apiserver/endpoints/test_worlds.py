@@ -300,7 +300,7 @@ def test_a_bound_api_across_workspaces_is_named_by_its_identity(api: Any, run: A
     bound = {
         "group": "example.io",
         "resource": "widgets",
-        "schema": {"name": "v1.widgets.example.io", "UID": "u", "identityHash": "1dent1ty"},
+        "schema": {"name": "v1.widgets.example.io", "UID": "uid-v1.widgets.example.io", "identityHash": "1dent1ty"},
         "storageVersions": ["v1"],
     }
     api.put(

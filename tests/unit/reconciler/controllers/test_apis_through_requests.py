@@ -10,66 +10,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.apifleet import ADMIN, LAB_TYPE, WORKSPACES, ApiFleet
+from support.apifleet import WORKSPACES, ApiFleet
+from support.labapis import (
+    APIS,
+    DECLARED,
+    LAB,
+    LOGICAL_CLUSTER,
+    MERGE,
+    PLAIN,
+    SHOP,
+    TYPES,
+    WIDGETS,
+    binding,
+    bound,
+    export,
+    lab,
+    put,
+    schema,
+    why,
+    widget,
+)
 
 from apiserver.model import clock
-from apiserver.model.keys import Key
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.keptschemas import KEPT_SCHEMAS
 
-APIS = "/apis/apis.kcp.io/v1alpha1"
-TYPES = "/apis/tenancy.kcp.io/v1alpha1/workspacetypes"
-WIDGETS = "/apis/example.io/v1/widgets"
-LOGICAL_CLUSTER = "/apis/core.kcp.io/v1alpha1/logicalclusters/cluster"
-MERGE = "application/merge-patch+json"
 LATER = "2126-05-05T00:00:00Z"
-LAB, SHOP, DECLARED = "workspaces/root/lab", "workspaces/root/shop", "workspaces/root/declared"
-OF_LAB = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: Workspace
-spec: {type: {name: lab, path: root}}
-"""
-PLAIN = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\n"
-
-
-def schema(name: str = "v1.widgets.example.io", **properties: str) -> Any:
-    fields = {field: {"type": kind} for field, kind in (properties or {"size": "integer"}).items()}
-    return {
-        "apiVersion": "apis.kcp.io/v1alpha1",
-        "kind": "APIResourceSchema",
-        "metadata": {"name": name},
-        "spec": {
-            "group": "example.io",
-            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
-            "scope": "Cluster",
-            "versions": [
-                {
-                    "name": "v1",
-                    "served": True,
-                    "storage": True,
-                    "schema": {"type": "object", "properties": {"spec": {"type": "object", "properties": fields}}},
-                }
-            ],
-        },
-    }
-
-
-def export(*schemas: str, name: str = "widgets") -> Any:
-    names = list(schemas or ("v1.widgets.example.io",))
-    return {
-        "apiVersion": "apis.kcp.io/v1alpha1",
-        "kind": "APIExport",
-        "metadata": {"name": name},
-        "spec": {"latestResourceSchemas": names},
-    }
-
-
-def binding(path: str, name: str = "widgets") -> Any:
-    return {
-        "apiVersion": "apis.kcp.io/v1alpha1",
-        "kind": "APIBinding",
-        "metadata": {"name": name},
-        "spec": {"reference": {"export": {"path": path, "name": "widgets"}}},
-    }
 
 
 def slice_of(path: str, name: str = "widgets") -> Any:
@@ -78,44 +43,11 @@ def slice_of(path: str, name: str = "widgets") -> Any:
     return {**kind, "spec": {"export": {"path": path, "name": name}}}
 
 
-def widget(name: str = "w", **spec: Any) -> Any:
-    return {"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec or {"size": 1}}
-
-
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[ApiFleet]:
-    """root:lab and root:shop take writes, root:declared does not."""
-    made = ApiFleet(tmp_path / "fleet")
-    made.begin(
-        {
-            "workspaces/root/types.yaml": LAB_TYPE,
-            f"{LAB}/workspace.yaml": OF_LAB,
-            f"{SHOP}/workspace.yaml": OF_LAB,
-            f"{DECLARED}/workspace.yaml": PLAIN,
-        }
-    )
-    assert not made.held()
+    made = lab(tmp_path / "fleet")
     yield made
     made.close()
-
-
-def put(fleet: ApiFleet, path: str, *objects: Any, user: str = ADMIN) -> None:
-    for obj in objects:
-        plural = f"{obj['kind'].lower()}s"
-        reply = fleet.call("POST", path, f"{APIS}/{plural}", obj, user=user)
-        assert reply.status == 201, reply.message
-    fleet.settle()
-
-
-def bound(fleet: ApiFleet, path: str, name: str = "widgets") -> tuple[str, list[str]]:
-    status = fleet.call("GET", path, f"{APIS}/apibindings/{name}").json["status"]
-    return status["phase"], [r["schema"]["name"] for r in status["boundResources"]]
-
-
-def why(fleet: ApiFleet, path: str, condition: str, name: str = "widgets") -> tuple[str, str]:
-    found = fleet.call("GET", path, f"{APIS}/apibindings/{name}").json["status"]["conditions"]
-    one = next(c for c in found if c["type"] == condition)
-    return one["status"], one.get("reason", "")
 
 
 def test_an_api_is_offered_and_taken(fleet: ApiFleet) -> None:
@@ -436,7 +368,7 @@ def test_nothing_of_it_is_recorded(fleet: ApiFleet) -> None:
     assert before is not None and after is not None
     assert after.tree == before.tree
     cluster = fleet.record("root:lab").cluster
-    assert fleet.store.get(Key(KEPT_SCHEMAS, cluster, "", "v1.widgets.example.io")) is None
+    assert fleet.store.count(KEPT_SCHEMAS, cluster) == 0
 
 
 ROLE = """\

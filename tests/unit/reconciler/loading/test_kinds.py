@@ -15,7 +15,7 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import AUTHENTICATED, KCP_ADMIN, Attributes, User
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import SCHEMAS
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.keptschemas import KEPT_SCHEMAS
 
 D = "workspaces/root/d"
 APP_B = f"{B}/app.yaml"
@@ -305,7 +305,7 @@ def test_a_binding_does_not_take_another_export(fleet: LoadedFleet) -> None:
 
 def kept(fleet: LoadedFleet) -> set[str]:
     """Names of the schemas that are kept for consumers."""
-    return {record.key.name for record in fleet.store.scan(KEPT_SCHEMAS).records}
+    return {record.key.namespace for record in fleet.store.scan(KEPT_SCHEMAS).records}
 
 
 @pytest.mark.parametrize("gone", [{f"{A}/schema.json": None}, {A: None}], ids=["schema", "provider"])
@@ -561,3 +561,16 @@ def test_an_exports_maximal_policy_limits_consumers_until_the_export_goes(fleet:
     fleet.delete({f"{A}/export.json": None})
     assert fleet.get("root:b", "widgets.example.io", "w")
     assert allowed()
+
+
+def test_a_binding_to_an_export_of_its_own_workspace_records_the_schema(
+    fleet: LoadedFleet, another: Callable[..., LoadedFleet]
+) -> None:
+    fleet.commit({**provide(), f"{A}/binding.json": binding("root:a")})
+    uid = fleet.get("root:a", "apiresourceschemas.apis.kcp.io", "v1.widgets.example.io", "")["metadata"]["uid"]
+    fleet.publish()
+    again = another(fleet)
+    again.load(again.recorded())
+    for each in (fleet, again):
+        [bound] = each.get("root:a", "apibindings.apis.kcp.io", "widgets", "")["status"]["boundResources"]
+        assert bound["schema"]["UID"] == uid

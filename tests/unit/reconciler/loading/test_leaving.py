@@ -11,7 +11,7 @@ from support.widgets import binding, crd, export, schema, widget
 
 from apiserver.model.storagenames import BINDINGS, CRDS
 from apiserver.registry import tree
-from apiserver.registry.catalog import KEPT_SCHEMAS
+from apiserver.registry.keptschemas import KEPT_SCHEMAS
 from apiserver.storage.protocol import Delete
 from reconciler.controllers.awaited import Awaited
 from reconciler.loading import awaited

@@ -30,7 +30,7 @@ def status(name: str, at: str = WEB) -> str:
         ([changed(status("web"))], "deployments.apps default/web configured in root:shop:web"),
         ([changed(status("web", API), old=False)], "deployments.apps default/web created in root:api"),
         ([changed(f"{WEB}/_summary.yaml", old=False)], "workspace root:shop:web created"),
-        ([changed("schemas/1abc/v1.widgets.yaml", new=False)], "schema v1.widgets deleted"),
+        ([changed("schemas/1abc/v1.widgets/uid.yaml", new=False)], "schema v1.widgets deleted"),
         (
             [changed(status("a")), changed(status("b")), changed(status("c"), old=False), changed("fleet.yaml")],
             "2 objects configured, 1 object created in root:shop:web",
