@@ -13,6 +13,7 @@ from reconciler.controllers.controller import Controller
 from reconciler.controllers.endpointslices import EndpointSlices
 from reconciler.controllers.homes import HomeWorkspaces
 from reconciler.controllers.inactivity import Inactivity
+from reconciler.controllers.keptschemas import KeptSchemas
 from reconciler.controllers.mounts import Mounts
 from reconciler.controllers.partitionsets import PartitionSets
 from reconciler.controllers.quotas import Quotas
@@ -33,6 +34,7 @@ def workspace_loops(store: Store, identities: Identities) -> list[Controller[Any
         Stragglers(store),
         APIBindings(store),
         APIExports(store, identities),
+        KeptSchemas(store),
         EndpointSlices(store),
         PartitionSets(store),
         Quotas(store, Catalog(store).kinds),
