@@ -277,6 +277,11 @@ def typed(record: WorkspaceRecord) -> PutRow:
     return PutRow(Table.TYPED, row_key(record.type, record.path), b"")
 
 
+def untyped(record: WorkspaceRecord) -> DeleteRow:
+    """Takes it from that list."""
+    return DeleteRow(Table.TYPED, row_key(record.type, record.path))
+
+
 def types_in_use(store: View) -> Iterator[str]:
     """Types of which `typed` lists a workspace, as records name them. A look for each of them."""
     after: str | None = None
@@ -298,9 +303,9 @@ def forgotten(record: WorkspaceRecord) -> list[Op]:
     lists = [DeleteRow(table, record.path) for table, is_there in listed if is_there]
     gone = (
         (Table.KEPT_SECRETS, record.cluster),
-        *([(Table.TYPED, row_key(record.type, record.path))] if record.stored else ()),
         (Table.WORKSPACES, record.path),
     )
+    lists += [untyped(record)] if record.stored else []
     return [*lists, *(DeleteRow(table, row) for table, row in gone), Delete(cluster_key(record.cluster))]
 
 

@@ -81,6 +81,9 @@ class Relocation(NamedTuple):
             known |= {"first": first} if first != after.path else {}
         yield DeleteRow(Table.WORKSPACES, before.path)
         yield put_workspace(after, known)
+        if before.stored:
+            yield tree.untyped(before)
+            yield tree.typed(after)
         # It takes from itself where it is; from others it takes what it names, wherever they are by now.
         taken = consumers.taken(self.store, before.path)
         yield from consumers.listing(self.store, before.path, ())

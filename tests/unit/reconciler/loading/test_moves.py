@@ -231,6 +231,14 @@ def test_workspaces_of_a_type_that_moves_keep_what_it_brought(fleet: LoadedFleet
     assert_recovers(fleet, another)
 
 
+def test_what_was_made_through_the_api_follows_its_type_where_it_is(fleet: LoadedFleet) -> None:
+    make_below(fleet, "root:a", "made")
+    kind = fleet.record("root:a:made").type
+    assert [*tree.of_type(fleet.store, kind)] == ["root:a:made"]
+    move(fleet)
+    assert [*tree.of_type(fleet.store, kind)] == ["root:c:made"]
+
+
 def test_marks_of_runtime_and_limits_come_along(fleet: LoadedFleet, another: Another) -> None:
     key = fleet.key("root:a", "logicalclusters.core.kcp.io", "cluster", "")
     said = {"core.kcp.io/max-total-objects": "77", "authorization.kcp.io/required-groups": "devs"}
