@@ -14,6 +14,9 @@ from apiserver.registry.builtins.served import storage_of
 
 Object = dict[str, Any]
 
+KEEPS = "APIResourceSchemaInvalid"
+"""The reason of a condition of an APIBinding that keeps what it is bound to, for what is there."""
+
 
 def with_finalizer(binding: Object) -> Object:
     """As clients read a binding: one that is bound waits, once it is deleted, for what goes first."""

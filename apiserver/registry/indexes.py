@@ -18,6 +18,7 @@ from apiserver.model import clock, marks
 from apiserver.model.keys import Key
 from apiserver.model.reserved import is_inactive
 from apiserver.model.storagenames import LOGICAL_CLUSTERS
+from apiserver.registry.boundresources import KEEPS
 from apiserver.registry.lifecycles import LIFECYCLES
 from apiserver.storage.declared import Index
 from apiserver.storage.protocol import Change
@@ -141,6 +142,15 @@ BOUND = Index("bound", 2, _bound, resources=frozenset({"apibindings.apis.kcp.io"
 """`schema(provider's cluster, name, UID)` → the APIBindings that are bound with that schema."""
 
 
+def _keeping(key: Key, value: bytes) -> Iterable[str]:
+    said = (orjson.loads(value).get("status") or {}).get("conditions") or ()
+    return (key.cluster,) if any(each.get("reason") == KEEPS for each in said) else ()
+
+
+KEEPING = Index("keeping", 1, _keeping, f'"{KEEPS}"'.encode(), frozenset({"apibindings.apis.kcp.io"}))
+"""Logical cluster → its APIBindings that cannot take what their export offers for what is there."""
+
+
 def taken(cluster: str, export: str) -> str:
     """The term of TAKEN for an APIExport of a logical cluster."""
     return f"{cluster}/{export}"
@@ -259,5 +269,5 @@ def _awaiting(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
 AWAITING = Index("awaiting", 1, _awaiting, b'rs":["', frozenset({LOGICAL_CLUSTERS}))
 """`acts(word, name)` → the LogicalClusters of workspaces that wait for an initializer, or a terminator."""
 
-ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, TAKEN, SLICED, IDENTITIES, FINALIZERS, INACTIVE,
-       REQUIRING, AGGREGATED, MOUNTS, AWAITING)  # fmt: skip
+ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, KEEPING, TAKEN, SLICED, IDENTITIES, FINALIZERS,
+       INACTIVE, REQUIRING, AGGREGATED, MOUNTS, AWAITING)  # fmt: skip

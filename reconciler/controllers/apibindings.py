@@ -3,7 +3,8 @@ they are bound to.
 
 A controller of the main store. It decides as a commit's judgement does (plan/apis), from all definitions of a
 workspace: what files declare keeps what it has, and what was made here gets what is left. Looked at when a binding
-changes, and when what its provider offers does, which goes or moves with its workspace.
+changes, and when what its provider offers does, which goes or moves with its workspace; and, where it keeps what it has
+for objects that are there, when one of these goes.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ import orjson
 from apiserver.model import clock, conditions, marks
 from apiserver.model.keys import Internal
 from apiserver.model.storagenames import BINDINGS, CRDS, EXPORTS, SCHEMAS
-from apiserver.registry import codec, tree
+from apiserver.registry import codec, indexes, tree
 from apiserver.registry.kinds import builtins_of
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Op, Put, Record, Store
-from reconciler.controllers.controller import Controller
+from reconciler.controllers.controller import EVERYTHING, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.loading import consumers
 from reconciler.loading.consumers import listing, named_by_stored
@@ -32,7 +33,8 @@ from reconciler.loading.statuses import complete
 from reconciler.plan import apis
 from reconciler.plan.apis import Apis, ServedSoFar
 from reconciler.plan.bindings import BindingInShort
-from reconciler.plan.exports import Bound, Export
+from reconciler.plan.exports import Bound, Export, Turn
+from reconciler.plan.lessening import taken_back
 
 Object = dict[str, Any]
 
@@ -51,19 +53,30 @@ class Concerned(NamedTuple):
 
 class APIBindings(Controller[Concerned]):
     name = "apibindings"
-    version = "1"
-    resources = frozenset({BINDINGS, EXPORTS, SCHEMAS, CRDS, Internal.WORKSPACE})
+    version = "2"
+    resources = EVERYTHING | {Internal.WORKSPACE}
     shown = frozenset({BINDINGS})
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._against: dict[str, set[str]] = {}
+        """By cluster the resources whose objects stand against what bindings would take."""
+
+    def begin(self) -> None:
+        """Who keeps something is looked at, which notes what stands against it."""
+        self._against.clear()
+        for found in self._store.indexed(indexes.KEEPING):
+            self.queue.add(Concerned(found.key.cluster))
 
     def keys_of(self, entry: Entry) -> Iterable[Concerned]:
-        cluster = entry.key.cluster
-        if entry.key.resource == Internal.WORKSPACE:
+        cluster, resource = entry.key.cluster, entry.key.resource
+        if resource == Internal.WORKSPACE:
             yield from (Concerned("", True, path) for path in tree.places_left(entry.value, entry.previous))
-        elif entry.key.resource in (EXPORTS, SCHEMAS):
+        elif resource in (EXPORTS, SCHEMAS):
             yield Concerned(cluster, takers=True)
+        elif resource not in (BINDINGS, CRDS):
+            if entry.value is None and resource in self._against.get(cluster, ()):
+                yield Concerned(cluster)
         elif any(value is not None and _RUNTIME in value for value in (entry.value, entry.previous)) or _is_news(entry):
             yield Concerned(cluster)
 
@@ -74,8 +87,12 @@ class APIBindings(Controller[Concerned]):
                 self.queue.add(Concerned(cluster))
             return None
         if record is None or record.leaves:
+            self._against.pop(key.cluster, None)
             return None
-        ops = [*_Bindings(self._store, record).ops()]
+        against = self._against[key.cluster] = set()
+        ops = [*_Bindings(self._store, record, against).ops()]
+        if not against:
+            del self._against[key.cluster]
         return self._store.write(*ops, there) if ops else None
 
     def _takers(self, provider: str) -> Iterator[str]:
@@ -97,10 +114,11 @@ def _is_news(entry: Entry) -> bool:
 
 
 class _Bindings:
-    """Those of one workspace, as they are stored now."""
+    """Those of one workspace, as they are stored now. `against`: gets the resources whose objects stand against what
+    is offered."""
 
-    def __init__(self, store: Store, record: WorkspaceRecord) -> None:
-        self._store, self._record, self._world = store, record, SettledWorld(store)
+    def __init__(self, store: Store, record: WorkspaceRecord, against: set[str]) -> None:
+        self._store, self._record, self._world, self._against = store, record, SettledWorld(store), against
         records = store.scan(BINDINGS, record.cluster).records
         self._found: dict[str, tuple[Record, Object]] = {r.key.name: (r, orjson.loads(r.value)) for r in records}
 
@@ -133,13 +151,19 @@ class _Bindings:
         return [orjson.loads(r.value) for r in self._store.scan(CRDS, self._record.cluster).records]
 
     def _resolved(self) -> Apis:
-        past, keep = self._past(), frozenset[str]()
+        past, keep = self._past(), dict[str, str]()
         while True:
-            found = self._resolve(replace(past, keep=keep))
-            behind = {name for name, turn in found.turned.items() if any(map(self._has_objects, turn.dropped()))}
-            if behind <= keep:
+            found = self._resolve(replace(past, keep=frozenset(keep), why=keep))
+            behind = {n: why for n, turn in found.turned.items() if (why := self._wrong_with(turn)) is not None}
+            if behind.keys() <= keep.keys():
                 return found
-            keep |= behind  # what is there of a kind that is offered no more stays served
+            keep |= behind
+
+    def _wrong_with(self, turn: Turn) -> str | None:
+        """Why it is not taken, in words ("": the usual ones), None if it is: what is there of a kind that is offered no
+        more, or that takes less, stays served as it is."""
+        found = {**dict.fromkeys(turn.dropped(), ""), **dict(taken_back(turn))}
+        return next((why for storage, why in found.items() if self._has_objects(storage)), None)
 
     def _resolve(self, past: ServedSoFar) -> Apis:
         record = self._record
@@ -167,7 +191,12 @@ class _Bindings:
         return self._world.former_export(path, name, bound)
 
     def _has_objects(self, storage: str) -> bool:
-        return bool(self._store.scan(storage, self._record.cluster, limit=1, count=False).records)
+        """Noted before one looks, so that the end of one that is seen is not missed."""
+        self._against.add(storage)
+        found = bool(self._store.scan(storage, self._record.cluster, limit=1, count=False).records)
+        if not found:
+            self._against.discard(storage)
+        return found
 
 
 def _told(record: Record, binding: Object, status: Object) -> Iterator[Put]:

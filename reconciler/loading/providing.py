@@ -21,13 +21,9 @@ from reconciler.layout.errors import LayoutError
 from reconciler.loading.consumers import is_stored
 from reconciler.loading.content import WorkspaceContent
 from reconciler.loading.render import DeclaredObject
-from reconciler.plan.narrowing import narrower_resource
+from reconciler.plan.narrowing import ALLOWED, allowed_by, change_named, narrower_resource, shown
 
 Object = dict[str, Any]
-
-ALLOWED = "treeplane.dev/allow-incompatible-schema"
-"""Annotation of an APIExport: `<old>-><new>`, names of schemas; several are divided by commas."""
-_SHOWN = 3
 
 
 class Providing:
@@ -47,7 +43,7 @@ class Providing:
             served = (narrower_resource(each["spec"], declared.obj["spec"]) for each in self._served(key.name))
             why = next(filter(None, served), None)
             if why:
-                text = f"takes less than it did, and others are served with it: {_shown(why)}"
+                text = f"takes less than it did, and others are served with it: {shown(why)}"
                 yield _problem(declared, text, "put it back, and give what is new another name")
 
     def _replaced(self) -> Iterator[LayoutError]:
@@ -74,11 +70,10 @@ class Providing:
 
 def _narrower(export: DeclaredObject, old: Object, new: DeclaredObject) -> Iterator[LayoutError]:
     why = narrower_resource(old["spec"], new.obj["spec"])
-    turn = f"{old['metadata']['name']}->{new.key.name}"
-    allowed = (export.obj["metadata"].get("annotations") or {}).get(ALLOWED, "")
-    if not why or turn in (each.strip() for each in allowed.split(",")):
+    turn = change_named(old, new.obj)
+    if not why or turn in allowed_by(export.obj):
         return
-    text = f"takes less than {old['metadata']['name']}, which APIExport {export.key.name} serves: {_shown(why)}"
+    text = f"takes less than {old['metadata']['name']}, which APIExport {export.key.name} serves: {shown(why)}"
     hint = f'loosen it, or add to the export ({export.manifest.place}) the annotation {ALLOWED}: "{turn}"'
     hint += ", and consumers whose manifests do not fit it keep the old"
     yield _problem(new, text, hint)
@@ -90,8 +85,3 @@ def _problem(declared: DeclaredObject, text: str, hint: str) -> LayoutError:
 
 def _resource(schema: Object) -> tuple[str, str]:
     return schema["spec"].get("group") or "", schema["spec"]["names"]["plural"]
-
-
-def _shown(why: list[str]) -> str:
-    more = f" and {len(why) - _SHOWN} more" if len(why) > _SHOWN else ""
-    return "; ".join(why[:_SHOWN]) + more

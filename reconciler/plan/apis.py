@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
+from apiserver.registry.boundresources import KEEPS
 from apiserver.registry.claims import NameClaim, claimed, claims, claims_of
 from apiserver.registry.kinds import (
     KindTable,
@@ -51,9 +52,9 @@ class ServedSoFar:
     `definitions`: names of CustomResourceDefinitions that hold their names; `others`: what git does not know of and
     holds its names. `bound`: by binding what it is bound to. `read`: an export (`<path>:<name>`) as a
     binding is bound to it, None where its schemas are lost. `keep`: bindings that are to keep what they are bound to,
-    since the workspace's content does not fit what their export offers by now. `said`: at recovery, bindings that are
-    to be what they were, whatever their export offers; `waiting`: of one that is held, definitions that others had the
-    names of.
+    since the workspace's content does not fit what their export offers by now; `why`: what it does instead, of those
+    where that is known in words. `said`: at recovery, bindings that are to be what they were, whatever their export
+    offers; `waiting`: of one that is held, definitions that others had the names of.
     """
 
     definitions: frozenset[str] = frozenset()
@@ -61,6 +62,7 @@ class ServedSoFar:
     bound: Mapping[str, Bound] = field(default_factory=dict)
     read: Callable[[str, Bound], Export | None] = lambda _, __: None
     keep: frozenset[str] = frozenset()
+    why: Mapping[str, str] = field(default_factory=dict)
     said: Mapping[str, BindingInShort] = field(default_factory=dict)
     waiting: frozenset[str] = frozenset()
 
@@ -206,8 +208,9 @@ def _wish(binding: Object, find: FindExport, home: str, past: ServedSoFar) -> _W
     trouble = _trouble(offered, path, wanted, before)
     if trouble is None and offered is not None and name in past.keep:
         offers = ", ".join(s["metadata"]["name"] for s in offered.schemas) or "nothing"
-        why = f"APIExport {path}:{wanted} offers {offers} by now, which does not fit what is here: change that"
-        trouble = BindingTrouble("BindingUpToDate", "APIResourceSchemaInvalid", why)
+        wrong = past.why.get(name) or "does not fit what is here: change that"
+        why = f"APIExport {path}:{wanted} offers {offers} by now, which {wrong}"
+        trouble = BindingTrouble("BindingUpToDate", KEEPS, why)
     return _Wish(binding, (path, wanted), offered, _former(path, wanted, before, offered, past), trouble, said)
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from apiserver.registry.boundresources import BoundResource, SchemaRef
 from apiserver.registry.kinds import storage_of
 from apiserver.registry.permissionclaims import asked_of
+from reconciler.plan.narrowing import allowed_by
 
 Object = dict[str, Any]
 
@@ -21,6 +22,7 @@ class Export:
     """An APIExport at its provider's served commit: the provider's logical cluster, identity hash and schemas.
 
     `missing`: names of schemas in its spec that the provider does not have. `claims`: what it asks of its consumers.
+    `allows`: changes of schemas that it names, which may take less.
     """
 
     path: str
@@ -30,6 +32,7 @@ class Export:
     schemas: tuple[Object, ...]
     missing: tuple[str, ...] = ()
     claims: tuple[Object, ...] = ()
+    allows: frozenset[str] = frozenset()
 
     @staticmethod
     def of(path: str, cluster: str, obj: Object, identity: str, schemas: Mapping[str, Object | None]) -> Export:
@@ -38,7 +41,7 @@ class Export:
         name = obj["metadata"]["name"]
         found = tuple(schema for schema in schemas.values() if schema is not None)
         missing = tuple(each for each, schema in schemas.items() if schema is None)
-        return Export(path, name, cluster, identity, found, missing, tuple(asked_of(obj)))
+        return Export(path, name, cluster, identity, found, missing, tuple(asked_of(obj)), allowed_by(obj))
 
     def storages(self) -> set[str]:
         """The store's names of its resources."""

@@ -12,6 +12,10 @@ from typing import Any
 
 Object = dict[str, Any]
 
+ALLOWED = "treeplane.dev/allow-incompatible-schema"
+"""Annotation of an APIExport: `<old>-><new>`, names of schemas; several are divided by commas."""
+_SHOWN = 3
+
 _LOWER = ("minimum", "minLength", "minItems", "minProperties")
 _UPPER = ("maximum", "maxLength", "maxItems", "maxProperties")
 _EXACT = ("pattern", "multipleOf", "allOf", "anyOf", "oneOf", "not")
@@ -26,13 +30,26 @@ _WIDER = {
 _LIST, _MAP = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
 
 
+def change_named(old: Object, new: Object) -> str:
+    """A change from one schema to another, as an export names it."""
+    return f"{old['metadata']['name']}->{new['metadata']['name']}"
+
+
+def allowed_by(export: Object) -> frozenset[str]:
+    """The changes that an APIExport names."""
+    said = (export["metadata"].get("annotations") or {}).get(ALLOWED, "")
+    return frozenset(each.strip() for each in said.split(","))
+
+
+def shown(why: list[str]) -> str:
+    """Reasons in short."""
+    more = f" and {len(why) - _SHOWN} more" if len(why) > _SHOWN else ""
+    return "; ".join(why[:_SHOWN]) + more
+
+
 def narrower_resource(old: Object, new: Object) -> list[str]:
     """Of two specs of APIResourceSchemas for one resource. Texts like `v1: .spec.size: was integer, is string`."""
-    found = []
-    if old.get("scope") != new.get("scope"):
-        found.append(f"its scope was {old.get('scope')}, is {new.get('scope')}")
-    if old["names"].get("kind") != new["names"].get("kind"):
-        found.append(f"its kind was {old['names'].get('kind')}, is {new['names'].get('kind')}")
+    found = moved(old, new)
     versions = {v["name"]: v for v in new.get("versions") or () if v.get("served")}
     for version in old.get("versions") or ():
         if not version.get("served"):
@@ -42,6 +59,16 @@ def narrower_resource(old: Object, new: Object) -> list[str]:
             found.append(f"version {name} is not served any more")
             continue
         found += [f"{name}: {text}" for text in narrower(schema_of(version), schema_of(versions[name]))]
+    return found
+
+
+def moved(old: Object, new: Object) -> list[str]:
+    """Of the same two, why objects would be found nowhere any more."""
+    found = []
+    if old.get("scope") != new.get("scope"):
+        found.append(f"its scope was {old.get('scope')}, is {new.get('scope')}")
+    if old["names"].get("kind") != new["names"].get("kind"):
+        found.append(f"its kind was {old['names'].get('kind')}, is {new['names'].get('kind')}")
     return found
 
 

@@ -19,8 +19,12 @@ from support.loadedfleet import LoadedFleet, configmap
 
 from apiserver.model import marks, origins
 from apiserver.model.keys import Internal, Key
+from apiserver.model.storagenames import BINDINGS
 from apiserver.model.tables import Table
 from apiserver.registry import tree
+from apiserver.registry.boundresources import bound_by, recorded_by
+from apiserver.registry.catalog import Catalog
+from apiserver.registry.keptschemas import KEPT_SCHEMAS, find, ref_of_kept
 from apiserver.storage.protocol import Delete, Op
 from reconciler.loading import behind
 
@@ -108,12 +112,26 @@ class Story:
         self.fleet.call("DELETE", self.path(number), f"{APIS}/apiexports/widgets")
         self.fleet.call("DELETE", self.path(number), f"{APIS}/apiresourceschemas/v1.widgets.example.io")
 
+    def redo(self, number: int) -> None:
+        """Another schema of the same name, with another scope."""
+        schemas, name = f"{APIS}/apiresourceschemas", SCHEMA["metadata"]["name"]
+        there = self.fleet.call("GET", self.path(number), f"{schemas}/{name}").json
+        self.fleet.call("DELETE", self.path(number), f"{schemas}/{name}")
+        scope = "Namespaced" if there.get("spec", {}).get("scope") == "Cluster" else "Cluster"
+        another = {**SCHEMA, "spec": {**SCHEMA["spec"], "scope": scope}}
+        self.fleet.call("POST", self.path(number), schemas, another)
+
     def bind(self, number: int) -> None:
         self.fleet.call("POST", self.path(number), f"{APIS}/apibindings", binding(self.path(number + 1)))
 
     def use(self, number: int) -> None:
         body = {"apiVersion": "example.io/v1", "kind": "Widget", "metadata": {"name": "w"}}
-        self.fleet.call("POST", self.path(number), "/apis/example.io/v1/widgets", body)
+        for place in ("", "/namespaces/default"):  # whichever the schema says
+            self.fleet.call("POST", self.path(number), f"/apis/example.io/v1{place}/widgets", body)
+
+    def unuse(self, number: int) -> None:
+        for place in ("", "/namespaces/default"):
+            self.fleet.call("DELETE", self.path(number), f"/apis/example.io/v1{place}/widgets/w")
 
     def unbind(self, number: int) -> None:
         self.fleet.call("DELETE", self.path(number), f"{APIS}/apibindings/widgets")
@@ -180,9 +198,10 @@ class Story:
         self.fleet.load(self.fleet.recorded())
 
 
-_WORDS = """make unmake hold let_go offer withdraw bind use unbind space unspace define undefine late
+_WORDS = """make unmake hold let_go offer withdraw redo bind use unuse unbind space unspace define undefine late
 push pull away settle restart restore"""
 EVENTS: dict[str, Callable[[Story, int], None]] = {name: getattr(Story, name) for name in _WORDS.split()}
+SHARED = [("make", 0), ("make", 1), ("settle", 0), ("offer", 1), ("bind", 0), ("settle", 0)]
 HISTORIES = st.lists(
     st.tuples(st.sampled_from([*EVENTS, "make", "make", "settle", "settle"]), st.integers(0, 3)), max_size=16
 )
@@ -208,6 +227,9 @@ HISTORIES = st.lists(
         ("unmake", 1),
     ]
 )
+@example(history=[*SHARED, ("use", 0), ("redo", 1), ("settle", 0), ("restart", 0), ("unuse", 0), ("use", 0)])
+@example(history=[*SHARED, ("use", 0), ("withdraw", 1), ("settle", 0), ("redo", 1), ("restore", 0), ("unbind", 0)])
+@example(history=[*SHARED, ("withdraw", 1), ("settle", 0), ("unmake", 0)])
 @example(history=[("make", 0), ("settle", 0), ("hold", 0), ("away", 0), ("settle", 0), ("away", 0), ("let_go", 0)])
 def test_requests_and_commits_in_any_order(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int]]
@@ -217,9 +239,12 @@ def test_requests_and_commits_in_any_order(
         story = Story(fleet)
         for name, number in history:
             EVENTS[name](story, number)
+        fleet.settle()
+        who_is_bound_is_served(fleet)
         fleet.load()
         fleet.settle()
         nothing_is_left(fleet)
+        who_is_bound_is_served(fleet)
         if "restore" not in (name for name, _ in history):  # what is recovered is in no log
             no_key_is_left(fleet)
         every_namespace_has_its_own(fleet)
@@ -247,6 +272,22 @@ def nothing_is_left(fleet: LoadedFleet) -> None:
     for table in (Table.HELD, Table.LEAVING, Table.PROVIDERS):
         assert {row.key for row in store.scan_rows(table)} <= records.keys()
     fleet.listed()
+
+
+def who_is_bound_is_served(fleet: LoadedFleet) -> None:
+    """With what each binding records, which is kept for no one else; and nothing that is there is out of reach."""
+    store, named = fleet.store, set()
+    for record in store.scan(BINDINGS).records:
+        binding = orjson.loads(record.value)
+        recorded = recorded_by(binding)
+        assert None not in find(store, sorted(recorded)), record.key
+        named |= recorded
+        kinds = Catalog(store).kinds(record.key.cluster)
+        for resource in {each.storage for each in bound_by(binding)}:
+            kind = kinds.of_storage(resource)
+            for obj in store.scan(resource, record.key.cluster).records:
+                assert kind is not None and kind.namespaced == bool(obj.key.namespace), obj.key
+    assert {ref_of_kept(record.key) for record in store.scan(KEPT_SCHEMAS).records} <= named
 
 
 def no_key_is_left(fleet: LoadedFleet) -> None:
