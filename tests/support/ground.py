@@ -30,6 +30,8 @@ from apiserver.storage.protocol import Put
 _MOMENT = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _AGE = re.compile(rb'"(\d+[dhms])+"')
 _JWT = re.compile(rb"eyJ[\w-]+\.[\w-]+\.[\w-]+")
+_INVASION = 1 << 40
+"""A seed that no step has: what ann makes must not get bea's UIDs."""
 _TOUCHED = 40
 """Objects of bea's that are written anew while somebody watches."""
 
@@ -82,7 +84,8 @@ class Ground:
     def _grow(self, name: str, words: Words, *, consumes: bool) -> Foreign:
         at = Tenancy(copied(self._directory / "base", self._directory / name), self._writes)
         try:
-            at.invade(words, consumes=consumes)
+            with drawn_alike(_INVASION):
+                at.invade(words, consumes=consumes)
             return _foreign(at, words)
         finally:
             at.close()
@@ -145,21 +148,28 @@ def level(worlds: Sequence[Tenancy]) -> None:
 
 def _foreign(at: Tenancy, words: Words) -> Foreign:
     clusters = {r.path: r.cluster for r in at.records() if r.path.startswith("root:bee") or r.path == f"user:{BEA}"}
-    guest = clusters.get("root:bee:guest", "")
+    open_to_ann = {clusters.get("root:bee:guest", ""), clusters.get("root:bee:shop", "")}
     theirs = {k: v for k, v in at.everything().items() if k.cluster in clusters.values()}
-    hidden = {key: value for key, value in theirs.items() if key.cluster != guest}
+    hidden = {key: value for key, value in theirs.items() if not _is_shown(key, clusters)}
     values = [hidden[key] for key in sorted(hidden, key=lambda key: key.resource != WORKSPACES)]
     uids = tuple(uid for value in values if (uid := orjson.loads(value)["metadata"].get("uid")))
     keys = tuple(key for key in sorted(hidden) if key.cluster == clusters["root:bee"])[:_TOUCHED]
     revisions = tuple(record.revision for key in keys if (record := at.store.get(key)) is not None)
-    exports = (value for key, value in theirs.items() if key.resource == "apiexports.apis.kcp.io")
+    exports = (value for key, value in hidden.items() if key.resource == "apiexports.apis.kcp.io")
     hashes = tuple(orjson.loads(value)["status"]["identityHash"] for value in exports)
     tokens = []
     for rest in ("api/v1/configmaps", "api/v1/namespaces", "apis/tenancy.kcp.io/v1alpha1/workspaces"):
         sent = Sent(path=f"/clusters/root:bee/{rest}", query="limit=1", headers=(bearer(BEA),))
         tokens.append(orjson.loads(at.send(sent).body)["metadata"]["continue"])
-    canaries = {*words.told, *uids, *hashes, *(c for c in clusters.values() if c != guest)}
+    canaries = {*words.told, *uids, *hashes, *(c for c in clusters.values() if c not in open_to_ann)}
     return Foreign(clusters, frozenset(canaries), keys, uids, revisions, hashes, tuple(tokens))
+
+
+def _is_shown(key: Key, clusters: dict[str, str]) -> bool:
+    """Whether ann may see it: what her consumer's workspace has, and of what she takes the export and its schema."""
+    if key.cluster == clusters.get("root:bee:guest"):
+        return True
+    return key.cluster == clusters.get("root:bee:shop") and key.name.endswith(("goods", "goods.example.io"))
 
 
 def normal(got: Got) -> tuple[int, Any, bytes]:
@@ -172,10 +182,12 @@ def normal(got: Got) -> tuple[int, Any, bytes]:
 @contextmanager
 def drawn_alike(seed: int) -> Iterator[None]:
     """What a server draws by chance is the same whenever the seed is."""
-    chance = random.Random(seed)
+    chance, keys, short = (random.Random(seed) for _ in range(3))
 
     def hexadecimal(count: int = 32) -> str:
-        return "".join(chance.choice(string.hexdigits[:16]) for _ in range(2 * count))
+        # Short ones are drawn once in a process, whichever server needs them first.
+        drawn = keys if count == 32 else short
+        return "".join(drawn.choice(string.hexdigits[:16]) for _ in range(2 * count))
 
     with (
         mock.patch.object(uuid, "uuid4", lambda: uuid.UUID(int=chance.getrandbits(128), version=4)),

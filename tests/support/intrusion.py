@@ -38,7 +38,9 @@ KINDS = (
     ("apis/apis.kcp.io/v1alpha1", "apiresourceschemas", False), ("apis/apis.kcp.io/v1alpha1", "apibindings", False),
     ("apis/apis.kcp.io/v1alpha1", "apiexportendpointslices", False),
     ("apis/topology.kcp.io/v1alpha1", "partitions", False),
-    ("apis/gifts.example.io/v1", "gifts", False), ("apis/ann.example.io/v1", "widgets", False),
+    ("apis/gifts.example.io/v1", "gifts", False),
+    ("apis/goods.example.io/v1", "goods", False),
+    ("apis/ann.example.io/v1", "widgets", False),
     ("apis/workload.kcp.io/v1alpha1", "synctargets", False), ("apis/scheduling.kcp.io/v1alpha1", "locations", False),
 )  # fmt: skip
 HERS = {
@@ -73,6 +75,8 @@ def tour(known: Known) -> Iterator[Sent]:
     hers += [f"/services/{view}/{known.own}/clusters/{world}" for view in views for world in ("*", "root:ann:made:new")]
     others = [f"/clusters/{world}" for world in worlds]
     others += [f"/services/apiexport/{world}/gifts/clusters/*" for world in worlds]
+    others += [f"/services/apiexport/root:bee:shop/goods/clusters/{world}" for world in ("*", "root:ann:kid")]
+    hers += [f"/services/apiresourceschema/root:ann:kid/clusters/{world}" for world in ("root:bee:shop", "root:ann")]
     others += [f"/services/apiexport/root:ann/gifts/clusters/{world}" for world in worlds]
     others += [f"/services/apiresourceschema/root:ann:kid/clusters/{world}" for world in worlds]
     others += [f"/services/apiresourceschema/{world}" for world in worlds]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -71,7 +70,7 @@ class Sent(NamedTuple):
 
     @property
     def watches(self) -> bool:
-        return "watch" in self.query or "/watch/" in self.path
+        return self.method in ("GET", "HEAD") and ("watch" in self.query or "/watch/" in self.path)
 
     def scope(self) -> Object:
         headers = [(key.lower().encode("latin-1"), value.encode("latin-1")) for key, value in self.headers]
@@ -134,7 +133,7 @@ class Tenancy(ApiFleet):
 
     def send(self, sent: Sent, meanwhile: Callable[[], object] = lambda: None) -> Got:
         """`meanwhile`: what happens while a watch is open."""
-        return self._runner.run(self._send(sent, meanwhile))
+        return self._runner.run(asyncio.wait_for(self._send(sent, meanwhile), 60))
 
     async def _send(self, sent: Sent, meanwhile: Callable[[], object]) -> Got:
         waiting = [{"type": "http.request", "body": sent.body, "more_body": False}]
@@ -157,17 +156,14 @@ class Tenancy(ApiFleet):
         if sent.watches:
             await self._watched(task, meanwhile)
             left.set()
-        await asyncio.wait_for(task, 30)
+        await task
         return Got(found["status"], found["headers"], found["body"])
 
     async def _watched(self, task: asyncio.Future[None], meanwhile: Callable[[], object]) -> None:
         """Until all there is to be said is said."""
         hub = self.app._realms.main.hub
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
-        if hub.count == 0:
-            with suppress(TimeoutError):  # what writes goes through threads
-                await asyncio.wait_for(asyncio.shield(task), 0.05)
+        while not task.done() and hub.count == 0:
+            await asyncio.sleep(0.001)
         meanwhile()
         while not task.done() and hub.count and hub.position < self.store.revision():
             await asyncio.sleep(0.001)

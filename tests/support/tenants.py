@@ -108,6 +108,9 @@ def workspace(kind: str = "", path: str = "root", **more: Any) -> Object:
 
 WIDGETS = definition("ann.example.io", "Widget", "a widget", "size")
 GIFTS = definition("gifts.example.io", "Gift", "a gift", "ribbon")
+GOODS = definition("goods.example.io", "Good", "a good", "weight")
+_ALSO = ("owner.json", "space.json", "map.json", "same.json", "crd.json", "one.json", "schema.json", "export.json")
+"""Files of root:bee that root:bee:shop has as well."""
 CLAIMS = [{"group": "", "resource": "configmaps", "verbs": ["*"]}, {"group": "", "resource": "secrets", "verbs": ["*"]}]
 MOUNTED = {"experimental.tenancy.kcp.io/is-mount": "true"}
 
@@ -226,14 +229,23 @@ def of_bea(words: Words, *, consumes: bool) -> dict[str, str]:
     if consumes:
         found[f"{BEES}/guest/owner.json"] = owner(BEA, words("user"))
         found[f"{BEES}/guest/map.json"] = thing("v1", "ConfigMap", words("map"), "default", data={"a": words("data")})
+        found |= {f"{BEES}/shop/{name}": found[f"{BEES}/{name}"] for name in _ALSO}
+        allowed = {"apiGroups": [GOODS["group"]], "resources": ["*"], "verbs": ["get", "list", "watch", "create"]}
+        found[f"{BEES}/shop/policy.json"] = thing(f"{RBAC}/v1", "ClusterRole", words("policy"), rules=[allowed])
+        bound = (f"apis.kcp.io:binding:{name}" for name in (ANN, words("customer")))
+        found[f"{BEES}/shop/policies.json"] = owner(*bound, role=words("policy"))
     return files(found)
 
 
 def of_guest() -> dict[str, str]:
-    """What ann may see of bea's: a workspace that takes what she offers."""
+    """What ann may see of bea's: a workspace that takes what she offers, and what she takes of another."""
     return files({
         f"{BEES}/workspace.json": workspace("lab"),
         f"{BEES}/guest/workspace.json": workspace("lab"),
         f"{BEES}/guest/binding.json": binding("root:ann", "gifts"),
         f"{BEES}/guest/gift.json": thing("gifts.example.io/v1", "Gift", "given", spec={"ribbon": "blue"}),
+        f"{BEES}/shop/workspace.json": workspace("lab"),
+        f"{BEES}/shop/goods.json": resource_schema(GOODS),
+        f"{BEES}/shop/offer.json": export(GOODS, "goods", maximalPermissionPolicy={"local": {}}),
+        f"{HERS}/kid/goods.json": binding("root:bee:shop", "goods"),
     })  # fmt: skip
