@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -206,6 +207,7 @@ def test_those_of_git_stay_for_a_commit_that_is_gone_back_to(fleet: ApiFleet) ->
 
 def everything(fleet: ApiFleet) -> Any:
     """How much there is: objects of each resource, Treeplane's own among them, rows, keys, open files."""
+    gc.collect()  # other tests' files, which would be closed while this one runs
     store = fleet.store
     objects = {name: number for name in store.resources() if (number := store.count(name))}
     rows = {table: len([*store.scan_rows(table)]) for table in Table}
