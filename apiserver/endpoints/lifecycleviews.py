@@ -32,7 +32,7 @@ from apiserver.model import paths
 from apiserver.model.errors import Cause, StatusError, invalid, method_not_allowed, not_found
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, TYPES
-from apiserver.registry.indexes import AWAITING, acts
+from apiserver.registry.indexes import AWAITING
 from apiserver.registry.kinds import common_builtins
 from apiserver.registry.kindtable import KindTable
 from apiserver.registry.lifecycles import LIFECYCLES, Lifecycle, type_of
@@ -117,18 +117,16 @@ class ProgramSight:
     or a watch reads them then; what comes later stands in the log."""
 
     def __init__(self, program: Program, store: Store) -> None:
-        self._program = program
+        self._program, self._index = program, AWAITING[program.lifecycle.word]
         self.token: Hashable = (program.lifecycle.word, program.name)
-        term = acts(program.lifecycle.word, program.name)
         with store.view() as view:
             self.since = view.revision()
             self.at: int | None = self.since
-            self.clusters: Sequence[str] = sorted(
-                entry.key.cluster for entry in view.indexed(AWAITING, term, whole=True)
-            )
+            found = view.indexed(self._index, program.name, whole=True)
+            self.clusters: Sequence[str] = sorted(entry.key.cluster for entry in found)
 
     def shows(self, key: Key, value: bytes) -> bool:  # noqa: ARG002
-        return AWAITING.hint in value and self._program.lifecycle.awaits(orjson.loads(value), self._program.name)
+        return self._index.hint in value and self._program.lifecycle.awaits(orjson.loads(value), self._program.name)
 
     def cluster_of(self, name: str) -> str | None:  # noqa: ARG002
         return None

@@ -19,7 +19,7 @@ from apiserver.model.keys import Key
 from apiserver.model.reserved import is_inactive
 from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.registry.boundresources import KEEPS
-from apiserver.registry.lifecycles import LIFECYCLES
+from apiserver.registry.lifecycles import LIFECYCLES, Lifecycle
 from apiserver.storage.declared import Index
 from apiserver.storage.protocol import Change
 
@@ -256,18 +256,19 @@ MOUNTS = Index("mounts", 1, _mounts, b'"mount":{', frozenset({"workspaces.tenanc
 """`mounted(parent's cluster, name)` → the Workspaces that are mounts of such an object."""
 
 
-def acts(word: str, name: str) -> str:
-    """The term of AWAITING for a program: `word` as its Lifecycle has it, its name."""
-    return f"{word}/{name}"
+def _awaiting(lifecycle: Lifecycle) -> Index:
+    """What it looks for is quoted, so that of many of one form it is seen at a glance that they wait for nobody."""
+
+    def terms(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
+        obj = orjson.loads(value)
+        return {name for name in lifecycle.left(obj) if lifecycle.awaits(obj, name)}
+
+    hint = f'"{lifecycle.field}":['.encode()
+    return Index(f"awaiting {lifecycle.field}", 1, terms, hint, frozenset({LOGICAL_CLUSTERS}))
 
 
-def _awaiting(key: Key, value: bytes) -> Iterable[str]:  # noqa: ARG001
-    obj = orjson.loads(value)
-    return {acts(each.word, name) for each in LIFECYCLES for name in each.left(obj) if each.awaits(obj, name)}
-
-
-AWAITING = Index("awaiting", 1, _awaiting, b'rs":["', frozenset({LOGICAL_CLUSTERS}))
-"""`acts(word, name)` → the LogicalClusters of workspaces that wait for an initializer, or a terminator."""
+AWAITING = {each.word: _awaiting(each) for each in LIFECYCLES}
+"""By the word of a Lifecycle: name of a program → the LogicalClusters of workspaces that wait for it."""
 
 ALL = (OWNERS, ENDING, WRITTEN, TOKENS, RUNNING, PLACED, BOUND, KEEPING, TAKEN, SLICED, IDENTITIES, FINALIZERS,
-       INACTIVE, REQUIRING, AGGREGATED, MOUNTS, AWAITING)  # fmt: skip
+       INACTIVE, REQUIRING, AGGREGATED, MOUNTS, *AWAITING.values())  # fmt: skip
