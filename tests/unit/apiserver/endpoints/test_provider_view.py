@@ -514,7 +514,7 @@ def claim_gears(fleet: Fleet) -> None:
     wanted = {"group": "gear.io", "identityHash": OTHERS}
     fleet.export(claim("gears", **wanted))
     fleet.bind(B, accepted("gears", **wanted))
-    schema = {"name": "v1.gears.gear.io", "UID": "u2", "identityHash": OTHERS}
+    schema = {"name": "v1.gears.gear.io", "UID": "uid-v1.gears.gear.io", "identityHash": OTHERS}
     bound = {"group": "gear.io", "resource": "gears", "schema": schema, "storageVersions": ["v1"]}
     status = {"phase": "Bound", "apiExportClusterName": OTHER, "boundResources": [bound]}
     spec = {"reference": {"export": {"path": "root:other", "name": "gears"}}}
