@@ -206,7 +206,7 @@ def test_either_process_may_be_killed_at_any_time(apart: Plane, tmp_path: Path, 
     eventually(lambda: runs(apart), 60, "it runs")
     for number in range(6):
         push(clone, f"c{number}")
-        there = reconcilers(apart)
+        there = eventually(lambda: reconcilers(apart), 30, "one is there to be killed")
         victim = there[chance.choice(sorted(there))]
         if chance.random() < 0.5:
             eventually(lambda number=number: is_served(apart, f"c{number}"), 60, "it is served")
@@ -241,7 +241,7 @@ def test_a_commit_that_makes_a_fleet_large_is_loaded_whoever_is_killed(
         eventually(lambda: head in hosted_heads(server), 30, "it is pushed")
         for number in range(4):
             eventually(lambda number=number: workspaces(server) >= before + number * MANY // 8, 60, "it goes on")
-            there = reconcilers(server)
+            there = eventually(lambda: reconcilers(server), 30, "one is there to be killed")
             victim = there[chance.choice(sorted(there))]
             victim.kill()
             eventually(lambda victim=victim: not victim.is_running(), 30, "it ended")
