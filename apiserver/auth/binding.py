@@ -22,15 +22,13 @@ from apiserver.auth.user import Attributes, User
 from apiserver.model import marks
 from apiserver.model.errors import forbidden
 from apiserver.model.keys import Key
-from apiserver.model.storagenames import BINDINGS, EXPORTS, SLICES, TYPES, WORKSPACES
+from apiserver.model.storagenames import BINDINGS, EXPORTS, SLICES, SYNC_TARGETS, TYPES, WORKSPACES
 from apiserver.registry.rest_options import Vet
 from apiserver.registry.served import ServedKind
 from apiserver.registry.tree import workspace_named
 from apiserver.storage.protocol import Store
 
 Object = dict[str, Any]
-
-TARGETS = "synctargets.workload.kcp.io"
 
 
 class Named(NamedTuple):
@@ -136,7 +134,7 @@ _TAKING: dict[str, Callable[[Object, str], Iterator[Named]]] = {
     BINDINGS: _of_binding,
     SLICES: _of_slice,
     TYPES: _of_type,
-    TARGETS: _of_target,
+    SYNC_TARGETS: _of_target,
     WORKSPACES: _of_workspace,
 }
 """By kind what one of its objects names of others."""

@@ -17,10 +17,9 @@ from apiserver.auth.rbac import Authorizer
 from apiserver.endpoints.judging import RealmKinds
 from apiserver.endpoints.realms import Realm
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry.tree import target_place, workspace_at
 from apiserver.storage.protocol import Store
-
-SYNC_TARGETS = "synctargets.workload.kcp.io"
 
 
 class EmbeddedTargets:

@@ -54,6 +54,16 @@ def base(path: str) -> str:
     return path.rpartition(":")[2]
 
 
+def is_within(path: str, top: str) -> bool:
+    """Whether a workspace is `top`, or below it."""
+    return path == top or path.startswith(f"{top}:")
+
+
+def depth(path: str) -> tuple[int, str]:
+    """Sorts workspaces: each before those that are in it."""
+    return path.count(":"), path
+
+
 def home(user: str) -> str:
     """The path of a user's home workspace: `ann@example.com` → `user:ann@example.com`. No two users have the same, nor
     is one below another's, whatever they are called."""

@@ -41,6 +41,11 @@ def splice(value: bytes, revision: int) -> bytes:
     return b'%b"resourceVersion":"%d"%b%b' % (value[:at], revision, comma, value[at:])
 
 
+def uid_of(value: bytes) -> str:
+    """The UID of a stored object."""
+    return str(orjson.loads(value)["metadata"]["uid"])
+
+
 def decode(value: bytes, revision: int) -> dict[str, Any]:
     """A stored value as a dict, with metadata.resourceVersion."""
     obj: dict[str, Any] = orjson.loads(value)

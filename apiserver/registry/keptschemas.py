@@ -17,7 +17,7 @@ import orjson
 
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import SCHEMAS
-from apiserver.registry import indexes
+from apiserver.registry import codec, indexes
 from apiserver.registry.boundresources import SchemaRef
 from apiserver.storage.protocol import Put, ReadView, Record
 
@@ -68,7 +68,7 @@ def keep(record: Record) -> Put:
 def ref_of(record: Record) -> SchemaRef:
     """What a binding with a schema records, by the schema as it is stored."""
     key = record.key
-    return SchemaRef(key.cluster, key.name, orjson.loads(record.value)["metadata"]["uid"])
+    return SchemaRef(key.cluster, key.name, codec.uid_of(record.value))
 
 
 def key_of(ref: SchemaRef) -> Key:

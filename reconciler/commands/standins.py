@@ -14,6 +14,7 @@ from apiserver.auth.accounts import TARGET_PREFIX
 from apiserver.auth.keys import Keys
 from apiserver.auth.pki import Signer
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.registry.tree import WorkspaceRecord
@@ -28,8 +29,6 @@ from reconciler.controllers.manager import CAREFUL, Manager
 from reconciler.controllers.served import anywhere
 from reconciler.controllers.tokensecrets import TokenSecrets
 from reconciler.standin import StandIn
-
-SYNC_TARGETS = "synctargets.workload.kcp.io"
 
 
 @dataclass(frozen=True, slots=True)

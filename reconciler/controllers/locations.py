@@ -10,11 +10,12 @@ from typing import Any
 
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry.objects import Objects
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.heartbeats import Heartbeats
-from reconciler.controllers.targets import SYNC_TARGETS, since
+from reconciler.controllers.targets import since
 from reconciler.plan.placement import Target, available, instances
 from reconciler.plan.unsupported import stated, with_stated
 

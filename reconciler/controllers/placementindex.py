@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry import indexes, tree
 from apiserver.registry.indexes import PLACEMENTS
 from apiserver.storage.protocol import Store
-from reconciler.controllers.targets import SYNC_TARGETS
 
 
 class PlacementIndex:

@@ -16,7 +16,7 @@ from apiserver.model import clock, conditions, marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Internal, Key, storage_name
 from apiserver.model.kinds import GroupResource
-from apiserver.model.storagenames import BINDINGS
+from apiserver.model.storagenames import BINDINGS, SYNC_TARGETS
 from apiserver.registry import tree
 from apiserver.registry.kinds import KindTable
 from apiserver.registry.objects import Objects
@@ -29,7 +29,7 @@ from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import LOCATIONS
 from reconciler.controllers.placementindex import PlacementIndex
 from reconciler.controllers.settings import TargetSettings
-from reconciler.controllers.targets import SYNC_TARGETS, TargetIndex
+from reconciler.controllers.targets import TargetIndex
 from reconciler.controllers.uses import Uses
 from reconciler.plan import placement as plan
 from reconciler.plan.selection import selectable, selector_of

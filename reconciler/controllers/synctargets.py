@@ -18,6 +18,7 @@ from apiserver.model.conditions import Condition, condition
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
+from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry.objects import Objects
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
@@ -26,7 +27,6 @@ from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.settings import TargetSettings
 from reconciler.controllers.targets import (
     KEY_LABEL,
-    SYNC_TARGETS,
     Cluster,
     Credentials,
     Denied,

@@ -15,12 +15,12 @@ from apiserver.model import clock, marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
 from apiserver.model.kinds import GroupResource
+from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry.objects import Objects
 from reconciler.controllers.controller import NO_RESOURCES, Controller
 from reconciler.controllers.entry import Entry
 from reconciler.controllers.failures import Expected
 
-SYNC_TARGETS = "synctargets.workload.kcp.io"
 KEY_LABEL = marks.TARGET_KEY
 
 Object = dict[str, Any]

@@ -29,7 +29,7 @@ class Part:
 
     def is_below(self, path: str) -> bool:
         """Whether it is the top, or below it."""
-        return path == self.top or path.startswith(f"{self.top}:")
+        return paths.is_within(path, self.top)
 
     def and_(self, more: Iterable[str]) -> Part:
         return Part(self.top, (*self._paths, *more))

@@ -20,7 +20,7 @@ from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key, defined
 from apiserver.model.origins import origin_of
-from apiserver.model.storagenames import BINDINGS, CRDS, EXPORTS, SCHEMAS, TYPES
+from apiserver.model.storagenames import BINDINGS, CRDS, EXPORTS, SCHEMAS, SYNC_TARGETS, TYPES
 from apiserver.registry import indexes
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.exportspec import offered
@@ -31,7 +31,6 @@ from reconciler.layout.draft import Draft
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import ReadOnly, manifests
 from reconciler.loading import copies
-from reconciler.loading.render import SYNC_TARGETS
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.sources import Sources
 from reconciler.plan.deletions import (

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from apiserver.model import paths
 from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
@@ -69,7 +70,11 @@ class KeptWorkspaces:
         brings or changes; `is_there`: whether a workspace of this path does not go now."""
         before, gone = dict(self.tops), set(removed)
         for top in before:
-            if removals.hears() or any(_is_within(p, top) for p in here) or any(_is_within(top, p) for p in removed):
+            if (
+                removals.hears()
+                or any(paths.is_within(p, top) for p in here)
+                or any(paths.is_within(top, p) for p in removed)
+            ):
                 del self.tops[top]
                 gone.update(path for path in (top, *self._declared_below(top)) if not is_there(path))
         going = []
@@ -77,12 +82,12 @@ class KeptWorkspaces:
             if removal.refused is None:
                 going += [record.path for record in removal.members]
                 continue
-            innermost = max((top for top in before if _is_within(removal.path, top)), key=len, default="")
+            innermost = max((top for top in before if paths.is_within(removal.path, top)), key=len, default="")
             uppermost = next((record for record in removal.members if record.path == removal.path), None)
             since = self._served.commit(uppermost) if uppermost is not None else removals.since
             self.tops[removal.path] = before.get(innermost) or since
             # What stayed below it already is not in that commit.
-            self.tops |= {top: since for top, since in before.items() if _is_within(top, removal.path)}
+            self.tops |= {top: since for top, since in before.items() if paths.is_within(top, removal.path)}
             self.refused[removal.path] = removal.refused
             for record in removal.members:
                 self._of[record.path] = Kept(self._served.of(record) or self._trees.at(removals.since), removal.problem)
@@ -92,7 +97,3 @@ class KeptWorkspaces:
         """What was made through the API goes with what it stands in, and no commit says so."""
         found = ((path, tree.workspace_at(self._store, path)) for path in tree.below(self._store, top))
         return (path for path, record in found if record is not None and not record.stored)
-
-
-def _is_within(path: str, top: str) -> bool:
-    return path == top or path.startswith(f"{top}:")

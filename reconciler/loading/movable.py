@@ -13,7 +13,7 @@ import orjson
 
 from apiserver.model import paths
 from apiserver.model.keys import Key
-from apiserver.model.storagenames import WORKSPACES
+from apiserver.model.storagenames import SYNC_TARGETS, WORKSPACES
 from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
@@ -25,8 +25,6 @@ from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.sources import Sources
 from reconciler.loading.world import World
 from reconciler.plan import system
-
-_TARGETS = "synctargets.workload.kcp.io"
 
 
 class Move(NamedTuple):
@@ -40,10 +38,10 @@ class Move(NamedTuple):
         return self.new + path[len(self.old) :]
 
     def takes(self, path: str) -> bool:
-        return is_within(path, self.old)
+        return paths.is_within(path, self.old)
 
     def brings(self, path: str) -> bool:
-        return is_within(path, self.new)
+        return paths.is_within(path, self.new)
 
 
 class Compared(NamedTuple):
@@ -113,7 +111,7 @@ class Movable:
 
     def _targets(self, cluster: str) -> Iterator[bytes]:
         for resource in self._store.resources(cluster):
-            if resource.partition(":")[0] == _TARGETS:
+            if resource.partition(":")[0] == SYNC_TARGETS:
                 yield from (record.value for record in self._store.scan(resource, cluster).records)
 
     def _is_same(
@@ -125,10 +123,6 @@ class Movable:
         if not top:
             return was.manifest == now.manifest
         return _said(self._sources.workspace(before, was)) == _said(self._sources.workspace(here, now))
-
-
-def is_within(path: str, top: str) -> bool:
-    return path == top or path.startswith(f"{top}:")
 
 
 def _files(here: WorkspaceTree, place: WorkspaceDir) -> dict[str, tuple[str, str]]:

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-import orjson
-
 from apiserver.model import paths
 from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import WORKSPACES
-from apiserver.registry import tree
+from apiserver.registry import codec, tree
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.tree import WorkspaceDir
-from reconciler.loading.movable import Compared, Movable, Move, is_within
+from reconciler.loading.movable import Compared, Movable, Move
 from reconciler.loading.renames import renames
 from reconciler.loading.site import Site
 from reconciler.loading.world import World
@@ -48,14 +46,14 @@ class WorkspaceMoves:
     def find(self, at: Compared) -> None:
         """Cost follows what appears and goes."""
         stated: dict[str, list[str]] = {}
-        for path in sorted(at.touched.appeared, key=_depth):
+        for path in sorted(at.touched.appeared, key=paths.depth):
             place = at.place(path)
             uid = self._sources.stated_uid(at.tree, place) if place is not None else ""
             if uid:
                 stated.setdefault(uid, []).append(path)
             elif at.touched.removed and place is not None and self._is_unreadable(at, place):
                 self._unsettled = f"{place.manifest_path} cannot be read, and may state what moves there"
-        going = [record for path in sorted(at.touched.removed, key=_depth) if (record := self._world.record(path))]
+        going = [record for path in sorted(at.touched.removed, key=paths.depth) if (record := self._world.record(path))]
         self.renames = renames(at)
         self._by_uid(at, stated, going)
         self._back(at, going)
@@ -87,7 +85,7 @@ class WorkspaceMoves:
         return why if any(record is not None and record.served for record in there) else ""
 
     def _why(self, path: str) -> str:
-        refused = next((why for old, why in self.refused.items() if is_within(path, old)), "")
+        refused = next((why for old, why in self.refused.items() if paths.is_within(path, old)), "")
         if refused or path not in self._known:
             return refused or self._unsettled
         records = (tree.workspace_at(self._store, held) for held in tree.held(self._store))
@@ -123,13 +121,13 @@ class WorkspaceMoves:
         """The paths that are said to be a workspace's."""
         if self._guesses:
             alike = self.renames.get(record.path, "")
-            return [alike] if any(alike in paths for paths in stated.values()) else []
+            return [alike] if any(alike in said for said in stated.values()) else []
         return stated.get(self._uid(record), [])
 
     def _uid(self, record: WorkspaceRecord) -> str:
         parent = self._world.record(record.parent)
         found = self._store.get(Key(WORKSPACES, parent.cluster, "", paths.base(record.path))) if parent else None
-        return str(orjson.loads(found.value)["metadata"]["uid"]) if found is not None else ""
+        return codec.uid_of(found.value) if found is not None else ""
 
     def _is_unreadable(self, at: Compared, place: WorkspaceDir) -> bool:
         found = self._sources.workspace(at.tree, place)
@@ -151,7 +149,3 @@ class WorkspaceMoves:
 def is_unsettled(record: WorkspaceRecord) -> bool:
     """Whether a workspace never was served, for a UID that its workspace.yaml states."""
     return not record.served and any(SAID in error for error in record.errors)
-
-
-def _depth(path: str) -> tuple[int, str]:
-    return path.count(":"), path

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from apiserver.model import paths
 from reconciler.layout.tree import WORKSPACE_FILES, WorkspaceDir
-from reconciler.loading.movable import Compared, is_within
+from reconciler.loading.movable import Compared
 from reconciler.repository.objects import Repository
 
 _ALIKE = 0.5
@@ -21,16 +22,16 @@ def renames(at: Compared) -> dict[str, str]:
         return {}
     repo = at.tree.repo
     whole, files = dict[str, str](), dict[str, list[str]]()
-    for path in sorted(at.touched.appeared, key=_depth):
+    for path in sorted(at.touched.appeared, key=paths.depth):
         place = at.place(path)
         if place is not None:
             whole.setdefault(place.tree, path)
             for blob in _contents(repo, place):
                 files.setdefault(blob, []).append(path)
     out: dict[str, str] = {}
-    for path in sorted(at.touched.removed, key=_depth):
+    for path in sorted(at.touched.removed, key=paths.depth):
         place = at.touched.left.get(path)
-        if place is None or any(is_within(path, top) for top in out):
+        if place is None or any(paths.is_within(path, top) for top in out):
             continue
         new = whole.get(place.tree) or _alike(_contents(repo, place), files)
         if new and new not in out.values():
@@ -47,7 +48,3 @@ def _alike(contents: list[str], files: dict[str, list[str]]) -> str:
 def _contents(repo: Repository, place: WorkspaceDir) -> list[str]:
     """Ids of what is in a workspace's directory beside its workspace.yaml."""
     return [entry.id for entry in repo.entries(place.tree) if entry.name not in WORKSPACE_FILES]
-
-
-def _depth(path: str) -> tuple[int, str]:
-    return path.count(":"), path

@@ -16,7 +16,7 @@ from apiserver.model import marks, reserved
 from apiserver.model.errors import Cause
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Key
-from apiserver.model.storagenames import CRDS, WORKSPACES
+from apiserver.model.storagenames import CRDS, SYNC_TARGETS, WORKSPACES
 from apiserver.registry import strategy
 from apiserver.registry.behaviours.definitions import reserved_in
 from apiserver.registry.conversion import stored
@@ -28,7 +28,6 @@ from reconciler.plan import system
 
 Object = dict[str, Any]
 
-SYNC_TARGETS = "synctargets.workload.kcp.io"
 
 FindLine = Callable[[Manifest, str], int]
 Accepted = Callable[[Manifest], Object | None]

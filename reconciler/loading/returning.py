@@ -37,7 +37,7 @@ class Returning:
     def take(self, among: Collection[str] | None = None) -> None:
         """Puts them back, parents before children. `among`: no others; None: all."""
         directories, leaving = self._recorded.facts().leaving, self._recorded.leaving()
-        for path in sorted(leaving, key=lambda each: (each.count(":"), each)):
+        for path in sorted(leaving, key=paths.depth):
             if among is None or path in among:
                 record = self._record(path, directories[path], leaving[path])
                 folder = format.directory_of(path, record.directory)

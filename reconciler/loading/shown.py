@@ -89,9 +89,9 @@ class Shown:
         self._list(affected, aside)
         # Parents before children, and what goes before what it stood in.
         going = {path for path in affected if tree.workspace_at(aside, path) is None}
-        staying = sorted(affected - going - moved.keys(), key=_depth)
+        staying = sorted(affected - going - moved.keys(), key=paths.depth)
         # Who moved is where he is before he is no longer where he was.
-        for path in (*sorted(moved, key=_depth), *sorted(going, key=_depth, reverse=True), *staying):
+        for path in (*sorted(moved, key=paths.depth), *sorted(going, key=paths.depth, reverse=True), *staying):
             ops = self._ops(path, aside)
             if ops:
                 self._store.write(*ops).result()
@@ -235,10 +235,6 @@ class Shown:
 
     def _tree(self, recorded: RecordedFleet) -> WorkspaceTree:
         return WorkspaceTree(self._repo, self._repo.commit(recorded.source.id).tree, recorded.facts().claims)
-
-
-def _depth(path: str) -> tuple[int, str]:
-    return path.count(":"), path
 
 
 class _Hidden:

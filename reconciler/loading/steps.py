@@ -166,9 +166,7 @@ class Stepper:
         self._forced.update(self._allowed())
         kept = self._kept.paths() if not self._way.alone else ()
         further = {*self._forced, *kept} - found.changed - found.appeared
-        waiting = sorted(chain(found.changed, found.appeared, further))
-        waiting.sort(key=_levels)
-        return waiting, going
+        return sorted(chain(found.changed, found.appeared, further), key=paths.depth), going
 
     def _find_moves(self, found: Touched) -> None:
         if self._guard is None or self._writes.keeps_back:
@@ -509,7 +507,7 @@ class Stepper:
         """Until nobody waits to be judged."""
         self._settle()
         while self._pending or self._writes:
-            for path in sorted(self._pending, key=_depth):
+            for path in sorted(self._pending, key=paths.depth):
                 self._turns.take(path)
                 self.pause()
             self._settle()
@@ -526,14 +524,6 @@ def _weakly(method: Callable[P, R]) -> Callable[P, R]:
         return found
 
     return call
-
-
-def _levels(path: str) -> int:
-    return path.count(":")
-
-
-def _depth(path: str) -> tuple[int, str]:
-    return _levels(path), path
 
 
 def _commit_of(record: Record) -> CommitRef:

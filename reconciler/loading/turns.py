@@ -133,7 +133,7 @@ class Turns:
             self._steps.again(path)
 
     def _members(self) -> list[str]:
-        return sorted(self._circle, key=lambda path: (path.count(":"), path))
+        return sorted(self._circle, key=paths.depth)
 
     def _join(self, *members: str) -> None:
         for path in members:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import orjson
 
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry import tree
 from apiserver.storage.paging import pages
 from apiserver.storage.protocol import View
 
-SYNC_TARGETS = "synctargets.workload.kcp.io"
 _FIELD = "kubeconfigSecretRef"
 
 

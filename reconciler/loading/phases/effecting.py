@@ -11,7 +11,7 @@ import orjson
 
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import SCHEMAS
-from apiserver.registry import keptschemas
+from apiserver.registry import codec, keptschemas
 from apiserver.storage.protocol import ReadView
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.consumers import is_stored
@@ -42,7 +42,7 @@ def uids_of(at: Judgement) -> Callable[[Key], str]:
 
     def uid(key: Key) -> str:
         there = at.grounds.store.get(key)
-        return str(orjson.loads(there.value)["metadata"]["uid"]) if there else effects.uid_of_new(key)
+        return codec.uid_of(there.value) if there else effects.uid_of_new(key)
 
     return uid
 

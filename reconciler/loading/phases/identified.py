@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import orjson
-
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
+from apiserver.registry import codec
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.loading.clusterobject import workspace_key
@@ -50,7 +49,7 @@ def _identify(at: Judgement, known: Callable[[Judgement, Key], str]) -> None:
 
 def _stored(at: Judgement, key: Key) -> str:
     there = at.grounds.store.get(key)
-    return str(orjson.loads(there.value)["metadata"]["uid"]) if there is not None else ""
+    return codec.uid_of(there.value) if there is not None else ""
 
 
 def _recorded(at: Judgement, key: Key) -> str:

@@ -11,11 +11,12 @@ from support.following import Following
 from apiserver.auth.keys import Keys
 from apiserver.auth.pki import ensure_keys
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry import codec, tree
 from apiserver.storage.lmdb import open_store
 from apiserver.storage.protocol import Delete, Put, Store
 from apiserver.stores import DECLARED
-from reconciler.commands.standins import SYNC_TARGETS, StandIns
+from reconciler.commands.standins import StandIns
 
 MADE = tree.WorkspaceRecord("root:lab", "0123456789abcdef", "root", stored=True)
 DECLARED_ONE = tree.WorkspaceRecord("root:git", "fedcba9876543210", "root")

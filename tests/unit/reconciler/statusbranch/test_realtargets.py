@@ -7,10 +7,11 @@ from typing import Any
 import orjson
 
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry import tree
 from apiserver.storage.memory import MemoryStore
 from apiserver.storage.protocol import Put
-from reconciler.statusbranch.realtargets import SYNC_TARGETS, real_targets
+from reconciler.statusbranch.realtargets import real_targets
 
 
 def target(cluster: str, name: str, spec: Any) -> Put:
