@@ -175,8 +175,10 @@ class KubernetesAPI:
         if denied is not None:
             await self._refuse(exchange, place, denied)
             return
-        rights = HeldRights.of(realms.main.store, [home], lambda: program.denied(realms, user) is None)
-        world = replace(program.world(realms, place), rights=rights)
+        world = program.world(realms, place)
+        if _verb(exchange, place) == "watch":
+            rights = HeldRights.of(realms.main.store, [home], lambda: program.denied(realms, user) is None)
+            world = replace(world, rights=rights)
         if not is_own(place):
             await self._asked(exchange, place, program.inside(world), bearer)
             return

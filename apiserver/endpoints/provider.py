@@ -105,21 +105,20 @@ class ProviderView:
 
     def _is_left(self, judge: AccessJudge, user: User, asked: Attributes) -> bool:
         """What is claimed of another provider has that one's policy, for whoever comes here as for any consumer."""
-        identity = self._identity(asked)
-        sources = sharing.exports_by_identity(self._store, identity) if identity else []
-        if identity and not sources:
-            return False
-        return all(judge.leaves(Provided(each.cluster, each.name), self.home, user, asked) for each in sources)
+        sources = self._sources(asked)
+        if sources is None:
+            return True
+        of_all = (judge.leaves(Provided(each.cluster, each.name), self.home, user, asked) for each in sources)
+        return bool(sources) and all(of_all)
 
-    def _identity(self, asked: Attributes) -> str:
-        """Of what is claimed of another provider, "" of all else."""
+    def _sources(self, asked: Attributes) -> list[SharedExport] | None:
+        """The exports that bring what is claimed of another provider; None of all else."""
         claim = self._claim(asked.group, asked.resource)
-        return Claimed.of(claim).identity if claim is not None else ""
+        identity = Claimed.of(claim).identity if claim is not None else ""
+        return sharing.exports_by_identity(self._store, identity) if identity else None
 
     def deciding(self, asked: Attributes) -> Iterable[str]:
-        identity = self._identity(asked)
-        sources = sharing.exports_by_identity(self._store, identity) if identity else []
-        return (self.home, *(each.cluster for each in sources))
+        return (self.home, *(each.cluster for each in self._sources(asked) or ()))
 
     @cached_property
     def consumer(self) -> Consumer | None:

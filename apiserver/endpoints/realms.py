@@ -84,9 +84,9 @@ class RealmWorld:
     """`cluster`: logical cluster name, None for every workspace. `record`: the workspace's, None in other worlds.
     `target`: `<workspace path>:<name>` of an embedded sync target. `hidden`: there is no such workspace, and only
     system:masters see more than that; it says why nothing is written here. `asked`: which one that is, among those that
-    are not there. `view`: shows part of what there is, None
-    where all is shown. `lets_in`: whether whoever asks may be here still, where that may end; `rights`: those elsewhere
-    that they look by, if any. `unmounted`: why a mount is not served; whoever may enter its parent is told."""
+    are not there. `view`: shows part of what there is, None where all is shown. `lets_in`: whether whoever asks may be
+    here still, where that may end; `rights`: those elsewhere that they watch by, if any. `unmounted`: why a mount is
+    not served; whoever may enter its parent is told."""
 
     realm: Realm
     scope: Scope

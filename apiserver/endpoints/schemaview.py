@@ -86,7 +86,8 @@ class SchemaSight:
     def shows(self, key: Key, value: bytes) -> bool:
         """Another schema of the name of one that is bound is none."""
         named = [each for each in self._bound if (each.cluster, each.name) == (key.cluster, key.name)]
-        return bool(named) and any(each.is_of(orjson.loads(value)) for each in named)
+        schema = orjson.loads(value) if named else {}
+        return any(each.is_of(schema) for each in named)
 
     def labels(self, key: Key) -> dict[str, str]:  # noqa: ARG002
         return {}

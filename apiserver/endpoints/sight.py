@@ -57,8 +57,8 @@ class ServiceView(Protocol):
 class PartialSight(Protocol):
     """`token`: what tells it from others of its kind, for what is shared between requests; `since`: the store's
     revision from which on `follow` has to be told. `at`: that of which `clusters` tells, where what is seen is to be
-    read as it was then; None for as it is. `clusters`: the logical
-    clusters that something may be seen of, sorted; None where that is told object by object."""
+    read as it was then; None for as it is. `clusters`: the logical clusters that something may be seen of, sorted; None
+    where that is told object by object."""
 
     token: Hashable
     since: int

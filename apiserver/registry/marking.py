@@ -1,8 +1,7 @@
 """What a deletion makes of an object: nothing is left of it, or it is marked and waits. Pure functions on objects.
 
 Called by deletion.py, and by the controller of definitions for their condition. The propagation policy becomes a
-finalizer; pods get time to end; namespaces, definitions, bindings and logical clusters wait
-for what came with them.
+finalizer; pods get time to end; namespaces, definitions, bindings and logical clusters wait for what came with them.
 """
 
 from __future__ import annotations

@@ -301,11 +301,8 @@ def forgotten(record: WorkspaceRecord) -> list[Op]:
     it comes last."""
     listed = (Table.HELD, record.errors), (Table.LEAVING, record.leaves)
     lists = [DeleteRow(table, record.path) for table, is_there in listed if is_there]
-    gone = (
-        (Table.KEPT_SECRETS, record.cluster),
-        (Table.WORKSPACES, record.path),
-    )
     lists += [untyped(record)] if record.stored else []
+    gone = (Table.KEPT_SECRETS, record.cluster), (Table.WORKSPACES, record.path)
     return [*lists, *(DeleteRow(table, row) for table, row in gone), Delete(cluster_key(record.cluster))]
 
 

@@ -23,13 +23,22 @@ from apiserver.registry import codec, indexes, tree
 from apiserver.registry.endpointslices import address
 from apiserver.registry.sharing import SharedExport, shared_export
 from apiserver.storage.paging import pages
-from apiserver.storage.protocol import Put, Store
+from apiserver.storage.protocol import Put, Record, Store
 from reconciler.controllers.controller import Controller
 from reconciler.controllers.entry import Entry
 
 Object = dict[str, Any]
 
 
+class Lacking(NamedTuple):
+    """Why a slice has no address."""
+
+    reason: str
+    why: str
+
+
+_NO_CONSUMERS = Lacking("NoConsumers", "no APIBinding is bound to the export: there is nothing to see yet")
+_NO_SHARDS = Lacking("NoShards", "the Partition selects no Shard: there is nothing to see there")
 _ALL = Key(SHARDS, "", "", "")
 """Stands for every slice that names a Partition: Shards changed."""
 
@@ -93,10 +102,11 @@ class EndpointSlices(Controller[Key]):
             return None
         found = orjson.loads(record.value)
         export = self._export(key.cluster, found["spec"]["export"])
-        partition = str(found["spec"].get("partition") or "")
-        lacking = self._lacking(export, Key(PARTITIONS, key.cluster, "", partition))
+        named = str(found["spec"].get("partition") or "")
+        partition = self._store.get(Key(PARTITIONS, key.cluster, "", named)) if named else None
+        lacking = self._lacking(export, partition)
         there = found.get("status") or {}
-        told = [*_of_export(export, found), self._of_partition(key, partition), _ready(lacking)]
+        told = [*_of_export(export, found), _of_partition(named, partition), _ready(lacking)]
         merged = conditions.merged(there.get("conditions"), told)
         status: Object = {"conditions": [dict(sorted(each.items())) for each in merged]}  # as a recovery has them
         if export is not None and lacking is None:
@@ -114,23 +124,24 @@ class EndpointSlices(Controller[Key]):
     def _is_taken(self, export: SharedExport) -> bool:
         return bool(self._store.indexed(indexes.TAKEN, indexes.taken(export.cluster, export.name), whole=True, limit=1))
 
-    def _lacking(self, export: SharedExport | None, partition: Key) -> Lacking | None:
+    def _lacking(self, export: SharedExport | None, partition: Record | None) -> Lacking | None:
         """Why there is no address; None where there is one."""
         if export is None or not self._is_taken(export):
             return _NO_CONSUMERS
-        found = self._store.get(partition) if partition.name else None
-        return _NO_SHARDS if found is not None and not self._selects_any(orjson.loads(found.value)) else None
+        return None if partition is None or self._selects_any(orjson.loads(partition.value)) else _NO_SHARDS
 
     def _selects_any(self, partition: Object) -> bool:
         wanted = from_object(partition["spec"].get("selector") or {})
         shards = (orjson.loads(record.value) for page in pages(self._store, SHARDS) for record in page)
         return any(wanted.matches(shard["metadata"].get("labels") or {}) for shard in shards)
 
-    def _of_partition(self, key: Key, name: str) -> Condition:
-        if not name or self._store.get(Key(PARTITIONS, key.cluster, "", name)) is not None:
-            return condition("PartitionValid", True, at=clock.now())
-        why = f"no Partition {name} in this workspace: declare it, or take spec.partition away"
-        return condition("PartitionValid", False, "PartitionInvalidReference", why, at=clock.now())
+
+def _of_partition(name: str, found: Record | None) -> Condition:
+    """`name`: "" where none is named."""
+    if not name or found is not None:
+        return condition("PartitionValid", True, at=clock.now())
+    why = f"no Partition {name} in this workspace: declare it, or take spec.partition away"
+    return condition("PartitionValid", False, "PartitionInvalidReference", why, at=clock.now())
 
 
 def _of_export(export: SharedExport | None, found: Object) -> Iterator[Condition]:
@@ -140,15 +151,6 @@ def _of_export(export: SharedExport | None, found: Object) -> Iterator[Condition
     named = found["spec"]["export"]
     why = f"no APIExport {named['name']} in workspace {named.get('path') or 'of its own'}: declare it there"
     yield condition("APIExportValid", False, "APIExportNotFound", why, at=clock.now())
-
-
-class Lacking(NamedTuple):
-    reason: str
-    why: str
-
-
-_NO_CONSUMERS = Lacking("NoConsumers", "no APIBinding is bound to the export: there is nothing to see yet")
-_NO_SHARDS = Lacking("NoShards", "the Partition selects no Shard: there is nothing to see there")
 
 
 def _ready(lacking: Lacking | None) -> Condition:

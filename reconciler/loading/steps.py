@@ -38,7 +38,6 @@ from reconciler.loading.leavers import Leavers
 from reconciler.loading.movable import Compared, Movable
 from reconciler.loading.moves import WorkspaceMoves, is_unsettled
 from reconciler.loading.offers import Offers
-from reconciler.loading.phases.judgement import Adopted
 from reconciler.loading.relocation import Relocation
 from reconciler.loading.removals import Removals
 from reconciler.loading.servedtrees import ServedTrees
@@ -110,7 +109,7 @@ class Stepper:
         self._moves = WorkspaceMoves(site, self._world, movable, target.kept)
         self._guard = self._new_guard()
         adopts = target.recorded is None and target.limits is None
-        self._judge = Judge(site, way, self._world, self._served, self._guard, Adopted() if adopts else None)
+        self._judge = Judge(site, way, self._world, self._served, self._guard, {} if adopts else None)
         self._writes = way.handover(site.store, self._world.written)
         self._takings = Takings(site.store, self._world, self._leavers, self._writes)
         self._verdicts: dict[str, tuple[Case, Verdict]] = {}

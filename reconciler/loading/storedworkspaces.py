@@ -140,9 +140,10 @@ class _Made(NamedTuple):
 
     def ops(self, kind: ResolvedType) -> list[Op]:
         """What stands in it."""
-        path, nobodys = self.record.path, secrets.token_hex(_NAME)  # UIDs follow from it: a home's name comes again
+        # UIDs follow from a fleet's id and a logical cluster's name, which a home has again: so no two have one id.
+        path, alone = self.record.path, secrets.token_hex(_NAME)
         effects = Effects(
-            nobodys, path, self.moment, OneMoment(self.moment), Summary(NONE), changes=WorkspaceChanges(path)
+            alone, path, self.moment, OneMoment(self.moment), Summary(NONE), changes=WorkspaceChanges(path)
         )
         table = builtins_of(kind.builtins, path)
         for declared in self._common(table):

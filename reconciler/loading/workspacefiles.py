@@ -66,11 +66,12 @@ class WorkspaceFiles(NamedTuple):
         found = declaration(data, file)
         manifest = named(found, file, name)
         value = said(manifest)
-        value = _with(
-            value, {field: e for field, e in _sayable(value).items() if found.name is not None or field != "name"}
-        )
+        metadata = _sayable(value)
+        if found.name is None:
+            metadata.pop("name", None)
         if found.uid:  # which says what the directory is, and is nobody's to change through the API
-            value = _with(value, {**(value.get("metadata") or {}), "uid": found.uid})
+            metadata["uid"] = found.uid
+        value = _with(value, metadata)
         return self.editor.replace(manifest, value) if parse(data, file) else self.editor.add(file, value)
 
     def _room(self, name: str) -> str:

@@ -119,12 +119,10 @@ def binding_update(old: Object, new: Object) -> list[Cause]:
 def binding_identified(binding: Object) -> None:
     """A finalizer that clients are told of (registry/boundresources) is stored when a binding is deleted, not before:
     an object may be sent back as it was read."""
-    metadata = binding["metadata"]
-    found = metadata.get("finalizers") or []
-    if BINDING_FINALIZER in found:
-        metadata["finalizers"] = [each for each in found if each != BINDING_FINALIZER]
-    if not metadata.get("finalizers"):
-        metadata.pop("finalizers", None)
+    finalizers = binding["metadata"].pop("finalizers", None) or []
+    kept = [each for each in finalizers if each != BINDING_FINALIZER]
+    if kept:
+        binding["metadata"]["finalizers"] = kept
 
 
 def binding_carry(old: Object, new: Object) -> None:

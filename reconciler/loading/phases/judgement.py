@@ -39,8 +39,8 @@ class Go(Enum):
     """Nowhere: there is a verdict."""
 
 
-class Adopted(dict[str, str]):
-    """Path by UID."""
+Adopted = dict[str, str]
+"""Path by UID."""
 
 
 @dataclass(frozen=True, slots=True)
