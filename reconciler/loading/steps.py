@@ -90,6 +90,8 @@ class Stepper:
         self._provided: set[str] = set()
         """To be judged again for what others provide; who is among `_forced` too has to be for more."""
         self._all = False
+        self._ends_kept = False
+        """Whether a schema that is kept for consumers may be so for nobody any more."""
         self._turns = Turns(
             Steps(
                 _weakly(self._waits),
@@ -255,6 +257,7 @@ class Stepper:
     # -- what goes
 
     def _take_away(self, going: Iterable[str]) -> None:
+        self._ends_kept = True
         self._settle()
         self._recheck(self._takings.take(going, self.done))
         self._going = frozenset()
@@ -444,6 +447,7 @@ class Stepper:
 
     def _write(self, changes: WorkspaceChanges) -> None:
         path = changes.path
+        self._ends_kept = self._ends_kept or keptschemas.may_end(changes)
         self._again(self._writes.add(changes))
         if changes.provides:
             self._settle()
@@ -492,7 +496,7 @@ class Stepper:
 
     def _finish(self) -> ChangeSet:
         self._settle_all()
-        if self._target.recorded is None:
+        if self._target.recorded is None and self._ends_kept:
             for path in keptschemas.let_go(self._site.store):
                 record = self._world.record(path)
                 if record is not None and record.errors:
