@@ -188,8 +188,11 @@ class World:
             return self._turns.offers(path).type(name) or system.workspace_type(path, name)
         at = (path, name)
         if at not in self._types:
-            self._types[at] = self._object(path, TYPES, name) or system.workspace_type(path, name)
+            self._types[at] = self._stored_type(path, name)
         return self._types[at]
+
+    def _stored_type(self, path: str, name: str) -> dict[str, Any] | None:
+        return self._object(path, TYPES, name) or system.workspace_type(path, name)
 
     def shard_of(self, workspace: dict[str, Any] | None) -> str:
         """The Shard that a new workspace is on, whose manifest says `workspace`; shards.NONE if none takes it."""
@@ -266,13 +269,14 @@ class World:
 
     def follows_types(self, changed: Collection[tuple[str, str]]) -> Callable[[WorkspaceRecord], bool]:
         """Whether a workspace has one of these types (path, name), or one that extends it, or has errors, since then it
-        may wait for one."""
+        may wait for one. Types are taken as they are stored: one that is to be judged yet has its followers looked at
+        when it is written."""
         concerned: dict[str, bool] = {}
 
         def follows(record: WorkspaceRecord) -> bool:
             if record.type not in concerned:
                 ref = types.TypeRef.parse(record.type)
-                concerned[record.type] = any(types.extends(ref, each, self.find_type) for each in changed)
+                concerned[record.type] = any(types.extends(ref, each, self._stored_type) for each in changed)
             return bool(record.errors) or concerned[record.type]
 
         return follows

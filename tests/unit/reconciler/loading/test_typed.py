@@ -119,3 +119,19 @@ def test_a_type_says_that_its_virtual_workspaces_are_there(fleet: LoadedFleet, a
         for kind in ("Ready", "VirtualWorkspaceURLsReady"):
             assert fleet.condition(found, kind)["status"] == "True"
     assert_recovers(fleet, another)
+
+
+def test_types_of_two_workspaces_change_in_one_commit(fleet: LoadedFleet, another: Another) -> None:
+    """Whoever has one of them may have to wait for the other to be judged, and the step does not."""
+    said = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace"}
+    said["spec"] = {"type": {"name": "gold", "path": "root:b"}}
+    types = {f"{ROOT}/{name}/gold.json": gold(additionalWorkspaceLabels={"tier": name}) for name in "ab"}
+    fleet.commit({**types, f"{ROOT}/x/workspace.yaml": json.dumps(said)})
+    assert labels(fleet, "root:x") == {"tier": "b"}
+    above = gold(extend={"with": [{"name": "gold", "path": "root:a"}]})
+    for number, later in enumerate((gold(additionalWorkspaceLabels={"tier": "later"}), above)):
+        team = gold(additionalWorkspaceLabels={"team": str(number)})
+        fleet.commit({f"{ROOT}/a/gold.json": team, f"{ROOT}/b/gold.json": later})
+        assert fleet.held() == {}
+        assert labels(fleet, "root:x") == ({} if number else {"tier": "later"}), "those of its own type"
+        assert_recovers(fleet, another, str(number))
