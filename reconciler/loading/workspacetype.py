@@ -62,8 +62,16 @@ class HasType(Protocol):
     def programs(self) -> Programs:
         """The initializers and terminators that it got when it appeared."""
 
+    def stays(self) -> bool:
+        """Whether it has what it had, whatever its type says by now."""
+
     def as_it_was(self, found: ResolvedType) -> ResolvedType:
-        """What a type brought that is no more."""
+        """What a type brought that is no more, or that does not count for now."""
+
+
+def brought_by(has: ResolvedType | WorkspaceRecord) -> Object:
+    """What a workspace has of its type, as Summary.brought holds it."""
+    return {"writes": has.writes, "builtins": has.builtins, **({"labels": dict(has.labels)} if has.labels else {})}
 
 
 def type_of(world: World, case: Case, gathered: Gathered, has: HasType) -> Typed:
@@ -74,16 +82,16 @@ def type_of(world: World, case: Case, gathered: Gathered, has: HasType) -> Typed
     problems = _problems(case, gathered, found) if former is None or found.ref != former else []
     if former is None or found.ref != former or case.path == paths.ROOT:
         return Typed(found, problems, said_of(found.ref, manifest))
-    if found.error:
+    as_it_was = bool(found.error) or has.stays()
+    if as_it_was:
         kind = has.as_it_was(found)
     else:
         kind = replace(found.of_one_with(has.bindings()), builtins=has.builtins(found))
     initializers, terminators = has.programs()
     kind = replace(kind, initializers=tuple(initializers), terminators=tuple(terminators))
     brought: Object = {}
-    if found.error:
-        brought = {"writes": kind.writes, "builtins": kind.builtins}
-        brought |= {"labels": dict(kind.labels)} if kind.labels else {}
+    if as_it_was:
+        brought = brought_by(kind)
     elif kind.builtins != found.builtins:
         brought = {"builtins": kind.builtins}
     return Typed(kind, [], said_of(found.ref, manifest), brought)
@@ -109,6 +117,9 @@ class Served(NamedTuple):
 
     def programs(self) -> Programs:
         return (self.record.initializers, self.record.terminators) if self.record is not None else ((), ())
+
+    def stays(self) -> bool:
+        return False
 
     def as_it_was(self, found: ResolvedType) -> ResolvedType:
         assert self.record is not None
@@ -136,6 +147,10 @@ class RememberedType(NamedTuple):
 
     def programs(self) -> Programs:
         return self.recorded.summary.initializers, self.recorded.summary.terminators
+
+    def stays(self) -> bool:
+        """One that is held."""
+        return self.recorded.summary.served is not None and "writes" in self.recorded.summary.brought
 
     def as_it_was(self, found: ResolvedType) -> ResolvedType:
         brought = self.recorded.summary.brought

@@ -24,7 +24,7 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     first: root:a            of one that moved: where it appeared, from which its logical cluster has its name
     shard: eu                the Shard that it is on, where that is not `root`
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
-    brought:                 only where its type cannot be resolved by now: what it brought
+    brought:                 only while held back, or where its type cannot be resolved by now: what it brought
       {writes: Store, builtins: Kubernetes, labels: {tier: gold}}
     defaults: [root:a:widgets]   exports that it takes by the default bindings of its type, which it keeps
     initializers, terminators: [1abc…:gold]   names of the programs that its type had act on it when it appeared

@@ -21,6 +21,7 @@ from reconciler.loading.phases.judgement import Go, Judgement
 from reconciler.loading.phases.publishing import list_consumer, seal
 from reconciler.loading.render import DeclaredObject, Renderer, itself
 from reconciler.loading.statuses import beginning
+from reconciler.loading.workspacetype import brought_by
 from reconciler.loading.world import PROVIDED
 from reconciler.plan.bindings import BindingInShort
 from reconciler.plan.residue import COMPUTED
@@ -97,6 +98,7 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
     out = replace(record, errors=[str(p) for p in changes.why], judged=at.case.moment.commit)
     known.ending = labels_of(grounds.store, known.ending, record.cluster)
     known.served, known.errors = record.head if record.served else NONE, out.errors
+    known.brought = brought_by(record) if record.served else {}  # its type may say something else meanwhile
     if not known.held:
         known.held = at.case.moment.commit
         known.before = grounds.guard.before_held(known.held) if grounds.guard is not None else NONE

@@ -135,3 +135,24 @@ def test_types_of_two_workspaces_change_in_one_commit(fleet: LoadedFleet, anothe
         assert fleet.held() == {}
         assert labels(fleet, "root:x") == ({} if number else {"tier": "later"}), "those of its own type"
         assert_recovers(fleet, another, str(number))
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["held before", "held by the same commit"])
+@pytest.mark.parametrize("asks", ["another type", "what cannot be read"])
+def test_who_is_held_stays_what_it_was_whatever_its_type_says(
+    fleet: LoadedFleet, another: Another, asks: str, before: bool
+) -> None:
+    fleet.commit({f"{ROOT}/gold.json": gold(additionalWorkspaceLabels={"tier": "gold"}), **of_gold("x")})
+    file, said = next(iter(of_gold("x").items()))
+    bad = {file: said.replace("gold", "team")} if asks == "another type" else {f"{ROOT}/x/bad.yaml": "kind: ["}
+    if before:
+        fleet.commit(bad)
+    fleet.commit({f"{ROOT}/gold.json": gold(additionalWorkspaceLabels={"tier": "iron"}, writes="Store"), **bad})
+    assert list(fleet.held()) == ["root:x"]
+    assert (fleet.record("root:x").labels, fleet.record("root:x").writes) == ({"tier": "gold"}, "")
+    assert fleet.workspace("root:x")["metadata"]["labels"]["tier"] == "gold"
+    assert_recovers(fleet, another)
+    fleet.commit({**of_gold("x"), f"{ROOT}/x/bad.yaml": None})
+    assert fleet.held() == {}
+    assert (labels(fleet, "root:x"), fleet.record("root:x").writes) == ({"tier": "iron"}, "Store")
+    assert_recovers(fleet, another, "mended")
