@@ -8,7 +8,7 @@ what its files declare is written when it is judged in its new place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,10 +24,12 @@ from apiserver.registry.keptschemas import keeping
 from apiserver.registry.tree import WorkspaceRecord, placed, put_workspace
 from apiserver.storage.protocol import NEVER, Conflict, Delete, DeleteRow, Op, Put, Store
 from reconciler.loading import consumers
+from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.clusterobject import cluster_key
 from reconciler.loading.followers import Followers, OfTypes
 from reconciler.loading.movable import Move
 from reconciler.loading.step import Carry
+from reconciler.loading.world import World
 
 Object = dict[str, Any]
 
@@ -44,8 +46,20 @@ class Relocation(NamedTuple):
     of_types: OfTypes
     carry: Carry
 
-    def take(self, move: Move) -> dict[str, str]:
-        """What moved, by old path the new one."""
+    def take(self, moves: Iterable[Move], world: World, done: ChangeSet) -> dict[str, str]:
+        """What moved, by old path the new one; `done` says so. The world of the step knows of it."""
+        found: dict[str, str] = {}
+        for move in moves:
+            places = self._take(move)
+            world.refresh()
+            done.moves[move.old] = move.new
+            for old, new in places.items():
+                world.gone(old)
+                done.moved(new)
+            found |= places
+        return found
+
+    def _take(self, move: Move) -> dict[str, str]:
         moved = {path: move.of(path) for path in (move.old, *tree.below(self.store, move.old))}
         self.carry(moved)
         for _ in range(_RETRIES):

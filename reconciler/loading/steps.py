@@ -31,6 +31,7 @@ from reconciler.loading import keptschemas
 from reconciler.loading.case import Case, Needs, Verdict
 from reconciler.loading.cases import Cases
 from reconciler.loading.changeset import ChangeSet, WorkspaceChanges
+from reconciler.loading.followers import naming
 from reconciler.loading.guard import Guard
 from reconciler.loading.judge import Judge
 from reconciler.loading.kept import KeptWorkspaces
@@ -185,17 +186,11 @@ class Stepper:
         """Has those that move be in their new places, where they are judged then, and others hear of it."""
         target, world = self._target, self._world
         relocation = Relocation(self._site.store, target.moment.commit, self._directory, world.of_types, target.carry)
-        for move in self._moves.found:
-            places = relocation.take(move)
-            world.refresh()
-            self.done.moves[move.old] = move.new
-            for old, new in places.items():
-                world.gone(old)
-                self.done.moved(new)
-                if not self._leavers.is_stored(new):
-                    self._forced.add(new)
-                    self._pending.setdefault(new)
-            self._recheck_who_names({*places, *places.values()})
+        places = relocation.take(self._moves.found, world, self.done)
+        declared = [new for new in places.values() if not self._leavers.is_stored(new)]
+        self._forced.update(declared)
+        self._pending.update(dict.fromkeys(declared))
+        self._recheck_who_names({*places, *places.values()})
 
     def _directory(self, path: str) -> str:
         place = self._cases.find(path)
@@ -203,11 +198,9 @@ class Stepper:
 
     def _recheck_who_names(self, places: Collection[str]) -> None:
         """Whoever takes something of a workspace by one of these paths, where it is or was."""
-        world = self._world
-        self._recheck(sorted({consumer for path in places for consumer in world.consumers(path)}))
-        records = [record for path in places if (record := world.record(path)) is not None]
-        names = {each.key.name for r in records for each in self._site.store.scan(TYPES, r.cluster).records}
-        for path in world.of_types({(path, name) for path in places for name in names}) if names else ():
+        found = naming(self._site.store, places, self._world.of_types)
+        self._recheck(sorted(found.bound))
+        for path in sorted(found.typed):
             self._look_again(path)
 
     def _trees_before(self, before: WorkspaceTree) -> list[WorkspaceTree]:
