@@ -8,6 +8,8 @@ is held, together with what was recorded of such directories by then.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from apiserver.model.commits import CommitRef
 from apiserver.registry.tree import WorkspaceRecord, summary, workspace_at
 from apiserver.storage.protocol import Store
@@ -16,6 +18,7 @@ from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import was_served
 from reconciler.loading.step import StepTarget
 from reconciler.loading.trees import Trees
+from reconciler.repository.objects import TreeEntry
 
 
 class ServedTrees:
@@ -77,7 +80,20 @@ class ServedTrees:
         _, served, claims = self._lost.served(record.path, record.directory)
         return self._trees.at(served, claims) if served == record.head else None
 
-    def claims(self, record: WorkspaceRecord) -> dict[str, str]:
-        """Directories within a workspace's own that lost their workspace.yaml, as of the served commit."""
+    def stands(self, record: WorkspaceRecord) -> tuple[CommitRef, dict[str, str]]:
+        """The commit that says what is served of a workspace which is not held until now, and the directories within
+        its own that had lost their workspace.yaml there. That is the commit which last changed it; or, where such
+        directories were others by then, so that it would be read as something else, the one that is served."""
+        at, claims = self.commit(record), self._trees.claims
+        if at != record.head and self._lost is not None:
+            _, served, then = self._lost.served(record.path, record.directory)
+            at, claims = (served, then) if served == record.head else (at, claims)
         inside = f"{record.directory}/"
-        return {directory: path for directory, path in self._trees.claims.items() if directory.startswith(inside)}
+        claims = {directory: path for directory, path in claims.items() if directory.startswith(inside)}
+        same = at == record.head or self._files(record, record.head, claims) == self._files(record, at, claims)
+        return record.head if same else at, claims
+
+    def _files(self, record: WorkspaceRecord, at: CommitRef, claims: Mapping[str, str]) -> list[tuple[str, TreeEntry]]:
+        tree = self._trees.at(at, claims)
+        found = tree.find(record.path, record.directory)
+        return [*tree.files(found)] if found is not None else []

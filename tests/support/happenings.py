@@ -7,6 +7,7 @@ EVENTS things done to the fleet.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
@@ -55,8 +56,15 @@ def _manifest(kind: str, name: str, spec: Any = None, api: str = "tenancy.kcp.io
     return json.dumps({"apiVersion": api, "kind": kind, "metadata": metadata} | ({"spec": spec} if spec else {}))
 
 
-def _typed(name: str) -> str:
-    return _manifest("Workspace", "d", {"type": {"name": name, "path": "root"}})
+def _typed(name: str, path: str = "root") -> str:
+    return _manifest("Workspace", "d", {"type": {"name": name, "path": path}})
+
+
+def _own(number: int, extends: str = "") -> str:
+    """A type of a workspace's own, which may extend that of another one, or itself."""
+    spec: dict[str, Any] = {"additionalWorkspaceLabels": {"own": str(number % 5)}}
+    spec |= {"extend": {"with": [{"name": "own", "path": extends}]}} if extends else {}
+    return _manifest("WorkspaceType", "own", spec)
 
 
 def _type(number: int) -> str:
@@ -190,7 +198,24 @@ PUSHES: dict[str, Callable[[int], Files]] = {
     "place": lambda n: {lostcopies.PLACE: (None, lostcopies.place(), lostcopies.place(region="us"))[n % 3]},
     "claim": lambda n: {lostcopies.CLAIM: (None, lostcopies.claim(), lostcopies.claim(protected="false"))[n % 3]},
     "nothing": lambda n: {"README.md": str(n)},
+    "types of two": lambda n: {
+        f"{A}/own.json": _own(n, f"root:{'ab'[n // 3 % 2]}" if n % 3 else ""),
+        f"{B}/own.json": _own(n),
+        f"{D}/workspace.yaml": _typed("own", "root:b" if n % 4 else "root:a"),
+    },
+    "types of two no more": lambda n: {f"{(A, B)[n % 2]}/own.json": None},
+    "types in a circle": lambda n: {f"{A}/own.json": _own(n, "root:b"), f"{B}/own.json": _own(n, "root:a")},
+    "of a type that is not there": lambda n: {f"{D}/workspace.yaml": _typed("nope", "root:b")},
 }
+_STRIDE = 31
+"""From one number's push to the next one's, where a number means one of all."""
+assert math.gcd(len(PUSHES), _STRIDE * 2 * 3 * 7) == 1, (
+    "else a push comes with no number, or never with some remainders"
+)
+
+
+def _any_push(number: int) -> Files:
+    return [*PUSHES.values()][_STRIDE * number % len(PUSHES)](number)
 
 
 def _protected(number: int) -> str:
@@ -221,7 +246,6 @@ def _terminated(obj: Any) -> None:
 
 def much(number: int) -> Files:
     """A commit that concerns many workspaces: one comes, one that it takes something of changes, another goes."""
-    names = [*PUSHES]
     return {
         f"{A}/much.yaml": configmap("much", n=str(number)),
         f"{E}{number % 3}/workspace.yaml": "",
@@ -229,7 +253,7 @@ def much(number: int) -> Files:
         f"{E}{number % 3}/below/workspace.yaml": "",
         f"{E}{(number + 1) % 3}": None,
         f"{B}/much.yaml": configmap("much", n=str(number)),
-        **PUSHES[names[(31 * number) % len(names)]](number),
+        **_any_push(number),
     }
 
 
@@ -384,9 +408,8 @@ class Happening:
         self.fleet.recheck(self.fleet.paths())
 
     def _die(self, number: int) -> None:
-        names = [*PUSHES]
-        files = PUSHES["use defined"] if number % 2 else PUSHES[names[31 * number % len(names)]]
-        self.push({f"{A}/died.yaml": configmap("died", n=str(number)), **files(number)})
+        files = PUSHES["use defined"](number) if number % 2 else _any_push(number)
+        self.push({f"{A}/died.yaml": configmap("died", n=str(number)), **files})
         self.die(number % 7)
 
     def _status(self, number: int) -> None:

@@ -97,16 +97,25 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
     changes.became = ChangeKind.HELD
     out = replace(record, errors=[str(p) for p in changes.why], judged=at.case.moment.commit)
     known.ending = labels_of(grounds.store, known.ending, record.cluster)
-    known.served, known.errors = record.head if record.served else NONE, out.errors
+    known.errors = out.errors
     known.brought = brought_by(record) if record.served else {}  # its type may say something else meanwhile
     if not known.held:
         known.held = at.case.moment.commit
         known.before = grounds.guard.before_held(known.held) if grounds.guard is not None else NONE
-        known.claims = grounds.served.claims(record) if record.served else {}
+        out, known.claims = _standing(at, out)
+    known.served = out.head if record.served else NONE
     # What it is served with follows from the past alone, whatever its providers do meanwhile.
     statuses = _binding_statuses(at) if record.served else {}
     known.bindings = {name: BindingInShort.of(status).as_json() for name, status in statuses.items()}
     return out
+
+
+def _standing(at: Judgement, record: WorkspaceRecord) -> tuple[WorkspaceRecord, dict[str, str]]:
+    """One that is held from now on, and Summary.claims of it."""
+    if not record.served:
+        return record, {}
+    served, claims = at.grounds.served.stands(record)
+    return replace(record, head=served), claims
 
 
 def away(record: WorkspaceRecord, changes: WorkspaceChanges) -> WorkspaceRecord:

@@ -88,10 +88,20 @@ def agree(new: LoadedFleet, old: LoadedFleet, *, at: bool = True) -> None:
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=HISTORIES)
 @example(history=[("die", 3, False), ("publish", 0, False)])
-@example(history=[("die", 16, False), ("back", 1, False), ("publish", 0, False)])
-@example(history=[("die", 16, False), ("rewrite", 1, False), ("publish", 0, False)])
+@example(history=[("die", 380, False), ("back", 1, False), ("publish", 0, False)])
+@example(history=[("die", 380, False), ("rewrite", 1, False), ("publish", 0, False)])
 @example(history=[("add many", 5, True), ("remove many", 0, True), ("limits", 0, True)])
 @example(history=[("move", 0, True), ("allow", 0, False), ("use defined", 0, False), ("put back", 8, False)])
+@example(history=[(name, 0, False) for name in ("remove", "relocate", "change", "put back", "rename")])
+@example(
+    history=[
+        ("remove", 0, True),
+        ("relocate", 0, True),
+        ("change", 6, True),
+        ("put back", 0, True),
+        ("rename", 5, False),
+    ]
+)
 def test_the_running_server_a_recovery_and_a_first_load_agree(
     tmp_path_factory: pytest.TempPathFactory, history: History
 ) -> None:
@@ -181,8 +191,8 @@ def test_what_was_recovered_goes_on_as_what_ran_on(
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(history=HISTORIES, die=st.booleans(), number=st.integers(0, 881), more=HISTORIES)
-@example(history=[("of the type", 1, False)], die=False, number=15, more=[])
+@given(history=HISTORIES, die=st.booleans(), number=st.integers(0, 953), more=HISTORIES)
+@example(history=[("of the type", 1, False)], die=False, number=879, more=[])
 @example(history=[("provide", 1, False)], die=False, number=85, more=[])
 def test_what_is_recorded_in_the_middle_of_a_load_recovers_what_ran_on(
     tmp_path_factory: pytest.TempPathFactory, history: History, die: bool, number: int, more: History

@@ -85,6 +85,7 @@ def merged(large: list[tuple[str, int]]) -> Files:
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(LARGE, LATER)
 @example([("provide", 0)], [(0, "space", 0), (0, "remove space", 0)])
+@example([("change", 0)], [(0, "rename", 0), (1, "rename", 1), (0, "change", 0)])
 def test_what_overtakes_ends_as_what_waited(
     tmp_path_factory: pytest.TempPathFactory, large: list[tuple[str, int]], later: list[tuple[int, str, int]]
 ) -> None:
