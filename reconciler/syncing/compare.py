@@ -1,8 +1,10 @@
 """Whether what is on a target is in step with what we would apply, without asking the target.
 
 Two questions: is every rendered field there with that meaning, and does `treeplane` own nothing that is not rendered
-any more? Answers "yes" or "not sure": defaults, normalised quantities and lists merged by key can look like
-differences. Who is not sure asks the target with a dry run, and `same` tells what that would have changed.
+any more? What is owned as a whole (an atomic list or map) has to be there as it is rendered, with nothing besides: what
+the target added cannot be told from what was rendered before. Answers "yes" or "not sure": defaults, normalised
+quantities and lists merged by key can look like differences. Who is not sure asks the target with a dry run, and `same`
+tells what that would have changed.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from apiserver.model.marks import FIELD_MANAGER
 
 Object = dict[str, Any]
 
+_TYPE = ("apiVersion", "kind")
 _QUANTITY = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))([eE][+-]?\d{1,4}|[KMGTPE]i|[numkMGTPE])?")
 _LONGEST = 64
 """Characters of a quantity. Both sides may be anybody's text, of any length."""
@@ -28,9 +31,10 @@ _BINARY = {f"{letter}i": Decimal(1024) ** n for n, letter in enumerate("KMGTPE",
 
 
 def in_step(rendered: Object, live: Object) -> bool:
-    """True: applying would change nothing. False: not sure."""
-    owned = _owned(live)
-    return owned is not None and _within(rendered, live) and _covered(owned, rendered)
+    """True: applying would change nothing. False: not sure. Both are of one kind and version; `live` need not say so,
+    as an object in a list does not."""
+    owned, content = _owned(live), {k: v for k, v in rendered.items() if k not in _TYPE}
+    return owned is not None and _within(content, live) and _covered(owned, content, live)
 
 
 def same(before: Object, after: Object) -> bool:
@@ -40,7 +44,7 @@ def same(before: Object, after: Object) -> bool:
 
 def _content(obj: Object) -> Object:
     metadata = {k: v for k, v in obj["metadata"].items() if k not in ("managedFields", "resourceVersion", "generation")}
-    return {**{k: v for k, v in obj.items() if k not in ("apiVersion", "kind")}, "metadata": metadata}
+    return {**{k: v for k, v in obj.items() if k not in _TYPE}, "metadata": metadata}
 
 
 def _within(wanted: Any, live: Any) -> bool:
@@ -84,8 +88,8 @@ def _owned(live: Object) -> Object | None:
     return None
 
 
-def _covered(owned: Mapping[str, Any], rendered: Any) -> bool:
-    """Whether everything owned is still rendered."""
+def _covered(owned: Mapping[str, Any], rendered: Any, live: Any) -> bool:
+    """Whether everything owned is still rendered. All that is rendered is in `live`."""
     for path, below in owned.items():
         if path == ".":
             continue
@@ -93,17 +97,28 @@ def _covered(owned: Mapping[str, Any], rendered: Any) -> bool:
         if prefix == "f:":
             if not isinstance(rendered, dict) or name not in rendered:
                 return False
-            if below and not _covered(below, rendered[name]):
-                return False
+            mine, theirs = rendered[name], live.get(name)
         elif prefix == "v:":
             if not isinstance(rendered, list) or orjson.loads(name) not in rendered:
                 return False
+            continue
         elif prefix == "k:":
-            found = _keyed(rendered, orjson.loads(name))
-            if found is None or not _covered(below, found):
+            key = orjson.loads(name)
+            mine, theirs = _keyed(rendered, key), _keyed(live, key)
+            if mine is None or theirs is None:
                 return False
         else:
             return False
+        if not (_covered(below, mine, theirs) if below else _nothing_besides(mine, theirs)):
+            return False
+    return True
+
+
+def _nothing_besides(wanted: Any, live: Any) -> bool:
+    if isinstance(wanted, dict) and isinstance(live, dict):
+        return all(k in wanted and _nothing_besides(wanted[k], v) for k, v in live.items())
+    if isinstance(wanted, list) and isinstance(live, list):
+        return all(map(_nothing_besides, wanted, live))
     return True
 
 

@@ -236,6 +236,12 @@ class Downstream:
         kinds = ("namespaces", "configmaps", "deployments", "secrets", "services", "serviceaccounts")
         return {f"{k}/{n}": o["metadata"]["resourceVersion"] for k in kinds for n, o in self.list(k).items()}
 
+    def applied(self) -> float:
+        """How often somebody applied something on the cluster, or asked what that would do."""
+        lines = self.cluster.kubectl("get", "--raw", "/metrics").splitlines()
+        found = (line for line in lines if line.startswith("apiserver_request_total{") and 'verb="APPLY"' in line)
+        return sum(float(line.rpartition(" ")[2]) for line in found)
+
     def clean(self) -> None:
         self.cluster.kubectl("delete", "namespaces", "-l", self.selector, "--wait=true")
 
@@ -332,12 +338,14 @@ def test_a_restart_writes_nothing_and_prunes_what_git_explains(
     eventually(lambda: west.list("configmaps")[PARENT_NAME]["data"]["commit"] == C1)
     key = sync_target_key("infra0", "west")
     eventually(lambda: not first.syncers()[key].queue.pending())
-    before, stored = west.revisions(), world.store.revision()
+    before, stored, applied = west.revisions(), world.store.revision(), west.applied()
+    assert applied
 
     second = syncing()
     eventually(lambda: key in second.syncers() and second.syncers()[key].settled("shop0", "web"), 20)
     eventually(lambda: not second.syncers()[key].queue.pending())
     assert west.revisions() == before
+    assert west.applied() == applied, "what is as it was is not asked for by a dry run either"
     assert [(c.key, c.value, c.previous) for c in world.store.changes(stored)] == []
 
     second.stop()
@@ -352,6 +360,29 @@ def test_a_restart_writes_nothing_and_prunes_what_git_explains(
     assert "configmaps web/unexplained" in told["message"]
     assert west.names("configmaps") == {"unexplained"}
     assert world.condition(placement, "Synced")["status"] == "True"
+
+
+def test_a_selector_that_loses_a_label_while_nothing_syncs_loses_it_on_the_cluster(
+    world: World, west: Downstream, syncing: Callable[[], Syncing], eventually: Any
+) -> None:
+    """A Service's selector is owned as a whole: that a label of it is ours is nowhere said on the cluster."""
+
+    def serve(**selector: str) -> None:
+        ports = [{"port": 80, "targetPort": 80, "protocol": "TCP"}]
+        service = {"kind": "Service", "apiVersion": "v1", "spec": {"selector": selector, "ports": ports}}
+        world.put(f"services:{IDENTITY}", "shop0", "web", "web", **service)
+
+    def selector() -> Any:
+        return west.list("services").get("web", {}).get("spec", {}).get("selector")
+
+    world.place()
+    serve(app="web", track="stable")
+    first = syncing()
+    eventually(lambda: selector() == {"app": "web", "track": "stable"}, 30)
+    first.stop()
+    serve(app="web")
+    syncing()
+    eventually(lambda: selector() == {"app": "web"}, 20)
 
 
 def test_an_autoscaler_on_the_cluster_keeps_its_replicas(
