@@ -127,12 +127,13 @@ def reader(recorded: RecordedFleet, here: WorkspaceTree, at: CommitRef = NONE) -
     """What the status branch knows of a workspace. `here`: where one may stand twice; then either place may be the one
     that it was recorded at. `at`: the commit at which it is brought back, for which one that was past it may do with a
     likeness."""
+    later = recorded.facts().arriving if at == recorded.source else ()
 
     def found_in(place: str) -> Recorded | None:
         folder = recorded.folder(place) if place else None
         if folder is None:
             return None
-        summary = heldbefore.likeness(recorded.summary_in(place, folder), at)
+        summary = heldbefore.likeness(recorded.summary_in(place, folder), at, later)
         if not (folder.status or folder.ending):
             return Recorded(summary)
         endings = partial(recorded.endings, place) if folder.ending else tuple

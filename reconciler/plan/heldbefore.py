@@ -8,6 +8,7 @@ Called by loading.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -30,11 +31,15 @@ def note(known: Summary, passed: CommitRef) -> None:
     known.step = step
 
 
-def likeness(known: Summary, passed: CommitRef) -> Summary:
-    """What stood in the place of a summary at the commit that all of the fleet was past, as far as others saw it."""
+def likeness(known: Summary, passed: CommitRef, later: Collection[CommitRef] = ()) -> Summary:
+    """What stood in the place of a summary at the commit that all of the fleet was past, as far as others saw it.
+    `later`: the commits that were on their way then. One that is served at such a commit by now went on, and was held
+    for another one of them since."""
     held: dict[str, Any] = known.step.get(_HELD) or {}
     if held.get(_AT) != str(passed):
-        return known
+        if known.served not in later:
+            return known
+        held = {}
     said = {name: value for name, value in known.as_json().items() if name not in _SAID}
     return replace(Summary.from_json({**said, **held}), at=known.at)
 

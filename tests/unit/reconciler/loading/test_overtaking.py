@@ -228,6 +228,7 @@ def test_half_of_the_time_is_the_large_commits() -> None:
 @example([("move", 0)], [(0, "use defined", 0)], 0)
 @example([("provide", 0), ("leave behind", 2)], [], 1)
 @example([("change", 0)], [(0, "take each other's", 0), (0, "withdraw", 0)], 9)
+@example([("turn", 1)], [(0, "break", 0)], 0)
 def test_what_is_recorded_while_a_commit_is_overtaken_recovers_what_ran_on(
     tmp_path_factory: pytest.TempPathFactory,
     large: list[tuple[str, int]],

@@ -57,3 +57,10 @@ def test_a_condition_that_turns_leaves_it() -> None:
     known = going_on(held())
     turned.timed(known, turned.Now("s", "t"), "Workspace", [{"type": "A", "status": "True"}], [], "b")
     assert heldbefore.likeness(known, SECOND).errors == held().errors
+
+
+def test_one_that_went_on_and_is_held_since_was_not_held() -> None:
+    known = replace(held(), served=THIRD, held=FOURTH, at=FOURTH)
+    like = heldbefore.likeness(known, SECOND, (THIRD, FOURTH))
+    assert (like.served, like.held, like.claims, like.errors) == (None, NONE, {}, [])
+    assert heldbefore.likeness(replace(known, served=FIRST), SECOND, (THIRD, FOURTH)).errors == known.errors
