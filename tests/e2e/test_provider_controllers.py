@@ -9,14 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from realclusters.processes import Process
 from support.plane import Connection, Plane, environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples/controllers"
+CONSUMERS = 1000
 FLEET = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: wildwest}\nspec: {writes: Store}\n"
-CONSUMERS = 60
+TYPE = """\
+apiVersion: tenancy.kcp.io/v1alpha1
+kind: WorkspaceType
+metadata: {name: consumer}
+spec:
+  extend: {with: [{name: universal, path: root}]}
+  defaultAPIBindings: [{path: "root:wildwest", export: cowboys}]
+"""
+CONSUMER = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: consumer, path: root}}\n"
 WORKSPACES = "/apis/tenancy.kcp.io/v1alpha1/workspaces"
+KIND = "wildwest.dev/v1alpha1/cowboys"
 COWBOYS = "/apis/wildwest.dev/v1alpha1/namespaces/default/cowboys"
 CLIENT = [sys.executable, "-W", "ignore", str(EXAMPLES / "with_client.py"), "root:wildwest", "cowboys"]
 KOPF = [sys.executable, "-W", "ignore", "-m", "kopf", "run", "-A", str(EXAMPLES / "with_kopf.py")]
@@ -25,9 +34,13 @@ KOPF = [sys.executable, "-W", "ignore", "-m", "kopf", "run", "-A", str(EXAMPLES 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     folder = tmp_path_factory.mktemp("wildwest")
-    (folder / "fleet/workspaces/root").mkdir(parents=True)
-    (folder / "fleet/treeplane.yaml").write_text(FLEET)
-    (folder / "fleet/workspaces/root/about.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n")
+    files = {"treeplane.yaml": FLEET, "workspaces/root/type.yaml": TYPE}
+    files |= {"workspaces/root/wildwest/workspace.yaml": ""}
+    files |= {"workspaces/root/wildwest/cowboys.yaml": (EXAMPLES / "cowboys.yaml").read_text()}
+    files |= {f"workspaces/root/c{number}/workspace.yaml": CONSUMER for number in range(CONSUMERS)}
+    for name, text in files.items():
+        (folder / "fleet" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "fleet" / name).write_text(text)
     with Plane(folder / "fleet", folder / "server" / "data", "--workers", "2") as plane:
         yield plane
 
@@ -49,26 +62,12 @@ def workspace(connection: Connection, parent: str, name: str, eventually: Any) -
     eventually(ready, 20)
 
 
-@pytest.fixture(scope="module")
-def consumers(served: Plane) -> list[str]:
-    """Paths of workspaces that take the API, of one that does not, and of nobody."""
-    return [f"root:c{number}" for number in range(CONSUMERS)]
-
-
 @pytest.fixture(params=["client", "kopf"])
 def controller(request: pytest.FixtureRequest, served: Plane, tmp_path: Path) -> Iterator[Process]:
     variables = environment(KUBECONFIG=str(served.kubeconfig), HOME=str(tmp_path), EXPORT="root:wildwest/cowboys")
     process = Process(CLIENT if request.param == "client" else KOPF, tmp_path, variables)
     yield process
     process.end(15, 20)
-
-
-def offered(connection: Connection, eventually: Any) -> None:
-    if connection.request("GET", f"/clusters/root{WORKSPACES}/wildwest").status == 200:
-        return
-    workspace(connection, "root", "wildwest", eventually)
-    for obj in yaml.safe_load_all((EXAMPLES / "cowboys.yaml").read_text()):
-        made(connection, f"/clusters/root:wildwest/apis/{obj['apiVersion']}/{obj['kind'].lower()}s", obj)
 
 
 def taken(connection: Connection, path: str, eventually: Any) -> None:
@@ -95,20 +94,20 @@ def cowboy(name: str, intent: str) -> Any:
 
 
 def test_one_process_serves_all_consumers(
-    served: Plane, consumers: list[str], controller: Process, eventually: Any, request: pytest.FixtureRequest
+    served: Plane, controller: Process, eventually: Any, request: pytest.FixtureRequest
 ) -> None:
+    """A thousand that a commit brought, and one that was made and bound through the API."""
     name = "of-" + request.node.callspec.params["controller"]
+    consumers = [*(f"root:c{number}" for number in range(CONSUMERS)), "root:late"]
     connection = served.connection()
-    offered(connection, eventually)
+    taken(connection, consumers[-1], eventually)
     for path in consumers:
-        taken(connection, path, eventually)
         made(connection, f"/clusters/{path}{COWBOYS}", cowboy(name, path.replace(":", "-")))
 
     def results() -> list[str]:
-        listed = connection.request("GET", "/services/apiexport/root:wildwest/cowboys/clusters/*"
-                                    "/apis/wildwest.dev/v1alpha1/cowboys").body["items"]  # fmt: skip
-        mine = (item for item in listed if item["metadata"]["name"] == name)
-        return sorted((item.get("status") or {}).get("result", "") for item in mine)
+        every = f"/services/apiexport/root:wildwest/cowboys/clusters/*/apis/{KIND}?fieldSelector=metadata.name={name}"
+        found = connection.request("GET", every).body["items"]
+        return sorted((item.get("status") or {}).get("result", "") for item in found)
 
     wanted = sorted(f"Yeehaw, {path.replace(':', '-')}" for path in consumers)
     eventually(lambda: results() == wanted and not controller.ended(), 60)
