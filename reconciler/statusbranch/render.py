@@ -235,14 +235,17 @@ class Rendering:
             for piece in self._all(now.cluster):
                 files.update(piece)
             self._moved.add(now.cluster)
-        place = self._place(now.cluster) if now.cluster else None
+        cluster = now.cluster or before.cluster
+        place = self._place(cluster) if cluster else None
         # Where it stood before it moved on there is nothing of it.
-        if place is not None and change.value is not None and change.key == place.key:
-            left = _residue(change.key, change.value, place.home) if not ends else None
-            if left is not None or change.previous is not None or self._may_stand(change.key, now.cluster):
+        if place is not None and change.key == place.key:
+            may_stand = self._may_stand(change.key, cluster)
+            left = _residue(change.key, change.value, place.home) if change.value is not None and not ends else None
+            if left is not None or change.previous is not None or may_stand:
                 files[format.status_path(place.directory, change.key)] = left
-            if ends:
-                files[format.ending_path(place.directory, change.key)] = _ending(change.value)
+            if ends or may_stand or _ends(change.key, change.previous):  # it went, and came again at once
+                ending = _ending(change.value) if ends and change.value is not None else None
+                files[format.ending_path(place.directory, change.key)] = ending
 
     def _workspace_of(self, place: _Place, files: Files) -> None:
         record = self._store.get(place.key) if place.key is not None else None

@@ -144,6 +144,7 @@ TAKEN_AWAY: list[History] = [
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @example(before=TAKEN_AWAY[0], history=[("bind", 0, True), ("use", 1, True)])
 @example(before=TAKEN_AWAY[0], history=[("bind", 0, False), ("use", 1, False)])
+@example(before=TAKEN_AWAY[4], history=[("back", 2, False)])
 @given(
     before=st.sampled_from(TAKEN_AWAY),
     history=st.lists(st.tuples(st.sampled_from(ENDS), st.integers(0, 23), st.booleans()), max_size=14),
