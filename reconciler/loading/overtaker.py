@@ -98,6 +98,9 @@ class Overtaker(Stepper):
             super()._stand(judged)
 
     def _has_to_wait(self, path: str) -> bool:
-        """Whether others follow from what it comes to, who are not past the commits before."""
+        """Whether others follow from what it comes to, who are not past the commits before; or it is held for what they
+        have, and may have no more then."""
         _, verdict = self._verdicts.get(path, (None, None))
-        return path in self.put_off or (verdict is not None and verdict.changes.provides)
+        changes = verdict.changes if verdict is not None else None
+        held = changes is not None and changes.refused is not None and changes.refused.for_others
+        return path in self.put_off or held or (changes is not None and changes.provides)

@@ -16,11 +16,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from apiserver.model.storagenames import EXPORTS, SYNC_TARGETS
+
 PROTECTED = "treeplane.dev/protected"
 """Annotation. "true" on an object: it goes only if that is allowed. "false" on an object, on a workspace (for all in
 it) or on a WorkspaceType: it may go."""
 ALLOW = "Allow-Delete"
 """The trailer of a commit."""
+_SHARED = (EXPORTS, SYNC_TARGETS)
 _DIGITS = 40
 SHARE_FROM = 10
 """Fewer deletions are no matter of their share."""
@@ -74,6 +77,11 @@ class RefusedDeletion(NamedTuple):
 
     def lines(self) -> list[str]:
         return sorted(str(loss.line) for loss in self.losses)
+
+    @property
+    def for_others(self) -> bool:
+        """Whether what others have is a reason: consumers' objects, or copies on a sync target."""
+        return any(loss.protected and loss.line.resource in _SHARED for loss in self.losses)
 
     @property
     def digest(self) -> str:

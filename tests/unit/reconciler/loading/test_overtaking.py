@@ -86,6 +86,7 @@ def merged(large: list[tuple[str, int]]) -> Files:
 @given(LARGE, LATER)
 @example([("provide", 0)], [(0, "space", 0), (0, "remove space", 0)])
 @example([("change", 0)], [(0, "rename", 0), (1, "rename", 1), (0, "change", 0)])
+@example([("withdraw", 0), ("unbind", 1), ("bind", 0)], [(0, "change", 0)])
 def test_what_overtakes_ends_as_what_waited(
     tmp_path_factory: pytest.TempPathFactory, large: list[tuple[str, int]], later: list[tuple[int, str, int]]
 ) -> None:
@@ -229,6 +230,7 @@ def test_half_of_the_time_is_the_large_commits() -> None:
 @example([("provide", 0), ("leave behind", 2)], [], 1)
 @example([("change", 0)], [(0, "take each other's", 0), (0, "withdraw", 0)], 9)
 @example([("turn", 1)], [(0, "break", 0)], 0)
+@example([("withdraw", 0), ("unbind", 1), ("bind", 0)], [(0, "change", 0)], 0)
 def test_what_is_recorded_while_a_commit_is_overtaken_recovers_what_ran_on(
     tmp_path_factory: pytest.TempPathFactory,
     large: list[tuple[str, int]],
