@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from apiserver.auth.accounts import Accounts
 from apiserver.auth.scopes import in_scope
@@ -44,6 +44,11 @@ class Asking:
     def user(self) -> User:
         """As this world sees them (auth/scopes.py)."""
         return in_scope(self.bearer, self.world.identity) if self.bearer.extra else self.bearer
+
+    def key_of(self, obj: dict[str, Any]) -> Key:
+        """Under which an object of the kind that is asked for is stored."""
+        metadata = obj["metadata"]
+        return Key(self.kind.storage, self.world.cluster or "", metadata.get("namespace", ""), metadata["name"])
 
     @property
     def view(self) -> KindView:

@@ -83,7 +83,8 @@ async def delete_answer(asking: Asking, outcome: Outcome, options: DeleteOptions
     whole = not kind.custom and kind.qualified in _ANSWERS_OBJECT
     if not outcome.removed or whole:
         code = 202 if options.cascading and not outcome.removed else 200
-        await asking.exchange.answer(code, orjson.dumps(outcome.obj))
+        obj = outcome.obj if outcome.removed else asking.view.told(asking.key_of(outcome.obj), outcome.obj)
+        await asking.exchange.answer(code, orjson.dumps(obj))
         return
     metadata = outcome.obj["metadata"]
     details = {"name": metadata["name"], "kind": kind.resource, "uid": metadata.get("uid", "")}

@@ -168,6 +168,14 @@ class KindView:
     def of(self, record: Record) -> bytes:
         return self.whole(record.key, record.value, record.revision)
 
+    def told(self, key: Key, obj: Object) -> Object:
+        """What a write is answered with: the object with what is said of it whenever it is read."""
+        if not self._fills:
+            return obj
+        found: Object = orjson.loads(self._filled(key, codec.encode(obj)))
+        said = {name: obj["metadata"][name] for name in ("resourceVersion",) if name in obj["metadata"]}
+        return {**found, "metadata": {**found["metadata"], **said}}
+
     def _filled(self, key: Key, value: bytes) -> bytes:
         if key.resource == SHARDS:
             return codec.encode(with_addresses(orjson.loads(value), fleet(self._store).url))

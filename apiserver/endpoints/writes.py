@@ -45,7 +45,6 @@ from apiserver.model.errors import (
     method_not_allowed,
     no_such_resource,
 )
-from apiserver.model.keys import Key
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import codec, deletion, eviction, podbinding, rest
 from apiserver.registry.commits import Commits
@@ -372,12 +371,11 @@ async def answer(asking: Asking, outcome: Outcome) -> None:
         exchange.warnings.append(KEPT_FROM_GIT)
     media = negotiate(exchange.header(b"accept"), many=False)
     status = 201 if outcome.created else 200
-    metadata = outcome.obj["metadata"]
-    key = Key(asking.kind.storage, asking.world.cluster or "", metadata.get("namespace", ""), metadata["name"])
+    key = asking.key_of(outcome.obj)
     if asking.sight is not None:
         labelled(outcome.obj, asking.sight.labels(key))
-    body = orjson.dumps(outcome.obj)
+    body = orjson.dumps(asking.view.told(key, outcome.obj))
     if media.form != OBJECT:
-        revision = int(metadata.get("resourceVersion") or 0)
+        revision = int(outcome.obj["metadata"].get("resourceVersion") or 0)
         body = form_of(asking.view, media, exchange).one(key, codec.encode(outcome.obj), revision)
     await exchange.answer(status, as_yaml(body) if media.yaml else body, YAML if media.yaml else b"application/json")

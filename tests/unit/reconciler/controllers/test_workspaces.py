@@ -106,6 +106,18 @@ def test_its_url_is_where_it_is(fleet: ApiFleet) -> None:
     assert found["spec"]["URL"].endswith("/clusters/root:lab:shop")
 
 
+def test_a_write_is_answered_with_what_is_read_then(fleet: ApiFleet) -> None:
+    """What is said of an object only when it is read stands in the answer, too."""
+    fleet.make("root:lab:shop")
+    change, where = {"metadata": {"labels": {"a": "b"}}}, f"{WORKSPACES}/shop"
+    reply = fleet.call("PATCH", "root:lab", where, change, kind="application/merge-patch+json")
+    assert reply.json == fleet.call("GET", "root:lab", where).json
+    fleet.call(
+        "PATCH", "root:lab", where, {"metadata": {"finalizers": ["example.io/x"]}}, kind="application/merge-patch+json"
+    )
+    assert fleet.call("DELETE", "root:lab", where).json["spec"]["URL"].endswith("/clusters/root:lab:shop")
+
+
 def test_a_workspace_in_one_that_was_made_so(fleet: ApiFleet) -> None:
     fleet.make("root:lab:shop", user="ann")
     assert fleet.make("root:lab:shop:web", user="ann").status == 201
