@@ -391,6 +391,7 @@ class Happening:
     def _rewrite(self, number: int) -> None:
         self.left = True
         parent = self.commits[-min(len(self.commits), number % 4 + 1)]
+        self.turns.led.append(parent)  # the branch may have been back, and passes that then
         self.push({f"{A}/rewritten.yaml": configmap("rewritten", n=str(number))}, parent=parent)
 
     def _back(self, number: int) -> None:

@@ -171,6 +171,7 @@ def test_definitions_that_wait_for_their_objects_are_recovered(
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(history=HISTORIES, more=HISTORIES)
+@example(history=[("add many", 0, False)], more=[("back", 1, True), ("rewrite", 0, False)])
 def test_what_was_recovered_goes_on_as_what_ran_on(
     tmp_path_factory: pytest.TempPathFactory, history: History, more: History
 ) -> None:
