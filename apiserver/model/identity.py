@@ -58,6 +58,15 @@ def home_cluster_name(user: str) -> str:
     return _encode(hashlib.sha224(user.encode()).digest()[:8], _BASE36)
 
 
+def base36(number: int, digits: int) -> str:
+    """The last so many digits of a number in lower-case base36, padded."""
+    out = []
+    for _ in range(digits):
+        number, digit = divmod(number, len(_BASE36))
+        out.append(_BASE36[digit])
+    return "".join(reversed(out))
+
+
 def base62(data: bytes) -> str:
     """Base62 (0-9a-zA-Z) of bytes, big-endian, not padded."""
     return _encode(data, _BASE62)

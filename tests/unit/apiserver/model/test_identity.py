@@ -58,3 +58,9 @@ def test_the_first_digits_are_those_of_the_whole() -> None:
     for small in (0, 1, 35, 36, 36**5 - 1, 36**5, 36**16, 2**224 - 1):
         text = identity._encode(small.to_bytes(28, "big"), identity._BASE36)
         assert identity._first_of_base36(small, 16) == text[:16]
+
+
+def test_base36_of_a_number_is_padded_and_cut() -> None:
+    assert identity.base36(0, 3) == "000"
+    assert identity.base36(36 * 36 + 35, 3) == "10z"
+    assert identity.base36(36**3 + 1, 3) == "001"

@@ -106,6 +106,18 @@ def test_its_url_is_where_it_is(fleet: ApiFleet) -> None:
     assert found["spec"]["URL"].endswith("/clusters/root:lab:shop")
 
 
+def test_what_comes_together_stands_side_by_side(fleet: ApiFleet) -> None:
+    """So that a transaction touches few of the store's pages."""
+    names = [f"shop{number}" for number in range(3)]
+    for name in names:
+        fleet.make(f"root:lab:{name}")
+    clusters = [fleet.record(f"root:lab:{name}").cluster for name in names]
+    halves = [cluster[:8] for cluster in clusters]
+    assert halves == sorted(halves)
+    assert len({*clusters}) == len(clusters)
+    assert {len(cluster) for cluster in clusters} == {16}
+
+
 def test_a_write_is_answered_with_what_is_read_then(fleet: ApiFleet) -> None:
     """What is said of an object only when it is read stands in the answer, too."""
     fleet.make("root:lab:shop")

@@ -18,6 +18,7 @@ from support.loadedfleet import LoadedFleet, configmap
 from support.recoveries import Another, assert_same, recover
 from support.widgets import binding, export, schema
 
+from apiserver.model.storagenames import LOGICAL_CLUSTERS
 from apiserver.model.tables import Table
 from reconciler.layout.shapes import Shapes
 from reconciler.loading.case import Case, Verdict
@@ -183,3 +184,15 @@ def test_what_is_wrong_with_one_is_told_in_full(fleet: LoadedFleet, monkeypatch:
     assert [each is None for each in said[2:]] == [False, False, True]
     assert list(fleet.held()) == ["root:n4"]
     assert len(fleet.held()["root:n4"]) == 2
+
+
+def test_those_of_one_commit_are_written_as_they_stand_in_the_store(fleet: LoadedFleet) -> None:
+    """Side by side, a parent before its children: so that a transaction touches few pages."""
+    before = fleet.store.revision()
+    paths = [f"{name}{number}" for name in ("m", "n") for number in range(9)]
+    fleet.commit({f"workspaces/root/{p}{below}/workspace.yaml": "" for p in paths for below in ("", "/below")})
+    written = [c.key.cluster for c in fleet.store.changes(before) if c.key.resource == LOGICAL_CLUSTERS]
+    made = [each for each in written if each != "root"]
+    parents = [fleet.record(f"root:{path}").cluster for path in paths]
+    assert made[: len(paths)] == sorted(parents)
+    assert made[len(paths) :] == sorted({*made} - {*parents})
