@@ -236,10 +236,18 @@ def _trouble(offered: Export | None, path: str, wanted: str, before: Bound | Non
     if offered.missing:
         why = f"APIExport {named} names schemas that do not exist: {', '.join(offered.missing)}"
         return BindingTrouble("APIExportValid", "InternalError", why)
-    if before is not None and before.identity not in ("", offered.identity):
-        why = f"APIExport {named} is another than the one it was bound to (its identity differs): bind it anew"
+    if before is not None and (differs := _another(offered, before)):
+        why = f"APIExport {named} is another than the one it was bound to (its {differs} differs): bind it anew"
         return BindingTrouble("APIExportValid", "APIExportNotFound", why)
     return None
+
+
+def _another(offered: Export, before: Bound) -> str:
+    """In what an export is not the one that was bound; "" if it may be. Of one without schemas no identity is known,
+    and what was granted to it is no grant to whoever has its path by now."""
+    if not before.schemas:
+        return "workspace" if before.cluster not in ("", offered.cluster) else ""
+    return "identity" if before.identity not in ("", offered.identity) else ""
 
 
 _REMOVE = "remove one of the two"

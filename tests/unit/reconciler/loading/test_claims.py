@@ -63,6 +63,33 @@ def test_an_accepted_claim_is_applied(offering: LoadedFleet, another: Another) -
     assert_recovers(offering, another)
 
 
+@pytest.mark.parametrize("resources", [True, False], ids=["with resources", "claims alone"])
+def test_what_was_granted_is_no_grant_to_whoever_has_the_path_later(
+    offering: LoadedFleet, another: Another, resources: bool
+) -> None:
+    """The provider's workspace goes, and another one comes in its place, with an export of the name and the claims."""
+    said = json.loads(export(claim("secrets", "get", "list")))
+    if not resources:
+        said["spec"]["resources"] = []
+    files = {f"{A}/schema.json": widgets.schema(), f"{A}/export.json": json.dumps(said)}
+    offering.commit({**files, f"{B}/binding.json": binding(accepted("secrets", "get", "list"))})
+    former = offering.record("root:a").cluster
+    free = json.dumps({"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"annotations": {
+        "treeplane.dev/protected": "false"}}})  # fmt: skip
+    offering.commit({f"{A}/workspace.yaml": free})
+    offering.commit({A: None})
+    assert offering.held() == {}
+    offering.commit({**files, f"{A}/workspace.yaml": ""})
+    assert offering.record("root:a").cluster != former
+    assert status(offering)["apiExportClusterName"] == former
+    assert told(offering, "APIExportValid") == ("False", "APIExportNotFound")
+    assert_recovers(offering, another)
+    offering.commit({f"{B}/binding.json": None})
+    offering.commit({f"{B}/binding.json": binding(accepted("secrets", "get", "list"))})
+    assert status(offering)["apiExportClusterName"] == offering.record("root:a").cluster
+    assert told(offering, "APIExportValid")[0] == "True"
+
+
 def test_a_rejected_claim_is_not(offering: LoadedFleet) -> None:
     offering.commit({f"{B}/binding.json": binding(accepted("secrets", state="Rejected"))})
     assert "appliedPermissionClaims" not in status(offering)
