@@ -7,8 +7,8 @@ workspace has, and what its type brings, is made as for one that git declares, a
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Iterator
+from time import time_ns
 from typing import Any, NamedTuple
 
 import orjson
@@ -51,6 +51,7 @@ ADMIN = "workspace-admin"
 HOME = "root:home"
 """The type of home workspaces."""
 SCHEDULED = "WorkspaceScheduled"
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _HALF = 8
 """Characters of half a logical cluster name."""
 
@@ -110,8 +111,7 @@ def home(store: Store, user: Object, moment: Moment) -> list[Op] | Unscheduled:
 def _new_name() -> str:
     """A logical cluster name: one half is the time in milliseconds, the other one chance. What comes together stands
     side by side in the store, so that to write it, or to take it away, touches a few of its pages."""
-    now = base36(time.time_ns() // 1_000_000, _HALF)
-    return now + base36(secrets.randbelow(36**_HALF), _HALF)
+    return base36(time_ns() // 1_000_000, _HALF) + "".join(secrets.choice(_DIGITS) for _ in range(_HALF))
 
 
 def _record(path: str, cluster: str, kind: ResolvedType, moment: Moment, shard: str) -> WorkspaceRecord:
