@@ -27,19 +27,11 @@ import uvloop
 from apiclient import Connection, Server, Watches, load
 from load import FLEET
 from measure import milliseconds, percentile, size, table
+from support.consumers import CONSUMER, consumer_type
 from support.plane import Clone, Credentials, Plane, PlaneError, environment
 from support.widgets import export, schema, widget
 
-TYPE = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: WorkspaceType
-metadata: {name: consumer}
-spec:
-  extend: {with: [{name: universal, path: root}]}
-  writes: Store
-  defaultAPIBindings: [{path: "root:provider", export: widgets}]
-"""
-CONSUMER = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: consumer, path: root}}\n"
+TYPE = consumer_type("root:provider", "widgets")
 WIDGETS = "/apis/example.io/v1/widgets"
 INSIDE = "/apis/example.io/v1/namespaces/default/widgets"
 CLIENTS, PAGE, PAGES, LONGEST = 16, 500, 9, 900.0

@@ -173,8 +173,9 @@ class KindView:
         if not self._fills:
             return obj
         found: Object = orjson.loads(self._filled(key, codec.encode(obj)))
-        said = {name: obj["metadata"][name] for name in ("resourceVersion",) if name in obj["metadata"]}
-        return {**found, "metadata": {**found["metadata"], **said}}
+        if "resourceVersion" in obj["metadata"]:  # of a dry run there is none
+            found["metadata"]["resourceVersion"] = obj["metadata"]["resourceVersion"]
+        return found
 
     def _filled(self, key: Key, value: bytes) -> bytes:
         if key.resource == SHARDS:

@@ -374,8 +374,9 @@ async def answer(asking: Asking, outcome: Outcome) -> None:
     key = asking.key_of(outcome.obj)
     if asking.sight is not None:
         labelled(outcome.obj, asking.sight.labels(key))
-    body = orjson.dumps(asking.view.told(key, outcome.obj))
-    if media.form != OBJECT:
+    if media.form == OBJECT:
+        body = orjson.dumps(asking.view.told(key, outcome.obj))
+    else:
         revision = int(outcome.obj["metadata"].get("resourceVersion") or 0)
         body = form_of(asking.view, media, exchange).one(key, codec.encode(outcome.obj), revision)
     await exchange.answer(status, as_yaml(body) if media.yaml else body, YAML if media.yaml else b"application/json")

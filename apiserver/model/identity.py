@@ -60,11 +60,7 @@ def home_cluster_name(user: str) -> str:
 
 def base36(number: int, digits: int) -> str:
     """The last so many digits of a number in lower-case base36, padded."""
-    out = []
-    for _ in range(digits):
-        number, digit = divmod(number, len(_BASE36))
-        out.append(_BASE36[digit])
-    return "".join(reversed(out))
+    return _encode(number.to_bytes(16, "big"), _BASE36)[-digits:].rjust(digits, "0")
 
 
 def base62(data: bytes) -> str:

@@ -101,6 +101,7 @@ class Overtaker(Stepper):
         """Whether others follow from what it comes to, who are not past the commits before; or it is held for what they
         have, and may have no more then."""
         _, verdict = self._verdicts.get(path, (None, None))
-        changes = verdict.changes if verdict is not None else None
-        held = changes is not None and changes.refused is not None and changes.refused.for_others
-        return path in self.put_off or held or (changes is not None and changes.provides)
+        if path in self.put_off or verdict is None:
+            return path in self.put_off
+        refused = verdict.changes.refused
+        return verdict.changes.provides or (refused is not None and refused.for_others)

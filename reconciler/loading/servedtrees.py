@@ -58,7 +58,8 @@ class ServedTrees:
             return self._trees.at(before.head, summary(self._store, before.path).get("claims") or {})
         if record.head in self._ahead:
             return self._trees.at(record.head)
-        return self._brought_back(record) or self._trees.at(self._served)
+        back = self._brought_back(record)
+        return self._trees.at(*back) if back is not None else self._trees.at(self._served)
 
     def commit(self, record: WorkspaceRecord) -> CommitRef:
         """The commit that has a workspace which is not held: the served one, or one that was never finished."""
@@ -72,22 +73,20 @@ class ServedTrees:
             found = self._trees.at(served, claims) if was_served(recorded) else None
         return found
 
-    def _brought_back(self, record: WorkspaceRecord) -> WorkspaceTree | None:
-        """Where one is that a recovery could not bring back at once: it is back where it was, and follows from there.
-        One that came back at once and is there still is the same by either tree."""
+    def _brought_back(self, record: WorkspaceRecord) -> tuple[CommitRef, Mapping[str, str]] | None:
+        """Where one is that a recovery could not bring back at once, with the claims of there: it is back where it was,
+        and follows from there. One that came back at once and is there still is the same by either tree."""
         if self._lost is None:
             return None
         _, served, claims = self._lost.served(record.path, record.directory)
-        return self._trees.at(served, claims) if served == record.head else None
+        return (served, claims) if served == record.head else None
 
     def stands(self, record: WorkspaceRecord) -> tuple[CommitRef, dict[str, str]]:
         """The commit that says what is served of a workspace which is not held until now, and the directories within
         its own that had lost their workspace.yaml there. That is the commit which last changed it; or, where such
         directories were others by then, so that it would be read as something else, the one that is served."""
-        at, claims = self.commit(record), self._trees.claims
-        if at != record.head and self._lost is not None:
-            _, served, then = self._lost.served(record.path, record.directory)
-            at, claims = (served, then) if served == record.head else (at, claims)
+        back = self._brought_back(record) if record.head not in self._ahead else None
+        at, claims = back or (self.commit(record), self._trees.claims)
         inside = f"{record.directory}/"
         claims = {directory: path for directory, path in claims.items() if directory.startswith(inside)}
         same = at == record.head or self._files(record, record.head, claims) == self._files(record, at, claims)

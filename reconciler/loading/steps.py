@@ -172,7 +172,7 @@ class Stepper:
         kept = self._kept.paths() if not self._way.alone else ()
         further = {*self._forced, *kept} - found.changed - found.appeared
         others = sorted(chain(found.changed, further), key=paths.depth)
-        return sorted(chain(others, self._side_by_side(found.appeared)), key=_level), going
+        return sorted(chain(others, self._side_by_side(found.appeared)), key=lambda path: paths.depth(path)[0]), going
 
     def _side_by_side(self, appeared: Collection[str]) -> list[str]:
         """In the order in which they will stand in the store, so that what is written together touches few of its
@@ -531,10 +531,6 @@ def _weakly(method: Callable[P, R]) -> Callable[P, R]:
         return found
 
     return call
-
-
-def _level(path: str) -> int:
-    return path.count(":")
 
 
 def _commit_of(record: Record) -> CommitRef:

@@ -10,20 +10,13 @@ from typing import Any
 
 import pytest
 from realclusters.processes import Process
+from support.consumers import CONSUMER, consumer_type
 from support.plane import Connection, Plane, environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples/controllers"
 CONSUMERS = 1000
 FLEET = "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: wildwest}\nspec: {writes: Store}\n"
-TYPE = """\
-apiVersion: tenancy.kcp.io/v1alpha1
-kind: WorkspaceType
-metadata: {name: consumer}
-spec:
-  extend: {with: [{name: universal, path: root}]}
-  defaultAPIBindings: [{path: "root:wildwest", export: cowboys}]
-"""
-CONSUMER = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {name: consumer, path: root}}\n"
+TYPE = consumer_type("root:wildwest", "cowboys")
 WORKSPACES = "/apis/tenancy.kcp.io/v1alpha1/workspaces"
 KIND = "wildwest.dev/v1alpha1/cowboys"
 COWBOYS = "/apis/wildwest.dev/v1alpha1/namespaces/default/cowboys"

@@ -192,7 +192,7 @@ def drawn_alike(seed: int) -> Iterator[None]:
     with (
         mock.patch.object(uuid, "uuid4", lambda: uuid.UUID(int=chance.getrandbits(128), version=4)),
         mock.patch.object(secrets, "choice", chance.choice),
-        mock.patch("reconciler.loading.storedworkspaces.time_ns", lambda: seed),
+        mock.patch("reconciler.loading.storedworkspaces.time_ns", lambda: 0),
         mock.patch.object(secrets, "token_hex", hexadecimal),
     ):
         yield
