@@ -1,4 +1,5 @@
-"""The command line: `treeplane up`, `validate`, `init`, `ws`. Options and exit codes only; each command is a module."""
+"""The command line: `treeplane up`, `validate`, `diff`, `init`, `ws`. Options and exit codes only; each command is a
+module."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import click
 
 from reconciler.commands import options, sharing
 from reconciler.commands.children import MODULE, SETTINGS
+from reconciler.commands.diff import compare, exit_code
 from reconciler.commands.initialize import initialize
 from reconciler.commands.kcp import start as start_kcp
 from reconciler.commands.kcpsettings import KcpSettings
@@ -20,6 +22,7 @@ from reconciler.commands.settings import UpSettings
 from reconciler.commands.up import up as up_command
 from reconciler.commands.validate import Checked, validate_path, validate_revision
 from reconciler.plugin import ws as plugin
+from reconciler.review.telling import FORMS
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,6 +67,23 @@ def validate(path: Path | None, rev: str | None, base: str | None, workspace: st
     checked: Checked = validate_revision(at, rev, base or "", workspace) if rev else validate_path(at, workspace)
     click.echo(checked.render(output), nl=False)
     raise SystemExit(1 if checked.problems else 0)
+
+
+@main.command()
+@click.argument("range_", metavar="[A..B | A...B]", required=False, default="")
+@click.option(
+    "-C", "directory", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The clone  [default: here]"
+)
+@click.option("--output", "-o", type=click.Choice([*FORMS]), default="text", show_default=True)
+def diff(range_: str, directory: Path | None, output: str) -> None:
+    """Print what B does to A: to workspaces, their objects and fields, and to sync targets. A...B is what merging B
+    into A does; with neither, what merging the files of the clone into what is served does.
+
+    Exit 0 where nothing would be another, 1 where something would, 3 where something of it would be held.
+    """
+    found = compare(directory or Path(), range_)
+    click.echo(FORMS[output](found), nl=False)
+    raise SystemExit(exit_code(found))
 
 
 @main.command()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from itertools import count
 from pathlib import Path
@@ -22,24 +21,25 @@ import yaml
 
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
-from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
 from reconciler.commands.failure import Failure
-from reconciler.commands.verdicts import REMEDY, deletions
+from reconciler.commands.verdicts import deletions
 from reconciler.commands.verdicts import moves as told_moves
 from reconciler.layout.errors import LayoutError
+from reconciler.layout.part import Part
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
 from reconciler.loading.identities import Identities
-from reconciler.loading.inpart import Everybody, below, judged
+from reconciler.loading.inpart import Everybody, Heard, below, judged
 from reconciler.loading.loader import Loaded, Loader
+from reconciler.loading.renames import REMEDY
 from reconciler.loading.trees import Trees
 from reconciler.plan.deletions import RefusedDeletion
 from reconciler.repository.errors import RepositoryError
-from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
 from reconciler.repository.seed import seed
-from reconciler.statusbranch.naming import Undecided, in_use
+from reconciler.statusbranch import clones
+from reconciler.statusbranch.naming import Undecided
 from reconciler.statusbranch.recorded import RecordedFleet
 
 
@@ -131,37 +131,33 @@ def _served(repo: Repository, commit: CommitRef) -> _Base:
 def recorded_for(repo: Repository, commit: str) -> RecordedFleet | None:
     """What the status branch of a commit's fleet says, as a clone has it; None where it has none."""
     try:
-        name = in_use(repo, commit, "", Local(str(repo.path)))
+        return clones.recorded_for(repo, commit)
     except Undecided as error:
         raise Failure(f"commits name several status branches, and each is one: {error}", "give --base", 2) from error
-    refs = [repo.ref(f"refs/{place}/{name}") for place in ("remotes/origin", "heads")]
-    heads = [ref for ref in refs if ref is not None]
-    newest = next((h for h in heads if all(repo.is_ancestor(other, h) for other in heads)), next(iter(heads), None))
-    return RecordedFleet(repo, newest) if newest is not None else None
 
 
 def _check(repo: Repository, commit: CommitRef, base: _Base, scratch: Path, workspace: str) -> Checked:
     repositories, numbers = Repositories(repo), count()
 
-    def load(trees: Trees, shown: Callable[[Store], Store] = lambda store: store) -> Loaded:
+    def load(trees: Trees, heard: Heard) -> Loaded:
         store = open_at(scratch / f"store{next(numbers)}", sync=False)
         try:
             identities = Identities(scratch / "identities")
-            loader = Loader(shown(store), repositories, identities, lambda _: (), trees=trees)
+            loader = Loader(heard.in_(store), repositories, identities, lambda _: (), trees=trees)
             loader.guesses = bool(base.commit) and base.recorded is None
             return _load(loader, commit, base)
         finally:
             store.close()
 
     if not workspace:
-        loaded = load(Trees(repositories))
+        loaded = load(Trees(repositories), Heard())
         return _checked(loaded, together(loaded.steps), base)
     if not paths.is_path(workspace):
         raise Failure(f"{workspace} is no path of a workspace", "give one like root:shop:web", 2)
     try:
-        loaded = judged(repositories, base.recorded, workspace, load)
+        loaded = judged(repositories, base.recorded, Part(workspace), load)
     except Everybody:
-        loaded = load(Trees(repositories))
+        loaded = load(Trees(repositories), Heard())
     return _checked(loaded, below(workspace, loaded), base)
 
 

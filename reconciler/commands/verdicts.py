@@ -14,16 +14,11 @@ from pathlib import Path
 from apiserver.endpoints.githooks import VERDICTS
 from reconciler.loading.changeset import ChangeKind, together
 from reconciler.loading.loader import Loaded
+from reconciler.loading.renames import REMEDY
 from reconciler.plan.deletions import RefusedDeletion, command
 from reconciler.repository.messages import one_line
 
 log = logging.getLogger(__name__)
-
-REMEDY = (
-    "no workspace.yaml states its metadata.uid, so one is deleted and another one made; "
-    "put the directory back, and move it with `treeplane mv`"
-)
-"""Of a directory that was renamed and nothing else."""
 
 _MOST = 100
 """Files that are kept, and lines of a kind that are printed."""

@@ -7,18 +7,15 @@ forget. Deciding itself is plan/placement.py's.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from apiserver.model import clock, conditions, marks
 from apiserver.model.identity import sync_target_key
 from apiserver.model.keys import Internal, Key, storage_name
-from apiserver.model.kinds import GroupResource
 from apiserver.model.storagenames import BINDINGS, SYNC_TARGETS
 from apiserver.registry import tree
-from apiserver.registry.kinds import KindTable
 from apiserver.registry.objects import Objects
 from reconciler.controllers.bindings import NAMESPACES, Bindings
 from reconciler.controllers.controller import Controller
@@ -29,22 +26,15 @@ from reconciler.controllers.heartbeats import Heartbeats
 from reconciler.controllers.locations import LOCATIONS
 from reconciler.controllers.placementindex import PlacementIndex
 from reconciler.controllers.settings import TargetSettings
+from reconciler.controllers.situations import Kinds, PlacementSources, Situations
 from reconciler.controllers.targets import TargetIndex
 from reconciler.controllers.uses import Uses
 from reconciler.plan import placement as plan
-from reconciler.plan.selection import selectable, selector_of
 from reconciler.plan.state import STATEFUL
-from reconciler.plan.syncable import NEVER_NAMESPACES, OPTIONAL, SYNCED
 
 PLACEMENTS = "placements.scheduling.kcp.io"
 
 Object = dict[str, Any]
-
-
-class Kinds(Protocol):
-    """Which kinds a workspace serves; the registry's catalog."""
-
-    def kinds(self, cluster: str) -> KindTable: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +66,8 @@ class Placements(Controller[Key]):
         self._world, self._settings = world, settings
         self.version = f"1 {settings.threshold:g} {settings.tolerance:g}"
         self._index = PlacementIndex(world.objects.store)
+        places = PlacementSources(world.objects, world.kinds, world.targets.place, world.uses, world.heartbeats.seen)
+        self._situations = Situations(places, self._index, settings.threshold + settings.tolerance)
         self.decisions = Decisions(world.objects, world.bindings, world.durable)
         self.grants = Grants(world.objects.store, world.uses, self._index, self.look)
 
@@ -121,7 +113,7 @@ class Placements(Controller[Key]):
         answers: list[plan.PlacementOutcome] = []
 
         def change(obj: Object) -> Object | None:
-            situation = self._situation(key, obj)
+            situation = self._situations.of(key, obj)
             if situation is None:
                 self.queue.hold(key)
                 return None
@@ -131,92 +123,6 @@ class Placements(Controller[Key]):
         self._world.objects.update(key, change)
         if answers and answers[-1].again is not None:
             self.queue.add_after(key, answers[-1].again + 0.01)
-
-    def _situation(self, key: Key, obj: Object) -> plan.Situation | None:
-        """None: what the decision rests on is not loaded, so it stands as it is."""
-        world, store = self._world, self._world.objects.store
-        mine = tree.workspace_of(store, key.cluster)
-        path = (obj.get("spec") or {}).get("locationWorkspace") or (mine.path if mine else "")
-        workspace = tree.workspace_at(store, path)
-        current, leaving = plan.recorded(obj)
-        if (current or leaving) and not self._readable(obj, workspace):
-            return None
-        cluster = workspace.cluster if workspace and workspace.served else ""
-        targets = [self._target(t, cluster, path) for t in world.objects.list(SYNC_TARGETS, cluster)] if cluster else []
-        known = (self._known(k) for k in {current, *leaving} - {""})
-        namespaces = (selectable(n) for n in world.objects.list(NAMESPACES, key.cluster))
-        selector = selector_of(obj)
-        selected = [name for name, labels in namespaces if selector.matches(labels) and name not in NEVER_NAMESPACES]
-        usable, barred = self._locations(cluster, mine.path if mine else "")
-        return plan.Situation(
-            workspace=mine.path if mine else "",
-            path=path,
-            locations=usable,
-            barred=barred if current else (),
-            targets=targets,
-            now=time.time(),
-            tolerance=self._settings.threshold + self._settings.tolerance,
-            known={t.key: t for t in known if t is not None},
-            needed=needed(world.kinds.kinds(key.cluster)),
-            load=self._index.load({t.key for t in targets}, current),
-            bound=bool(selected),
-            state=lambda: self._state(key.cluster, selected),
-            revoked=bool(current) and self._revoked(current, mine.path if mine else ""),
-        )
-
-    def _state(self, cluster: str, namespaces: Iterable[str]) -> list[str]:
-        """What holds state in these namespaces, in words."""
-        found: list[str] = []
-        kinds = self._world.kinds.kinds(cluster)
-        for namespace in sorted(namespaces):
-            for resource, kind in STATEFUL.items():
-                served = kinds.preferred(resource.group, resource.resource)
-                storage = served.storage if served is not None else ""
-                records = self._world.objects.store.scan(storage, cluster, namespace).records if storage else ()
-                found += [f"{kind} {namespace}/{record.key.name}" for record in records]
-        return found
-
-    def _locations(self, cluster: str, path: str) -> tuple[list[Object], list[Object]]:
-        """The Locations of a logical cluster ("": none) that the workspace at `path` may use, and the others."""
-        usable: list[Object] = []
-        barred: list[Object] = []
-        for location in self._world.objects.list(LOCATIONS, cluster) if cluster else ():
-            may = self._world.uses.may_use(cluster, location["metadata"]["name"], path)
-            (usable if may else barred).append(location)
-        return usable, barred
-
-    def _revoked(self, target: str, path: str) -> bool:
-        """Whether the workspace at `path` may use none of the Locations, if any, that hold the sync target."""
-        known = self._known(target)
-        if known is None:
-            return False
-        usable, barred = self._locations(known.cluster, path)
-        return any(plan.instances(loc, [known]) for loc in barred) and not any(
-            plan.instances(loc, [known]) for loc in usable
-        )
-
-    def _readable(self, obj: Object, workspace: tree.WorkspaceRecord | None) -> bool:
-        """Whether the workspaces of the locations (named and recorded) can be read: an unread one proves nothing."""
-        recorded = ((obj.get("status") or {}).get("selectedLocation") or {}).get("path", "")
-        before = tree.workspace_at(self._world.objects.store, recorded) if recorded else None
-        return all(w is None or w.served for w in (workspace, before))
-
-    def _target(self, obj: Object, cluster: str, path: str) -> plan.Target:
-        seen = self._world.heartbeats.seen(sync_target_key(cluster, obj["metadata"]["name"]))
-        return plan.Target.of(obj, cluster, path, seen)
-
-    def _known(self, target: str) -> plan.Target | None:
-        place, obj = self._world.targets.place(target), self._world.targets.get(target)
-        if place is None or obj is None:
-            return None
-        workspace = tree.workspace_of(self._world.objects.store, place.cluster)
-        return self._target(obj, place.cluster, workspace.path if workspace else place.cluster)
-
-
-def needed(kinds: KindTable) -> dict[GroupResource, str]:
-    """The workload kinds that a workspace has bound, with the identity hash in their storage name."""
-    bound = (k for k in kinds.all() if k.group_resource in SYNCED - OPTIONAL and not k.custom)
-    return {k.group_resource: k.storage.partition(":")[2] for k in bound}
 
 
 def written(obj: Object, outcome: plan.PlacementOutcome) -> Object:

@@ -7,7 +7,7 @@ manifests of one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from apiserver.model import paths
@@ -18,18 +18,25 @@ from reconciler.repository.objects import Repository, TreeEntry
 
 
 class Part:
-    """`top` with all below it; what is above it; and some more, each with what is above it."""
+    """`top` with all below it ("": nobody); what is above it; and some more, each with what is above it."""
 
-    def __init__(self, top: str, more: Iterable[str] = ()) -> None:
+    def __init__(self, top: str = "", more: Iterable[str] = ()) -> None:
         self.top = top
-        self._paths = {path for each in (top, *more) for path in _with_above(each)}
+        self._paths = {path for each in (top, *more) if each for path in _with_above(each)}
+        self._children: dict[str, set[str]] = {}
+        for path in self._paths:
+            self._children.setdefault(paths.parent(path) or "", set()).add(paths.base(path))
 
     def __contains__(self, path: str) -> bool:
         return path in self._paths or self.is_below(path)
 
     def is_below(self, path: str) -> bool:
         """Whether it is the top, or below it."""
-        return paths.is_within(path, self.top)
+        return bool(self.top) and paths.is_within(path, self.top)
+
+    def children(self, path: str) -> Collection[str]:
+        """The names of those right below a workspace, but for what is below the top."""
+        return self._children.get(path, ())
 
     def and_(self, more: Iterable[str]) -> Part:
         return Part(self.top, (*self._paths, *more))
@@ -45,8 +52,8 @@ def _with_above(path: str) -> Iterator[str]:
 class KnownDirectories(Protocol):
     """What is known of directories without opening them."""
 
-    def is_workspace(self, directory: str, sub: TreeEntry) -> bool:
-        """Whether this subdirectory is one, of this very content."""
+    def workspaces(self, directory: str) -> Collection[TreeEntry]:
+        """The subdirectories that are workspaces, of this very content."""
 
     def was_workspace(self, directory: str, name: str) -> bool:
         """Whether it was one, whatever it holds by now."""
@@ -64,6 +71,13 @@ class Outside:
         self._seen: set[str] = set()
         """Directories of other workspaces that were opened."""
 
+    def to_look_at(self, tree: PartTree, directory: str, owner: str, subs: list[TreeEntry]) -> list[TreeEntry]:
+        """Those of the subdirectories of which more has to be asked than what is known of all of them at once."""
+        if tree.claims:
+            return subs
+        known, mine = self._known.workspaces(directory), self.part.children(owner)
+        return [sub for sub in subs if sub not in known or named(sub.name) in mine]
+
     def leaves_out(self, tree: PartTree, level: Level, directory: str, owner: str, sub: TreeEntry) -> bool:
         """Whether a subdirectory of what belongs to `owner` is another workspace's. One that was another's and is no
         workspace any more is that one's still, or nobody's: it has to be of the part to know."""
@@ -73,7 +87,7 @@ class Outside:
         claimed = tree.claims.get(place)
         if claimed is not None:
             return claimed not in self.part
-        if self._known.is_workspace(directory, sub):
+        if sub in self._known.workspaces(directory):
             return True
         if tree.is_marked(sub.id, place, level.stack):
             self._seen.add(place)
@@ -109,8 +123,9 @@ class PartTree(WorkspaceTree):
             members.add(directory)
         if lost or self._outside.part.is_below(owner):
             return level  # whose the directories below are by now is found out by who compares the trees
-        left_out = self._outside.leaves_out
-        kept = [sub for sub in level.directories if not left_out(self, level, directory, owner, sub)]
+        left_out, here = self._outside.leaves_out, level.directories
+        some = self._outside.to_look_at(self, directory, owner, here)
+        kept = [sub for sub in some if not left_out(self, level, directory, owner, sub)]
         shown = self._shown[tree, directory] = level._replace(directories=kept)
         return shown
 

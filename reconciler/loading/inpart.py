@@ -1,23 +1,24 @@
-"""One workspace of a fleet, and what is below it, judged as the whole fleet would judge it, at the cost of the part.
+"""Some workspaces of a fleet, judged as the whole fleet would judge them, at the cost of the part.
 
-Called by `treeplane validate`. What a verdict follows from is the workspace's own content, what is recorded of it, and
-what other workspaces say that it asks: those above it, providers, types. So a load of the part alone finds it, once all
-who are asked are of the part: a load tells whom it missed, and is made again with those. Where a verdict follows from
-everybody (whether anyone holds objects of an export that goes, how many workspaces a commit removes), nothing less
-than the whole says it, and `Everybody` is raised.
+Called by `treeplane validate` and review. What a verdict follows from is the workspace's own content, what is recorded
+of it, and what other workspaces say that it asks: those above it, providers, types. So a load of the part alone finds
+it, once all who are asked are of the part: a load tells whom it missed, and is made again with those. Where a verdict
+follows from everybody (whether anyone holds objects of an export that goes, how many workspaces a commit removes),
+nothing less than the whole says it, and `Everybody` is raised; but for one who finds out by himself whom it concerns.
 
 A commit that is held as a whole for its weight is not noticed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from apiserver.model import paths
 from apiserver.model.tables import Table
-from apiserver.storage import declared
-from apiserver.storage.protocol import Page, Store
+from apiserver.registry.indexes import FINALIZERS, PLACED
+from apiserver.storage.declared import Index, IndexEntry
+from apiserver.storage.protocol import Page, Row, Store
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.part import Outside, Part, PartTree
 from reconciler.layout.tree import WorkspaceTree
@@ -28,34 +29,50 @@ from reconciler.repository.objects import Repository, TreeEntry
 from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import RecordedFleet
 
+_OF_ONE = (FINALIZERS, PLACED)
+"""Indexes that a load asks about one workspace, or tells apart."""
 _ROUNDS = 100
 """Loads after which whoever is asked still has somebody to ask: then all are."""
 
-LoadPart = Callable[[Trees, Callable[[Store], Store]], Loaded]
-"""Loads into an empty store, which it has to show to the other function first, and reads these trees."""
+LoadPart = Callable[[Trees, "Heard"], Loaded]
+"""Loads into an empty store, as what was heard shows it, and reads these trees."""
 
 
 class Everybody(Exception):
     """A part cannot tell."""
 
 
-def judged(repositories: Repositories, recorded: RecordedFleet | None, top: str, load: LoadPart) -> Loaded:
-    """A load of the workspace at `top`, all below it, and whoever that needs. `recorded`: what the load begins from, if
-    anything. Raises Everybody."""
+Further = Callable[["Heard", ChangeSet], Iterable[str]]
+"""After a load: the workspaces that it concerns besides those whom it asked for. Raises Everybody."""
+
+
+def judged(
+    repositories: Repositories,
+    recorded: RecordedFleet | None,
+    part: Part,
+    load: LoadPart,
+    further: Further | None = None,
+) -> Loaded:
+    """A load of a part, and of whoever that needs. `recorded`: what the load begins from, if anything. `further`: None
+    where nobody knows whom it concerns. Raises Everybody."""
     if recorded is not None and recorded.facts().kept:
         raise Everybody
-    known, part = _Recorded(repositories, recorded), Part(top)
+    known, further = _Recorded(repositories, recorded), further or _nobody
     for _ in range(_ROUNDS):
-        outside, heard = Outside(part, known), _Heard()
-        loaded = load(PartTrees(repositories, outside), heard.in_)
-        found = together(loaded.steps)
-        if heard.everybody or found.deleted or found.kept:
-            raise Everybody
-        more = {path for path in outside.asked | heard.paths if path not in part and paths.is_path(path)}
+        outside, heard = Outside(part, known), Heard()
+        loaded = load(PartTrees(repositories, outside), heard)
+        asked = outside.asked | heard.paths | {*further(heard, together(loaded.steps))}
+        more = {path for path in asked if path not in part and paths.is_path(path)}
         if not more:
             return loaded
         part = part.and_(more)
     raise Everybody
+
+
+def _nobody(heard: Heard, found: ChangeSet) -> Iterable[str]:
+    if heard.objects or heard.placed or found.deleted or found.kept:
+        raise Everybody
+    return ()
 
 
 def below(top: str, loaded: Loaded) -> ChangeSet:
@@ -85,31 +102,37 @@ class _Recorded:
         self._recorded = recorded
         self._repo = repositories.own
         self._tree = self._repo.commit(recorded.source.id).tree if recorded is not None else ""
-        self._known: dict[str, tuple[frozenset[str], dict[str, str]]] = {}
+        self._known: dict[str, tuple[frozenset[str], frozenset[TreeEntry]]] = {}
 
-    def is_workspace(self, directory: str, sub: TreeEntry) -> bool:
-        names, ids = self._in(directory)
-        return sub.name in names and ids.get(sub.name) == sub.id
+    def workspaces(self, directory: str) -> frozenset[TreeEntry]:
+        return self._in(directory)[1]
 
     def was_workspace(self, directory: str, name: str) -> bool:
         return name in self._in(directory)[0]
 
-    def _in(self, directory: str) -> tuple[frozenset[str], dict[str, str]]:
-        """The names of workspaces in a directory, and the ids of all subdirectories, as recorded."""
+    def _in(self, directory: str) -> tuple[frozenset[str], frozenset[TreeEntry]]:
+        """The names of workspaces in a directory as recorded, and the entries of the tree that these were."""
         if directory not in self._known:
             tree = self._repo.tree_at(self._tree, directory) if self._recorded is not None else None
             names = self._recorded.workspaces_in(directory) if self._recorded is not None and tree else frozenset[str]()
-            ids = {e.name: e.id for e in self._repo.entries(tree)} if tree and names else {}
-            self._known[directory] = names, ids
+            entries = self._repo.entries(tree) if tree and names else ()
+            self._known[directory] = names, frozenset(entry for entry in entries if entry.name in names)
         return self._known[directory]
 
 
-class _Heard:
-    """Which workspaces a load asked for, by what it read of its store."""
+class Heard:
+    """What a load asked for, by what it read of its store. `paths`: workspaces; `providers`: those whose consumers it
+    looked for; `followers`: whether it looked for those of a type; `held`: for those that are held; `objects`: for
+    whoever has some of a kind; `placed`: for what runs on a sync target."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
-        self.everybody = False
+        self.forget_others()
+
+    def forget_others(self) -> None:
+        """What was asked about nobody in particular does not matter so far."""
+        self.providers: set[str] = set()
+        self.followers = self.held = self.objects = self.placed = False
 
     def in_(self, store: Store) -> Store:
         return cast(Store, _Listening(store, self))
@@ -118,7 +141,7 @@ class _Heard:
 class _Listening:
     """A store that tells."""
 
-    def __init__(self, store: Store, heard: _Heard) -> None:
+    def __init__(self, store: Store, heard: Heard) -> None:
         self._store, self._heard = store, heard
 
     def __getattr__(self, name: str) -> Any:
@@ -129,10 +152,18 @@ class _Listening:
             self._heard.paths.add(row)
         return self._store.get_row(table, row)
 
+    def scan_rows(self, table: Table, prefix: str = "", **options: Any) -> list[Row]:
+        if table == Table.CONSUMERS:
+            self._heard.providers.add(prefix.partition("\0")[0])
+        self._heard.followers |= table == Table.WORKSPACES and not prefix
+        self._heard.held |= table == Table.HELD
+        return self._store.scan_rows(table, prefix, **options)
+
     def scan(self, resource: str, cluster: str | None = None, *args: Any, **options: Any) -> Page:
-        self._heard.everybody |= cluster is None and not resource.startswith("~")
+        self._heard.objects |= cluster is None and not resource.startswith("~")
         return self._store.scan(resource, cluster, *args, **options)
 
-    def indexed(self, *args: Any, **options: Any) -> list[declared.IndexEntry]:
-        self._heard.everybody = True
-        return self._store.indexed(*args, **options)
+    def indexed(self, index: Index, *args: Any, **options: Any) -> list[IndexEntry]:
+        self._heard.placed |= index == PLACED
+        self._heard.objects |= index not in _OF_ONE
+        return self._store.indexed(index, *args, **options)

@@ -12,6 +12,12 @@ from reconciler.layout.tree import WORKSPACE_FILES, WorkspaceDir
 from reconciler.loading.movable import Compared
 from reconciler.repository.objects import Repository
 
+REMEDY = (
+    "no workspace.yaml states its metadata.uid, so one is deleted and another one made; "
+    "put the directory back, and move it with `treeplane mv`"
+)
+"""Of a directory that was renamed and nothing else."""
+
 _ALIKE = 0.5
 """Of the files of a workspace, how many are found again."""
 

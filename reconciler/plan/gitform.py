@@ -37,10 +37,10 @@ def sent_form(sent: Object, stored: Object | None = None) -> Object:
     With `stored`, what the server made of it, a null stays where it was kept and becomes the empty text where it was
     read as that (labels, data); every other null goes. apiVersion, kind and metadata come first.
     """
-    cut = _cut(sent)
-    out = {key: cut[key] for key in _FIRST if key in cut} | cut
-    found: Object = _without_nulls(out, stored if stored is not None else {})
-    return found
+    found = cut(sent)
+    out = {key: found[key] for key in _FIRST if key in found} | found
+    told: Object = _without_nulls(out, stored if stored is not None else {})
+    return told
 
 
 def declared_form(manifest: Object, live: Object, final: Object, render: Render | None = None) -> Object:
@@ -57,7 +57,7 @@ def declared_form(manifest: Object, live: Object, final: Object, render: Render 
 
     What git never named and the write took away cannot be said in git; the result is silent about it.
     """
-    manifest, live, final = _cut(manifest), _cut(live), _cut(final)
+    manifest, live, final = cut(manifest), cut(live), cut(final)
     if "apiVersion" in manifest and manifest["apiVersion"] != final.get("apiVersion"):
         return sent_form(final, final)
     if render is not None:
@@ -88,7 +88,7 @@ class _Try:
             after = self.render(found)
             if after is None:
                 return None
-            result = _cut(merged(self.before, after, self.live))
+            result = cut(merged(self.before, after, self.live))
             if same(result, self.final):
                 return found
             further = self._further(found, result)
@@ -157,7 +157,7 @@ def _new(live: Any, final: Any, take: Take) -> Any:
     return final
 
 
-def _cut(value: Object) -> Object:
+def cut(value: Object) -> Object:
     """An object less what servers alone set, and less what says nothing."""
     out = {key: part for key, part in value.items() if key != "status"}
     metadata = out.get("metadata")

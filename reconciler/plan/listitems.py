@@ -1,4 +1,4 @@
-"""Changes of lists item by item, where something tells the items apart. Called by gitform."""
+"""Changes of lists item by item, where something tells the items apart. Called by gitform and review."""
 
 from __future__ import annotations
 
@@ -60,6 +60,13 @@ def by_item(
         else:
             out.append(change(declared, live[number], item))
     return out
+
+
+def key_of(*lists: list[Any]) -> Key | None:
+    """What tells the items of each of some lists apart; None where nothing does."""
+    if not any(lists) or not all(isinstance(item, dict) for items in lists for item in items):
+        return None
+    return next((key for key in _KEYS if all(_tells(key, items) for items in lists)), None)
 
 
 def names(items: list[Any]) -> list[Any]:

@@ -28,6 +28,18 @@ def incomplete(repo: Repository) -> str:
     return f"{unfiltered}; git -C {repo.path} fetch --refetch {remote} '+refs/heads/*:refs/remotes/{remote}/*'"
 
 
+def narrow(repo: Repository) -> str:
+    """The commands that have a clone fetch all branches where it fetches one alone; "" if it fetches them all, or has
+    no origin."""
+    said = git(repo.git_dir, "config", "--get-all", "remote.origin.fetch").output.split()
+    wide = [
+        each for each in said if each.lstrip("+").startswith("refs/heads/*:") or each.lstrip("+").startswith("refs/*:")
+    ]
+    if not said or wide:
+        return ""
+    return f"git -C {repo.path} remote set-branches origin '*'; git -C {repo.path} fetch origin"
+
+
 def is_shallow(repo: Repository) -> bool:
     shallow = repo.git_dir / "shallow"
     return shallow.is_file() and shallow.stat().st_size > 0

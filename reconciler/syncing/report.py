@@ -14,7 +14,8 @@ from apiserver.model.keys import Key
 from apiserver.registry.kinds import common_builtins
 from apiserver.registry.objects import Objects
 from reconciler.controllers.controller import Controller
-from reconciler.controllers.placements import PLACEMENTS, Kinds
+from reconciler.controllers.placements import PLACEMENTS
+from reconciler.controllers.situations import Kinds
 from reconciler.controllers.targets import TargetIndex
 from reconciler.syncing.keeper import Keeper
 from reconciler.syncing.target import Syncer

@@ -15,7 +15,8 @@ from apiserver.registry.objects import Objects
 from apiserver.registry.served import ServedKind
 from reconciler.controllers.bindings import NAMESPACES, Bindings, NamespaceRole
 from reconciler.controllers.failures import Expected
-from reconciler.controllers.placements import PLACEMENTS, Kinds
+from reconciler.controllers.placements import PLACEMENTS
+from reconciler.controllers.situations import Kinds
 from reconciler.plan import placement
 from reconciler.plan.jobs import JOBS, ended
 from reconciler.plan.selection import selectable, selector_of

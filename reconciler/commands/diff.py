@@ -1,0 +1,50 @@
+"""`treeplane diff`: what a change does, before anybody serves it. Works in a clone, without a server.
+
+Called by the command line. What is compared is review/ends', what it does review/foresight's, how it is told
+review/telling's.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from reconciler.commands.failure import Failure
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.objects import Repository
+from reconciler.review.ends import BadRange, CommitRange, find
+from reconciler.review.made import review
+from reconciler.review.result import ChangeReview
+
+DIFFERENT, HELD, FAILED = 1, 3, 4
+"""Exit codes: something would be another; something would be held; it could not be found out."""
+
+
+def compare(directory: Path, asked: str) -> ChangeReview:
+    """Of the clone that a directory is in. `asked`: `A..B`, `A...B`, `A`; "" for what is served and the work tree."""
+    clone, top = _clone(directory)
+    with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
+        try:
+            return review(find(clone, top, CommitRange.parse(asked), Path(scratch) / "repo"), Path(scratch))
+        except BadRange as error:
+            raise Failure(str(error), error.hint, 2) from error
+        except RepositoryError as error:
+            raise Failure(str(error), code=FAILED) from error
+
+
+def exit_code(found: ChangeReview) -> int:
+    return HELD if found.holds else DIFFERENT if found.differs else 0
+
+
+def _clone(directory: Path) -> tuple[Repository, Path | None]:
+    """The repository that a directory is in, and the top of its work tree."""
+    here = directory.absolute()
+    try:
+        for above in (here, *here.parents):
+            if (above / ".git").exists():
+                return Repository(above), above
+        if (here / "HEAD").is_file() and (here / "objects").is_dir():
+            return Repository(here), None
+    except RepositoryError as error:
+        raise Failure(str(error), code=2) from error
+    raise Failure(f"{directory} is in no clone", "go to a clone of the fleet's repository, or name one with -C", 2)

@@ -1,0 +1,145 @@
+"""What is compared: the commits that `A..B`, `A...B` or nothing at all stand for, and what is recorded of the first.
+
+Called by `treeplane diff`. All of it is found in a clone, without a server: what is served the status branch says. What
+is in no branch yet (the files of a work tree, a merge that nobody made) becomes a commit of a repository beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from apiserver.model.commits import CommitRef, own
+from reconciler.layout.fleet import FILE
+from reconciler.layout.tree import ROOT
+from reconciler.repository import borrowed, origin
+from reconciler.repository.objects import Repository
+from reconciler.statusbranch.clones import recorded_for
+from reconciler.statusbranch.naming import Undecided
+from reconciler.statusbranch.recorded import RecordedFleet
+
+_WORK_TREE = "the work tree"
+_HEAD = "HEAD"
+
+
+class BadRange(Exception):
+    """What was asked for names nothing. `hint`: what to do."""
+
+    def __init__(self, text: str, hint: str) -> None:
+        super().__init__(text)
+        self.hint = hint
+
+
+class End(NamedTuple):
+    """`commit`: of the scratch repository; `name`: what it was asked for by."""
+
+    commit: CommitRef
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.commit:.10}" if self.commit.id.startswith(self.name) else f"{self.name} ({self.commit:.10})"
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """`target` is `base` with what is proposed. `repo` has both. `recorded`: what the status branch says of `base`, or
+    of what comes before it; None where it says nothing. `notes`: what whoever reads this should know."""
+
+    repo: Repository
+    base: End
+    target: End
+    recorded: RecordedFleet | None
+    notes: tuple[str, ...] = ()
+
+
+class CommitRange(NamedTuple):
+    """A range as it was typed. "" as `one`: what is served; as `other`: the work tree. `merges`: as `A...B`."""
+
+    one: str
+    other: str
+    merges: bool
+
+    @staticmethod
+    def parse(text: str) -> CommitRange:
+        for dots in ("...", ".."):
+            one, found, other = text.partition(dots)
+            if found:
+                return CommitRange(one or _HEAD, other or _HEAD, dots == "...")
+        return CommitRange(text, "", merges=not text)
+
+
+def find(clone: Repository, top: Path | None, asked: CommitRange, scratch: Path) -> Ends:
+    """`top`: of the clone's work tree, None where it has none. Raises BadRange and RepositoryUnreadable."""
+    _require_whole(clone)
+    repo = borrowed.borrow(clone, scratch)
+    target = _target(clone, repo, top, asked.other)
+    recorded = _recorded(clone, target.commit.id if asked.other else _resolve(clone, _HEAD))
+    base, notes = _base(clone, asked.one, recorded)
+    if asked.merges:
+        target, more = _merged(repo, base, target)
+        notes = (*notes, *more)
+        if more:
+            base = End(own(repo.merge_base(base.commit.id, target.commit.id) or base.commit.id), "the merge base")
+    if recorded is not None and not repo.is_ancestor(recorded.source.id, base.commit.id):
+        recorded = None
+        notes = (*notes, f"nothing is recorded of {base}, so what stands on clusters is not known")
+    elif recorded is None:
+        notes = (*notes, "there is no status branch here, so what is served and what stands on clusters is not known")
+    return Ends(repo, base, target, RecordedFleet(repo, recorded.commit.id) if recorded else None, notes)
+
+
+def _recorded(clone: Repository, commit: str) -> RecordedFleet | None:
+    try:
+        return recorded_for(clone, commit)
+    except Undecided as error:
+        text = f"commits name several status branches, and each is one: {error}"
+        raise BadRange(text, "delete the ones that are none") from error
+
+
+def _require_whole(clone: Repository) -> None:
+    remedy = origin.incomplete(clone)
+    if remedy:
+        raise BadRange("this clone is not whole, so what a change does cannot be told", f"complete it: {remedy}")
+    narrow = origin.narrow(clone)
+    if narrow:
+        raise BadRange("this clone fetches one branch alone, so what is served is not known", f"complete it: {narrow}")
+
+
+def _target(clone: Repository, repo: Repository, top: Path | None, revision: str) -> End:
+    if revision:
+        return End(own(_resolve(clone, revision)), revision)
+    if top is None:
+        raise BadRange("there is no work tree here", "name what to compare, like main..other")
+    commit = borrowed.work_tree(clone, repo, top, (ROOT, FILE), int(time.time()))
+    return End(own(commit), _WORK_TREE)
+
+
+def _base(clone: Repository, revision: str, recorded: RecordedFleet | None) -> tuple[End, tuple[str, ...]]:
+    if revision:
+        return End(own(_resolve(clone, revision)), revision), ()
+    if recorded is not None:
+        return End(recorded.source, f"what is served of {recorded.facts().branch or 'the fleet'}"), ()
+    for ref in ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/heads/main"):
+        found = clone.ref(ref)
+        if found is not None:
+            name = ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+            return End(own(found), name), ()
+    return End(own(_resolve(clone, _HEAD)), _HEAD), ()
+
+
+def _merged(repo: Repository, base: End, target: End) -> tuple[End, tuple[str, ...]]:
+    """What merging makes of both; and what to say where that cannot be told."""
+    made = borrowed.merged(repo, base.commit.id, target.commit.id, repo.commit(target.commit.id).time)
+    if made is not None:
+        return (target if made == target.commit.id else End(own(made), target.name)), ()
+    why = "conflicts with it" if borrowed.merges() else "cannot be merged here (git is older than 2.38)"
+    return target, (f"{target} {why}: it is compared with the last commit that it and {base} have in common",)
+
+
+def _resolve(clone: Repository, revision: str) -> str:
+    found = clone.resolve(revision) or clone.resolve(f"origin/{revision}")
+    if found is None:
+        raise BadRange(f"{revision} names no commit here", "give a commit, branch or tag; or fetch it: git fetch")
+    return found

@@ -1,0 +1,151 @@
+"""What a change would do, found by doing it: to a store that is thrown away, which holds the workspaces it concerns.
+
+Called by `treeplane diff`. The store is loaded as the status branch says that they are served (or, where nothing is
+recorded, from the first commit), and goes to the second commit in one step, with the loader and the placement that a
+server has. What that wrote is what the change does; nobody is asked, and nothing is written elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+
+from apiserver.model.commits import CommitRef
+from apiserver.model.keys import Key
+from apiserver.model.storagenames import EXPORTS, SYNC_TARGETS, TYPES
+from apiserver.registry import tree
+from apiserver.storage.protocol import Store
+from apiserver.stores import open_at
+from reconciler.controllers.locations import LOCATIONS
+from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.layout.part import Part
+from reconciler.loading.changeset import ChangeSet, together
+from reconciler.loading.identities import Identities
+from reconciler.loading.inpart import Everybody, Heard, judged
+from reconciler.loading.loader import Loaded, Loader
+from reconciler.loading.trees import Trees
+from reconciler.plan.deletions import ALLOW
+from reconciler.plan.system import shipped_workspaces
+from reconciler.repository import trailers
+from reconciler.repository.repositories import Repositories
+from reconciler.review import copies
+from reconciler.review.concerned import Offering, WhomItConcerns
+from reconciler.review.ends import Ends
+from reconciler.review.objects import Versions, where, written
+from reconciler.review.places import PlacedNamespaces, placed
+from reconciler.review.result import TargetDifference
+
+_OFFERING = (EXPORTS, SYNC_TARGETS, LOCATIONS)
+"""What others have something of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """`found`: what becomes of workspaces; `problems`: why nothing of it is taken. `pairs`: every object that is
+    another; `before`, `after`: paths by logical cluster. `placed`: what runs where, then and now. `said`: hashes of
+    deletions that its commits allow. `touched`: paths of workspaces whose files differ; `held_before`: those that were
+    held, and why. `whole`: everybody was judged."""
+
+    found: ChangeSet = field(default_factory=ChangeSet)
+    problems: tuple[LayoutError, ...] = ()
+    pairs: Mapping[Key, Versions] = field(default_factory=dict)
+    before: Mapping[str, str] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
+    placed: tuple[PlacedNamespaces, PlacedNamespaces] = (PlacedNamespaces(), PlacedNamespaces())
+    targets: tuple[TargetDifference, ...] = ()
+    said: frozenset[str] = frozenset()
+    touched: frozenset[str] = frozenset()
+    held_before: Mapping[str, list[str]] = field(default_factory=dict)
+    whole: bool = False
+
+
+def foresee(ends: Ends, scratch: Path) -> Foreseen:
+    """Raises RepositoryError."""
+    return _Foresight(ends, scratch).run()
+
+
+class _Foresight:
+    def __init__(self, ends: Ends, scratch: Path) -> None:
+        self._ends, self._scratch = ends, scratch
+        self._repositories, self._numbers = Repositories(ends.repo), count()
+        trees = Trees(self._repositories)
+        if ends.recorded is not None:
+            trees.claims = ends.recorded.facts().claims
+        self._concerned = WhomItConcerns(ends.repo, trees.at(ends.base.commit), trees.at(ends.target.commit))
+        self._said = frozenset(trailers.said(ends.repo, ends.target.commit.id, ends.base.commit.id, ALLOW))
+        self._touched: frozenset[str] = frozenset()
+        self._provided = Offering()
+        self._last = Foreseen()
+
+    def run(self) -> Foreseen:
+        if self._ends.base.commit == self._ends.target.commit:
+            return self._last
+        try:
+            self._touched = self._concerned.touched()
+        except BadFile as bad:
+            return Foreseen(problems=tuple(bad.errors), said=self._said)
+        try:
+            part = Part("", {*self._touched, *shipped_workspaces()})
+            judged(self._repositories, self._ends.recorded, part, self._load, self._further)
+            return self._last
+        except Everybody:
+            self._load(Trees(self._repositories), Heard())
+            return replace(self._last, whole=True)
+
+    def _further(self, heard: Heard, _: ChangeSet) -> Iterator[str]:
+        yield from self._concerned.further(heard, self._last.found, self._provided, self._ends.recorded)
+
+    def _load(self, trees: Trees, heard: Heard) -> Loaded:
+        store = open_at(self._scratch / f"store{next(self._numbers)}", sync=False)
+        try:
+            return self._step(heard.in_(store), trees, heard)
+        finally:
+            store.close()
+
+    def _step(self, store: Store, trees: Trees, heard: Heard) -> Loaded:
+        ends = self._ends
+        loader = Loader(store, self._repositories, Identities(self._scratch / "identities"), lambda _: (), trees=trees)
+        loader.guesses = ends.recorded is None
+        begun = self._begin(loader, ends.base.commit)
+        if begun.problems:  # nothing was served that it could take away
+            self._last = Foreseen(problems=begun.problems, said=self._said)
+            return begun
+        revision, before = store.revision(), where(store)
+        offered, then, held = self._offering(store, before), placed(store, before), tree.held(store)
+        heard.forget_others()
+        loaded = loader.take(ends.target.commit)
+        after, pairs, now = where(store), written(store, revision), placed(store, where(store))
+        clusters = {**before, **after}
+        changed = {clusters.get(key.cluster, "") for key in pairs if key.resource in _OFFERING}
+        types = {key.name for key in pairs if key.resource == TYPES}
+        self._provided = Offering(types, offered | changed, self._said)
+        self._last = Foreseen(
+            found=together(loaded.steps),
+            problems=loaded.problems,
+            pairs=pairs,
+            before=before,
+            after=after,
+            placed=(then, now),
+            targets=tuple(copies.differences(store, pairs, copies.PlacedSides(then, now), clusters)),
+            said=self._said,
+            touched=self._touched,
+            held_before=held,
+        )
+        return loaded
+
+    def _begin(self, loader: Loader, base: CommitRef) -> Loaded:
+        recorded = self._ends.recorded
+        if recorded is None:
+            return loader.load(base)
+        begun = loader.begin(base, recorded)
+        return begun if begun.problems or recorded.source == base else loader.take(base)
+
+    def _offering(self, store: Store, paths: Mapping[str, str]) -> set[str]:
+        """Of workspaces that the change touches, those that others may have something of."""
+        return {
+            path
+            for cluster, path in paths.items()
+            if path in self._touched and any(store.count(resource, cluster) for resource in _OFFERING)
+        }

@@ -1,0 +1,143 @@
+"""A review, made of what was foreseen. Called by `treeplane diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from apiserver.model import conditions
+from apiserver.model.keys import Key
+from apiserver.model.origins import file_of
+from apiserver.model.storagenames import BINDINGS
+from reconciler.layout.errors import LayoutError
+from reconciler.loading.changeset import ChangeKind
+from reconciler.plan.deletions import ALLOW, RefusedDeletion, command
+from reconciler.review.ends import Ends
+from reconciler.review.foresight import Foreseen, foresee
+from reconciler.review.objects import ByWorkspace, by_workspace
+from reconciler.review.result import ChangeReview, Warned, WorkspaceDifference
+
+Object = dict[str, Any]
+
+_EVERYBODY = "all workspaces were judged, since what changes may concern any of them"
+_UNDECIDED = "of some Placements no decision is recorded: where they run is decided as if they were new"
+
+
+def review(ends: Ends, scratch: Path) -> ChangeReview:
+    """Raises RepositoryError."""
+    return _Making(ends, foresee(ends, scratch)).run()
+
+
+class _Making:
+    def __init__(self, ends: Ends, foreseen: Foreseen) -> None:
+        self._ends, self._foreseen = ends, foreseen
+        self._objects = by_workspace(foreseen.pairs, {**foreseen.before, **foreseen.after})
+
+    def run(self) -> ChangeReview:
+        ends, foreseen = self._ends, self._foreseen
+        return ChangeReview(
+            str(ends.base),
+            str(ends.target),
+            (ends.base.commit, ends.target.commit),
+            tuple(self._workspaces(self._objects)),
+            foreseen.targets,
+            foreseen.problems,
+            tuple(sorted(self._warnings(), key=lambda each: (each.path, each.file, each.text))),
+            foreseen.found.refused,
+            foreseen.found.renames,
+            (*ends.notes, *self._notes()),
+        )
+
+    def _workspaces(self, objects: ByWorkspace) -> Iterator[WorkspaceDifference]:
+        foreseen, found = self._foreseen, self._foreseen.found
+        old_of = {new: old for old, new in foreseen.found.moves.items()}
+        clusters = {path: cluster for cluster, path in foreseen.before.items()}
+        clusters |= {path: cluster for cluster, path in foreseen.after.items()}
+        for path in sorted({*found.became, *found.held, *old_of}):
+            if path in found.moves and path not in foreseen.after.values():
+                continue  # told where it is now
+            cluster = clusters.get(path, "")
+            declared, others = objects.declared.get(cluster, ()), objects.others.get(cluster, 0)
+            why = self._why(path)
+            if why and self._stays_held(path):
+                continue
+            change = ChangeKind.HELD if why else self._change(path, bool(declared or others), path in old_of)
+            if change is None:
+                continue
+            yield WorkspaceDifference(path, change, tuple(declared), others, old_of.get(path, ""), why)
+
+    def _why(self, path: str) -> tuple[LayoutError, ...]:
+        """What of it is told: a deletion that has to be allowed is, by itself."""
+        refused = self._foreseen.found.refused.values()
+        return tuple(_short(problem, refused) for problem in self._foreseen.found.held.get(path, ()))
+
+    def _stays_held(self, path: str) -> bool:
+        """Whether it is held as before, for the same, and this change is not to blame."""
+        foreseen = self._foreseen
+        before = foreseen.held_before.get(path)
+        return path not in foreseen.touched and before == [*map(str, foreseen.found.held[path])]
+
+    def _change(self, path: str, something: bool, moved: bool) -> ChangeKind | None:
+        if moved:
+            return ChangeKind.MOVED
+        became = self._foreseen.found.became.get(path)
+        if became in (ChangeKind.CREATED, ChangeKind.DELETED):
+            return became
+        if something or path in self._foreseen.found.mended:
+            return ChangeKind.CONFIGURED
+        return ChangeKind.UNCHANGED if path in self._foreseen.touched else None
+
+    # -- what somebody may not have meant
+
+    def _warnings(self) -> Iterator[Warned]:
+        paths = {**self._foreseen.before, **self._foreseen.after}
+        for key, pair in self._foreseen.pairs.items():
+            if key.resource == BINDINGS and pair.after is not None:
+                said = _unbound(pair.after)
+                if said and said != (_unbound(pair.before) if pair.before else ""):
+                    yield Warned(paths.get(key.cluster, ""), file_of(pair.after), f"APIBinding {key.name}: {said}")
+        then, now = self._foreseen.placed
+        for key, why in now.troubled.items():
+            if then.troubled.get(key) != why:
+                yield Warned(paths.get(key.cluster, ""), self._file(key), f"Placement {key.name}: {why}")
+        yield from self._trailers()
+
+    def _trailers(self) -> Iterator[Warned]:
+        foreseen = self._foreseen
+        said = ", ".join(sorted(foreseen.said))
+        needed = ", ".join(sorted({refused.digest for refused in foreseen.found.refused.values()}))
+        deletes = any(pair.after is None for pair in foreseen.pairs.values())
+        if said and needed:
+            yield Warned(
+                "", "", f"{ALLOW}: {said} (a commit says it) is not what is held for deletion; that is {needed}"
+            )
+        elif said and not deletes:
+            yield Warned("", "", f"{ALLOW}: {said} (a commit says it) allows nothing, since nothing is deleted")
+
+    def _file(self, key: Key) -> str:
+        pair = self._foreseen.pairs.get(key)
+        return file_of(pair.value) if pair is not None and pair.value else ""
+
+    def _notes(self) -> Iterator[str]:
+        if self._foreseen.whole:
+            yield _EVERYBODY
+        undecided = self._foreseen.placed[0].undecided
+        if self._foreseen.targets and self._ends.recorded is not None and undecided:
+            yield _UNDECIDED
+
+
+def _short(problem: LayoutError, refused: Iterable[RefusedDeletion]) -> LayoutError:
+    found = next((each for each in refused if str(each) in problem.message), None)
+    if found is None:
+        return problem
+    said = f"what it deletes has to be allowed first: {found.why}"
+    return replace(problem, message=said, hint=f"to delete it, push: {command([found.digest])}")
+
+
+def _unbound(binding: Object) -> str:
+    """Why an APIBinding brings nothing, "" where it does."""
+    found = (binding.get("status") or {}).get("conditions") or ()
+    wrong = [each for each in found if each.get("type") == "APIExportValid" and each.get("status") == "False"]
+    return str(wrong[0].get("message", "")) if wrong and not conditions.is_true(found, "APIExportValid") else ""

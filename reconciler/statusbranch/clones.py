@@ -1,0 +1,20 @@
+"""What a clone says was served: the newest commit of the fleet's status branch that it has.
+
+Called by commands that work in a clone, without a server.
+"""
+
+from __future__ import annotations
+
+from reconciler.repository.local import Local
+from reconciler.repository.objects import Repository
+from reconciler.statusbranch.naming import in_use
+from reconciler.statusbranch.recorded import RecordedFleet
+
+
+def recorded_for(repo: Repository, commit: str) -> RecordedFleet | None:
+    """Of the fleet that a commit is of; None where the clone has no status branch of it. Raises Undecided."""
+    name = in_use(repo, commit, "", Local(str(repo.path)))
+    refs = [repo.ref(f"refs/{place}/{name}") for place in ("remotes/origin", "heads")]
+    heads = [ref for ref in refs if ref is not None]
+    newest = next((h for h in heads if all(repo.is_ancestor(other, h) for other in heads)), next(iter(heads), None))
+    return RecordedFleet(repo, newest) if newest is not None else None
