@@ -11,6 +11,7 @@ import click
 
 from reconciler.commands import options, sharing
 from reconciler.commands.children import MODULE, SETTINGS
+from reconciler.commands.comment import comment
 from reconciler.commands.initialize import initialize
 from reconciler.commands.kcp import start as start_kcp
 from reconciler.commands.kcpsettings import KcpSettings
@@ -103,7 +104,7 @@ def start(others: tuple[str, ...], **given: Any) -> None:
     start_kcp(options.settings(KcpSettings, given), others)
 
 
-for command in sharing.COMMANDS:
+for command in (comment, *sharing.COMMANDS):
     main.add_command(command)
 
 
