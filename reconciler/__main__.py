@@ -12,6 +12,7 @@ import click
 
 from reconciler.commands import options, sharing
 from reconciler.commands.children import MODULE, SETTINGS
+from reconciler.commands.comment import comment
 from reconciler.commands.diff import compare, exit_code
 from reconciler.commands.initialize import initialize
 from reconciler.commands.kcp import start as start_kcp
@@ -123,7 +124,7 @@ def start(others: tuple[str, ...], **given: Any) -> None:
     start_kcp(options.settings(KcpSettings, given), others)
 
 
-for command in sharing.COMMANDS:
+for command in (comment, *sharing.COMMANDS):
     main.add_command(command)
 
 

@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from realclusters import binaries, kcpplugins
+from realclusters import binaries, giteabinary, kcpplugins
 from realclusters.cluster import RealCluster, start_all
+from support.giteaserver import GiteaServer
 from support.plane import Plane
 
 CLUSTER_FIXTURES = {"real_binaries", "real_cluster", "two_real_clusters"}
 _SKIPPED = "needs real Kubernetes clusters: "
 _NO_PLUGINS = "needs kcp's own plugins of kubectl: "
+_NO_GITEA = "needs a real Gitea: "
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -42,6 +44,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         for report in skipped:
             terminalreporter.line(report.nodeid)
         terminalreporter.line("To have them: reach github.com and Go's modules, or set KCP_PLUGINS to their folder.")
+    skipped = [report for report in terminalreporter.getreports("skipped") if _NO_GITEA in str(report.longrepr)]
+    if skipped:
+        terminalreporter.section("NOT TESTED against a real Gitea", red=True)
+        for report in skipped:
+            terminalreporter.line(report.nodeid)
+        terminalreporter.line("To have it: put Go 1.26 or newer and a C compiler on PATH, or set GITEA_BINARY.")
 
 
 @pytest.fixture
@@ -85,6 +93,21 @@ def kcp_plugins() -> Path:
         return kcpplugins.find()
     except binaries.Unavailable as error:
         pytest.skip(f"{_NO_PLUGINS}{error}")
+
+
+@pytest.fixture(scope="session")
+def gitea(tmp_path_factory: pytest.TempPathFactory, eventually: Callable[..., str]) -> Iterator[GiteaServer]:
+    """One for the whole run, with nothing in it. CI is content without, as it is without kcp's plugins."""
+    try:
+        program = giteabinary.find()
+    except binaries.Unavailable as error:
+        pytest.skip(f"{_NO_GITEA}{error}")
+    server = GiteaServer(program, tmp_path_factory.mktemp("gitea"))
+    try:
+        server.start(eventually)
+        yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from apiserver.model.errors import StatusError
 from apiserver.registry import jsonpath, names, quantities
 from apiserver.registry.behaviours import certificates
 from apiserver.schema import formats
+from reconciler.forges import body
 from reconciler.layout import ignore, quoting
 from reconciler.syncing import compare
 
@@ -54,6 +55,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a plain scalar": scalars.plain,
     "a scalar to write": quoting.scalar,
     "a workspace path": paths.is_path,
+    "a comment on a pull request": body.harmless,
     **{f"format {name}": check for name, check in formats._FORMATS.items()},
 }
 
