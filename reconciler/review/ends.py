@@ -99,12 +99,12 @@ def _recorded(clone: Repository, commit: str) -> RecordedFleet | None:
 
 
 def _require_whole(clone: Repository) -> None:
-    remedy = origin.incomplete(clone)
-    if remedy:
+    incomplete, narrow = origin.incomplete(clone), origin.narrow(clone)
+    remedy = "; ".join(each for each in (incomplete, narrow) if each)
+    if incomplete:
         raise BadRange("this clone is not whole, so what a change does cannot be told", f"complete it: {remedy}")
-    narrow = origin.narrow(clone)
     if narrow:
-        raise BadRange("this clone fetches one branch alone, so what is served is not known", f"complete it: {narrow}")
+        raise BadRange("this clone fetches one branch alone, so what is served is not known", f"complete it: {remedy}")
 
 
 def _target(clone: Repository, repo: Repository, top: Path | None, revision: str) -> End:

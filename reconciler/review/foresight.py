@@ -37,7 +37,8 @@ from reconciler.review.objects import Versions, where, written
 from reconciler.review.places import PlacedNamespaces, placed
 from reconciler.review.result import TargetDifference
 
-_OFFERING = (EXPORTS, SYNC_TARGETS, LOCATIONS)
+_PLACING = (SYNC_TARGETS, LOCATIONS)
+_OFFERING = (EXPORTS, *_PLACING)
 """What others have something of."""
 
 
@@ -119,8 +120,10 @@ class _Foresight:
         after, pairs, now = where(store), written(store, revision), placed(store, where(store))
         clusters = {**before, **after}
         changed = {clusters.get(key.cluster, "") for key in pairs if key.resource in _OFFERING}
+        placing = {path for cluster, path in clusters.items() if path in self._touched and _places(store, cluster)}
+        placing |= {clusters.get(key.cluster, "") for key in pairs if key.resource in _PLACING}
         types = {key.name for key in pairs if key.resource == TYPES}
-        self._provided = Offering(types, offered | changed, self._said)
+        self._provided = Offering(types, offered | changed, self._touched, placing, self._said)
         self._last = Foreseen(
             found=together(loaded.steps),
             problems=loaded.problems,
@@ -143,9 +146,9 @@ class _Foresight:
         return begun if begun.problems or recorded.source == base else loader.take(base)
 
     def _offering(self, store: Store, paths: Mapping[str, str]) -> set[str]:
-        """Of workspaces that the change touches, those that others may have something of."""
-        return {
-            path
-            for cluster, path in paths.items()
-            if path in self._touched and any(store.count(resource, cluster) for resource in _OFFERING)
-        }
+        """Workspaces that others may have something of."""
+        return {path for cluster, path in paths.items() if any(store.count(each, cluster) for each in _OFFERING)}
+
+
+def _places(store: Store, cluster: str) -> bool:
+    return any(store.count(resource, cluster) for resource in _PLACING)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.loading.changeset import ChangeKind
 from reconciler.loading.renames import REMEDY
 from reconciler.plan.deletions import command
 from reconciler.review.result import ChangeReview, ObjectDifference, TargetDifference, WorkspaceDifference
 from reconciler.review.telling.harmless import plain
-from reconciler.review.telling.words import by_rule, copy_line, cut, field_lines, summary
+from reconciler.review.telling.words import by_rule, copy_line, cut, field_lines, others, summary
 
 _OBJECTS, _FIELDS, _COPIES, _LINES = 200, 100, 100, 100
 
@@ -46,8 +45,8 @@ def _workspace(found: WorkspaceDifference) -> Iterator[str]:
     for problem in found.why:
         yield plain(f"  error: {problem}")
     yield from cut((line for each in found.objects for line in _object(each)), _OBJECTS * 2, "lines")
-    if found.others and found.change in (ChangeKind.CREATED, ChangeKind.DELETED):
-        yield f"  {found.others} more that no file declares: {found.change}"
+    if found.others:
+        yield f"  {others(found)}"
 
 
 def _object(found: ObjectDifference) -> Iterator[str]:
