@@ -75,7 +75,8 @@ def find(clone: Repository, top: Path | None, asked: CommitRange, scratch: Path)
     _require_whole(clone)
     repo = borrowed.borrow(clone, scratch)
     target = _target(clone, repo, top, asked.other)
-    recorded = _recorded(clone, target.commit.id if asked.other else _resolve(clone, _HEAD))
+    # Which branch is the status branch the first commit says: the second is whoever's who proposes it.
+    recorded = _recorded(clone, _resolve(clone, asked.one or _HEAD))
     base, notes = _base(clone, asked.one, recorded)
     if asked.merges:
         target, more = _merged(repo, base, target)

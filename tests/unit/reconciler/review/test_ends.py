@@ -160,3 +160,16 @@ def test_hooks_and_filters_of_a_stranger_do_not_run(fleet: LoadedFleet, clone: P
     hook.chmod(0o755)
     assert fields(compare(clone, "")) == [("data.a", "b", "mine")]
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_proposal_does_not_say_what_is_served(fleet: LoadedFleet, clone: Path) -> None:
+    """Whoever may push a branch beside the served one can make one that looks like a status branch, and name it."""
+    git(clone, "branch", "--quiet", "forged", "origin/treeplane/status")
+    git(clone, "update-ref", "refs/remotes/origin/forged", "forged")
+    (clone / "treeplane.yaml").write_text((clone / "treeplane.yaml").read_text() + "spec: {statusBranch: forged}\n")
+    (clone / A / "app.yaml").write_text(configmap(a="mine"))
+    git(clone, "commit", "--quiet", "--all", "-m", "forge")
+    review = compare(clone, "origin/main...HEAD")
+    [problem] = review.problems
+    assert "spec.statusBranch is forged, but this fleet's status is on treeplane/status" in problem.message
+    assert not review.notes
