@@ -58,6 +58,9 @@ def _parts(review: ChangeReview) -> Iterator[str]:
         yield _block("### Warnings", cut(warnings, _LISTED, "warnings"))
     for target in review.targets:
         yield _block(f"### Sync target {code(target.target)}", _copies(target))
+    if review.settings:
+        lines = [line for change in review.settings for line in field_lines(change)]
+        yield _block("### treeplane.yaml configured", iter(fenced([*cut(lines, _FIELDS, "lines")], "diff")))
     for workspace in review.workspaces:
         if not workspace.why:
             yield _workspace(workspace)

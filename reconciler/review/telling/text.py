@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from reconciler.layout.fleet import FILE
 from reconciler.loading.renames import REMEDY
 from reconciler.plan.deletions import command
+from reconciler.review.fields import FieldChange
 from reconciler.review.result import ChangeReview, ObjectDifference, TargetDifference, WorkspaceDifference
 from reconciler.review.telling.harmless import plain
 from reconciler.review.telling.words import by_rule, copy_line, cut, field_lines, others, summary
@@ -20,6 +22,9 @@ def told(review: ChangeReview) -> str:
 
 def _lines(review: ChangeReview) -> Iterator[str]:
     yield plain(f"from {review.base} to {review.target}")
+    if review.settings:
+        yield f"{FILE} configured"
+        yield from _fields(review.settings, "  ")
     for workspace in review.workspaces:
         yield from _workspace(workspace)
     for target in review.targets:
@@ -51,8 +56,12 @@ def _workspace(found: WorkspaceDifference) -> Iterator[str]:
 
 def _object(found: ObjectDifference) -> Iterator[str]:
     yield plain(f"  {found.object} {found.change}" + (f" ({found.file})" if found.file else ""))
-    lines = [line for change in found.fields for line in field_lines(change)]
-    yield from (f"    {plain(line)}" for line in cut(lines, _FIELDS, "lines"))
+    yield from _fields(found.fields, "    ")
+
+
+def _fields(changes: Iterable[FieldChange], indent: str) -> Iterator[str]:
+    lines = [line for change in changes for line in field_lines(change)]
+    yield from (f"{indent}{plain(line)}" for line in cut(lines, _FIELDS, "lines"))
 
 
 def _target(found: TargetDifference) -> Iterator[str]:

@@ -26,7 +26,8 @@ def summary(review: ChangeReview) -> str:
     workspaces = Counter(each.change for each in review.workspaces)
     objects = Counter(found.change for each in review.workspaces for found in each.objects)
     copies = Counter(copy.verb for target in review.targets for copy in target.copies)
-    said = [_counted(workspaces, "workspace"), _counted(objects, "object")]
+    said = ["treeplane.yaml configured"] if review.settings else []
+    said += [_counted(workspaces, "workspace"), _counted(objects, "object")]
     verbs = {"gets": "made", "changes": "changed", "loses": "removed"}
     of_copies = ", ".join(f"{copies[verb]} {word}" for verb, word in verbs.items() if copies[verb])
     said.append(f"copies on sync targets: {of_copies}" if of_copies else "")

@@ -4,6 +4,7 @@ test_copies."""
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from reconciler.__main__ import main
 from reconciler.commands.diff import compare
 from reconciler.loading.changeset import ChangeKind
 from reconciler.review import foresight
+from reconciler.review.fields import ABSENT
 from reconciler.review.result import ChangeReview, WorkspaceDifference
 
 C, D, P = (f"workspaces/root/{name}" for name in "cdp")
@@ -293,6 +295,32 @@ def test_a_binding_that_leads_nowhere_is_a_warning(fleet: LoadedFleet, path: str
     fleet.load()
     fleet.publish()
     assert not foreseen(fleet, {f"{B}/app.yaml": configmap(a="c")}).warnings, "it stood there before"
+
+
+# -- the fleet
+
+
+def test_what_treeplane_yaml_says_is_told(fleet: LoadedFleet) -> None:
+    text = fleet.repo.files(fleet.repo.head)["treeplane.yaml"]
+    review = foreseen(fleet, {"treeplane.yaml": text + "spec: {safety: {maxDeletedObjects: 7}}\n"})
+    assert [tuple(each) for each in review.settings] == [("spec.safety.maxDeletedObjects", ABSENT, 7)]
+    assert review.differs
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_from_a_commit_that_nothing_can_be_served_of(fleet: LoadedFleet, recorded: bool) -> None:
+    """What is served stays, so that counts; where nobody knows it, all is new."""
+    text = fleet.repo.files(fleet.repo.head)["treeplane.yaml"]
+    broken = fleet.repo.commit({"treeplane.yaml": "kind: ["})
+    fleet.repo.commit({"treeplane.yaml": text, f"{C}/workspace.yaml": "", f"{C}/app.yaml": configmap()})
+    if not recorded:
+        subprocess.run(["git", "-C", str(fleet.repo.path), "branch", "-q", "-D", "treeplane/status"], check=True)
+    review = compare(fleet.repo.path, f"{broken}..main")
+    assert not review.holds
+    assert [each.object.name for each in found(review, "root:c").objects] == ["app"]
+    assert changes(review)["root:c"] is ChangeKind.CREATED
+    assert ("root:a" in changes(review)) is not recorded
+    assert any(f"nothing of {broken:.10} can be served" in note for note in review.notes)
 
 
 # -- secrets
