@@ -81,8 +81,10 @@ class Holder:
         self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
 
     def run(self, beginning: Beginning) -> None:
-        self._outcomes.begin(beginning.recorded.source if beginning.recorded is not None else NONE)
+        fleet = tree.fleet(self._store)
         own(self._store, beginning)
+        recorded = beginning.recorded.source if beginning.recorded is not None else NONE
+        self._outcomes.begin(recorded, others=bool(fleet.holder or fleet.shown))
         forget(self._store)
         if self._lends():
             self._teller.lends()  # it takes a moment to be there

@@ -20,10 +20,10 @@ from apiserver.model.tables import Table
 from apiserver.registry import announced, tree
 from apiserver.registry.tree import FleetRecord, WorkspaceRecord
 from apiserver.storage.paging import rows
-from apiserver.storage.protocol import Change, Delete, DeleteRow, Op, Put, Store
+from apiserver.storage.protocol import Change, Compacted, Delete, DeleteRow, Op, Put, Store
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
 from reconciler.loading.loader import Loaded
-from reconciler.plan.outcome import CommitOutcome, WorkspaceOutcome, outcome, told_errors, turned
+from reconciler.plan.outcome import CommitOutcome, OutcomeTally, WorkspaceOutcome, outcome, told_errors, turned
 from reconciler.plan.system import COMPUTE
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
@@ -48,11 +48,11 @@ class Outcomes:
         """Whether the next load brings back what was there before."""
         self._mark = 0
 
-    def begin(self, recorded: CommitRef) -> None:
-        """Before the first load. `recorded`: where the fleet is recovered from, if it is. What another server loaded
-        meanwhile, or who was told nobody, is not told now."""
+    def begin(self, recorded: CommitRef, *, others: bool = False) -> None:
+        """Before the first load. `recorded`: where the fleet is recovered from, if it is. `others`: another server held
+        it meanwhile: what that loaded is not told now, nor what came while nobody was to be told."""
         fleet = tree.fleet(self._store)
-        if not self._wanted or fleet.holder or fleet.shown:
+        if not self._wanted or others:
             self._forget()
         if not self._wanted:
             return
@@ -76,9 +76,11 @@ class Outcomes:
         until = fleet.commit.id if settled else loaded.head.id
         chain = self._chain(until)
         found = self._found(fleet, chain, together(loaded.steps))
-        some = {commit: found[commit] for commit in chain if found[commit] or commit == until} if settled else {}
-        some = some or {until: found.get(until, [])}
-        new = [outcome(self._blank(fleet, commit), said) for commit, said in some.items()] if chain else []
+        if settled:
+            some = {commit: found[commit] for commit in chain if found[commit].counts or commit == until}
+        else:
+            some = {commit: found[commit] for commit in chain if commit == until}
+        new = [said.of(self._blank(fleet, commit)) for commit, said in some.items()]
         if loaded.problems:
             new.append(replace(self._blank(fleet, loaded.head.id), problems=told_errors(loaded.problems)))
         if settled:
@@ -95,7 +97,11 @@ class Outcomes:
         """A commit was made of writes, and they are there: which workspaces they changed, the log knows."""
         if not self._wanted:
             return
-        changes, self._mark = self._store.changes(self._mark), self._store.revision()
+        try:
+            changes = self._store.changes(self._mark)
+        except Compacted:
+            changes = []
+        self._mark = self._store.revision()
         fleet, said = tree.fleet(self._store), [*self._written(changes, commit)]
         if not fleet.arriving:
             self._since = commit
@@ -121,9 +127,9 @@ class Outcomes:
 
     # -- what is so
 
-    def _found(self, fleet: FleetRecord, chain: list[str], changes: ChangeSet) -> dict[str, list[WorkspaceOutcome]]:
+    def _found(self, fleet: FleetRecord, chain: list[str], changes: ChangeSet) -> dict[str, OutcomeTally]:
         """What became of workspaces, by commit of the chain."""
-        found: dict[str, list[WorkspaceOutcome]] = {commit: [] for commit in chain}
+        found = {commit: OutcomeTally() for commit in chain}
         if not chain:
             return found
         became = changes.became.items()
@@ -139,13 +145,13 @@ class Outcomes:
         for path, kind in touched.items():
             if single:
                 errors = told_errors(changes.held.get(path, ())) if kind is ChangeKind.HELD else ()
-                found[chain[0]].append(WorkspaceOutcome(path, kind, path in mended, errors))
+                found[chain[0]].add(WorkspaceOutcome(path, kind, path in mended, errors))
                 continue
             record = tree.workspace_at(self._store, path)
             if record is None:
-                found[chain[-1]].append(WorkspaceOutcome(path, ChangeKind.DELETED))
+                found[chain[-1]].add(WorkspaceOutcome(path, ChangeKind.DELETED))
             elif record.past.id in found:
-                found[record.past.id].append(_said(record, kind, mended=path in mended))
+                found[record.past.id].add(_said(record, kind, mended=path in mended))
         return found
 
     def _of_records(self, chain: Iterable[str]) -> dict[str, ChangeKind]:

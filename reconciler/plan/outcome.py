@@ -17,6 +17,8 @@ import orjson
 
 MOST = 50
 """Workspaces of a commit that are told of one by one."""
+_SOME = 20 * MOST
+"""So many are held in memory while all are counted."""
 _ERRORS, _LONG = 5, 500
 """Errors of a workspace that are told, and characters of one."""
 
@@ -71,13 +73,33 @@ class CommitOutcome:
         return CommitOutcome(**{**found, "problems": tuple(found["problems"]), "workspaces": some})
 
 
+class OutcomeTally:
+    """Counts workspaces of a commit, and keeps those that are told of one by one."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self._kept: list[WorkspaceOutcome] = []
+
+    def add(self, each: WorkspaceOutcome) -> None:
+        self.counts[str(each.became)] = self.counts.get(each.became, 0) + 1
+        self._kept.append(each)
+        if len(self._kept) > _SOME:
+            self._kept = self._chosen()
+
+    def of(self, commit: CommitOutcome) -> CommitOutcome:
+        """The same with what became of workspaces."""
+        return replace(commit, counts=self.counts, workspaces=tuple(self._chosen()))
+
+    def _chosen(self) -> list[WorkspaceOutcome]:
+        return sorted(self._kept, key=lambda each: (not each.held, not each.mended, each.path))[:MOST]
+
+
 def outcome(of: CommitOutcome, all_of_it: Iterable[WorkspaceOutcome]) -> CommitOutcome:
     """The same with what became of workspaces."""
-    found = [*all_of_it]
-    counts: dict[str, int] = {}
-    for each in found:
-        counts[str(each.became)] = counts.get(each.became, 0) + 1
-    return replace(of, counts=counts, workspaces=_chosen(found))
+    found = OutcomeTally()
+    for each in all_of_it:
+        found.add(each)
+    return found.of(of)
 
 
 def turned(before: CommitOutcome, now: WorkspaceOutcome) -> CommitOutcome:
@@ -97,10 +119,6 @@ def told_errors(errors: Iterable[object]) -> tuple[str, ...]:
     """As they are kept: few, and none of them long."""
     found = [str(error) for _, error in zip(range(_ERRORS), errors, strict=False)]
     return tuple(text if len(text) <= _LONG else f"{text[: _LONG - 1]}…" for text in found)
-
-
-def _chosen(found: list[WorkspaceOutcome]) -> tuple[WorkspaceOutcome, ...]:
-    return tuple(sorted(found, key=lambda each: (not each.held, not each.mended, each.path))[:MOST])
 
 
 def _plain(value: Any) -> Any:

@@ -3,11 +3,12 @@ else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.commitfleet import WRITES_COMMIT, CommitFleet, a_configmap
 from support.loadedfleet import A, B, LoadedFleet, configmap
 
 from apiserver.model.commits import NONE, CommitRef, own
@@ -16,6 +17,7 @@ from apiserver.model.tables import Table
 from apiserver.registry import announced, tree
 from reconciler.loading import outcomes
 from reconciler.loading.outcomes import Outcomes
+from reconciler.loading.pauses import Pauses
 from reconciler.plan.outcome import MOST, CommitOutcome
 
 BROKEN = "x: ["
@@ -227,11 +229,9 @@ def test_where_nobody_is_told_nothing_is_noted(tmp_path: Path) -> None:
 
 def test_what_another_server_did_meanwhile_is_its_own_to_tell(noting: Noting) -> None:
     noting.begin()
-    store = noting.fleet.store
-    store.write(tree.put_fleet(replace(noting.fleet.fleet(), holder="another"))).result()
     noting.fleet.commit({f"{B}/app.yaml": configmap(c="d")})
-    again = noting.new()
-    store.write(tree.put_fleet(replace(noting.fleet.fleet(), holder=""))).result()
+    again = Outcomes(noting.fleet.store, noting.fleet.mirror.repository, "main", wanted=True)
+    again.begin(NONE, others=True)
     again.loaded(noting.fleet.load())
     assert noting.all() == {}
 
@@ -273,6 +273,61 @@ def test_a_commit_that_was_made_of_writes(noting: Noting) -> None:
     before = noting.fleet.store.revision()
     noting.outcomes.loaded(noting.fleet.load())
     assert noting.fleet.store.revision() == before
+
+
+def test_writes_that_are_commits_are_noted_like_any(tmp_path: Path, eventually: Callable[..., object]) -> None:
+    """As the committer makes them, for a workspace that comes and goes as well."""
+    fleet = CommitFleet(tmp_path / "fleet")
+    noting = Noting(tmp_path / "fleet", fleet=fleet)
+    noting.outcomes.loaded(fleet.begin({"treeplane.yaml": WRITES_COMMIT}))
+
+    class Published(list[str]):
+        def append(self, commit: str) -> None:
+            noting.outcomes.made(commit)
+            super().append(commit)
+
+    fleet.published = Published()
+    fleet.committer = fleet.new_committer()
+    serve = fleet.committer.serve
+
+    def serve_noting() -> None:
+        with noting.outcomes.committing():
+            serve()
+
+    fleet.committer.serve = serve_noting  # type: ignore[method-assign]
+    fleet.serve()
+    workspace = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace", "metadata": {"name": "made"}}
+    fleet.create("root:a", "configmaps", a_configmap())
+    fleet.create("root", "workspaces.tenancy.kcp.io", workspace)
+    fleet.remove("root", "workspaces.tenancy.kcp.io", "made")
+    eventually(lambda: len(fleet.published) == 3)
+    found = [noting.of(commit) for commit in fleet.published]
+    assert found == [{"root:a": "configured"}, {"root:made": "created"}, {"root:made": "deleted"}]
+    fleet.close()
+
+
+def test_a_small_commit_that_overtakes_is_noted_before_the_rest(noting: Noting) -> None:
+    noting.begin()
+    fleet = noting.fleet
+    large = fleet.repo.commit({f"workspaces/root/w{n}/workspace.yaml": "" for n in range(6)})
+    before: list[dict[str, CommitOutcome]] = []
+
+    def meanwhile() -> None:
+        if not before:
+            fleet.repo.commit({f"{B}/app.yaml": configmap(c="d")})
+        found = fleet.loader.overtake(own(fleet.repo.head))
+        if found is not None:
+            noting.outcomes.loaded(found)
+        before.append(noting.all())
+
+    fleet.loader.pauses = Pauses(lambda: 0.0, 0.0)
+    fleet.loader.meanwhile = meanwhile
+    loaded = fleet.load()
+    assert large not in before[-1]
+    assert [each.path for each in before[0][noting.head].workspaces] == ["root:b"]
+    noting.outcomes.loaded(loaded)
+    assert noting.of(noting.head) == {"root:b": "configured"}
+    assert noting.of(large) == {f"root:w{n}": "created" for n in range(6)}
 
 
 def test_nothing_of_it_reaches_the_status_branch(noting: Noting) -> None:
