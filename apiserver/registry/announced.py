@@ -5,7 +5,7 @@ Written by the reconciler (loading/outcomes, controllers/announcements), read by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import orjson
 
@@ -54,6 +54,11 @@ def untold(store: View, commit: str) -> list[DeleteRow]:
 def put_failing(who: str, text: str) -> PutRow:
     """Why somebody cannot be told just now; "" where he can."""
     return PutRow(Table.OUTCOMES, row_key(_FAILS, who), text.encode())
+
+
+def not_told(store: View, others: Collection[str]) -> list[DeleteRow]:
+    """Takes away what is noted of who is told no more. `others`: who is."""
+    return [DeleteRow(Table.OUTCOMES, row_key(_FAILS, who)) for who in failing(store) if who not in others]
 
 
 def failing(store: View) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from apiserver.registry import announced
 from apiserver.storage.protocol import Store
 from reconciler.commands.forgeplaces import place_of
 from reconciler.commands.settings import ReconcileSettings, Reconciling
@@ -26,6 +27,8 @@ FOLDER = "forges"
 TOKEN, SECRET = "token", "webhook-secret"
 _PATIENCE = ForgePatience(tries=1, quiet=10.0, whole=30.0, size=1024 * 1024)
 """Who tells tries again by itself."""
+_LAST = 1.0
+"""Seconds at the end for who does not answer."""
 
 
 class Announcing:
@@ -33,10 +36,14 @@ class Announcing:
 
     def __init__(self, settings: ReconcileSettings, store: Store, feed: Feed, told: Callable[[str], None]) -> None:
         found = _announcers(settings, settings.keys_dir)
+        self._store, self._who = store, [who for who, _ in found]
         self._controllers = [Announcements(who, store, each, told) for who, each in found]
         self._managers = [Manager(each.name, [each], feed) for each in self._controllers]
 
     def start(self) -> None:
+        gone = announced.not_told(self._store, self._who)
+        if gone:
+            self._store.write(*gone)
         for manager in self._managers:
             manager.start()
 
@@ -45,7 +52,7 @@ class Announcing:
         for controller in self._controllers:
             controller.end()
         for manager in self._managers:
-            manager.stop()
+            manager.stop(_LAST)
 
 
 def _announcers(settings: Reconciling, keys: Path) -> list[tuple[str, Announcer]]:

@@ -158,8 +158,7 @@ class Announcements(Controller[Key]):
 
     def _state(self, text: str) -> None:
         """Told once, however often it is met."""
-        before = announced.failing(self._store).get(self._who, "")
-        if text == before or self._ended.is_set():
+        if self._ended.is_set() or text == announced.failing(self._store).get(self._who, ""):
             return
         self._store.write(announced.put_failing(self._who, text)).result()
         if text:

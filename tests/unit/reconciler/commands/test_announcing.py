@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.notified import FakeReceiver, receiving
 
 from apiserver.model.commits import NONE
+from apiserver.registry import announced
 from reconciler import __main__ as program
 from reconciler.commands import up as command
 from reconciler.commands.announcing import Announcing
@@ -114,6 +116,15 @@ def test_a_forge_that_fails_is_told_once_and_without_the_token(told: Told, event
         "the forge is told again what becomes of commits",
     ]
     assert TOKEN not in "".join(told.notes) + told.settings.to_json() + repr(told.settings)
+
+
+def test_who_is_told_no_more_fails_no_more(told: Told, eventually: Eventually) -> None:
+    store = told.fleet.store
+    eventually(lambda: announced.failing(store) == {"forge": "", "webhook": ""})
+    told.stop()
+    told.settings = replace(told.settings, forge=None)
+    told.start()
+    eventually(lambda: announced.failing(store) == {"webhook": ""})
 
 
 def test_nothing_in_git_says_where_a_token_goes(tmp_path: Path) -> None:
