@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from reconciler.forges.commitstatus import CommitStatus, said
 from reconciler.forges.forge import Comment, ForgeUser, author, fields, integer, text
 from reconciler.forges.forgeclient import ForgeClient, ForgeRequest
 from reconciler.forges.paging import listed
 
 RIGHTS = "`pull-requests: write` (in a workflow's `permissions`), or that right on the repository"
+STATUS_RIGHTS = "`statuses: write`, or to write to the repository"
 ACTIONS = "github-actions[bot]"
 """Who the token of a workflow is. Nobody's account can have brackets in its name."""
 
@@ -32,6 +34,7 @@ class GitHub:
     def __init__(self, client: ForgeClient, repository: str, number: int) -> None:
         self._client = client
         self._rest = "/v3" if client.api.endswith("/api") else ""
+        self._statuses = f"{self._rest}/repos/{repository}/statuses"
         self._issues = f"{self._rest}/repos/{repository}/issues"
         self._comments = f"{self._issues}/{number}/comments"
 
@@ -57,6 +60,10 @@ class GitHub:
     def update(self, comment: Comment, body: str) -> Comment:
         path = f"{self._issues}/comments/{comment.id}"
         return _comment(fields(self._client.ask(ForgeRequest("PATCH", path, body={"body": body})).value))
+
+    def state(self, commit: str, status: CommitStatus) -> None:
+        body = said(status, "success", "failure")
+        self._client.ask(ForgeRequest("POST", f"{self._statuses}/{commit}", body=body, again=True))
 
 
 def _comment(value: dict[str, Any]) -> Comment:
