@@ -41,16 +41,18 @@ class _Making:
 
     def run(self) -> ChangeReview:
         ends, foreseen = self._ends, self._foreseen
+        workspaces = tuple(self._workspaces(self._objects))
+        held = {each.path for each in workspaces if each.why}
         return ChangeReview(
             str(ends.base),
             str(ends.target),
             (ends.base.commit, ends.target.commit),
             tuple(_settings(ends)),
-            tuple(self._workspaces(self._objects)),
+            workspaces,
             foreseen.targets,
             foreseen.problems,
             tuple(sorted(self._warnings(), key=lambda each: (each.path, each.file, each.text))),
-            foreseen.found.refused,
+            {path: refused for path, refused in foreseen.found.refused.items() if path in held},
             foreseen.found.renames,
             (*ends.notes, *self._notes()),
         )

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from support.happenings import EVENTS, PUSHES, Happening, History
 from support.loadedfleet import A, LoadedFleet
@@ -36,6 +36,7 @@ Told = dict[str, str]
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(history=HISTORIES, changes=CHANGES)
+@example(history=[("move", 0, False)], changes=[("type", 0)])
 def test_what_is_foreseen_is_what_happens(
     tmp_path_factory: pytest.TempPathFactory, history: History, changes: list[tuple[str, int]]
 ) -> None:
