@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import click
 
 from reconciler.commands.diff import compare, exit_code
 from reconciler.review.telling import FORMS
+
+_GARBAGE = 100_000
+"""Objects between two looks for garbage: this process ends soon, and looking would be a fifteenth of it."""
 
 
 @click.command()
@@ -22,6 +26,7 @@ def diff(range_: str, directory: Path | None, output: str) -> None:
 
     Exit 0 where nothing would be another, 1 where something would, 3 where something of it would be held.
     """
+    gc.set_threshold(_GARBAGE)
     found = compare(directory or Path(), range_)
     click.echo(FORMS[output](found), nl=False)
     raise SystemExit(exit_code(found))
