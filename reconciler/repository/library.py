@@ -26,6 +26,7 @@ __all__ = [
     "Reference",
     "References",
     "SortMode",
+    "also_read",
     "bound_cache",
     "create",
     "create_commit",
@@ -90,6 +91,11 @@ def open_directory(path: Path) -> Handle:
     for circular in ("branches", "references", "remotes", "submodules"):
         vars(found).pop(circular, None)
     return found
+
+
+def also_read(git: Handle, objects: Path) -> None:
+    """Has a handle find the objects of a further directory, until it goes. Raises FAILURES."""
+    git.odb.add_disk_alternate(str(objects))
 
 
 def _hint(message: str) -> str:
