@@ -129,8 +129,12 @@ class Overlay:
     def scan_rows(
         self, table: Table, prefix: str = "", *, after: str | None = None, limit: int | None = None
     ) -> list[Row]:
-        there = {row.key: row.value for row in rows(self._below, table, prefix) if not self._hidden.row(table, row.key)}
         here = {row: value for (at, row), value in self._rows.items() if at == table and row.startswith(prefix)}
+        if self._all_shown and limit is not None:
+            below: Iterable[Row] = self._below.scan_rows(table, prefix, after=after, limit=limit + len(here))
+        else:
+            below = rows(self._below, table, prefix)
+        there = {row.key: row.value for row in below if not self._hidden.row(table, row.key)}
         found = [Row(row, value) for row, value in sorted({**there, **here}.items()) if value is not None]
         return [row for row in found if after is None or row.key > after][:limit]
 
