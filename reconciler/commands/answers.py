@@ -13,6 +13,7 @@ from itertools import islice
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
 from reconciler.loading.loader import Loaded
 from reconciler.loading.renames import REMEDY
+from reconciler.loading.trial import Tried
 from reconciler.plan.deletions import RefusedDeletion, command
 from reconciler.review.telling.harmless import plain
 
@@ -29,7 +30,7 @@ def told(loaded: Loaded) -> Iterator[str]:
     """What a load made of a head."""
     if loaded.problems:
         yield f"commit {loaded.head:.10} is not served:"
-        yield from _listed(str(problem) for problem in loaded.problems)
+        yield from _listed(dict.fromkeys(map(str, loaded.problems)))
         return
     changes = together(loaded.steps)
     counts = changes.told(*ChangeKind)
@@ -42,6 +43,37 @@ def told(loaded: Loaded) -> Iterator[str]:
     yield from deletions(changes.refused)
 
 
+def refusal(found: Tried) -> Iterator[str]:
+    """Why a push is refused, and what to do."""
+    yield f"refused, since {_loss(found)} (spec.push of the served treeplane.yaml is Refuse):"
+    yield from _losses(found)
+    yield "Nothing of it is taken: mend it, and push again."
+
+
+def foretold(commit: str, found: Tried) -> Iterator[str]:
+    """What a push will come to that is taken, whoever is held for it."""
+    counts = found.changes.told(*ChangeKind)
+    yield f"commit {commit:.10} is taken" + (f", which will come to: {counts}" if counts else "")
+    yield from workspaces(found.changes)
+    if found.holds:
+        yield f"It is taken although {_loss(found)}:"
+        yield from _losses(found)
+
+
+def _loss(found: Tried) -> str:
+    if found.problems:
+        return "nothing of it could be served"
+    return "it would hold 1 workspace" if len(found.held) == 1 else f"it would hold {len(found.held)} workspaces"
+
+
+def _losses(found: Tried) -> Iterator[str]:
+    yield from _listed(dict.fromkeys(found.problems))
+    refused = {path: each for path, each in found.changes.refused.items() if path in found.held}
+    yield from held(found.held, refused)
+    yield from moves({}, found.changes.renames)
+    yield from deletions(refused)
+
+
 def workspaces(changes: ChangeSet) -> Iterator[str]:
     """What becomes of those that are another then, one a line."""
     yield from _listed(_workspaces(changes), "")
@@ -51,7 +83,7 @@ def held(errors: Mapping[str, Sequence[str]], refused: Mapping[str, RefusedDelet
     """Who is held, and why. `refused`: deletions, which are told by themselves."""
     told_below, left = [str(each) for each in refused.values()], _MOST
     for path, problems in islice(sorted(errors.items()), _MOST):
-        yield _line(f"workspace {path} held:")
+        yield harmless(f"workspace {path} held:")
         shown = [each for each in problems if not any(text in each for text in told_below)]
         yield from _listed(shown, most=left)
         left = max(0, left - len(shown))
@@ -71,18 +103,13 @@ def moves(moved: Mapping[str, str], renamed: Mapping[str, str]) -> Iterator[str]
 def deletions(refused: Mapping[str, RefusedDeletion]) -> Iterator[str]:
     """What would be deleted, line by line, and the one command that allows all of it."""
     for path, each in islice(sorted(refused.items()), _REFUSED):
-        yield _line(f"{path}: {each.why}; this would be deleted:")
+        yield harmless(f"{path}: {each.why}; this would be deleted:")
         yield from _listed(each.lines())
     if len(refused) > _REFUSED:
         yield f"and {len(refused) - _REFUSED} more like these"
     if refused:
         yield "To delete all of this, push:"
         yield f"  {command(sorted({each.digest for each in refused.values()}))}"
-
-
-def problems(found: Iterable[str]) -> Iterator[str]:
-    """Why nothing of a commit is served."""
-    yield from _listed(found)
 
 
 def _workspaces(changes: ChangeSet) -> Iterator[str]:
@@ -105,10 +132,11 @@ def _how_far(loaded: Loaded, some: bool) -> str:
 
 def _listed(lines: Iterable[str], indent: str = "  ", most: int = _MOST) -> Iterator[str]:
     found = list(lines)
-    yield from (f"{indent}{_line(line)}" for line in found[:most])
+    yield from (f"{indent}{harmless(line)}" for line in found[:most])
     if len(found) > most:
         yield f"{indent}and {len(found) - most} more"
 
 
-def _line(text: str) -> str:
+def harmless(text: str) -> str:
+    """One line that does nothing in a terminal, whoever wrote what it says."""
     return plain(text, _WIDTH)

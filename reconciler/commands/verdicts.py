@@ -10,7 +10,7 @@ import logging
 import shutil
 from pathlib import Path
 
-from apiserver.endpoints.githooks import VERDICTS
+from apiserver.endpoints.pushhooks import VERDICTS
 from reconciler.commands.answers import told
 from reconciler.loading.loader import Loaded
 

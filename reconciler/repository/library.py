@@ -30,6 +30,7 @@ __all__ = [
     "bound_cache",
     "create",
     "create_commit",
+    "let_go",
     "open_directory",
     "set_fsync",
 ]
@@ -96,6 +97,11 @@ def open_directory(path: Path) -> Handle:
 def also_read(git: Handle, objects: Path) -> None:
     """Has a handle find the objects of a further directory, until it goes. Raises FAILURES."""
     git.odb.add_disk_alternate(str(objects))
+
+
+def let_go(git: Handle) -> None:
+    """Closes what a handle has open, though somebody may hold it still."""
+    git.free()
 
 
 def _hint(message: str) -> str:

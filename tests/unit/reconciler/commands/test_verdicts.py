@@ -7,7 +7,7 @@ from pathlib import Path
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.manyobjects import MANY
 
-from apiserver.endpoints.githooks import VERDICTS
+from apiserver.endpoints.pushhooks import VERDICTS
 from apiserver.model.commits import own
 from reconciler.commands.answers import told
 from reconciler.commands.verdicts import Verdicts
