@@ -14,6 +14,7 @@ from reconciler.commands import options, sharing
 from reconciler.commands.children import MODULE, SETTINGS
 from reconciler.commands.comment import comment
 from reconciler.commands.diff import compare, exit_code
+from reconciler.commands.hook import judge_push
 from reconciler.commands.initialize import initialize
 from reconciler.commands.kcp import start as start_kcp
 from reconciler.commands.kcpsettings import KcpSettings
@@ -108,6 +109,21 @@ def init(directory: Path) -> None:
 def ws(arguments: tuple[str, ...]) -> None:
     """Go from workspace to workspace, and make some: what `kubectl ws` does."""
     raise SystemExit(plugin.run(list(arguments), "treeplane ws"))
+
+
+@main.group()
+def hook() -> None:
+    """Hooks for the git server that a fleet is pushed to, where Treeplane does not host it."""
+
+
+@hook.command("pre-receive")
+def pre_receive() -> None:
+    """Say what a push changes and whom it holds; exit 1, so that it is refused, where it would newly hold a workspace
+    and the served treeplane.yaml says `spec.push: Refuse`. Run by git in the repository."""
+    answer = judge_push(os.environ, sys.stdin)
+    for line in answer.lines:
+        click.echo(f"treeplane: {line}", err=True)
+    raise SystemExit(1 if answer.refuses else 0)
 
 
 @main.group()
