@@ -55,6 +55,7 @@ settings: $(STAMP)
 
 bench: $(STAMP) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)
+	@$(BIN)/python bench/diff.py $(WORKSPACES)
 	@$(BIN)/python bench/start.py
 	@$(BIN)/python bench/commit_to_applied.py
 	@$(BIN)/python bench/api.py

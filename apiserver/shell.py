@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import resource
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from apiserver.endpoints.health import trouble
 from apiserver.endpoints.listcounts import ListCounts
 from apiserver.model.errors import StatusError
 from apiserver.model.paths import ROOT
+from apiserver.registry import announced
 from apiserver.registry.tree import fleet, troubles
 from apiserver.storage.protocol import Store
 
@@ -110,9 +112,18 @@ class Shell:
             *_metric("process_start_time_seconds", "gauge", "Start, since 1970.", label, counters.started),
             *_metric("process_resident_memory_peak_bytes", "gauge", "Peak.", label, usage.ru_maxrss * 1024),
             *_metric("treeplane_store_revision", "gauge", "The store's revision.", "", self._store.revision()),
+            *_announcing(announced.failing(self._store)),
             *lists.lines(str(os.getpid())),
         ]
         return "\n".join(lines) + "\n"
+
+
+def _announcing(failing: Mapping[str, str]) -> list[str]:
+    """Nothing where nobody is told of commits."""
+    name = "treeplane_announcing_fails"
+    lines = [f'{name}{{to="{who}"}} {int(bool(text))}' for who, text in failing.items()]
+    help_ = "Whether a forge, or who is notified, cannot be told what became of commits."
+    return [f"# HELP {name} {help_}", f"# TYPE {name} gauge", *lines] if lines else []
 
 
 def _metric(name: str, kind: str, meaning: str, label: str, value: float) -> tuple[str, str, str]:

@@ -43,6 +43,10 @@ class Internal:
     """Key(HOME, <logical cluster>, "", "") → a userInfo, as JSON: who asks for a home workspace, until it is made. See
     endpoints/homeworkspaces.py and reconciler/controllers/homes.py."""
 
+    OUTCOME = "~outcomes"
+    """Key(OUTCOME, "", "", <commit>) → what became of a commit, as JSON (reconciler/plan/outcome.py): noted for who
+    tells it to others, as long as it is one of the last. See reconciler/loading/outcomes.py."""
+
     ANSWER = "~answers"
     """Key(ANSWER, "", "", <intent's id>): what became of an intent. Whoever asked takes it away."""
 

@@ -64,6 +64,10 @@ class Table(StrEnum):
     RENEWAL = "renewal"
     """How far what ships with another version of Treeplane is written (reconciler/loading/renewal.py)."""
 
+    OUTCOMES = "outcomes"
+    """`noted` → the commit up to which outcomes were noted; `told`, <commit>, <who> → what was said of it last;
+    `fails`, <who> → why nothing can be said just now, or nothing (registry/announced.py)."""
+
     APPOINTMENTS = "appointments"
     """<controller>, <minute>, <key> → when the controller looks at the key again."""
 

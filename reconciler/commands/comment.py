@@ -18,10 +18,10 @@ import yaml
 from reconciler.commands.failure import Failure
 from reconciler.forges.errors import ForgeError, NotSaid
 from reconciler.forges.forge import ForgeUser
-from reconciler.forges.forgeclient import ForgePatience
 from reconciler.forges.keeping import KeptComment, keep
 from reconciler.forges.place import FORGES, PullRequest, located
 from reconciler.forges.surroundings import TOKENS, PullRequestHints, surroundings
+from reconciler.forges.wire import ForgePatience
 from reconciler.plugin.saying import shown
 
 FAILED = 4

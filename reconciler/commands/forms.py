@@ -10,11 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from typing import Any
+from urllib.parse import urlsplit
 
 from apiserver.admission.completion import PLUGINS
 from apiserver.model import paths
 from reconciler.commands import addresses
 from reconciler.commands.settings import Address
+from reconciler.forges import address
+from reconciler.forges.errors import NotSaid
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +66,29 @@ def _plugins(text: str) -> tuple[str, ...]:
     return names
 
 
+def _told(text: str) -> str:
+    """A URL to which a token goes, or what is signed."""
+    try:
+        return address.checked(text) if text else ""
+    except NotSaid as error:
+        raise ValueError(f"{error.text}: {error.hint}") from None
+
+
+def _led_to(text: str) -> str:
+    parts = urlsplit(text)
+    is_url = parts.scheme in ("http", "https") and parts.netloc and "@" not in parts.netloc and text.isascii()
+    if text and not is_url:
+        raise ValueError(f"{text!r} is no URL, like https://status.example.org/{{commit}}")
+    return text
+
+
 FORMS = {
     "": OptionForm(str),
     "address": OptionForm(_address),
     "commit": OptionForm(_commit),
     "ip": OptionForm(_ip),
+    "forge": OptionForm(_told),
+    "forge-target": OptionForm(_led_to),
     "https": OptionForm(lambda text: addresses.external_url(text) if text else ""),
     "name": OptionForm(addresses.subject_name),
     "network": OptionForm(_network),

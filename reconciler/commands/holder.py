@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +38,7 @@ from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.loading.loader import Loader
+from reconciler.loading.outcomes import Outcomes
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.trial import Trial
 from reconciler.repository.desired import Desired
@@ -85,9 +86,13 @@ class Holder:
             ref = f"refs/heads/{settings.branch}"
             judge = PushJudge(Path(settings.source), mirror.path, ref, store, trial)
             self._pushes = Pushes(judge, self._lookout.wake.set)
+        self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
 
     def run(self, beginning: Beginning) -> None:
+        fleet = tree.fleet(self._store)
         own(self._store, beginning)
+        recorded = beginning.recorded.source if beginning.recorded is not None else NONE
+        self._outcomes.begin(recorded, others=bool(fleet.holder or fleet.shown))
         forget(self._store)
         if self._lends():
             self._teller.lends()  # it takes a moment to be there
@@ -206,8 +211,10 @@ class Holder:
         while not self._lookout.stop.is_set():
             if heads.desired is not None:
                 loaded = self._loader.load(commits.own(heads.desired), beginning.recorded, self._teller.progress)
+                self._outcomes.loaded(loaded)
                 if tree.fleet(self._store).loaded:
-                    self._loader.recheck(self._secrets.changed() | self._secrets.not_served(self._store))
+                    with self._outcomes.watching():
+                        self._loader.recheck(self._secrets.changed() | self._secrets.not_served(self._store))
                     self._teller.held_as_a_whole(loaded)
                     self._teller.loaded(self._store, tree.fleet(self._store).commit, time.monotonic() - began)
                     return True
@@ -246,12 +253,20 @@ class Holder:
             self._take(heads)
         changed = self._secrets.changed()
         if changed:
-            self._loader.recheck(changed)
+            self._judge_again(changed)
         try:
-            awaited.serve(self._store, self._loader.look_again)
+            awaited.serve(self._store, self._look_again)
         except RepositoryError as error:
             self._teller.trouble(str(error))
         return woken
+
+    def _judge_again(self, paths: Collection[str]) -> None:
+        with self._outcomes.watching():
+            self._loader.recheck(paths)
+
+    def _look_again(self, paths: Collection[str]) -> None:
+        with self._outcomes.watching():
+            self._loader.look_again(paths)
 
     def _take(self, heads: Heads, *, at_once: bool = False) -> None:
         """The desired branch, where it moved; a head that cannot be read is tried again at the next look. `at_once`:
@@ -277,6 +292,7 @@ class Holder:
         if self._pushes is not None:
             self._pushes.settle(self._mirror.repository)
         self._verdicts.say(loaded)
+        self._outcomes.loaded(loaded)
 
     def _makes_large(self, head: str) -> bool:
         if self._settings.roles != "auto" or not isinstance(self._beside, Beside):
@@ -298,15 +314,20 @@ class Holder:
         if heads is not None and heads.desired is not None:
             self._overtake(heads.desired)
         if self._committer.waiting():
-            self._committer.serve()
+            self._serve_writes()
 
     def _overtake(self, head: str) -> None:
         found = self._loader.overtake(commits.own(head))
         if found is not None:
             self._verdicts.say(found)
+            self._outcomes.loaded(found)
 
     def _commit(self) -> None:
         with self._under_way:
+            self._serve_writes()
+
+    def _serve_writes(self) -> None:
+        with self._outcomes.committing():
             self._committer.serve()
 
     def _new_committer(self) -> Committer:
@@ -329,6 +350,7 @@ class Holder:
     def _moved(self, commit: str) -> None:
         self._seen = commit
         self._mirror.keep_served(commit)
+        self._outcomes.made(commit)
 
     def _written(self) -> None:
         """The store changed: perhaps a write waits for its commit, or a workspace for what has gone."""

@@ -12,6 +12,7 @@ from apiserver.auth.keys import Keys
 from apiserver.auth.pki import Signer
 from apiserver.model.commits import CommitRef
 from apiserver.registry.catalog import Catalog
+from reconciler.commands.announcing import Announcing
 from reconciler.commands.roles import Work
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.standins import StandIns
@@ -71,6 +72,7 @@ class Loops:
             Manager("workspaces", workspace_loops(store, Identities(settings.keys_dir / "identities")), feed),
             Manager("stand-ins", [self._standins], feed),
         )
+        self._announcing = Announcing(settings, store, feed, station.teller.note)
         past, targets, credentials = _past(station), _targets(settings), _credentials(station)
         self._syncing = Syncing(
             feed,
@@ -87,11 +89,13 @@ class Loops:
     def start(self) -> None:
         for manager in self._managers:
             manager.start()
+        self._announcing.start()
         self._syncing.start()
         self._feed.start()
 
     def stop(self) -> None:
         self._feed.stop()
+        self._announcing.stop()
         self._syncing.stop()
         for manager in reversed(self._managers):
             manager.stop()

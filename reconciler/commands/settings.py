@@ -155,6 +155,54 @@ class Reconciling:
             form="workspace",
         ),
     )
+    forge: str | None = option(
+        None,
+        told=Option(
+            "The kind of the forge that is told what became of each commit; a Forgejo is a gitea.",
+            document="The kind of the forge that is told what became of each commit, with commit statuses (a Forgejo "
+            "is a `gitea`). The token is in `keys/forges/token`. See "
+            "[reviews](reviews.md#commit-statuses-and-the-webhook).",
+            choices=("github", "gitlab", "gitea"),
+        ),
+    )
+    forge_url: str = option(
+        "",
+        told=Option(
+            "Where the forge is, like https://git.example.org.",
+            document="Where the forge is (`https://git.example.org`); of `github` and `gitlab`, if not said, "
+            "github.com and gitlab.com. Over TLS, or on this machine.",
+            metavar="URL",
+            form="forge",
+        ),
+    )
+    forge_repository: str = option(
+        "",
+        told=Option(
+            "The repository there: owner/name; of GitLab group/…/name, or its number.",
+            metavar="REPOSITORY",
+        ),
+    )
+    forge_target_url: str = option(
+        "",
+        told=Option(
+            "Where a commit status leads; {workspace} and {commit} stand for those.",
+            document="Where a commit status leads people; `{workspace}` and `{commit}` in it stand for those.",
+            metavar="URL",
+            form="forge-target",
+        ),
+    )
+    notify_url: str = option(
+        "",
+        told=Option(
+            "A URL to which what became of each commit is posted as JSON, signed.",
+            document="A URL to which what became of each commit is posted as JSON, signed with the secret in "
+            "`keys/forges/webhook-secret`. Over TLS, or on this machine. See "
+            "[reviews](reviews.md#commit-statuses-and-the-webhook).",
+            metavar="URL",
+            form="forge",
+        ),
+        secret=True,
+    )
     heartbeat: float = option(
         20.0, told=Option("Between two looks at a sync target.", name="--heartbeat-seconds", unit="s", hidden=True)
     )
@@ -190,6 +238,11 @@ class Reconciling:
         3600.0,
         told=Option("How long an Event stays after it was last written.", name="--event-seconds", unit="s", least=1),
     )
+
+    @property
+    def announces(self) -> bool:
+        """Whether somebody outside is told what becomes of commits."""
+        return bool(self.forge or self.notify_url)
 
 
 @dataclass(frozen=True, kw_only=True)

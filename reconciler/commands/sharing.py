@@ -122,6 +122,3 @@ def crd_snapshot(filename: str, prefix: str, output: str) -> None:
     except OSError as error:
         raise Failure(f"{filename}: {error.strerror}") from error
     click.echo(snapshot(data, "<stdin>" if filename == "-" else filename, prefix, output), nl=False)
-
-
-COMMANDS = (bind, claims, crd)

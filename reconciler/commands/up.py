@@ -31,7 +31,7 @@ from apiserver.launch import listen, spawn
 from apiserver.model.commits import shortened
 from apiserver.options import values
 from apiserver.settings import ServerSettings, Serving
-from reconciler.commands import addresses, words
+from reconciler.commands import addresses, forgeplaces, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
 from reconciler.commands.children import Children, spawn_reconciler
@@ -39,8 +39,9 @@ from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.ports import holder
 from reconciler.commands.progress import ProgressBar
 from reconciler.commands.roles import REST
-from reconciler.commands.settings import ReconcileSettings, UpSettings
+from reconciler.commands.settings import ReconcileSettings, Reconciling, UpSettings
 from reconciler.commands.source import Source, resolve
+from reconciler.forges.errors import NotSaid
 from reconciler.repository.errors import redact
 
 
@@ -49,6 +50,7 @@ def up(settings: UpSettings) -> None:
     common = settings.common
     private_directory(common.data_dir)
     _check_files(settings.serving)
+    _check_told(settings.reconciling)
     with _only_one(common.data_dir):
         address = settings.starting.listen
         listener = _listen(address.host, address.port)
@@ -208,6 +210,14 @@ def _check_files(serving: Serving) -> None:
                 read(file)
         except (OSError, ValueError) as error:
             raise Failure(f"{option}: {error}", "mend the file") from error
+
+
+def _check_told(reconciling: Reconciling) -> None:
+    """Who is told of commits has to be somebody."""
+    try:
+        forgeplaces.checked(reconciling)
+    except NotSaid as error:
+        raise Failure(error.text, error.hint, 2) from None
 
 
 def _certificates(settings: UpSettings) -> Certificates:

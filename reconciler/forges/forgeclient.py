@@ -1,49 +1,25 @@
-"""Requests to a forge's API with a token, with nothing but the standard library, whose proxies and certificates are the
-user's own: HTTPS_PROXY and SSL_CERT_FILE hold here as in any program of a CI job.
+"""Requests to a forge's API with a token.
 
-Called by the dialects (github.py, gitlab.py, gitea.py), which know paths and what an answer means. A forge may be slow,
-busy or somebody else's: each request has an end and each answer a size, no redirect is followed (the token would go
-along), and what a forge says is told without the token.
+Called by the dialects (github.py, gitlab.py, gitea.py), which know paths and what an answer means; how a request goes
+out is wire.py's. A forge may be busy or somebody else's: what it says is told without the token.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
-import ssl
-import time
-import urllib.error
 import urllib.parse
-import urllib.request
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from email.message import Message
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from reconciler.forges.address import checked, is_secured
+from reconciler.forges.address import checked
 from reconciler.forges.errors import ForgeError, MaybeDone, NotSaid
 from reconciler.forges.refusals import refusal, words
+from reconciler.forges.wire import SENDING, ForgePatience, Post, Wire, asked_to_wait, reason_of, unsent
 
-_PIECE = 64 * 1024
 _BUSY = 429
 _BROKEN = (502, 503, 504)
-
-
-@dataclass(frozen=True, slots=True)
-class ForgePatience:
-    """`tries`: of a request. `pause`: seconds before the second one, doubled for each further one, where the forge does
-    not say how long; `longest`: how much of what it says is waited for. `quiet`, `whole`: seconds for which an answer
-    may be silent, and within which it has to be there. `size`: its bytes."""
-
-    tries: int = 4
-    pause: float = 1.0
-    longest: float = 60.0
-    quiet: float = 30.0
-    whole: float = 120.0
-    size: int = 64 * 1024 * 1024
-    sleep: Callable[[float], None] = time.sleep
-    clock: Callable[[], float] = time.monotonic
 
 
 class ForgeAnswer(NamedTuple):
@@ -55,13 +31,15 @@ class ForgeAnswer(NamedTuple):
 
 
 class ForgeRequest(NamedTuple):
-    """`path`: below the API's, in an URL's spelling. `told`: what is no failure besides what begins with 2."""
+    """`path`: below the API's, in an URL's spelling. `told`: what is no failure besides what begins with 2. `again`: a
+    POST that does the same when it comes twice."""
 
     method: str
     path: str
     query: Mapping[str, str | int] = {}
     body: Any = None
     told: Collection[int] = ()
+    again: bool = False
 
 
 class _Again(Enum):
@@ -71,11 +49,6 @@ class _Again(Enum):
     NO = auto()
     YES = auto()
     IF_NOT_DONE = auto()
-
-
-class _Stay(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        return None
 
 
 class ForgeClient:
@@ -88,12 +61,7 @@ class ForgeClient:
         self.api = checked(api)
         self.patience = patience or ForgePatience()
         self._token, self._rights = token, rights
-        stay: list[urllib.request.BaseHandler] = [_Stay()]
-        if is_secured(self.api):
-            stay.append(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
-        else:
-            stay.append(urllib.request.ProxyHandler({}))
-        self._opener = urllib.request.build_opener(*stay)
+        self._wire = Wire(self.api, self.patience)
 
     def ask(self, request: ForgeRequest) -> ForgeAnswer:
         """What it answers; one that is busy is asked again. Raises ForgeError, and MaybeDone of a POST of which nobody
@@ -106,14 +74,14 @@ class ForgeClient:
             again = _again(request, answer)
             if not left or again is _Again.NO:
                 break
-            patience.sleep(min(_asked_to_wait(answer, pause), patience.longest))
+            patience.sleep(min(asked_to_wait(answer.headers) or pause, patience.longest))
             if again is _Again.IF_NOT_DONE:
                 break
             pause *= 2
         where = f"{request.method} {self.api}{request.path}"
         text, hint = refusal(answer.status, self._said(answer), self._rights)
         kind = MaybeDone if again is _Again.IF_NOT_DONE else ForgeError
-        raise kind(f"{where}: {text}", hint)
+        raise kind(f"{where}: {text}", hint, status=answer.status, after=asked_to_wait(answer.headers))
 
     def _said(self, answer: ForgeAnswer) -> str:
         """In the forge's words; of a redirect, where it leads."""
@@ -125,41 +93,18 @@ class ForgeClient:
     def _once(self, request: ForgeRequest) -> ForgeAnswer:
         query = f"?{urllib.parse.urlencode(request.query)}" if request.query else ""
         data = None if request.body is None else json.dumps(request.body).encode()
-        made = urllib.request.Request(  # noqa: S310
-            f"{self.api}{request.path}{query}", data, {"Accept": "application/json"}, method=request.method
-        )
-        made.add_header("User-Agent", "treeplane")
-        if data is not None:
-            made.add_header("Content-Type", "application/json")
-        made.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        heads = {"Accept": "application/json", **({} if data is None else {"Content-Type": "application/json"})}
+        secret = {"Authorization": f"Bearer {self._token}"}
+        post = Post(request.method, f"{self.api}{request.path}{query}", data, heads, secret)
         try:
-            return self._heard(made)
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            reason = words(str(getattr(error, "reason", "") or error or type(error).__name__), self._token)
-            kind = MaybeDone if request.method == "POST" and not _unsent(error) else ForgeError
+            status, headers, body = self._wire.sent(post)
+        except SENDING as error:
+            reason = words(reason_of(error), self._token)
+            kind = MaybeDone if request.method == "POST" and not request.again and not unsent(error) else ForgeError
             raise kind(
                 f"{self.api} does not answer: {reason}", "is that where the forge is, and can this machine reach it?"
             ) from None
-
-    def _heard(self, made: urllib.request.Request) -> ForgeAnswer:
-        until = self.patience.clock() + self.patience.whole
-        try:
-            response = self._opener.open(made, timeout=self.patience.quiet)
-        except urllib.error.HTTPError as error:
-            response = error
-        with response:
-            return ForgeAnswer(response.status, response.headers, _json(self._whole(response, until)))
-
-    def _whole(self, response: Any, until: float) -> bytes:
-        pieces, size = [], 0
-        while piece := response.read1(_PIECE):
-            pieces.append(piece)
-            size += len(piece)
-            if size > self.patience.size:
-                raise ForgeError(f"{self.api} answers with more than {self.patience.size} bytes")
-            if self.patience.clock() > until:
-                raise ForgeError(f"{self.api} takes more than {self.patience.whole:g} s to answer")
-        return b"".join(pieces)
+        return ForgeAnswer(status, headers, _json(body))
 
 
 def _again(request: ForgeRequest, answer: ForgeAnswer) -> _Again:
@@ -168,17 +113,7 @@ def _again(request: ForgeRequest, answer: ForgeAnswer) -> _Again:
         return _Again.YES
     if answer.status not in _BROKEN:
         return _Again.NO
-    return _Again.IF_NOT_DONE if request.method == "POST" else _Again.YES
-
-
-def _asked_to_wait(answer: ForgeAnswer, otherwise: float) -> float:
-    said = answer.headers.get("Retry-After", "").strip()
-    return float(said) if said.isdecimal() and len(said) < 10 else otherwise
-
-
-def _unsent(error: Exception) -> bool:
-    """Whether there was no connection to send anything through."""
-    return isinstance(getattr(error, "reason", None), OSError)
+    return _Again.IF_NOT_DONE if request.method == "POST" and not request.again else _Again.YES
 
 
 def _json(body: bytes) -> Any:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlsplit
 
-from reconciler.forges.forge import Comment, ForgeUser, author, fields, integer, text
+from reconciler.forges.forge import ForgeUser, author, integer, text
 from reconciler.forges.forgeclient import ForgeClient, ForgeRequest
-from reconciler.forges.paging import listed
+from reconciler.forges.issues import IssueComments
 
 RIGHTS = "`pull-requests: write` (in a workflow's `permissions`), or that right on the repository"
+STATUS_RIGHTS = "`statuses: write`, or to write to the repository"
 ACTIONS = "github-actions[bot]"
 """Who the token of a workflow is. Nobody's account can have brackets in its name."""
 
@@ -26,14 +25,12 @@ def api(url: str) -> str:
     return root if host.startswith("api.") or root.endswith("/api") else f"{root}/api"
 
 
-class GitHub:
+class GitHub(IssueComments):
     """`repository`: owner/name."""
 
     def __init__(self, client: ForgeClient, repository: str, number: int) -> None:
-        self._client = client
         self._rest = "/v3" if client.api.endswith("/api") else ""
-        self._issues = f"{self._rest}/repos/{repository}/issues"
-        self._comments = f"{self._issues}/{number}/comments"
+        super().__init__(client, repository, number, {"per_page": 100}, self._rest)
 
     def me(self) -> ForgeUser:
         """An app, as a workflow's token is one, may not ask for its user. GraphQL tells an app, too; where that is
@@ -47,18 +44,3 @@ class GitHub:
         if not isinstance(viewer, dict) or not text(viewer.get("login")):
             return ForgeUser(0, ACTIONS)
         return ForgeUser(integer(viewer.get("databaseId")), text(viewer.get("login")))
-
-    def comments(self) -> Iterator[Comment]:
-        return map(_comment, listed(self._client, self._comments, {"per_page": 100}))
-
-    def create(self, body: str) -> Comment:
-        return _comment(fields(self._client.ask(ForgeRequest("POST", self._comments, body={"body": body})).value))
-
-    def update(self, comment: Comment, body: str) -> Comment:
-        path = f"{self._issues}/comments/{comment.id}"
-        return _comment(fields(self._client.ask(ForgeRequest("PATCH", path, body={"body": body})).value))
-
-
-def _comment(value: dict[str, Any]) -> Comment:
-    who = author(value.get("user"), "login")
-    return Comment(integer(value.get("id")), who, text(value.get("body")), text(value.get("html_url")))

@@ -1,4 +1,5 @@
-"""Comments on a merge request of GitLab, where they are called notes."""
+"""Comments on a merge request of GitLab, where they are called notes; and statuses of commits, which are jobs of a
+pipeline there."""
 
 from __future__ import annotations
 
@@ -6,11 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from reconciler.forges.commitstatus import CommitStatus, said
 from reconciler.forges.forge import Comment, ForgeUser, author, fields, integer, text
 from reconciler.forges.forgeclient import ForgeClient, ForgeRequest
 from reconciler.forges.paging import listed
 
 RIGHTS = "the scope `api` and the role Reporter in the project (a job's own CI_JOB_TOKEN may not comment)"
+
+STATUS_RIGHTS = "the scope `api` and the role Developer in the project"
 
 
 def api(url: str) -> str:
@@ -24,6 +28,7 @@ class GitLab:
 
     def __init__(self, client: ForgeClient, repository: str, number: int) -> None:
         self._client = client
+        self._statuses = f"/projects/{quote(repository, safe='')}/statuses"
         self._notes = f"/projects/{quote(repository, safe='')}/merge_requests/{number}/notes"
 
     def me(self) -> ForgeUser:
@@ -40,6 +45,10 @@ class GitLab:
     def update(self, comment: Comment, body: str) -> Comment:
         request = ForgeRequest("PUT", f"{self._notes}/{comment.id}", body={"body": body})
         return _comment(fields(self._client.ask(request).value))
+
+    def state(self, commit: str, status: CommitStatus) -> None:
+        body = said(status, "success", "failed")
+        self._client.ask(ForgeRequest("POST", f"{self._statuses}/{commit}", body=body, again=True))
 
 
 def _comment(value: dict[str, Any]) -> Comment:

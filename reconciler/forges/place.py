@@ -1,6 +1,8 @@
-"""A pull request's place: which forge, where, whose repository, which number. From here the forge is spoken to.
+"""Where something is said: which forge, where, whose repository, and of a pull request its number. From here the forge
+is spoken to.
 
-Called by the commands, with what somebody said and what CI tells (surroundings.py).
+Called by the commands: of a pull request with what somebody said and what CI tells (surroundings.py), of a repository
+whose commits get statuses with the server's settings.
 """
 
 from __future__ import annotations
@@ -11,10 +13,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from reconciler.forges import gitea, github, gitlab
+from reconciler.forges.address import checked
+from reconciler.forges.commitstatus import StatusForge
 from reconciler.forges.errors import NotSaid
 from reconciler.forges.forge import Forge
-from reconciler.forges.forgeclient import ForgeClient, ForgePatience
+from reconciler.forges.forgeclient import ForgeClient
 from reconciler.forges.surroundings import GITEA, GITHUB, GITLAB, PullRequestHints
+from reconciler.forges.wire import ForgePatience
 
 _PART = r"(?!\.\.?(?:/|$))[A-Za-z0-9_.-]+"
 _OWNED = re.compile(f"{_PART}/{_PART}")
@@ -22,18 +27,19 @@ _GROUPED = re.compile(f"[0-9]+|{_PART}(/{_PART})+")
 
 
 class _Dialect(NamedTuple):
-    """`names`: of repositories."""
+    """`names`: of repositories. `rights`: what comments need, `states`: what statuses do."""
 
     api: Callable[[str], str]
-    speak: Callable[[ForgeClient, str, int], Forge]
+    speak: Callable[[ForgeClient, str, int], github.GitHub | gitlab.GitLab | gitea.Gitea]
     names: re.Pattern[str]
     rights: str
+    states: str
 
 
 _DIALECTS = {
-    GITHUB: _Dialect(github.api, github.GitHub, _OWNED, github.RIGHTS),
-    GITLAB: _Dialect(gitlab.api, gitlab.GitLab, _GROUPED, gitlab.RIGHTS),
-    GITEA: _Dialect(gitea.api, gitea.Gitea, _OWNED, gitea.RIGHTS),
+    GITHUB: _Dialect(github.api, github.GitHub, _OWNED, github.RIGHTS, github.STATUS_RIGHTS),
+    GITLAB: _Dialect(gitlab.api, gitlab.GitLab, _GROUPED, gitlab.RIGHTS, gitlab.STATUS_RIGHTS),
+    GITEA: _Dialect(gitea.api, gitea.Gitea, _OWNED, gitea.RIGHTS, gitea.STATUS_RIGHTS),
 }
 
 FORGES = tuple(_DIALECTS)
@@ -56,6 +62,28 @@ class PullRequest:
         dialect = _DIALECTS[self.forge]
         client = ForgeClient(dialect.api(self.url), token, dialect.rights, patience)
         return dialect.speak(client, self.repository, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class StatusPlace:
+    """A repository whose commits get statuses. `url`: of the forge or of its API."""
+
+    forge: str
+    url: str
+    repository: str
+
+    def __post_init__(self) -> None:
+        """Raises NotSaid for what is no such place."""
+        dialect = _DIALECTS[self.forge]
+        checked(dialect.api(self.url))
+        if not dialect.names.fullmatch(self.repository):
+            raise NotSaid(f"{self.repository!r} is no repository of a {self.forge}", "give owner/name")
+
+    def spoken_to(self, token: str, patience: ForgePatience | None = None) -> StatusForge:
+        """Raises NotSaid."""
+        dialect = _DIALECTS[self.forge]
+        client = ForgeClient(dialect.api(self.url), token, dialect.states, patience)
+        return dialect.speak(client, self.repository, 0)
 
 
 def located(said: PullRequestHints, told: PullRequestHints) -> PullRequest:

@@ -7,14 +7,14 @@ manifests of one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.tree import ROOT, Level, WorkspaceTree, named
-from reconciler.repository.objects import Repository, TreeEntry
+from reconciler.repository.objects import Repository, TreeEntry, entry_of
 
 
 class Part:
@@ -23,9 +23,9 @@ class Part:
     def __init__(self, top: str = "", more: Iterable[str] = ()) -> None:
         self.top = top
         self._paths = {path for each in (top, *more) if each for path in _with_above(each)}
-        self._children: dict[str, set[str]] = {}
-        for path in self._paths:
-            self._children.setdefault(paths.parent(path) or "", set()).add(paths.base(path))
+        names = {paths.base(path) for path in self._paths}
+        self.names = frozenset(each.encode("utf-8", "surrogateescape") for name in names for each in _directories(name))
+        """Those that the directories of its workspaces have, but for what is below the top."""
 
     def __contains__(self, path: str) -> bool:
         return path in self._paths or self.is_below(path)
@@ -33,10 +33,6 @@ class Part:
     def is_below(self, path: str) -> bool:
         """Whether it is the top, or below it."""
         return bool(self.top) and paths.is_within(path, self.top)
-
-    def children(self, path: str) -> Collection[str]:
-        """The names of those right below a workspace, but for what is below the top."""
-        return self._children.get(path, ())
 
     def and_(self, more: Iterable[str]) -> Part:
         return Part(self.top, (*self._paths, *more))
@@ -49,11 +45,16 @@ def _with_above(path: str) -> Iterator[str]:
         at = paths.parent(at)
 
 
+def _directories(name: str) -> tuple[str, ...]:
+    """What the directory of a workspace of that name may be called."""
+    return name, name.replace("%3A", ":")
+
+
 class KnownDirectories(Protocol):
     """What is known of directories without opening them."""
 
-    def workspaces(self, directory: str) -> Collection[TreeEntry]:
-        """The subdirectories that are workspaces, of this very content."""
+    def workspaces(self, directory: str) -> Container[bytes]:
+        """The entries of subdirectories that are workspaces, of this very content."""
 
     def was_workspace(self, directory: str, name: str) -> bool:
         """Whether it was one, whatever it holds by now."""
@@ -64,19 +65,12 @@ class Outside:
     part."""
 
     def __init__(self, part: Part, known: KnownDirectories) -> None:
-        self.part, self._known = part, known
+        self.part, self._known, self.known = part, known, known.workspaces
         self.asked: set[str] = set()
         self.members: set[str] = set()
         """Directories of workspaces of the part."""
         self._seen: set[str] = set()
         """Directories of other workspaces that were opened."""
-
-    def to_look_at(self, tree: PartTree, directory: str, owner: str, subs: list[TreeEntry]) -> list[TreeEntry]:
-        """Those of the subdirectories of which more has to be asked than what is known of all of them at once."""
-        if tree.claims:
-            return subs
-        known, mine = self._known.workspaces(directory), self.part.children(owner)
-        return [sub for sub in subs if sub not in known or named(sub.name) in mine]
 
     def leaves_out(self, tree: PartTree, level: Level, directory: str, owner: str, sub: TreeEntry) -> bool:
         """Whether a subdirectory of what belongs to `owner` is another workspace's. One that was another's and is no
@@ -87,7 +81,7 @@ class Outside:
         claimed = tree.claims.get(place)
         if claimed is not None:
             return claimed not in self.part
-        if sub in self._known.workspaces(directory):
+        if entry_of(sub) in self.known(directory):
             return True
         if tree.is_marked(sub.id, place, level.stack):
             self._seen.add(place)
@@ -114,20 +108,27 @@ class PartTree(WorkspaceTree):
         known = self._shown.get((tree, directory))
         if known is not None:
             return known
-        level = super().look(tree, directory, stack)
-        if not level.directories or not (directory == ROOT or directory.startswith(f"{ROOT}/")):
-            return level
+        if not (directory == ROOT or directory.startswith(f"{ROOT}/")):
+            return super().look(tree, directory, stack)
+        level = self._narrowed(tree, directory, stack)
         owner, members = self._owner(level, directory), self._outside.members
         lost = directory in members and not level.markers and directory != ROOT
         if self.boundary(level, directory, "") is not None and owner in self._outside.part:
             members.add(directory)
         if lost or self._outside.part.is_below(owner):
-            return level  # whose the directories below are by now is found out by who compares the trees
-        left_out, here = self._outside.leaves_out, level.directories
-        some = self._outside.to_look_at(self, directory, owner, here)
-        kept = [sub for sub in some if not left_out(self, level, directory, owner, sub)]
+            # Whose the directories below are by now is found out by who compares the trees.
+            return super().look(tree, directory, stack)
+        left_out = self._outside.leaves_out
+        kept = [sub for sub in level.directories if not left_out(self, level, directory, owner, sub)]
         shown = self._shown[tree, directory] = level._replace(directories=kept)
         return shown
+
+    def _narrowed(self, tree: str, directory: str, stack: ignore.Stack) -> Level:
+        """Without the subdirectories that are other workspaces', as far as that is known of all of them at once."""
+        if self.claims:
+            return super().look(tree, directory, stack)
+        part = self._outside.part
+        return self.level(tree, directory, stack, self.repo.besides(tree, self._outside.known(directory), part.names))
 
     def is_marked(self, tree: str, directory: str, stack: ignore.Stack) -> bool:
         """Whether a directory has a workspace.yaml that counts."""

@@ -25,7 +25,7 @@ from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.changeset import ChangeSet, together
 from reconciler.loading.loader import Loaded
 from reconciler.loading.trees import Trees
-from reconciler.repository.objects import Repository, TreeEntry
+from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -102,21 +102,23 @@ class _Recorded:
         self._recorded = recorded
         self._repo = repositories.own
         self._tree = self._repo.commit(recorded.source.id).tree if recorded is not None else ""
-        self._known: dict[str, tuple[frozenset[str], frozenset[TreeEntry]]] = {}
+        self._known: dict[str, tuple[frozenset[bytes], frozenset[bytes]]] = {}
 
-    def workspaces(self, directory: str) -> frozenset[TreeEntry]:
+    def workspaces(self, directory: str) -> frozenset[bytes]:
         return self._in(directory)[1]
 
     def was_workspace(self, directory: str, name: str) -> bool:
-        return name in self._in(directory)[0]
+        return name.encode("utf-8", "surrogateescape") in self._in(directory)[0]
 
-    def _in(self, directory: str) -> tuple[frozenset[str], frozenset[TreeEntry]]:
+    def _in(self, directory: str) -> tuple[frozenset[bytes], frozenset[bytes]]:
         """The names of workspaces in a directory as recorded, and the entries of the tree that these were."""
         if directory not in self._known:
             tree = self._repo.tree_at(self._tree, directory) if self._recorded is not None else None
-            names = self._recorded.workspaces_in(directory) if self._recorded is not None and tree else frozenset[str]()
-            entries = self._repo.entries(tree) if tree and names else ()
-            self._known[directory] = names, frozenset(entry for entry in entries if entry.name in names)
+            names = (
+                self._recorded.workspaces_in(directory) if self._recorded is not None and tree else frozenset[bytes]()
+            )
+            subs = self._repo.subtrees(tree) if tree and names else ()
+            self._known[directory] = names, frozenset(entry for entry, name, _ in subs if name in names)
         return self._known[directory]
 
 

@@ -46,7 +46,7 @@ def work_tree(lender: Repository, scratch: Repository, top: Path, parts: Collect
     # The place where git writes is this repository, whose alternates are the other's objects.
     variables = {"GIT_INDEX_FILE": str(index.absolute()), "GIT_OBJECT_DIRECTORY": str(scratch.git_dir / "objects")}
     there = [part for part in parts if (top / part).exists() or lender.entry_at(tree, part) is not None]
-    where = ("-C", str(top), f"--work-tree={top}")
+    where = ("-C", str(top), f"--work-tree={top}", "-c", "core.hooksPath=/dev/null")
 
     def run(*arguments: str) -> GitAnswer:
         answer = git(Path(lender.git.path), *where, *arguments, variables=variables)

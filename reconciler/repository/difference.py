@@ -5,7 +5,7 @@ Called by layout and the loader. libgit2's own diff reads both trees whole, so i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reconciler.repository.objects import Repository, TreeEntry
@@ -23,8 +23,11 @@ def difference(repo: Repository, old_tree: str | None, new_tree: str | None, pre
     """Every file that differs, by path; None stands for an empty tree, `prefix` is put before each path."""
     if old_tree == new_tree:
         return
-    old = _by_name(repo, old_tree)
-    new = _by_name(repo, new_tree)
+    if old_tree is not None and new_tree is not None:
+        sides: tuple[Sequence[TreeEntry], Sequence[TreeEntry]] = repo.unlike(old_tree, new_tree)
+    else:
+        sides = (_of(repo, old_tree), _of(repo, new_tree))
+    old, new = ({entry.name: entry for entry in side} for side in sides)
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name), new.get(name)
         if before == after:
@@ -50,5 +53,5 @@ def walk(repo: Repository, tree: str, prefix: str = "") -> Iterator[tuple[str, T
             yield path, entry
 
 
-def _by_name(repo: Repository, tree: str | None) -> dict[str, TreeEntry]:
-    return {entry.name: entry for entry in repo.entries(tree)} if tree is not None else {}
+def _of(repo: Repository, tree: str | None) -> Sequence[TreeEntry]:
+    return repo.entries(tree) if tree is not None else ()

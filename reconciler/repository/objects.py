@@ -11,7 +11,7 @@ import contextlib
 import re
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -35,6 +35,8 @@ _WIDE, _TOO_WIDE, _KEPT = 4096, 4 * 1024 * 1024, 8
 
 _ENTRY = re.compile(rb"[^ \0]* [^\0]*\0.{20}", re.DOTALL)
 """Of a tree's bytes."""
+_PARTS = re.compile(rb"([^ \0]*) ([^\0]*)\0(.{20})", re.DOTALL)
+_SUBTREE = re.compile(rb"(40000 ([^\0]*)\0(.{20}))|[^ \0]* [^\0]*\0.{20}", re.DOTALL)
 
 _NARROW, _KEPT_NARROW = 16 * 1024, 512 * 1024
 """Bytes of a tree up to which its entries are remembered, and of all of these."""
@@ -223,14 +225,7 @@ class Repository:
         if known is not None:
             return known
         data = self.raw(tree_id, _TREE)
-        out: list[TreeEntry] = []
-        at, end = 0, len(data)
-        while at < end:  # as raw_entries, written out: every walk over a fleet passes here for every directory
-            nul = data.index(b"\0", at)
-            mode, _, name = data[at:nul].partition(b" ")
-            at = nul + 21
-            kind, executable = _KINDS.get(mode, _FILE)
-            out.append(TreeEntry(name.decode("utf-8", "surrogateescape"), data[nul + 1 : at].hex(), kind, executable))
+        out, end = _entries(data), len(data)
         if end <= _NARROW:
             # The next commit is compared with this one, and shares most of its trees.
             if self._narrow_bytes + end > _KEPT_NARROW:
@@ -254,6 +249,25 @@ class Repository:
             if called in first or called in second:
                 alike -= {entry for entry in alike if entry[entry.index(b" ") : -20] == called}
         return _but(alike, before), _but(alike, after)
+
+    def unlike(self, one: str, other: str) -> tuple[list[TreeEntry], list[TreeEntry]]:
+        """What two trees do not have in common, in git's order."""
+        before, after = (_ENTRY.findall(self.raw(each, _TREE)) for each in (one, other))
+        alike = set(before).intersection(after)
+        return _but(alike, before), _but(alike, after)
+
+    def subtrees(self, tree_id: str) -> list[tuple[bytes, bytes, bytes]]:
+        """Of the directories in a tree the bytes of their entries, their names and their ids; cheaper than `entries` of
+        a wide tree."""
+        return [found for found in _SUBTREE.findall(self.raw(tree_id, _TREE)) if found[0]]
+
+    def besides(self, tree_id: str, known: Container[bytes], wanted: Container[bytes]) -> list[TreeEntry]:
+        """The entries whose bytes are none of `known`, and those with a name of `wanted`."""
+        data = self.raw(tree_id, _TREE)
+        found = [
+            each for each in _ENTRY.findall(data) if each not in known or each[each.index(b" ") + 1 : -21] in wanted
+        ]
+        return _entries(b"".join(found))
 
     def pick(self, tree_id: str, names: Iterable[str]) -> dict[str, TreeEntry]:
         """Some names of one tree, those that are there. Of a wide tree far cheaper than all its entries."""
@@ -352,9 +366,25 @@ class Repository:
             raise _missing(object_id, self.path) from error
 
 
+def _entries(data: bytes) -> list[TreeEntry]:
+    """Every walk over a fleet passes here for every directory, so nothing is called for each that need not be."""
+    kind_of, make, found = _KINDS.get, tuple.__new__, _PARTS.findall(data)
+    out = [
+        make(TreeEntry, (name.decode("utf-8", "surrogateescape"), i.hex(), *kind_of(mode, _FILE)))
+        for mode, name, i in found
+    ]
+    if sum(len(mode) + len(name) + 22 for mode, name, _ in found) != len(data):
+        raise ValueError("a tree ends within an entry")
+    return out
+
+
 def _but(left_out: set[bytes], entries: list[bytes]) -> list[TreeEntry]:
-    chosen = raw_entries(b"".join(entry for entry in entries if entry not in left_out))
-    return [TreeEntry(name.decode("utf-8", "surrogateescape"), i.hex(), *_KINDS.get(m, _FILE)) for m, name, i in chosen]
+    return _entries(b"".join([entry for entry in entries if entry not in left_out]))
+
+
+def entry_of(subtree: TreeEntry) -> bytes:
+    """A directory's entry as it stands in a tree."""
+    return b"40000 %b\0%b" % (subtree.name.encode("utf-8", "surrogateescape"), bytes.fromhex(subtree.id))
 
 
 def raw_entries(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:

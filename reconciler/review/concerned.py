@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from reconciler.layout.compare import touched
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import ROOT, WorkspaceTree
+from reconciler.layout.tree import ROOT, WORKSPACE_FILES, WorkspaceTree
 from reconciler.layout.yamldoc import parse
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.inpart import Everybody, Heard
@@ -25,17 +25,21 @@ from reconciler.statusbranch.recorded import RecordedFleet
 _MOST = 20_000
 """Workspaces that name something, from which on it costs no more to judge all."""
 _TYPE = b"WorkspaceType"
+_TAKING = (b"APIBinding", b"Placement", _TYPE)
+"""Kinds that name a workspace to take something of it."""
 _SHIPPED = frozenset({"root", "universal", "organization", "team", "home", "kube-compat"})
 """Types that nobody has to name."""
 
 
 class Offering(NamedTuple):
     """What a load found workspaces to offer. `types`: names of WorkspaceTypes that change; `paths`: workspaces that
-    the change touches and that have exports, targets or Locations; `allowed`: hashes of deletions that a commit
-    allows."""
+    have exports, targets or Locations, or had; `touched`: those whose files differ; `placing`: of these those with
+    Locations or targets; `allowed`: hashes of deletions that a commit allows."""
 
     types: Collection[str] = ()
     paths: Collection[str] = ()
+    touched: Collection[str] = ()
+    placing: Collection[str] = ()
     allowed: Collection[str] = ()
 
 
@@ -60,29 +64,34 @@ class WhomItConcerns:
 
     def further(self, heard: Heard, found: ChangeSet, provided: Offering, recorded: RecordedFleet | None) -> set[str]:
         """Whom a load concerns that looked for others (see inpart). Raises Everybody."""
-        terms = {*heard.providers, *found.moves, *found.moves.values()}
+        where = {*found.moves, *found.moves.values(), *(heard.providers & {*provided.paths})}
         if heard.objects or heard.placed or found.deleted:
-            terms |= {*provided.paths}
-        if heard.followers:
-            terms |= {*provided.types}
+            where |= {path for path in provided.paths if path in provided.touched}
+        where |= {*provided.placing}
+        types = {*provided.types} if heard.followers else set[str]()
         if heard.held and recorded is not None:
             self._found.update(self._held(recorded, provided.allowed))
-        while terms := {term for term in terms if term} - self._searched:
-            terms = self._search(terms)
+        types |= self._search(where, _TAKING)
+        while types - self._searched:
+            if _SHIPPED & types:
+                raise Everybody  # whoever names no type has one of these
+            types = self._search(types, (_TYPE,))
         if len(self._found) > _MOST:
             raise Everybody
         return self._found
 
-    def _search(self, terms: Collection[str]) -> set[str]:
-        """Notes the workspaces that name some of them; what there is to search for then: types that do."""
-        if _SHIPPED.intersection(terms):
-            raise Everybody  # whoever names no type has one of these
-        self._searched |= {*terms}
+    def _search(self, names: Collection[str], kinds: Collection[bytes]) -> set[str]:
+        """Notes the workspaces that name some of these in an object of some kinds, or in what they say of themselves;
+        the names of the types that do."""
+        new = {name for name in names if name} - self._searched
+        self._searched |= new
         tree, types = self._before.tree_id, set[str]()
-        for file in mentions(self._repo, tree, ROOT, terms):
+        for file in mentions(self._repo, tree, ROOT, new):
             owner, entry = self._before.owner(file), self._repo.entry_at(tree, file)
-            if owner is not None and entry is not None:
-                types |= _types_in(self._repo.blob(entry.id), file, terms)
+            data = self._repo.blob(entry.id) if owner is not None and entry is not None else b""
+            itself = file.rpartition("/")[2] in WORKSPACE_FILES
+            if owner is not None and (itself or any(kind in data for kind in kinds)):
+                types |= _types_in(data, file, new)
                 self._found.add(owner.path)
         return types
 

@@ -75,7 +75,8 @@ def find(clone: Repository, top: Path | None, asked: CommitRange, scratch: Path)
     _require_whole(clone)
     repo = borrowed.borrow(clone, scratch)
     target = _target(clone, repo, top, asked.other)
-    recorded = _recorded(clone, target.commit.id if asked.other else _resolve(clone, _HEAD))
+    # Which branch is the status branch the first commit says: the second is whoever's who proposes it.
+    recorded = _recorded(clone, _resolve(clone, asked.one or _HEAD))
     base, notes = _base(clone, asked.one, recorded)
     if asked.merges:
         target, more = _merged(repo, base, target)
@@ -99,12 +100,12 @@ def _recorded(clone: Repository, commit: str) -> RecordedFleet | None:
 
 
 def _require_whole(clone: Repository) -> None:
-    remedy = origin.incomplete(clone)
-    if remedy:
+    incomplete, narrow = origin.incomplete(clone), origin.narrow(clone)
+    remedy = "; ".join(each for each in (incomplete, narrow) if each)
+    if incomplete:
         raise BadRange("this clone is not whole, so what a change does cannot be told", f"complete it: {remedy}")
-    narrow = origin.narrow(clone)
     if narrow:
-        raise BadRange("this clone fetches one branch alone, so what is served is not known", f"complete it: {narrow}")
+        raise BadRange("this clone fetches one branch alone, so what is served is not known", f"complete it: {remedy}")
 
 
 def _target(clone: Repository, repo: Repository, top: Path | None, revision: str) -> End:

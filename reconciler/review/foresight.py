@@ -33,11 +33,12 @@ from reconciler.repository.repositories import Repositories
 from reconciler.review import copies
 from reconciler.review.concerned import Offering, WhomItConcerns
 from reconciler.review.ends import Ends
-from reconciler.review.objects import Versions, where, written
+from reconciler.review.objects import Versions, present, where, written
 from reconciler.review.places import PlacedNamespaces, placed
 from reconciler.review.result import TargetDifference
 
-_OFFERING = (EXPORTS, SYNC_TARGETS, LOCATIONS)
+_PLACING = (SYNC_TARGETS, LOCATIONS)
+_OFFERING = (EXPORTS, *_PLACING)
 """What others have something of."""
 
 
@@ -46,7 +47,7 @@ class Foreseen:
     """`found`: what becomes of workspaces; `problems`: why nothing of it is taken. `pairs`: every object that is
     another; `before`, `after`: paths by logical cluster. `placed`: what runs where, then and now. `said`: hashes of
     deletions that its commits allow. `touched`: paths of workspaces whose files differ; `held_before`: those that were
-    held, and why. `whole`: everybody was judged."""
+    held, and why. `whole`: everybody was judged. `nothing_before`: why nothing of the first commit can be served."""
 
     found: ChangeSet = field(default_factory=ChangeSet)
     problems: tuple[LayoutError, ...] = ()
@@ -59,6 +60,7 @@ class Foreseen:
     touched: frozenset[str] = frozenset()
     held_before: Mapping[str, list[str]] = field(default_factory=dict)
     whole: bool = False
+    nothing_before: tuple[LayoutError, ...] = ()
 
 
 def foresee(ends: Ends, scratch: Path) -> Foreseen:
@@ -77,6 +79,8 @@ class _Foresight:
         self._said = frozenset(trailers.said(ends.repo, ends.target.commit.id, ends.base.commit.id, ALLOW))
         self._touched: frozenset[str] = frozenset()
         self._provided = Offering()
+        self._whole = False
+        self._nothing_of_base: tuple[LayoutError, ...] = ()
         self._last = Foreseen()
 
     def run(self) -> Foreseen:
@@ -91,6 +95,7 @@ class _Foresight:
             judged(self._repositories, self._ends.recorded, part, self._load, self._further)
             return self._last
         except Everybody:
+            self._whole = True
             self._load(Trees(self._repositories), Heard())
             return replace(self._last, whole=True)
 
@@ -109,9 +114,8 @@ class _Foresight:
         loader = Loader(store, self._repositories, Identities(self._scratch / "identities"), lambda _: (), trees=trees)
         loader.guesses = ends.recorded is None
         begun = self._begin(loader, ends.base.commit)
-        if begun.problems:  # nothing was served that it could take away
-            self._last = Foreseen(problems=begun.problems, said=self._said)
-            return begun
+        if begun.problems:
+            return self._anew(store, loader, begun.problems)
         revision, before = store.revision(), where(store)
         offered, then, held = self._offering(store, before), placed(store, before), tree.held(store)
         heard.forget_others()
@@ -119,8 +123,10 @@ class _Foresight:
         after, pairs, now = where(store), written(store, revision), placed(store, where(store))
         clusters = {**before, **after}
         changed = {clusters.get(key.cluster, "") for key in pairs if key.resource in _OFFERING}
+        placing = {path for cluster, path in clusters.items() if path in self._touched and _places(store, cluster)}
+        placing |= {clusters.get(key.cluster, "") for key in pairs if key.resource in _PLACING}
         types = {key.name for key in pairs if key.resource == TYPES}
-        self._provided = Offering(types, offered | changed, self._said)
+        self._provided = Offering(types, offered | changed, self._touched, placing, self._said)
         self._last = Foreseen(
             found=together(loaded.steps),
             problems=loaded.problems,
@@ -132,6 +138,24 @@ class _Foresight:
             said=self._said,
             touched=self._touched,
             held_before=held,
+            nothing_before=self._nothing_of_base,
+        )
+        return loaded
+
+    def _anew(self, store: Store, loader: Loader, why: tuple[LayoutError, ...]) -> Loaded:
+        """Nothing was served that the change could take away or leave as it is. Raises Everybody."""
+        if not self._whole:
+            raise Everybody
+        loaded = loader.load(self._ends.target.commit)
+        after = where(store)
+        self._last = Foreseen(
+            found=together(loaded.steps),
+            problems=loaded.problems,
+            pairs=present(store, after),
+            after=after,
+            said=self._said,
+            touched=self._touched,
+            nothing_before=why,
         )
         return loaded
 
@@ -140,12 +164,15 @@ class _Foresight:
         if recorded is None:
             return loader.load(base)
         begun = loader.begin(base, recorded)
-        return begun if begun.problems or recorded.source == base else loader.take(base)
+        if not begun.problems and recorded.source != base:
+            # Where nothing of it is taken, what is served before it stays.
+            self._nothing_of_base = loader.take(base).problems
+        return begun
 
     def _offering(self, store: Store, paths: Mapping[str, str]) -> set[str]:
-        """Of workspaces that the change touches, those that others may have something of."""
-        return {
-            path
-            for cluster, path in paths.items()
-            if path in self._touched and any(store.count(resource, cluster) for resource in _OFFERING)
-        }
+        """Workspaces that others may have something of."""
+        return {path for cluster, path in paths.items() if any(store.count(each, cluster) for each in _OFFERING)}
+
+
+def _places(store: Store, cluster: str) -> bool:
+    return any(store.count(resource, cluster) for resource in _PLACING)

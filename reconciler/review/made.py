@@ -11,10 +11,14 @@ from apiserver.model import conditions
 from apiserver.model.keys import Key
 from apiserver.model.origins import file_of
 from apiserver.model.storagenames import BINDINGS
-from reconciler.layout.errors import LayoutError
+from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.layout.fleet import FILE
+from reconciler.layout.yamldoc import parse
 from reconciler.loading.changeset import ChangeKind
 from reconciler.plan.deletions import ALLOW, RefusedDeletion, command
-from reconciler.review.ends import Ends
+from reconciler.plan.system import shipped_workspaces
+from reconciler.review.ends import End, Ends
+from reconciler.review.fields import FieldChange, differences
 from reconciler.review.foresight import Foreseen, foresee
 from reconciler.review.objects import ByWorkspace, by_workspace
 from reconciler.review.result import ChangeReview, Warned, WorkspaceDifference
@@ -37,15 +41,18 @@ class _Making:
 
     def run(self) -> ChangeReview:
         ends, foreseen = self._ends, self._foreseen
+        workspaces = tuple(self._workspaces(self._objects))
+        held = {each.path for each in workspaces if each.why}
         return ChangeReview(
             str(ends.base),
             str(ends.target),
             (ends.base.commit, ends.target.commit),
-            tuple(self._workspaces(self._objects)),
+            tuple(_settings(ends)),
+            workspaces,
             foreseen.targets,
             foreseen.problems,
             tuple(sorted(self._warnings(), key=lambda each: (each.path, each.file, each.text))),
-            foreseen.found.refused,
+            {path: refused for path, refused in foreseen.found.refused.items() if path in held},
             foreseen.found.renames,
             (*ends.notes, *self._notes()),
         )
@@ -64,7 +71,7 @@ class _Making:
             if why and self._stays_held(path):
                 continue
             change = ChangeKind.HELD if why else self._change(path, bool(declared or others), path in old_of)
-            if change is None:
+            if change is None or (path in shipped_workspaces() and not declared and not why):
                 continue
             yield WorkspaceDifference(path, change, tuple(declared), others, old_of.get(path, ""), why)
 
@@ -123,9 +130,30 @@ class _Making:
     def _notes(self) -> Iterator[str]:
         if self._foreseen.whole:
             yield _EVERYBODY
+        for error in self._foreseen.nothing_before:
+            instead = "what was served before it is compared" if self._foreseen.before else "all counts as new"
+            yield f"nothing of {self._ends.base} can be served, so {instead}: {error}"
         undecided = self._foreseen.placed[0].undecided
         if self._foreseen.targets and self._ends.recorded is not None and undecided:
             yield _UNDECIDED
+
+
+def _settings(ends: Ends) -> Iterator[FieldChange]:
+    """What of treeplane.yaml is another."""
+    sides = [_fleet(ends, end) for end in (ends.base, ends.target)]
+    if None not in sides:
+        yield from differences(FILE, sides[0] or {}, sides[1] or {})
+
+
+def _fleet(ends: Ends, end: End) -> Object | None:
+    entry = ends.repo.entry_at(ends.repo.commit(end.commit.id).tree, FILE)
+    if entry is None or entry.kind != "blob":
+        return None
+    try:
+        documents = parse(ends.repo.blob(entry.id), FILE)
+    except BadFile:
+        return None  # why it is not taken is told
+    return documents[0].value if len(documents) == 1 else None
 
 
 def _short(problem: LayoutError, refused: Iterable[RefusedDeletion]) -> LayoutError:

@@ -64,6 +64,13 @@ def written(store: Store, after: int) -> dict[Key, Versions]:
     return {key: Versions(_read(first[key]), _read(value)) for key, value in last.items()}
 
 
+def present(store: Store, clusters: Iterable[str]) -> dict[Key, Versions]:
+    """All objects of some logical clusters, as new."""
+    keys = [key for cluster in clusters for key in store.keys(cluster) if not key.resource.startswith("~")]
+    found = zip(keys, store.get_many(keys), strict=True)
+    return {key: Versions(None, _read(record.value)) for key, record in found if record is not None}
+
+
 def where(view: View) -> dict[str, str]:
     """By logical cluster, the paths of all workspaces."""
     found = (WorkspaceRecord.decode(*row) for row in rows(view, Table.WORKSPACES))

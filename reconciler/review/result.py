@@ -82,14 +82,15 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReview:
-    """`base`, `target`: what was compared, in words, with the commits. `problems`: why all of it would be held.
-    `refused`: the deletions that have to be allowed first, by the uppermost workspace; `renames`: directories that seem
-    to move and do not say so. `unchanged`: workspaces whose files change and whose objects do not. `notes`: what
-    limits what is said here."""
+    """`base`, `target`: what was compared, in words, with the commits. `settings`: what of treeplane.yaml is another.
+    `problems`: why all of it would be held. `refused`: the deletions that have to be allowed first, by the uppermost
+    workspace; `renames`: directories that seem to move and do not say so. `notes`: what limits what is said here. A
+    workspace is unchanged whose files change and whose objects do not."""
 
     base: str
     target: str
     commits: tuple[CommitRef, CommitRef]
+    settings: tuple[FieldChange, ...] = ()
     workspaces: tuple[WorkspaceDifference, ...] = ()
     targets: tuple[TargetDifference, ...] = ()
     problems: tuple[LayoutError, ...] = ()
@@ -102,7 +103,7 @@ class ChangeReview:
     def differs(self) -> bool:
         """Whether anything would be another than it is."""
         changed = any(each.change is not ChangeKind.UNCHANGED for each in self.workspaces)
-        return changed or bool(self.targets) or self.holds
+        return changed or bool(self.settings or self.targets) or self.holds
 
     @property
     def holds(self) -> bool:

@@ -59,6 +59,11 @@ def directory_in_git(directory: str) -> str:
     return "/".join(part.removeprefix(_MARK) for part in directory.split("/"))
 
 
+def name_in_git(name: bytes) -> bytes:
+    """The same of one directory's name, as it stands in a tree."""
+    return name[1:] if name.startswith(_MARK.encode()) else name
+
+
 def workspace_of(file: str) -> str:
     """The folder of the workspace that a file of the branch belongs to."""
     for mark in (STATUS, ENDING):

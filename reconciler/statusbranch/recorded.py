@@ -187,13 +187,13 @@ class RecordedFleet:
             if entry.kind == "tree" and entry.name not in (format.STATUS, format.ENDING):
                 yield from self._below(entry.id, f"{folder}/{entry.name}", owner)
 
-    def workspaces_in(self, directory: str) -> frozenset[str]:
+    def workspaces_in(self, directory: str) -> frozenset[bytes]:
         """The names of subdirectories of the repository's directory that are workspaces by themselves. Folders that
         hold the same are opened once."""
         tree = self._repo.tree_at(self._info.tree, format.directory_of("", directory))
-        subs = [e for e in self._repo.entries(tree) if e.kind == "tree"] if tree is not None else []
-        ours = {each for each in {e.id for e in subs} if self._repo.pick(each, (format.SUMMARY,))}
-        return frozenset(format.directory_in_git(e.name) for e in subs if e.id in ours)
+        subs = self._repo.subtrees(tree) if tree is not None else []
+        ours = {each for each in {folder for _, _, folder in subs} if self._repo.pick(each.hex(), (format.SUMMARY,))}
+        return frozenset(format.name_in_git(name) for _, name, folder in subs if folder in ours)
 
     def schemas(self) -> Iterator[tuple[str, format.Object]]:
         """APIResourceSchemas that their providers no longer have: logical cluster and object."""

@@ -9,9 +9,9 @@ import pytest
 from support.fakeforges import BOT, FAKES, STRANGER, TOKEN, FakeForge, FakeGitLab, Said, User, serving
 
 from reconciler.forges.errors import ForgeError
-from reconciler.forges.forgeclient import ForgePatience
 from reconciler.forges.keeping import KeptAs, KeptComment, keep
 from reconciler.forges.place import PullRequest
+from reconciler.forges.wire import ForgePatience
 
 MARKER = "<!-- treeplane diff fleet -->"
 

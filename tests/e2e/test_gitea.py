@@ -1,4 +1,5 @@
-"""`treeplane comment` against a real Gitea: it is as the contract suite's fake one says. And the example's job."""
+"""`treeplane comment` and the server's commit statuses against a real Gitea: it is as the contract suite's fake one
+says. And the example's job."""
 
 from __future__ import annotations
 
@@ -6,12 +7,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from support.fleetrepo import TREEPLANE_YAML
 from support.giteaserver import GiteaServer
+from support.loadedfleet import A, B, configmap
+from support.plane import Clone, Plane
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "ci" / "gitea" / "fleet.yml"
 
@@ -129,3 +134,64 @@ def test_the_examples_steps(scene: Scene, tmp_path: Path) -> None:
     run("bash", "-euc", step("comment", "Comment"))
     for number in numbers:
         assert ("bot", f"<!-- treeplane diff fleet -->\nof {number}") in scene.said(number)
+
+
+@pytest.mark.slow
+def test_a_server_says_what_became_of_commits(
+    scene: Scene, tmp_path: Path, plane: Callable[..., Plane], eventually: Callable[..., Any]
+) -> None:
+    """It serves the forge's repository, and its statuses stand on the commits there: held, mended, and nothing of who
+    was not touched. After a restart, where another process says them, nothing is said again."""
+    ask, owner = scene.server.ask, scene.owner
+    ask(owner, "POST", "/user/repos", {"name": "served", "private": True})
+    ask(owner, "PUT", "/repos/owner/served/collaborators/bot", {"permission": "write"})
+    pusher = scene.server.token("bot", "write:repository")
+    scheme, _, host = scene.server.url.partition("://")
+    work = Clone(tmp_path / "work")
+    work.folder.mkdir()
+    work.git("init", "--quiet", "--initial-branch=main")
+    work.git("remote", "add", "origin", f"{scheme}://owner:{owner}@{host}/owner/served.git")
+
+    def push(path: str, text: str) -> str:
+        work.write(path, text)
+        commit = work.commit(path)
+        work.push("--set-upstream", "origin", "main")
+        return commit
+
+    def stated(commit: str) -> dict[str, tuple[str, str]]:
+        found = ask(owner, "GET", f"/repos/owner/served/commits/{commit}/status")["statuses"] or []
+        return {each["context"]: (each["status"], each["description"]) for each in found}
+
+    for path in (A, B):
+        work.write(f"{path}/workspace.yaml", "")
+        work.write(f"{path}/app.yaml", configmap())
+    first = push("treeplane.yaml", TREEPLANE_YAML)
+    folder = tmp_path / "server" / "data" / "keys" / "forges"
+    folder.mkdir(parents=True, mode=0o700)
+    folder.parent.chmod(0o700)
+    (folder / "token").touch(mode=0o600)
+    (folder / "token").write_text(pusher)
+    where = ["--forge", "gitea", "--forge-url", scene.server.url, "--forge-repository", "owner/served"]
+    server = plane(f"{scheme}://bot:{pusher}@{host}/owner/served.git", "--poll", "1", "--workers", "1", *where)
+    eventually(lambda: stated(first).get("treeplane", ("",))[0] == "success", 30)
+    eventually(lambda: {"treeplane/root:a", "treeplane/root:b"} <= stated(first).keys(), 30)
+    held = push(f"{A}/app.yaml", configmap() + "nonsense: [")
+    eventually(lambda: stated(held).keys() == {"treeplane", "treeplane/root:a"}, 30)
+    assert stated(held)["treeplane"] == ("failure", "1 held")
+    state, why = stated(held)["treeplane/root:a"]
+    assert (state, why.startswith(f"{A}/app.yaml:")) == ("failure", True)
+    mended = push(f"{A}/app.yaml", configmap(c="d"))
+    eventually(lambda: stated(mended).keys() == {"treeplane", "treeplane/root:a"}, 30)
+    assert stated(mended) == {
+        "treeplane": ("success", "1 configured"),
+        "treeplane/root:a": ("success", "configured; not held any more"),
+    }
+    server.stop()
+    before = len(ask(owner, "GET", f"/repos/owner/served/statuses/{held}"))
+    server.arguments += ("--roles", "apart")
+    server.start()
+    last = push("README", "words")
+    eventually(lambda: stated(last) == {"treeplane": ("success", "served; it changes no workspace")}, 30)
+    assert len(ask(owner, "GET", f"/repos/owner/served/statuses/{held}")) == before
+    said = server.output() + (server.data / "reconciler.log").read_text()
+    assert pusher not in said

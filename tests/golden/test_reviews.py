@@ -57,6 +57,7 @@ def evil_review() -> ChangeReview:
         EVIL,
         EVIL,
         (own("a" * 40), own("b" * 40)),
+        (FieldChange(f"spec[{EVIL}]", ABSENT, EVIL),),
         (
             WorkspaceDifference("root:a", ChangeKind.CONFIGURED, (changed,)),
             WorkspaceDifference(EVIL, ChangeKind.HELD, why=why),
@@ -131,7 +132,7 @@ def many(count: int) -> ChangeReview:
     spaces = tuple(WorkspaceDifference(f"root:b{n}", ChangeKind.CREATED, objects) for n in range(100))
     warnings = tuple(Warned("root:a", "", f"warning {n}") for n in range(count))
     held = WorkspaceDifference("root:a", ChangeKind.HELD, why=errors)
-    return ChangeReview("a", "b", (own("a" * 40), own("b" * 40)), (held, *spaces), warnings=warnings)
+    return ChangeReview("a", "b", (own("a" * 40), own("b" * 40)), workspaces=(held, *spaces), warnings=warnings)
 
 
 def test_what_is_too_much_for_a_forge_is_counted() -> None:

@@ -1,5 +1,5 @@
-"""GitHub, GitLab and Gitea on loopback, as far as comments on a pull request go: paths, pages, headers and status codes
-as their APIs document them. Each class says in how far its forge differs."""
+"""GitHub, GitLab and Gitea on loopback, as far as comments on a pull request and statuses of commits go: paths, pages,
+headers and status codes as their APIs document them. Each class says in how far its forge differs."""
 
 from __future__ import annotations
 
@@ -50,12 +50,16 @@ class FakeForge:
     root: ClassVar[str]
     collection: ClassVar[str]
     single: ClassVar[str]
+    statuses: ClassVar[str] = "/repos/shop/fleet/statuses/"
+    bad: ClassVar[str] = "failure"
     edit: ClassVar[str] = "PATCH"
     login: ClassVar[str] = "login"
     author: ClassVar[str] = "user"
     nobody: ClassVar[str]
 
     comments: list[dict[str, Any]] = field(default_factory=list)
+    stated: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    """Commits, and the statuses that they got."""
     faults: list[tuple[str, Said]] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     lost: int = 0
@@ -102,12 +106,27 @@ class FakeForge:
                     self.lost -= 1
                     return Said(502, b"<html>Bad Gateway</html>")
                 return Said(201, made)
+            case "POST", one if one.startswith(self.statuses):
+                return self.status(one.removeprefix(self.statuses), sent)
             case self.edit, one if one.startswith(self.single):
                 return self.edited(one.removeprefix(self.single), sent["body"])
         return Said(404, {"message": "Not Found"})
 
     def me(self) -> Said:
         return Said(200, {"id": self.user.id, self.login: self.user.name})
+
+    def status(self, commit: str, sent: dict[str, Any]) -> Said:
+        """What a forge would refuse, this one does."""
+        known = {"state", "context", "description", "target_url"}
+        fits = len(sent["context"]) <= 255 and len(sent["description"]) <= 140
+        if sent.keys() - known or sent["state"] not in ("success", self.bad) or not fits or len(commit) != 40:
+            return Said(422, {"message": "Validation Failed"})
+        self.stated.append((commit, sent))
+        return Said(201, {"id": len(self.stated), **sent})
+
+    def newest(self, commit: str) -> dict[str, str]:
+        """By context the state of a commit."""
+        return {sent["context"]: sent["state"] for at, sent in self.stated if at == commit}
 
     def edited(self, number: str, body: str) -> Said:
         found = next((each for each in self.comments if str(each["id"]) == number), None)
@@ -164,6 +183,8 @@ class FakeGitLab(FakeForge):
     collection = "/projects/shop%2Ffleet/merge_requests/12/notes"
     single = "/projects/shop%2Ffleet/merge_requests/12/notes/"
     edit = "PUT"
+    statuses = "/projects/shop%2Ffleet/statuses/"
+    bad = "failed"
     login = "username"
     author = "author"
     nobody = "401 Unauthorized"

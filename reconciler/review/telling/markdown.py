@@ -12,7 +12,7 @@ from reconciler.loading.renames import REMEDY
 from reconciler.plan.deletions import command
 from reconciler.review.result import ChangeReview, ObjectDifference, TargetDifference, WorkspaceDifference
 from reconciler.review.telling.harmless import code, fenced
-from reconciler.review.telling.words import by_rule, copy_line, cut, field_lines, summary
+from reconciler.review.telling.words import by_rule, copy_line, cut, field_lines, others, summary
 
 MOST = 65_000
 """Characters: GitHub takes 65,536, and others no fewer."""
@@ -58,6 +58,9 @@ def _parts(review: ChangeReview) -> Iterator[str]:
         yield _block("### Warnings", cut(warnings, _LISTED, "warnings"))
     for target in review.targets:
         yield _block(f"### Sync target {code(target.target)}", _copies(target))
+    if review.settings:
+        lines = [line for change in review.settings for line in field_lines(change)]
+        yield _block("### treeplane.yaml configured", iter(fenced([*cut(lines, _FIELDS, "lines")], "diff")))
     for workspace in review.workspaces:
         if not workspace.why:
             yield _workspace(workspace)
@@ -90,13 +93,11 @@ def _held(found: WorkspaceDifference) -> str:
 
 def _workspace(found: WorkspaceDifference) -> str:
     moved = f" from {code(found.moved_from)}" if found.moved_from else ""
-    others = f", and {found.others} more that no file declares" if found.others and found.objects else ""
-    heading = f"<details><summary>Workspace {code_in_html(found.path)} {found.change}{others}</summary>"
+    heading = f"<details><summary>Workspace {code_in_html(found.path)} {found.change}</summary>"
     lines = [line for each in found.objects for line in _object(each)]
-    shown = list(cut(lines, _LISTED * 6, "lines")) or ["  (no object that a file declares)"]
-    return "\n".join(
-        [heading, "", *([f"It comes{moved}.", ""] if moved else []), *fenced(shown, "diff"), "", "</details>", ""]
-    )
+    shown = [*cut(lines, _LISTED * 6, "lines"), *([f"  {others(found)}"] if found.others else [])]
+    origin = [f"It comes{moved}.", ""] if moved else []
+    return "\n".join([heading, "", *origin, *(fenced(shown, "diff") if shown else []), "", "</details>", ""])
 
 
 def code_in_html(text: str) -> str:

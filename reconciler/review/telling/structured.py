@@ -50,6 +50,7 @@ def told(review: ChangeReview) -> Object:
         "to": {"name": review.target, "commit": str(target)},
         "summary": summary(review),
         "held": review.holds,
+        "settings": [_field(each) for each in review.settings],
         "workspaces": [_workspace(each) for each in review.workspaces],
         "syncTargets": [_target(each) for each in review.targets],
         "problems": [asdict(each) for each in review.problems],

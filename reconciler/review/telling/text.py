@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from reconciler.loading.changeset import ChangeKind
+from reconciler.layout.fleet import FILE
 from reconciler.loading.renames import REMEDY
 from reconciler.plan.deletions import command
+from reconciler.review.fields import FieldChange
 from reconciler.review.result import ChangeReview, ObjectDifference, TargetDifference, WorkspaceDifference
 from reconciler.review.telling.harmless import plain
-from reconciler.review.telling.words import by_rule, copy_line, cut, field_lines, summary
+from reconciler.review.telling.words import by_rule, copy_line, cut, field_lines, others, summary
 
 _OBJECTS, _FIELDS, _COPIES, _LINES = 200, 100, 100, 100
 
@@ -21,6 +22,9 @@ def told(review: ChangeReview) -> str:
 
 def _lines(review: ChangeReview) -> Iterator[str]:
     yield plain(f"from {review.base} to {review.target}")
+    if review.settings:
+        yield f"{FILE} configured"
+        yield from _fields(review.settings, "  ")
     for workspace in review.workspaces:
         yield from _workspace(workspace)
     for target in review.targets:
@@ -46,14 +50,18 @@ def _workspace(found: WorkspaceDifference) -> Iterator[str]:
     for problem in found.why:
         yield plain(f"  error: {problem}")
     yield from cut((line for each in found.objects for line in _object(each)), _OBJECTS * 2, "lines")
-    if found.others and found.change in (ChangeKind.CREATED, ChangeKind.DELETED):
-        yield f"  {found.others} more that no file declares: {found.change}"
+    if found.others:
+        yield f"  {others(found)}"
 
 
 def _object(found: ObjectDifference) -> Iterator[str]:
     yield plain(f"  {found.object} {found.change}" + (f" ({found.file})" if found.file else ""))
-    lines = [line for change in found.fields for line in field_lines(change)]
-    yield from (f"    {plain(line)}" for line in cut(lines, _FIELDS, "lines"))
+    yield from _fields(found.fields, "    ")
+
+
+def _fields(changes: Iterable[FieldChange], indent: str) -> Iterator[str]:
+    lines = [line for change in changes for line in field_lines(change)]
+    yield from (f"{indent}{plain(line)}" for line in cut(lines, _FIELDS, "lines"))
 
 
 def _target(found: TargetDifference) -> Iterator[str]:

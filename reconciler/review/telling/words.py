@@ -13,7 +13,7 @@ from typing import Any
 
 from reconciler.loading.changeset import ChangeKind
 from reconciler.review.fields import ABSENT, HIDDEN, FieldChange
-from reconciler.review.result import ChangeReview, CopyChange, TargetDifference
+from reconciler.review.result import ChangeReview, CopyChange, TargetDifference, WorkspaceDifference
 
 _VALUE = 160
 """Characters of a value that are shown on one line."""
@@ -26,7 +26,8 @@ def summary(review: ChangeReview) -> str:
     workspaces = Counter(each.change for each in review.workspaces)
     objects = Counter(found.change for each in review.workspaces for found in each.objects)
     copies = Counter(copy.verb for target in review.targets for copy in target.copies)
-    said = [_counted(workspaces, "workspace"), _counted(objects, "object")]
+    said = ["treeplane.yaml configured"] if review.settings else []
+    said += [_counted(workspaces, "workspace"), _counted(objects, "object")]
     verbs = {"gets": "made", "changes": "changed", "loses": "removed"}
     of_copies = ", ".join(f"{copies[verb]} {word}" for verb, word in verbs.items() if copies[verb])
     said.append(f"copies on sync targets: {of_copies}" if of_copies else "")
@@ -39,6 +40,11 @@ def _counted(found: Counter[ChangeKind], noun: str) -> str:
         return ""
     number, _, rest = parts[0].partition(" ")
     return ", ".join([f"{number} {noun}{'' if number == '1' else 's'} {rest}", *parts[1:]])
+
+
+def others(found: WorkspaceDifference) -> str:
+    """Of objects that come, go or change with a workspace, and that no file declares."""
+    return f"and {found.others} object{'s' if found.others > 1 else ''} that no file declares"
 
 
 def by_rule(found: TargetDifference) -> Iterator[tuple[str, list[CopyChange]]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apiserver.model.keys import Key
-from apiserver.registry import tree
+from apiserver.registry import announced, tree
 from apiserver.registry.tree import FleetRecord, put_fleet
 from apiserver.storage.protocol import Put
 
@@ -65,6 +65,15 @@ def test_metrics_need_a_right(get: Any, running: Any) -> None:
     assert get("/metrics", user="bob")[0] == 403
     assert "cannot get path" in json.loads(get("/metrics", user="bob")[1])["message"]
     assert get("/metrics", user="")[0] == 401
+
+
+def test_metrics_say_who_cannot_be_told_of_commits(get: Any, running: Any) -> None:
+    assert "treeplane_announcing_fails" not in get("/metrics")[1], "nobody is told"
+    fails = announced.put_failing("forge", "https://git.example.org is away")
+    running.store.write(fails, announced.put_failing("webhook", "")).result(10)
+    body = get("/metrics")[1]
+    assert 'treeplane_announcing_fails{to="forge"} 1\ntreeplane_announcing_fails{to="webhook"} 0\n' in body
+    assert "git.example.org" not in body
 
 
 def test_who_scrapes_needs_no_access_to_root(get: Any, running: Any) -> None:

@@ -13,7 +13,7 @@ from support.fakeforges import BOT, FAKES, TOKEN, FakeForge, Said, serving
 
 from reconciler.__main__ import main
 from reconciler.commands import comment as wiring
-from reconciler.forges.forgeclient import ForgePatience
+from reconciler.forges.wire import ForgePatience
 
 VARIABLES = (
     "GITHUB_ACTIONS",

@@ -10,6 +10,7 @@ import pytest
 from support.loadedfleet import A, LoadedFleet, configmap
 
 from apiserver.model.commits import own
+from apiserver.model.keys import Internal
 from apiserver.registry import tree
 from reconciler.commands import holder
 from reconciler.commands.beside import Beside
@@ -24,6 +25,7 @@ from reconciler.commands.teller import Teller
 from reconciler.commands.tenure import BEGUN, LOST, say, tenure_of
 from reconciler.loading.whole import ships
 from reconciler.plan import system
+from reconciler.plan.outcome import CommitOutcome
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
@@ -42,7 +44,9 @@ def fleet(tmp_path: Path) -> Iterator[LoadedFleet]:
 class Run:
     """A holder on a fleet's store and mirror, whose first status commit is not rendered before `go_on` is set."""
 
-    def __init__(self, fleet: LoadedFleet, patch: pytest.MonkeyPatch, *, renders: bool = True) -> None:
+    def __init__(
+        self, fleet: LoadedFleet, patch: pytest.MonkeyPatch, *, renders: bool = True, notify_url: str = ""
+    ) -> None:
         self.renders, self.go_on = threading.Event(), threading.Event()
         render = Rendering.everything
 
@@ -53,7 +57,10 @@ class Run:
 
         patch.setattr(Rendering, "everything", slow)
         teller = Teller(Report())
-        settings = ReconcileSettings(fleet.directory, fleet.keys, source=str(fleet.repo.path), url="u", local_url="u")
+        source = str(fleet.repo.path)
+        settings = ReconcileSettings(
+            fleet.directory, fleet.keys, source=source, url="u", local_url="u", notify_url=notify_url
+        )
         self.lookout = Lookout(fleet.mirror, teller)
         self.roles = roles = Roles(fleet.directory)
         assert roles.lock()
@@ -191,5 +198,38 @@ def test_who_hears_that_the_fleet_is_anothers_takes_the_roles_back(
         run.thread.join(10)
         assert not run.thread.is_alive()
         assert not rest.lock(stopped=lambda: True)
+    finally:
+        run.end()
+
+
+def test_what_becomes_of_commits_is_noted_where_somebody_is_told(
+    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    """Of what was served before nothing is said; a start says nothing again."""
+    for step in ("start", "stop"):  # of loops, which need a server
+        monkeypatch.setattr(Beside, step, lambda self: None)
+
+    def noted() -> dict[str, list[str]]:
+        found = [CommitOutcome.decode(each.value) for each in fleet.store.scan(Internal.OUTCOME).records]
+        return {each.commit: [f"{one.path} {one.became}" for one in each.workspaces] for each in found}
+
+    run = Run(fleet, monkeypatch, notify_url="https://hooks.example.org")
+    run.go_on.set()
+    try:
+        held = fleet.repo.commit({f"{A}/app.yaml": "x: ["})
+        eventually(lambda: noted() == {held: ["root:a held"]})
+    finally:
+        run.end()
+    mended = fleet.repo.commit({f"{A}/app.yaml": configmap(a="pushed")})
+    run = Run(fleet, monkeypatch, renders=False, notify_url="https://hooks.example.org")
+    run.go_on.set()
+    try:
+        eventually(lambda: noted() == {held: ["root:a held"], mended: ["root:a configured"]})
+    finally:
+        run.end()
+    run = Run(fleet, monkeypatch, renders=False)
+    run.go_on.set()
+    try:
+        eventually(lambda: noted() == {}, what="nobody is told any more")
     finally:
         run.end()

@@ -209,7 +209,7 @@ def test_it_reads_the_same_however_many_workspaces_there_are(
 
         costs.append(counted(monkeypatch, check))
     few, lots = costs
-    assert lots.trees == few.trees
+    assert lots.trees <= few.trees, "what is wide is remembered"
     assert lots.blobs == few.blobs
 
 

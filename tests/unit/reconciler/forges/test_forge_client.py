@@ -13,8 +13,9 @@ from support.fakeforges import TOKEN, FakeGitea, Said, serving
 from apiserver.auth.pki import ensure_keys
 from reconciler.forges.address import checked
 from reconciler.forges.errors import ForgeError, MaybeDone, NotSaid
-from reconciler.forges.forgeclient import ForgeClient, ForgePatience, ForgeRequest
+from reconciler.forges.forgeclient import ForgeClient, ForgeRequest
 from reconciler.forges.paging import _NEXT
+from reconciler.forges.wire import ForgePatience
 
 USER = ForgeRequest("GET", "/user")
 

@@ -1,0 +1,17 @@
+"""`treeplane mv`. See line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reconciler.commands.mv import move
+
+
+@click.command()
+@click.argument("old", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("new", type=click.Path(path_type=Path))
+def mv(old: Path, new: Path) -> None:
+    """Move the workspace in directory OLD of a clone to directory NEW: it stays the same, with all that is in it."""
+    click.echo(move(old, new))

@@ -1,0 +1,27 @@
+"""`treeplane diff`. See line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reconciler.commands.diff import compare, exit_code
+from reconciler.review.telling import FORMS
+
+
+@click.command()
+@click.argument("range_", metavar="[A..B | A...B]", required=False, default="")
+@click.option(
+    "-C", "directory", type=click.Path(path_type=Path, exists=True, file_okay=False), help="The clone  [default: here]"
+)
+@click.option("--output", "-o", type=click.Choice([*FORMS]), default="text", show_default=True)
+def diff(range_: str, directory: Path | None, output: str) -> None:
+    """Print what B does to A: to workspaces, their objects and fields, and to sync targets. A...B is what merging B
+    into A does; with neither, what merging the files of the clone into what is served does.
+
+    Exit 0 where nothing would be another, 1 where something would, 3 where something of it would be held.
+    """
+    found = compare(directory or Path(), range_)
+    click.echo(FORMS[output](found), nl=False)
+    raise SystemExit(exit_code(found))

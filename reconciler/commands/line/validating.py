@@ -1,0 +1,27 @@
+"""`treeplane validate`. See line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from reconciler.commands.validate import Checked, validate_path, validate_revision
+
+
+@click.command()
+@click.argument("path", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--rev", help="A commit, branch or tag of the repository at PATH instead of its files.")
+@click.option(
+    "--base", help="With --rev: tell what it deletes of this one  [default: what the status branch says is served]"
+)
+@click.option("--workspace", "-w", default="", help="Judge root:shop:web, say, and what is below it, and nobody else.")
+@click.option("--output", "-o", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+def validate(path: Path | None, rev: str | None, base: str | None, workspace: str, output: str) -> None:
+    """Print every error in PATH (default: here); exit 1 if there is one."""
+    if base and not rev:
+        raise click.UsageError("--base needs --rev")
+    at = path or Path()
+    checked: Checked = validate_revision(at, rev, base or "", workspace) if rev else validate_path(at, workspace)
+    click.echo(checked.render(output), nl=False)
+    raise SystemExit(1 if checked.problems else 0)
