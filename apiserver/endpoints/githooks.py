@@ -1,4 +1,5 @@
-"""What a push to the hosted repository may not do, and what was made of it, as git hooks in that repository.
+"""What a push to the hosted repository may not do, as git hooks in that repository; what is asked and told of one is
+pushhooks'.
 
 Installed by `up` at each start, and by the reconciler once it knows the status branch's name; run by git, whichever way
 a push comes in (HTTP, or a path on the same machine). The server itself does not push there: it moves refs.
@@ -9,6 +10,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+
+from apiserver.endpoints import pushhooks
 
 _RESERVED = "treeplane"
 """Below refs/ and refs/heads/ all of it is the server's, whatever the status branch is called."""
@@ -50,30 +53,6 @@ exit 0
 """
 
 
-VERDICTS = "treeplane/verdicts"
-"""In the repository, while it is served: one file for each of the newest heads, named by it."""
-
-_POST_RECEIVE = """\
-#!/bin/sh
-# Written by treeplane at each start: changes made here are lost.
-while read -r old new ref; do
-    [ "$ref" = SERVED ] || continue
-    tries=0
-    while [ -d VERDICTS ] && [ ! -f "VERDICTS/$new" ] && [ $tries -lt 75 ]; do
-        # Most are there within a tenth of a second; who waits longer is waited for less closely, five seconds in all.
-        if [ $tries -lt 25 ]; then sleep 0.02; else sleep 0.09; fi
-        tries=$((tries + 1))
-    done
-    if [ -f "VERDICTS/$new" ]; then
-        sed 's/^/treeplane: /' "VERDICTS/$new"
-    elif [ -d VERDICTS ]; then
-        echo "treeplane: not served yet; the condition CommitApplied of the Workspaces says when"
-    fi
-done
-exit 0
-"""
-
-
 def install_hooks(git_dir: Path, branch: str, status_branch: str) -> None:
     """Make `git_dir` refuse pushes to what is the server's, and deletion or rewriting of `branch`, and have it say what
     the server made of the others. Idempotent.
@@ -87,8 +66,8 @@ def install_hooks(git_dir: Path, branch: str, status_branch: str) -> None:
     text = text.replace('"$ref" = SERVED', f'"$ref" = {shlex.quote(served)}')
     text = text.replace("served=BRANCH", f"served={shlex.quote(branch)}")
     _install(git_dir / "hooks" / "update", text)
-    text = _POST_RECEIVE.replace("SERVED", shlex.quote(served)).replace("VERDICTS", VERDICTS)
-    _install(git_dir / "hooks" / "post-receive", text)
+    _install(git_dir / "hooks" / "pre-receive", pushhooks.pre_receive(served))
+    _install(git_dir / "hooks" / "post-receive", pushhooks.post_receive(served))
 
 
 def _install(hook: Path, text: str) -> None:

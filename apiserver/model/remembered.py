@@ -34,6 +34,13 @@ class Remembered(Generic[K, V]):
             self._kept.move_to_end(key)
             return found[0]
 
+    def copy(self) -> Remembered[K, V]:
+        """What is remembered now, for one whose own finds are nobody else's."""
+        out: Remembered[K, V] = Remembered(self._most)
+        with self._lock:
+            out.size, out._kept = self.size, OrderedDict(self._kept)
+        return out
+
     def put(self, key: K, value: V, size: int) -> None:
         """`size`: bytes of both. What is bigger than all together may be is not kept."""
         with self._lock:

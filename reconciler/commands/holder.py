@@ -22,6 +22,7 @@ from reconciler.commands.again import again
 from reconciler.commands.apart import Apart
 from reconciler.commands.beside import Beside
 from reconciler.commands.installation import Installation
+from reconciler.commands.pushes import Pushes, PushJudge
 from reconciler.commands.roles import Work
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning
@@ -39,6 +40,7 @@ from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.loading.loader import Loader
 from reconciler.loading.outcomes import Outcomes
 from reconciler.loading.secrets import SecretFiles
+from reconciler.loading.trial import Trial
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
@@ -75,9 +77,15 @@ class Holder:
         self._large = False
         """Whether a commit waits that would make a large fleet of a small one."""
         self._verdicts = Verdicts(Path(settings.source) if settings.hosted else None)
+        self._pushes: Pushes | None = None
         identities = Identities(settings.keys_dir / "identities")
         self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, _branch(settings, mirror))
         self._loader.carry = self._secrets.move
+        if settings.hosted:
+            trial = Trial(self._loader, self._secrets.of, settings.keys_dir / "identities")
+            ref = f"refs/heads/{settings.branch}"
+            judge = PushJudge(Path(settings.source), mirror.path, ref, store, trial)
+            self._pushes = Pushes(judge, self._lookout.wake.set)
         self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
 
     def run(self, beginning: Beginning) -> None:
@@ -160,10 +168,14 @@ class Holder:
         stop_listening = listen_push(self._settings.data_dir, self._lookout.wake.set)
         watcher.start()
         self._verdicts.begin()
+        if self._pushes is not None:
+            self._pushes.begin(self._mirror.repository)
         self._lookout.wake.set()  # what came between the first look and the first watch
         try:
             yield
         finally:
+            if self._pushes is not None:
+                self._pushes.end()
             self._verdicts.end()
             stop_listening()
             watcher.stop()
@@ -277,6 +289,8 @@ class Holder:
             self._lookout.wake.set()  # what came meanwhile, and was not taken
         self._mirror.keep_served(tree.fleet(self._store).commit.id)
         self._teller.held(loaded)
+        if self._pushes is not None:
+            self._pushes.settle(self._mirror.repository)
         self._verdicts.say(loaded)
         self._outcomes.loaded(loaded)
 

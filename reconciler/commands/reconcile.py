@@ -19,6 +19,7 @@ from reconciler.commands.lookout import Lookout
 from reconciler.commands.mainstore import open_for
 from reconciler.commands.observer import Observer
 from reconciler.commands.pulse import Pulse, end_without
+from reconciler.commands.pushes import ask
 from reconciler.commands.report import Report
 from reconciler.commands.rest import Rest
 from reconciler.commands.roles import ALL, REST, Handles, Roles, parse
@@ -92,6 +93,8 @@ class Reconciler:
     ) -> None:
         station = Station(self._settings, handles, self._mirror, self._lookout, self._teller, self._roles)
         if beginning.holder:
+            if self._settings.hosted:
+                ask(Path(self._settings.source), on=False)  # it is not this server's to say what is taken
             Observer(station, start).run(beginning)
         else:
             Holder(station, installation, anew=anew).run(beginning)

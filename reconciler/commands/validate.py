@@ -22,9 +22,9 @@ import yaml
 from apiserver.model import paths
 from apiserver.model.commits import NONE, CommitRef, own
 from apiserver.stores import open_at
+from reconciler.commands.answers import deletions
+from reconciler.commands.answers import moves as told_moves
 from reconciler.commands.failure import Failure
-from reconciler.commands.verdicts import deletions
-from reconciler.commands.verdicts import moves as told_moves
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.part import Part
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together

@@ -18,6 +18,7 @@ from reconciler.repository.objects import Repository
 
 FILE = "treeplane.yaml"
 STATUS_BRANCH = "treeplane/status"
+TAKE, REFUSE = "Take", "Refuse"
 AUTHENTICATED = "Authenticated"
 _UNITS = {"d": "days", "h": "hours"}
 
@@ -25,7 +26,8 @@ _UNITS = {"d": "days", "h": "hours"}
 @dataclass(frozen=True, slots=True)
 class FleetConfig:
     """`uid` "" leaves the fleet id to the first commit. `root_access`: whom root is open to, as it is in kcp: None, or
-    Authenticated. `rewrites` "" leaves it to where the repository is.
+    Authenticated. `rewrites` "" leaves it to where the repository is. `push`: what becomes of one to the hosted
+    repository that would hold a workspace: TAKE or REFUSE.
     `max_deleted_workspaces` None is no limit. `retention`: the age at which the status branch's history ends."""
 
     name: str
@@ -35,6 +37,7 @@ class FleetConfig:
     writes: str = "ReadOnly"
     root_access: str = "None"
     rewrites: str = ""
+    push: str = TAKE
     max_deleted_workspaces: int | None = None
     max_deleted_objects: int = 100
     max_deleted_share: int = 30
@@ -83,6 +86,7 @@ def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
         writes=spec.get("writes", "ReadOnly"),
         root_access=spec.get("rootAccess", "None"),
         rewrites=safety.get("rewrites", ""),
+        push=spec.get("push", TAKE),
         max_deleted_workspaces=safety.get("maxDeletedWorkspaces"),
         max_deleted_objects=safety.get("maxDeletedObjects", 100),
         max_deleted_share=safety.get("maxDeletedShare", 30),

@@ -54,6 +54,12 @@ class Grouping:
         self._repo = repo
         self._known: Remembered[str, _Known] = Remembered(most)
 
+    def aside(self, repo: Repository) -> Grouping:
+        """What is known, for who reads trees of `repo` that may never be anybody's."""
+        out = Grouping(repo)
+        out._known = self._known.copy()
+        return out
+
     def look(self, directory: str, tree: str, stack: ignore.Stack, there: list[TreeEntry]) -> Subdirectories:
         """What is known of `there`, the subdirectories of a directory; `stack`: the rules for what is in it."""
         known = self._known.get(directory)

@@ -3,15 +3,15 @@
 A tree of git may name one directory again and again, on every level: ten small objects are then ten billion files, and
 whoever walks them never ends. So what is new in a commit, and all of a first load, is weighed before it is walked.
 Called by compare, and by loading before what it loads at first. What a commit adds also tells whether it is large
-(commands/holder.py).
+(commands/holder.py), and what a push changes, whether it is judged before it is taken (loading/trial.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from reconciler.layout.errors import LayoutError
-from reconciler.repository.objects import Repository
+from reconciler.repository.objects import Repository, TreeEntry
 
 MOST_ADDED = 4_000_000
 """What one commit may add: a million workspaces of two files each."""
@@ -49,3 +49,29 @@ def added(repo: Repository, old: str, new: str, most: int) -> int:
                 if entry.kind == "tree":
                     pending.append((other.id if other is not None and other.kind == "tree" else "", entry.id))
     return found
+
+
+def changed(repo: Repository, old: str, new: str, most: int) -> tuple[int, int]:
+    """Files and directories that are not the same in two trees, and the bytes of those files that are new. It ends as
+    soon as they are more than `most`."""
+    found, size, pending = 0, 0, [(old, new)]
+    while pending and found <= most:
+        for was, now in _pairs(repo, *pending.pop()):
+            found += 1
+            below = [each.id if each is not None and each.kind == "tree" else "" for each in (was, now)]
+            if any(below):
+                pending.append((below[0], below[1]))
+            if now is not None and now.kind == "blob":
+                size += repo.blob_size(now.id)
+    return found, size
+
+
+def _pairs(repo: Repository, old: str, new: str) -> Iterator[tuple[TreeEntry | None, TreeEntry | None]]:
+    """What is not the same in two directories, by name; "" is one that is not there."""
+    wide = repo.differing(old, new, ()) if old and new else None
+    before, after = wide or (repo.entries(old) if old else (), repo.entries(new) if new else ())
+    names, others = {each.name: each for each in before}, {each.name: each for each in after}
+    for name in {**names, **others}:
+        was, now = names.get(name), others.get(name)
+        if was != now:
+            yield was, now

@@ -14,9 +14,15 @@ from typing import NamedTuple
 
 from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.storage.protocol import Delete, Op, Put
 from reconciler.layout.errors import LayoutError
 from reconciler.plan.deletions import RefusedDeletion
+
+_NUMBERED = 1000
+"""Workspaces of which is known how many objects change: more are not told one by one."""
+_OF_ITSELF = frozenset({WORKSPACES, LOGICAL_CLUSTERS})
+"""What stands for a workspace, and changes with it."""
 
 
 class ChangeKind(StrEnum):
@@ -84,8 +90,9 @@ class WorkspaceChanges:
 class ChangeSet:
     """Of one step, or of several one after the other.
 
-    `became`: each workspace that was looked at, and what became of it beside being held; `objects`: how many of which.
-    Of objects nothing else is kept, so a large commit weighs little. `judged` counts judgements. `held`: with their
+    `became`: each workspace that was looked at, and what became of it beside being held; `objects`: how many of which;
+    `numbers`: of the first workspaces, how many objects change in each. Of objects nothing else is kept, so a large
+    commit weighs little. `judged` counts judgements. `held`: with their
     problems; `mended`: held before and good now; `faults`: held for a fault of this program. `deleted`: workspaces in
     the order in which they went. `refused`: deletions that have to be allowed, by the uppermost workspace that they
     concern. `moves`: workspaces that are elsewhere now, with all below them: by the old path the new one; `renames`:
@@ -96,6 +103,7 @@ class ChangeSet:
     judged: int = 0
     became: dict[str, ChangeKind] = field(default_factory=dict)
     objects: Counter[ChangeKind] = field(default_factory=Counter)
+    numbers: dict[str, int] = field(default_factory=dict)
     held: dict[str, list[LayoutError]] = field(default_factory=dict)
     mended: list[str] = field(default_factory=list)
     faults: set[str] = field(default_factory=set)
@@ -142,6 +150,9 @@ class ChangeSet:
             out._becomes(path, change)
         for each in ChangeKind:
             out.objects[each] += later.objects[each]
+        out.numbers = dict(self.numbers)
+        for path, number in later.numbers.items():
+            out._number(path, number)
         out.held |= later.held
         out.faults |= later.faults
         out.refused = {path: each for path, each in out.refused.items() if path in out.held and path not in later.held}
@@ -183,8 +194,16 @@ class ChangeSet:
         objects = self.objects
         for each in changes.objects:
             objects[each.change] += sign
+        if changes.path in self.numbers or len(self.numbers) < _NUMBERED:
+            number = sum(each.op.key.resource not in _OF_ITSELF for each in changes.objects)
+            if number:
+                self._number(changes.path, sign * number)
         if changes.unchanged:
             objects[ChangeKind.UNCHANGED] += sign * changes.unchanged
+
+    def _number(self, path: str, number: int) -> None:
+        if path in self.numbers or len(self.numbers) < _NUMBERED:
+            self.numbers[path] = self.numbers.get(path, 0) + number
 
 
 def together(found: Iterable[ChangeSet]) -> ChangeSet:

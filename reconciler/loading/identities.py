@@ -113,6 +113,21 @@ class Identities:
         return key
 
 
+class IdentitiesAside(Identities):
+    """The same for what may never be served: a key that is made is kept nowhere."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        self._fresh: dict[str, str] = {}
+
+    def key(self, cluster: str, export: str, *, make: bool) -> str | None:
+        name = f"{cluster}:{export}"
+        for file in (self._directory / name, self._directory / f"{_MADE}{name}"):
+            with suppress(FileNotFoundError):
+                return file.read_text().strip()
+        return self._fresh.setdefault(name, secrets.token_hex(_DIGEST // 2)) if make else self._fresh.get(name)
+
+
 class ExportIdentity(NamedTuple):
     """`hash`: SHA-256 of the key in hex, "" where there is none; `wrong`: what is wrong with the key, in words; `own`:
     the key, where it is the export's by itself."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from apiserver.model import clock
 from apiserver.model.commits import NONE, CommitRef
@@ -82,6 +82,14 @@ class Proposal:
     later: bool = False
 
 
+class BesideStore(NamedTuple):
+    """What a loader has beside the store, for one whose work counts for nothing. See Loader."""
+
+    identities: Identities
+    secrets: Secrets
+    carry: Carry
+
+
 _LATER = Proposal({}, (), lambda: None, later=True)
 
 
@@ -112,6 +120,7 @@ class Loader:
         self.meanwhile: Callable[[], None] | None = None
         self.carry: Carry = lambda _: None
         self.guesses = False
+        self._words = "commit %s in %.0f ms: %s"
         self._over: Overtaking | None = None
         self._overtook: dict[CommitRef, ChangeSet] = {}
         self.pauses = Pauses()
@@ -287,6 +296,15 @@ class Loader:
 
         return _proposal(step, take)
 
+    def aside(self, store: Store, repositories: Repositories, around: BesideStore) -> Loader:
+        """One that does as this one does, to a store that nobody else sees. It may be made and used by another thread
+        than loads here."""
+        branch = replace(self._branch, keep=BranchSettings().keep)
+        trees = self._trees.aside(repositories)
+        out = Loader(store, repositories, around.identities, around.secrets, branch, trees)
+        out.carry, out._words = around.carry, "commit %s is judged, which took %.0f ms: %s"
+        return out
+
     # -- commits -----------------------------------------------------------------------------------------------------
 
     def _route(self, fleet: FleetRecord, head: CommitRef) -> Route:
@@ -322,7 +340,7 @@ class Loader:
         except BadFile as bad:
             self._whole.hold(fleet, bad.errors)
             return tree.fleet(self._store), tuple(bad.errors)
-        log.info("commit %s in %.0f ms: %s", f"{commit:.10}", 1000 * (time.perf_counter() - began), step)
+        log.info(self._words, f"{commit:.10}", 1000 * (time.perf_counter() - began), step)
         step = self._overtook.pop(commit, ChangeSet()).then(step)
         lost = fleet.lost if fleet.lost and self._is_lost(fleet.lost) else NONE
         claims = self._whole.claims(self._trees.at(commit), step.kept)

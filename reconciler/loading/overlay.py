@@ -1,12 +1,13 @@
 """A store over another one in which some workspaces are absent, and whose writes stay where they are.
 
 Made by shown: what a recovery would write for those workspaces is found out by recovering them here, and only what
-differs from what the other store holds is written there.
+differs from what the other store holds is written there. And by trial, which hides nothing and writes nothing anywhere:
+there a question costs what it does below, and what was written here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
@@ -48,9 +49,11 @@ class Hidden(Protocol):
 class Overlay:
     """As Store. Not for several threads; history, watching and the like are the other store's alone."""
 
-    def __init__(self, below: Store, hidden: Hidden) -> None:
+    def __init__(self, below: View, hidden: Hidden | None = None) -> None:
+        """`hidden` None: nothing is."""
+        self._all_shown = hidden is None
         self._below = below
-        self._hidden = hidden
+        self._hidden = hidden if hidden is not None else _Nothing()
         self._written: dict[Key, Record | None] = {}
         self._rows: dict[tuple[Table, str], bytes | None] = {}
         self._count = 0
@@ -93,17 +96,27 @@ class Overlay:
     ) -> Page:
         if at is not None:
             raise ValueError("what is written aside has no history")
-        below = self._below.scan(resource, cluster, namespace, count=count).records
+        if self._all_shown and not count and limit is not None:
+            # So many at least stand in front of what is written here.
+            most = limit + len(self._here(resource, cluster, namespace)) + 1
+            below = self._below.scan(resource, cluster, namespace, after=after, limit=most, count=False).records
+        else:
+            below = self._below.scan(resource, cluster, namespace, count=count).records
         found = {record.key: record for record in below if not self._hidden.key(record.key)}
-        for key, record in self._written.items():
-            if key.resource == resource and cluster in (None, key.cluster) and namespace in (None, key.namespace):
-                found.pop(key, None)
-                if record is not None:
-                    found[key] = record
+        for key in self._here(resource, cluster, namespace):
+            record = self._written[key]
+            found.pop(key, None)
+            if record is not None:
+                found[key] = record
         ordered = [found[key] for key in sorted(found) if after is None or key > after]
         page = ordered[:limit]
         more = page[-1].key if len(page) < len(ordered) and page else None
         return Page(page, self.revision(), more, len(ordered) - len(page))
+
+    def _here(self, resource: str, cluster: str | None, namespace: str | None) -> list[Key]:
+        """What was written here of what is asked for."""
+        keys = (key for key in self._written if key.resource == resource)
+        return [key for key in keys if cluster in (None, key.cluster) and namespace in (None, key.namespace)]
 
     def get_row(self, table: Table, row: str) -> bytes | None:
         if (table, row) in self._rows:
@@ -116,8 +129,12 @@ class Overlay:
     def scan_rows(
         self, table: Table, prefix: str = "", *, after: str | None = None, limit: int | None = None
     ) -> list[Row]:
-        there = {row.key: row.value for row in rows(self._below, table, prefix) if not self._hidden.row(table, row.key)}
         here = {row: value for (at, row), value in self._rows.items() if at == table and row.startswith(prefix)}
+        if self._all_shown and limit is not None:
+            below: Iterable[Row] = self._below.scan_rows(table, prefix, after=after, limit=limit + len(here))
+        else:
+            below = rows(self._below, table, prefix)
+        there = {row.key: row.value for row in below if not self._hidden.row(table, row.key)}
         found = [Row(row, value) for row, value in sorted({**there, **here}.items()) if value is not None]
         return [row for row in found if after is None or row.key > after][:limit]
 
@@ -152,21 +169,47 @@ class Overlay:
         return sorted(below | here)
 
     def count(self, resource: str, cluster: str | None = None, namespace: str | None = None) -> int:
-        return len(self.scan(resource, cluster, namespace).records)
+        if not self._all_shown:
+            return len(self.scan(resource, cluster, namespace).records)
+        below = self._below.count(resource, cluster, namespace)
+        return below + self._more(self._here(resource, cluster, namespace))
+
+    def _more(self, keys: Iterable[Key]) -> int:
+        """By how many of these there are more here than below."""
+        return sum((self._written[key] is not None) - (self._below.get(key) is not None) for key in keys)
 
     def number(self, cluster: str, besides: frozenset[str] = frozenset()) -> int:
+        if self._all_shown:
+            here = (key for key in self._written if key.cluster == cluster and not key.resource.startswith("~"))
+            more = self._more(key for key in here if key.resource.partition(":")[0] not in besides)
+            return self._below.number(cluster, besides) + more
         names = (key.resource for key in self.keys(cluster))
         return sum(not name.startswith("~") and name.partition(":")[0] not in besides for name in names)
 
     def write(self, *ops: Op) -> Future[list[int]]:
         done: Future[list[int]] = Future()
-        before = dict(self._written), dict(self._rows), self._count, self._marked
+        undo = self._undo(ops)
         try:
             done.set_result([self._apply(op) for op in ops])
         except Conflict as conflict:
-            self._written, self._rows, self._count, self._marked = before
+            undo()
             done.set_exception(conflict)
         return done
+
+    def _undo(self, ops: Iterable[Op]) -> Callable[[], None]:
+        """What puts back all that one transaction writes."""
+        keys = {op.key for op in ops if isinstance(op, Put | Delete)}
+        places = {(op.table, op.row) for op in ops if isinstance(op, RowOp)}
+        written = {key: self._written[key] for key in keys if key in self._written}
+        there = {place: self._rows[place] for place in places if place in self._rows}
+        numbers = self._count, self._marked
+
+        def undo() -> None:
+            self._written = {key: record for key, record in self._written.items() if key not in keys} | written
+            self._rows = {place: row for place, row in self._rows.items() if place not in places} | there
+            self._count, self._marked = numbers
+
+        return undo
 
     def fill(self, *ops: Op) -> Future[list[int]]:
         return self.write(*ops)  # there is no log
@@ -216,8 +259,16 @@ class Overlay:
     def under(self, role: CheckRow, lost: Callable[[], None] = lambda: None) -> Store:
         raise NotImplementedError
 
-    def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:
-        return self._below.subscribe(ring)
+    def subscribe(self, ring: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002
+        return lambda: None  # nobody else sees what is written here
 
     def close(self) -> None:
         """The other store stays open."""
+
+
+class _Nothing:
+    def key(self, key: Key) -> bool:  # noqa: ARG002
+        return False
+
+    def row(self, table: Table, row: str) -> bool:  # noqa: ARG002
+        return False

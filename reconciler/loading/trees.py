@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
-from apiserver.model.commits import CommitRef
+from apiserver.model.commits import NONE, CommitRef
 from reconciler.layout.grouping import Grouping
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.repository.objects import Repository
@@ -28,6 +28,13 @@ class Trees:
         self._grouping: dict[str, Grouping] = {}
         self._open: OrderedDict[tuple[CommitRef, Claims], WorkspaceTree] = OrderedDict()
         self.claims = {}
+
+    def aside(self, repositories: Repositories) -> Trees:
+        """Trees of other repositories that know what these do. What is found out there stays there."""
+        out, known = Trees(repositories), self._grouping.get(NONE.repository)
+        if known is not None:
+            out._grouping[NONE.repository] = known.aside(repositories.own)
+        return out
 
     @property
     def claims(self) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """A repository to think in: it has what another one has, and what is written to it the other never sees.
 
-Called by whoever judges what is in no branch yet: the files of a work tree, a merge that nobody made. It goes with the
-directory that it is in.
+Called by whoever judges what is in no branch yet: the files of a work tree, a merge that nobody made, a push. It goes
+with the directory that it is in.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ _MERGES_FROM = (2, 38)
 """The version of git that merges without a work tree."""
 
 
-def borrow(lender: Repository, directory: Path) -> Repository:
-    """A bare repository in `directory`, without a ref, that has all objects of `lender`."""
+def borrow(lender: Repository, directory: Path, also: Collection[Path] = ()) -> Repository:
+    """A bare repository in `directory`, without a ref, that has all objects of `lender`. `also`: further directories of
+    objects (what a push brings, before it is taken)."""
     directory.mkdir(parents=True)
     library.create(directory, "none")
     alternates = directory / "objects" / "info" / "alternates"
     alternates.parent.mkdir(exist_ok=True)
-    alternates.write_text(f"{lender.git_dir.absolute() / 'objects'}\n")
+    places = (lender.git_dir.absolute() / "objects", *(place.absolute() for place in also))
+    alternates.write_text("".join(f"{place}\n" for place in places))
     return Repository(directory)
 
 

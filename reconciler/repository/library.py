@@ -26,9 +26,11 @@ __all__ = [
     "Reference",
     "References",
     "SortMode",
+    "also_read",
     "bound_cache",
     "create",
     "create_commit",
+    "let_go",
     "open_directory",
     "set_fsync",
 ]
@@ -90,6 +92,16 @@ def open_directory(path: Path) -> Handle:
     for circular in ("branches", "references", "remotes", "submodules"):
         vars(found).pop(circular, None)
     return found
+
+
+def also_read(git: Handle, objects: Path) -> None:
+    """Has a handle find the objects of a further directory, until it goes. Raises FAILURES."""
+    git.odb.add_disk_alternate(str(objects))
+
+
+def let_go(git: Handle) -> None:
+    """Closes what a handle has open, though somebody may hold it still."""
+    git.free()
 
 
 def _hint(message: str) -> str:

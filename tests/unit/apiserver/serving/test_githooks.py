@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from apiserver.endpoints.githooks import VERDICTS, install_hooks
+from apiserver.endpoints.githooks import install_hooks
+from apiserver.endpoints.pushhooks import VERDICTS
 
 
 @pytest.fixture

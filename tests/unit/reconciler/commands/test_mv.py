@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from support.loadedfleet import A, LoadedFleet, configmap
 
+from reconciler.commands.answers import told
 from reconciler.commands.failure import Failure
 from reconciler.commands.mv import move
 from reconciler.commands.validate import validate_revision
-from reconciler.commands.verdicts import told
 
 C = "workspaces/root/c"
 COMMENTED = """\
@@ -139,5 +139,5 @@ def test_who_pushes_is_told(clone: Clone) -> None:
     clone.git("commit", "--quiet", "-m", "Move")
     clone.git("push", "--quiet", "origin", "HEAD:main")
     lines = [*told(clone.fleet.load())]
-    assert "root:a moves to root:c" in lines
+    assert "workspace root:a moved to root:c" in lines
     assert "2 moved" in lines[0]

@@ -7,9 +7,10 @@ from pathlib import Path
 from support.loadedfleet import A, B, LoadedFleet, configmap
 from support.manyobjects import MANY
 
-from apiserver.endpoints.githooks import VERDICTS
+from apiserver.endpoints.pushhooks import VERDICTS
 from apiserver.model.commits import own
-from reconciler.commands.verdicts import Verdicts, told
+from reconciler.commands.answers import told
+from reconciler.commands.verdicts import Verdicts
 from reconciler.loading.loader import Loaded
 
 
@@ -17,25 +18,32 @@ def say(loaded: Loaded) -> list[str]:
     return list(told(loaded))
 
 
-def test_what_is_good_is_counted(fleet: LoadedFleet) -> None:
+def test_what_is_good_is_told_by_workspace(fleet: LoadedFleet) -> None:
     assert say(fleet.commit({f"{A}/app.yaml": configmap(a="c"), f"{B}/app.yaml": configmap(a="c")})) == [
-        f"commit {fleet.repo.head:.10} is served: 2 configured"
+        f"commit {fleet.repo.head:.10} is served: 2 configured",
+        "workspace root:a configured (1 object)",
+        "workspace root:b configured (1 object)",
     ]
+    found = fleet.commit({f"{A}/kid/workspace.yaml": "", f"{A}/more.yaml": configmap("m"), f"{A}/app.yaml": None})
+    assert say(found)[1:] == ["workspace root:a configured (2 objects)", "workspace root:a:kid created (1 object)"]
     assert say(fleet.commit({"README.md": "x"})) == [f"commit {fleet.repo.head:.10} is served"]
 
 
 def test_problems_are_listed(fleet: LoadedFleet) -> None:
     lines = say(fleet.commit({f"{B}/bad.yaml": "kind: [", f"{A}/app.yaml": configmap(a="c")}))
-    assert lines[:2] == [
-        f"commit {fleet.repo.head:.10} is served: 1 configured",
-        "1 workspace is held back, and served as before:",
+    assert lines[:3] == [
+        f"commit {fleet.repo.head:.10} is served: 1 configured, 1 held",
+        "workspace root:a configured (1 object)",
+        "workspace root:b held:",
     ]
-    assert lines[2].startswith(f"  root:b: {B}/bad.yaml:")
+    assert lines[3].startswith(f"  {B}/bad.yaml:2:1: ")
+    assert lines[4:] == ["What is held stays as it was served: mend it, and push again."]
 
 
 def test_deletions_are_listed_line_by_line_with_one_command(fleet: LoadedFleet) -> None:
     lines = say(fleet.commit({**dict.fromkeys(MANY), B: None, f"{A}/app.yaml": None}))
-    assert lines[1] == "2 workspaces are held back, and served as before:"
+    assert lines[0].endswith(" is served: 2 held")
+    assert lines[1:3] == ["workspace root:a held:", "  what it deletes has to be allowed first"]
     start = lines.index(
         "root:a: spec.safety.maxDeletedShare allows 30 % of its 13 objects in one commit; this would be deleted:"
     )
@@ -46,7 +54,11 @@ def test_deletions_are_listed_line_by_line_with_one_command(fleet: LoadedFleet) 
     message = lines[-1].rpartition(" -m ")[2].strip("'")
     fleet.repo.commit({}, f"Allow it\n\n{message}\n")
     loaded = fleet.load()
-    assert say(loaded) == [f"commit {fleet.repo.head:.10} is served: 1 configured, 1 deleted"]
+    assert say(loaded) == [
+        f"commit {fleet.repo.head:.10} is served: 1 configured, 1 deleted",
+        "workspace root:a configured (13 objects)",
+        "workspace root:b deleted",
+    ]
     assert fleet.held() == {}
 
 
@@ -62,7 +74,10 @@ def test_what_waits_for_another_commit_says_so(fleet: LoadedFleet) -> None:
     assert say(Loaded(head, waits_for=large)) == [f"commit 1111111111 {waits}"]
     steps = fleet.commit({f"{A}/app.yaml": configmap(a="c")}).steps
     found = say(Loaded(head, steps=steps, waits_for=large))
-    assert found == [f"commit 1111111111 is served in part, the rest of it {waits}: 1 configured"]
+    assert found == [
+        f"commit 1111111111 is served in part, the rest of it {waits}: 1 configured",
+        "workspace root:a configured (1 object)",
+    ]
 
 
 def test_nothing_in_a_file_name_reaches_the_terminal(fleet: LoadedFleet) -> None:

@@ -13,7 +13,7 @@ from support.widgets import binding, export, schema, widget
 from apiserver.model.commits import own
 from apiserver.model.keys import Key
 from apiserver.storage.protocol import Delete, Op, Put
-from reconciler.commands.verdicts import told
+from reconciler.commands.answers import told
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.changeset import ChangeKind, ChangeSet, ObjectChange, WorkspaceChanges, together
 from reconciler.loading.loader import Loaded
@@ -144,9 +144,11 @@ def test_the_log_line_the_answer_to_a_push_and_reports_say_the_same(
     assert line.endswith("workspaces 3 created, 1 configured, 1 held; objects 9 created, 3 configured, 1 unchanged"), (
         line
     )
-    assert [*told(loaded)][:2] == [
-        f"commit {fleet.repo.head:.10} is served: 3 created, 1 configured",
-        "1 workspace is held back, and served as before:",
+    assert [*told(loaded)][:6] == [
+        f"commit {fleet.repo.head:.10} is served: 3 created, 1 configured, 1 held",
+        "workspace root:a configured (1 object)",
+        *(f"workspace root:w{n} created (1 object)" for n in range(3)),
+        "workspace root:b held:",
     ]
 
 

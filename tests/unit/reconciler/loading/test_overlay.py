@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.storage.declared import Declared, Index
 from apiserver.storage.memory import MemoryStore
-from apiserver.storage.protocol import Delete, Put
+from apiserver.storage.protocol import Check, Conflict, Delete, DeleteRow, Op, Put, PutRow
 from reconciler.loading.overlay import Overlay
 
 NAMES = ["a", "b", "c", "hidden"]
@@ -55,3 +56,36 @@ def test_an_index_of_what_is_written_aside(
     if found:
         behind = over.indexed(LETTERS, begin, whole=whole, after=found[0])
         assert behind == expected.indexed(LETTERS, begin, whole=whole, after=found[0])
+
+
+@given(WRITTEN, WRITTEN, st.none() | st.sampled_from(NAMES), st.none() | st.integers(1, 3))
+def test_where_nothing_is_hidden_it_is_as_one_store(
+    below: dict[str, str | None], aside: dict[str, str | None], after: str | None, limit: int | None
+) -> None:
+    store, expected = MemoryStore(), MemoryStore()
+    over = Overlay(store)
+    for name, value in below.items():
+        if value is not None:
+            for each in (store, expected):
+                each.write(Put(key(name), value.encode()), PutRow(Table.HELD, name, value.encode())).result()
+    for name, value in aside.items():
+        said = (value or "").encode()
+        ops: list[Op] = [Put(key(name), said), PutRow(Table.HELD, name, said)]
+        ops = ops if value is not None else [Delete(key(name)), DeleteRow(Table.HELD, name)]
+        for each in (over, expected):
+            each.write(*ops).result()
+        with pytest.raises(Conflict):  # nothing of it stays
+            over.write(*ops, Put(key("more"), b""), PutRow(Table.HELD, "more", b""), Check(key(name), 999)).result()
+    assert over.scan_rows(Table.HELD, after=after, limit=limit) == expected.scan_rows(
+        Table.HELD, after=after, limit=limit
+    )
+    at = key(after) if after is not None else None
+    pages = [each.scan("pods", "root", after=at, limit=limit, count=False) for each in (over, expected)]
+    said = [[(record.key, record.value) for record in page.records] for page in pages]
+    assert said[0] == said[1]
+    assert pages[0].more == pages[1].more
+    for each in ("pods", "others"):
+        assert over.count(each, "root") == expected.count(each, "root")
+        assert over.count(each) == expected.count(each)
+    assert over.number("root") == expected.number("root")
+    assert over.keys("root") == expected.keys("root")

@@ -15,7 +15,7 @@ from support.loadedfleet import LoadedFleet, configmap
 from support.recoveries import Another, assert_same
 
 from apiserver.model.commits import CommitRef, own
-from reconciler.commands import verdicts
+from reconciler.commands import answers
 from reconciler.loading.pauses import Pauses
 
 R = "workspaces/root"
@@ -144,7 +144,7 @@ def test_a_change_is_there_before_the_rest_of_a_large_commit(empty: LoadedFleet,
             happening.push({f"{R}/a/small.yaml": configmap("small"), f"{R}/m5/app.yaml": configmap(n="small")})
             happening.push({f"{R}/new/workspace.yaml": "", f"{R}/new/app.yaml": configmap()})
         loaded = empty.loader.overtake(own(empty.repo.head))
-        told.extend([*verdicts.told(loaded)] for _ in range(loaded is not None))
+        told.extend([*answers.told(loaded)] for _ in range(loaded is not None))
         small = empty.store.get(empty.key("root:a", "configmaps", "small", "default")) is not None
         seen.append((small and empty.record("root:new") is not None, "root:m4" in empty.paths()))
 
@@ -152,7 +152,7 @@ def test_a_change_is_there_before_the_rest_of_a_large_commit(empty: LoadedFleet,
     loaded = empty.load()
     assert seen[1] == (True, False)
     assert [step.judged > 0 for step in loaded.steps] == [True, True, True]
-    assert told == [[f"commit {empty.repo.head:.10} is served: 1 created, 2 configured"]]
+    assert [lines[0] for lines in told] == [f"commit {empty.repo.head:.10} is served: 1 created, 2 configured"]
     other = another(empty, "other", keys=empty.keys)
     other.load()
     assert empty.fleet().commit == other.fleet().commit

@@ -1,0 +1,142 @@
+"""What became of a commit, or would, in the words of a terminal: by workspace, with file, line and what to do where one
+is held.
+
+Called for the answer to a push (verdicts, pushes, hook) and by `treeplane validate`. What it tells is a stranger's
+text, so each line is made harmless here, and there are never more lines than somebody reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from reconciler.loading.changeset import ChangeKind, ChangeSet, together
+from reconciler.loading.loader import Loaded
+from reconciler.loading.renames import REMEDY
+from reconciler.loading.trial import Tried
+from reconciler.plan.deletions import RefusedDeletion, command
+from reconciler.review.telling.harmless import plain
+
+_MOST = 100
+"""Lines of a kind that are printed."""
+_REFUSED = 10
+"""Deletions that are listed object by object."""
+_WIDTH = 2000
+_TOLD = (ChangeKind.CREATED, ChangeKind.CONFIGURED, ChangeKind.DELETED)
+_STAYS = "What is held stays as it was served: mend it, and push again."
+
+
+def told(loaded: Loaded) -> Iterator[str]:
+    """What a load made of a head."""
+    if loaded.problems:
+        yield f"commit {loaded.head:.10} is not served:"
+        yield from _listed(dict.fromkeys(map(str, loaded.problems)))
+        return
+    changes = together(loaded.steps)
+    counts = changes.told(*ChangeKind)
+    yield f"commit {loaded.head:.10} {_how_far(loaded, bool(changes.judged))}" + (f": {counts}" if counts else "")
+    yield from workspaces(changes)
+    yield from held({path: [*map(str, errors)] for path, errors in changes.held.items()}, changes.refused)
+    if changes.held.keys() - changes.refused.keys():
+        yield _STAYS
+    yield from moves({}, changes.renames)
+    yield from deletions(changes.refused)
+
+
+def refusal(found: Tried) -> Iterator[str]:
+    """Why a push is refused, and what to do."""
+    yield f"refused, since {_loss(found)} (spec.push of the served treeplane.yaml is Refuse):"
+    yield from _losses(found)
+    yield "Nothing of it is taken: mend it, and push again."
+
+
+def foretold(commit: str, found: Tried) -> Iterator[str]:
+    """What a push will come to that is taken, whoever is held for it."""
+    counts = found.changes.told(*ChangeKind)
+    yield f"commit {commit:.10} is taken" + (f", which will come to: {counts}" if counts else "")
+    yield from workspaces(found.changes)
+    if found.holds:
+        yield f"It is taken although {_loss(found)}:"
+        yield from _losses(found)
+
+
+def _loss(found: Tried) -> str:
+    if found.problems:
+        return "nothing of it could be served"
+    return "it would hold 1 workspace" if len(found.held) == 1 else f"it would hold {len(found.held)} workspaces"
+
+
+def _losses(found: Tried) -> Iterator[str]:
+    yield from _listed(dict.fromkeys(found.problems))
+    refused = {path: each for path, each in found.changes.refused.items() if path in found.held}
+    yield from held(found.held, refused)
+    yield from moves({}, found.changes.renames)
+    yield from deletions(refused)
+
+
+def workspaces(changes: ChangeSet) -> Iterator[str]:
+    """What becomes of those that are another then, one a line."""
+    yield from _listed(_workspaces(changes), "")
+
+
+def held(errors: Mapping[str, Sequence[str]], refused: Mapping[str, RefusedDeletion]) -> Iterator[str]:
+    """Who is held, and why. `refused`: deletions, which are told by themselves."""
+    told_below, left = [str(each) for each in refused.values()], _MOST
+    for path, problems in islice(sorted(errors.items()), _MOST):
+        yield harmless(f"workspace {path} held:")
+        shown = [each for each in problems if not any(text in each for text in told_below)]
+        yield from _listed(shown, most=left)
+        left = max(0, left - len(shown))
+        if len(shown) < len(problems):
+            yield "  what it deletes has to be allowed first"
+    if len(errors) > _MOST:
+        yield f"and {len(errors) - _MOST} more workspaces held"
+
+
+def moves(moved: Mapping[str, str], renamed: Mapping[str, str]) -> Iterator[str]:
+    """Which workspaces move, and which would if somebody said so."""
+    lines = [f"{old} moves to {new}" for old, new in sorted(moved.items())]
+    lines += [f"{old} does not move to {new}: {REMEDY}" for old, new in sorted(renamed.items())]
+    yield from _listed(lines, "")
+
+
+def deletions(refused: Mapping[str, RefusedDeletion]) -> Iterator[str]:
+    """What would be deleted, line by line, and the one command that allows all of it."""
+    for path, each in islice(sorted(refused.items()), _REFUSED):
+        yield harmless(f"{path}: {each.why}; this would be deleted:")
+        yield from _listed(each.lines())
+    if len(refused) > _REFUSED:
+        yield f"and {len(refused) - _REFUSED} more like these"
+    if refused:
+        yield "To delete all of this, push:"
+        yield f"  {command(sorted({each.digest for each in refused.values()}))}"
+
+
+def _workspaces(changes: ChangeSet) -> Iterator[str]:
+    for path, became in sorted(changes.became.items()):
+        if became in _TOLD and path not in changes.held:
+            number = changes.numbers.get(path, 0) if became is not ChangeKind.DELETED else 0
+            objects = f" ({number} object{'s' if number > 1 else ''})" if number > 0 else ""
+            yield f"workspace {path} {became}{objects}"
+    for old, new in sorted(changes.moves.items()):
+        yield f"workspace {old} moved to {new}"
+
+
+def _how_far(loaded: Loaded, some: bool) -> str:
+    """`some`: whether some workspaces are there."""
+    if not loaded.waits_for:
+        return "is served"
+    waits = f"waits for commit {loaded.waits_for:.10}, which is being loaded"
+    return f"is served in part, the rest of it {waits}" if some else waits
+
+
+def _listed(lines: Iterable[str], indent: str = "  ", most: int = _MOST) -> Iterator[str]:
+    found = list(lines)
+    yield from (f"{indent}{harmless(line)}" for line in found[:most])
+    if len(found) > most:
+        yield f"{indent}and {len(found) - most} more"
+
+
+def harmless(text: str) -> str:
+    """One line that does nothing in a terminal, whoever wrote what it says."""
+    return plain(text, _WIDTH)

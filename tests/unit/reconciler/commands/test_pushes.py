@@ -1,0 +1,300 @@
+"""Hooks of the hosted repository ask whether a push is taken: run by git itself on pushes by path, and answered in this
+process."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fleetrepo import TREEPLANE_YAML
+from support.loadedfleet import A, B, LoadedFleet, configmap
+
+from apiserver.endpoints.githooks import install_hooks
+from apiserver.endpoints.pushhooks import ASKED, BELL, MOST_WAITING, REFUSES
+from reconciler.commands.pushes import Pushes, PushJudge, ask
+from reconciler.commands.spool import PushQuestion, Spool
+from reconciler.loading.trial import Trial
+from reconciler.repository.errors import RepositoryUnreadable
+from reconciler.repository.quarantine import PushedObjects
+
+REFUSING = f"{TREEPLANE_YAML}spec: {{push: Refuse}}\n"
+NAME = "tmp_objdir-incoming-AbCdEf"
+
+
+class Hosting:
+    """A fleet that refuses, in a repository with hooks, and a work tree to push from. `rang`: how often a hook rang."""
+
+    def __init__(self, fleet: LoadedFleet, work: Path) -> None:
+        self.fleet, self.work, self.rang = fleet, work, 0
+        self.git_dir = fleet.repo.path
+        fleet.commit({"treeplane.yaml": REFUSING})
+        install_hooks(self.git_dir, "main", "treeplane/status")
+        self.judge = self.judging()
+        self.pushes = Pushes(self.judge, self._ring)
+        self.git("init", "--quiet", "--initial-branch=main", str(work), at=self.git_dir)
+        self.git("pull", "--quiet", str(self.git_dir), "main")
+
+    def judging(self, seconds: float = 60) -> PushJudge:
+        trial = Trial(self.fleet.loader, self.fleet.secrets.of, self.fleet.keys / "identities", seconds)
+        return PushJudge(self.git_dir, self.fleet.mirror.path, "refs/heads/main", self.fleet.store, trial)
+
+    def _ring(self) -> None:
+        self.rang += 1
+
+    def begin(self) -> None:
+        self.pushes.begin(self.fleet.mirror.repository)
+
+    def git(self, *arguments: str, at: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+        who = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "safe.directory=*", "-c", "gc.auto=0"]
+        command = ["git", "-C", str(at or self.work), *who, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=check)
+
+    def commit(self, files: dict[str, str]) -> str:
+        for path, text in files.items():
+            (self.work / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.work / path).write_text(text)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "-m", "Change")
+        return self.git("rev-parse", "HEAD").stdout.strip()
+
+    def push(self, *refs: str) -> tuple[bool, str]:
+        """Whether it was taken, and what was said."""
+        done = self.git("push", str(self.git_dir), *(refs or ("HEAD:main",)), check=False)
+        return done.returncode == 0, done.stderr
+
+    def left(self) -> list[str]:
+        places = [self.git_dir / ASKED, self.git_dir / "objects"]
+        return [file.name for place in places for file in place.iterdir() if len(file.name) > 2 and "in" in file.name]
+
+
+@pytest.fixture
+def hosting(tmp_path: Path) -> Iterator[Hosting]:
+    fleet = LoadedFleet(tmp_path / "fleet")
+    fleet.begin()
+    made = Hosting(fleet, tmp_path / "work")
+    yield made
+    made.pushes.end()
+    fleet.close()
+
+
+def test_a_push_that_would_hold_is_refused_and_leaves_nothing(hosting: Hosting) -> None:
+    hosting.begin()
+    head = hosting.fleet.repo.head
+    made = hosting.commit({f"{B}/bad.yaml": "kind: ["})
+    taken, said = hosting.push()
+    assert not taken
+    assert "treeplane: refused, since it would hold 1 workspace" in said
+    assert "treeplane: workspace root:b held:" in said
+    assert f"treeplane:   {B}/bad.yaml:2:1: YAML: " in said
+    assert hosting.fleet.repo.head == head
+    assert hosting.git("cat-file", "-e", made, at=hosting.git_dir, check=False).returncode != 0
+    assert hosting.left() == ["info"]
+    assert hosting.rang == 1
+
+
+@pytest.mark.parametrize("limit", ["1", "100"])
+def test_nothing_of_a_push_stays_open(hosting: Hosting, limit: str) -> None:
+    """As a pack, or object by object; though nobody looks for garbage."""
+    hosting.git("config", "receive.unpackLimit", limit, at=hosting.git_dir)
+    hosting.begin()
+    hosting.commit({f"{B}/bad.yaml": "kind: [", f"{A}/app.yaml": configmap(a="c")})
+    gc.disable()
+    try:
+        assert not hosting.push()[0]
+        there = [str(file.resolve()) for file in Path("/proc/self/fd").iterdir()]
+        assert not [name for name in (*there, *Path("/proc/self/maps").read_text().splitlines()) if "incoming" in name]
+    finally:
+        gc.enable()
+
+
+def test_what_is_good_is_taken_without_a_word_before(hosting: Hosting) -> None:
+    hosting.begin()
+    hosting.commit({f"{A}/app.yaml": configmap(a="c")})
+    taken, said = hosting.push()
+    assert taken
+    assert "treeplane" not in said
+
+
+def test_what_is_held_already_is_no_reason(hosting: Hosting) -> None:
+    hosting.fleet.commit({f"{B}/bad.yaml": "kind: ["})
+    hosting.git("pull", "--quiet", str(hosting.git_dir), "main")
+    hosting.begin()
+    hosting.commit({f"{A}/app.yaml": configmap(a="c")})
+    assert hosting.push()[0]
+
+
+def test_other_branches_and_tags_are_not_judged(hosting: Hosting) -> None:
+    hosting.begin()
+    hosting.commit({f"{B}/bad.yaml": "kind: ["})
+    taken, said = hosting.push("HEAD:other", "HEAD:refs/tags/v1", "HEAD:refs/heads/main2")
+    assert taken, said
+    assert hosting.rang == 0
+    # One that is pushed together with the served one goes its way.
+    assert not hosting.push("HEAD:main", "HEAD:third")[0]
+    assert "third" not in hosting.git("for-each-ref", at=hosting.git_dir).stdout
+
+
+def test_who_pushes_does_not_say_what_is_refused(hosting: Hosting) -> None:
+    hosting.begin()
+    hosting.commit({f"{B}/bad.yaml": "kind: [", "treeplane.yaml": REFUSING.replace("Refuse", "Take")})
+    assert not hosting.push()[0]
+
+
+def test_a_fleet_that_takes_is_not_asked(hosting: Hosting) -> None:
+    hosting.fleet.commit({"treeplane.yaml": TREEPLANE_YAML})
+    hosting.git("pull", "--quiet", str(hosting.git_dir), "main")
+    hosting.begin()
+    hosting.commit({f"{B}/bad.yaml": "kind: ["})
+    assert hosting.push()[0]
+    assert not (hosting.git_dir / REFUSES).exists()
+
+
+def test_where_nobody_is_at_work_it_is_taken_and_that_is_said(hosting: Hosting) -> None:
+    hosting.begin()
+    hosting.pushes.end()
+    hosting.commit({f"{B}/bad.yaml": "kind: ["})
+    taken, said = hosting.push()
+    assert taken
+    assert "treeplane: taken without being judged: no server is at work here" in said
+    # An observer has nothing to say.
+    ask(hosting.git_dir, on=False)
+    hosting.commit({f"{B}/bad.yaml": "kind: [["})
+    assert "treeplane" not in hosting.push()[1]
+
+
+def test_where_nobody_answers_it_is_taken_within_five_seconds(hosting: Hosting) -> None:
+    """A server that was killed leaves its files."""
+    ask(hosting.git_dir, on=True)
+    spool = Spool(hosting.git_dir)
+    spool.begin()
+    hosting.commit({f"{B}/bad.yaml": "kind: ["})
+    taken, said = hosting.push()
+    assert taken
+    assert "treeplane: taken without being judged: the server is away, or busy" in said
+    assert [*(hosting.git_dir / ASKED).iterdir()] == []
+    spool.end()
+
+
+def test_one_that_begins_anew_is_not_waited_for(hosting: Hosting) -> None:
+    ask(hosting.git_dir, on=True)
+    spool = Spool(hosting.git_dir)
+    spool.begin()
+    hosting.commit({f"{B}/bad.yaml": "kind: ["})
+    command = ["git", "-C", str(hosting.work), "push", str(hosting.git_dir), "HEAD:main"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as pushing:
+        assert spool.wait(10)
+        [asked] = spool.questions()
+        spool.end()
+        spool.begin()
+        assert pushing.stderr is not None
+        assert "the server ends, or begins anew" in pushing.stderr.read()
+    assert pushing.returncode == 0
+    assert asked.ref == "refs/heads/main"
+    spool.end()
+
+
+def test_as_many_as_may_wait(hosting: Hosting) -> None:
+    ask(hosting.git_dir, on=True)
+    spool = Spool(hosting.git_dir)
+    spool.begin()
+    for number in range(MOST_WAITING + 1):
+        (hosting.git_dir / ASKED / f"incoming-{number:06}.ask").write_text("")
+    hosting.commit({f"{B}/bad.yaml": "kind: ["})
+    assert "taken without being judged: too many pushes come at a time" in hosting.push()[1]
+    spool.end()
+
+
+def test_what_takes_too_long_or_is_away_is_taken_with_the_reason(hosting: Hosting, tmp_path: Path) -> None:
+    hosting.begin()
+    made = hosting.commit({f"{B}/bad.yaml": "kind: ["})
+    head = hosting.fleet.repo.head
+    gone = PushQuestion(NAME, head, made, "refs/heads/main")
+    assert hosting.judge.answer(gone) == "take\ntaken without being judged: what it brings could not be read\n"
+    (hosting.git_dir / "objects" / NAME).mkdir()
+    assert "could not be read" in hosting.judge.answer(gone)
+    pushed = hosting.git_dir / "objects" / NAME
+    hosting.git("clone", "--quiet", "--bare", str(hosting.work), str(tmp_path / "all"))
+    (tmp_path / "all" / "objects" / "info").rename(tmp_path / "info")
+    pushed.rmdir()
+    (tmp_path / "all" / "objects").rename(pushed)
+    assert hosting.judge.answer(gone).startswith("refuse\n")
+    assert "takes longer than is waited for" in hosting.judging(0).answer(gone)
+    assert hosting.judge.answer(gone._replace(ref="refs/heads/other")) == "take\n"
+    (pushed / "large").write_bytes(bytes(9 * 1024 * 1024))
+    assert "it brings more than 8 MiB" in hosting.judge.answer(gone)
+
+
+def test_a_fault_of_the_program_refuses_nothing(
+    hosting: Hosting, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("lab")
+
+    hosting.begin()
+    monkeypatch.setattr(Trial, "run", fail)
+    hosting.commit({f"{B}/bad.yaml": "kind: ["})
+    taken, said = hosting.push()
+    assert taken
+    assert "of a fault in this program" in said
+    assert "lab" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "pack", "incoming-", "../objects/incoming-AbCdEf", "tmp_objdir-incoming-Ab/Cd", ""]
+)
+def test_nothing_but_what_git_keeps_a_push_in_is_read(hosting: Hosting, name: str) -> None:
+    (hosting.git_dir / "objects" / "incoming-").mkdir()
+    with pytest.raises(RepositoryUnreadable):
+        PushedObjects(hosting.git_dir, name)
+
+
+def test_nor_what_leads_elsewhere(hosting: Hosting, tmp_path: Path) -> None:
+    place = hosting.git_dir / "objects" / NAME
+    place.symlink_to(tmp_path)
+    with pytest.raises(RepositoryUnreadable, match="is not what git keeps a push in"):
+        PushedObjects(hosting.git_dir, NAME)
+    place.unlink()
+    (place / "info").mkdir(parents=True)
+    (place / "info" / "alternates").write_text(f"{tmp_path}\n")
+    with pytest.raises(RepositoryUnreadable, match="is not what git keeps a push in"):
+        PushedObjects(hosting.git_dir, NAME)
+
+
+def test_what_somebody_put_there_is_not_read_and_goes(tmp_path: Path, eventually: Callable[..., Any]) -> None:
+    spool = Spool(tmp_path, left=0)
+    spool.begin()
+    there = tmp_path / ASKED
+    (there / "incoming-aaaaaa.ask").write_text("no question")
+    (there / "incoming-bbbbbb.ask").symlink_to("/etc/passwd")
+    os.mkfifo(there / "incoming-cccccc.ask")
+    (there / "incoming-dddddd.ask").write_bytes(b"\xff" * 10_000)
+    (there / "..ask").write_text(f"{'0' * 40} {'1' * 40} refs/heads/main\n")
+    (there / "incoming-eeeeee.ask").mkdir()
+    (there / "incoming-eeeeee.ask" / "x").touch()
+    (there / "incoming-ffffff.answer").write_text("take\n")
+    (there / "incoming-gggggg.ask").write_text(f"{'0' * 40} {'1' * 40} refs/heads/main\n")
+    assert [asked.name for asked in spool.questions()] == ["incoming-gggggg"]
+    assert [*spool.questions()] == []
+    eventually(lambda: spool.sweep() or not [*there.iterdir()], 5)
+    spool.end()
+    assert not (tmp_path / BELL).exists()
+
+
+def test_who_rings_is_heard_and_nobody_waits(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.begin()
+    assert not spool.wait(0)
+    for _ in range(3000):
+        spool.ring()
+    assert spool.wait(0)
+    assert not spool.wait(0)
+    for _ in range(100_000):  # a pipe that is full
+        spool.ring()
+    assert spool.wait(0)
+    spool.end()
+    spool.ring()
