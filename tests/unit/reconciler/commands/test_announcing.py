@@ -18,6 +18,7 @@ from apiserver.registry import announced
 from reconciler import __main__ as program
 from reconciler.commands import up as command
 from reconciler.commands.announcing import Announcing
+from reconciler.commands.line import serving as typed
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.controllers.feed import Feed
 from reconciler.forges.notification import signature
@@ -169,7 +170,7 @@ def test_settings_that_cannot_be_are_refused_before_anything_runs(
 
 def test_who_is_told_reaches_the_reconciler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     found: list[Any] = []
-    monkeypatch.setattr(program, "up_command", found.append)
+    monkeypatch.setattr(typed, "up_command", found.append)
     options = ["--forge=gitlab", "--forge-repository=7", "--notify-url=https://hooks.example.org/x/"]
     assert CliRunner().invoke(program.main, ["up", str(tmp_path), f"--data-dir={tmp_path}", *options]).exit_code == 0
     reconciling = found[0].reconciling

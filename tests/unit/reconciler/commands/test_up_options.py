@@ -10,12 +10,13 @@ from click.testing import CliRunner
 
 from reconciler import __main__ as program
 from reconciler.commands import up as command
+from reconciler.commands.line import serving
 from reconciler.commands.settings import ReconcileSettings
 
 
 def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     told: list[Any] = []
-    monkeypatch.setattr(program, "up_command", told.append)
+    monkeypatch.setattr(serving, "up_command", told.append)
     options = ["--max-requests=7", "--max-requests-per-user=3", "--request-seconds=9", "--shutdown-seconds=1",
                "--event-seconds=60", f"--data-dir={tmp_path}"]  # fmt: skip
     assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
@@ -46,7 +47,7 @@ def test_the_reconciler_is_told_how_long_events_stay(tmp_path: Path) -> None:
 
 def test_trusted_targets_reach_the_reconciler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     told: list[Any] = []
-    monkeypatch.setattr(program, "up_command", told.append)
+    monkeypatch.setattr(serving, "up_command", told.append)
     options = ["--trust-targets=root:infra", "--trust-targets", "root:shop:web", f"--data-dir={tmp_path}"]
     assert CliRunner().invoke(program.main, ["up", str(tmp_path), *options]).exit_code == 0
     assert told[0].reconciling.trusted_targets == ("root:infra", "root:shop:web")
