@@ -64,7 +64,7 @@ def test_a_workspace_moves_with_all_that_is_in_it(plane: Callable[..., Plane], t
     connection = running.connection(None)
     seen = watching(connection, cluster)
     seen.wait("mine", 30)
-    assert "root:tenants:a moves to root:teams:a" in clone.push("origin", "HEAD:main")
+    assert "workspace root:tenants:a moved to root:teams:a" in clone.push("origin", "HEAD:main")
     eventually(lambda: running.workspaces().get("root:teams:a") == cluster, 60, "it is there")
     running.kubectl("create", "configmap", "later", workspace="root:teams:a")
     seen.wait("later", 30)
