@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from reconciler.commands.clone import clone_of
 from reconciler.commands.failure import Failure
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
@@ -37,14 +38,11 @@ def exit_code(found: ChangeReview) -> int:
 
 
 def _clone(directory: Path) -> tuple[Repository, Path | None]:
-    """The repository that a directory is in, and the top of its work tree."""
-    here = directory.absolute()
+    """The repository that a directory is in, or is, and the top of its work tree."""
     try:
-        for above in (here, *here.parents):
-            if (above / ".git").exists():
-                return Repository(above), above
-        if (here / "HEAD").is_file() and (here / "objects").is_dir():
-            return Repository(here), None
+        if (directory / "HEAD").is_file() and (directory / "objects").is_dir():
+            return Repository(directory), None
+        top, repo = clone_of(directory)
     except RepositoryError as error:
         raise Failure(str(error), code=2) from error
-    raise Failure(f"{directory} is in no clone", "go to a clone of the fleet's repository, or name one with -C", 2)
+    return repo, top

@@ -13,6 +13,7 @@ from apiserver.model import paths
 from apiserver.model.identity import logical_cluster_name, object_uid
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import WORKSPACES
+from reconciler.commands.clone import clone_of
 from reconciler.commands.failure import Failure
 from reconciler.commands.validate import recorded_for
 from reconciler.layout import edit
@@ -53,7 +54,7 @@ class Clone(NamedTuple):
 def move(old: Path, new: Path) -> str:
     """Moves it; what there is to do then."""
     try:
-        clone = _clone(old)
+        clone = Clone(*clone_of(old.absolute().parent))
         before, after = clone.place(old), clone.place(new)
         if (clone.top / after).exists():
             raise Failure(f"{after} is there already", "a workspace moves to where nothing is", 2)
@@ -69,13 +70,6 @@ def move(old: Path, new: Path) -> str:
     except (RepositoryError, BadFile) as error:
         raise Failure(str(error), code=2) from error
     return f"{before} is {after} from the next commit on; change nothing else in it with that one."
-
-
-def _clone(directory: Path) -> Clone:
-    for above in directory.absolute().parents:
-        if (above / ".git").exists():
-            return Clone(above, Repository(above))
-    raise Failure(f"{directory} is in no clone", "name directories of a clone of the fleet's repository", 2)
 
 
 def _manifest(directory: Path) -> Path:

@@ -65,7 +65,7 @@ class Outside:
     part."""
 
     def __init__(self, part: Part, known: KnownDirectories) -> None:
-        self.part, self._known, self.known = part, known, known.workspaces
+        self.part, self.known = part, known
         self.asked: set[str] = set()
         self.members: set[str] = set()
         """Directories of workspaces of the part."""
@@ -81,12 +81,12 @@ class Outside:
         claimed = tree.claims.get(place)
         if claimed is not None:
             return claimed not in self.part
-        if entry_of(sub) in self.known(directory):
+        if entry_of(sub) in self.known.workspaces(directory):
             return True
         if tree.is_marked(sub.id, place, level.stack):
             self._seen.add(place)
             return True
-        if place in self._seen or self._known.was_workspace(directory, sub.name):
+        if place in self._seen or self.known.was_workspace(directory, sub.name):
             self.asked.add(path)
             return True
         return False
@@ -128,7 +128,9 @@ class PartTree(WorkspaceTree):
         if self.claims:
             return super().look(tree, directory, stack)
         part = self._outside.part
-        return self.level(tree, directory, stack, self.repo.besides(tree, self._outside.known(directory), part.names))
+        return self.level(
+            tree, directory, stack, self.repo.besides(tree, self._outside.known.workspaces(directory), part.names)
+        )
 
     def is_marked(self, tree: str, directory: str, stack: ignore.Stack) -> bool:
         """Whether a directory has a workspace.yaml that counts."""

@@ -23,7 +23,7 @@ def mentions(repo: Repository, tree: str, directory: str, names: Collection[str]
     of a path that goes on."""
     if not names or repo.tree_at(tree, directory) is None:
         return []
-    patterns = [part for name in sorted(names) for part in ("-e", _BOUND % re.escape(name))]
+    patterns = [part for name in sorted(names) for part in ("-e", _BOUND % re.escape(name).replace(r"\-", "-"))]
     answer = git(
         repo.git_dir,
         *("grep", "--files-with-matches", "--extended-regexp", "--null", "--full-name", "--text"),

@@ -36,7 +36,6 @@ _WIDE, _TOO_WIDE, _KEPT = 4096, 4 * 1024 * 1024, 8
 _ENTRY = re.compile(rb"[^ \0]* [^\0]*\0.{20}", re.DOTALL)
 """Of a tree's bytes."""
 _PARTS = re.compile(rb"([^ \0]*) ([^\0]*)\0(.{20})", re.DOTALL)
-_SUBTREE = re.compile(rb"(40000 ([^\0]*)\0(.{20}))|[^ \0]* [^\0]*\0.{20}", re.DOTALL)
 
 _NARROW, _KEPT_NARROW = 16 * 1024, 512 * 1024
 """Bytes of a tree up to which its entries are remembered, and of all of these."""
@@ -238,36 +237,22 @@ class Repository:
         """Of two wide trees what is not alike in both, and whatever is called as one of `besides`; in git's order. None
         where one of them is not wide, of which `entries` costs no more."""
         first, second = self.raw(one, _TREE), self.raw(other, _TREE)
-        if min(len(first), len(second)) <= _WIDE:
-            return None
-        before, after = _ENTRY.findall(first), _ENTRY.findall(second)
-        if sum(map(len, before)) != len(first) or sum(map(len, after)) != len(second):
-            return None  # no tree that git would make
-        alike = set(before).intersection(after)
-        for name in besides:
-            called = b" %b\0" % name.encode()
-            if called in first or called in second:
-                alike -= {entry for entry in alike if entry[entry.index(b" ") : -20] == called}
-        return _but(alike, before), _but(alike, after)
+        return None if min(len(first), len(second)) <= _WIDE else _unlike(first, second, besides)
 
     def unlike(self, one: str, other: str) -> tuple[list[TreeEntry], list[TreeEntry]]:
-        """What two trees do not have in common, in git's order."""
-        before, after = (_ENTRY.findall(self.raw(each, _TREE)) for each in (one, other))
-        alike = set(before).intersection(after)
-        return _but(alike, before), _but(alike, after)
+        """What two trees, wide or not, do not have in common; in git's order."""
+        return _unlike(self.raw(one, _TREE), self.raw(other, _TREE), ())
 
     def subtrees(self, tree_id: str) -> list[tuple[bytes, bytes, bytes]]:
         """Of the directories in a tree the bytes of their entries, their names and their ids; cheaper than `entries` of
         a wide tree."""
-        return [found for found in _SUBTREE.findall(self.raw(tree_id, _TREE)) if found[0]]
+        found = _parts(self.raw(tree_id, _TREE))
+        return [(b"40000 %b\0%b" % (name, i), name, i) for mode, name, i in found if mode == b"40000"]
 
     def besides(self, tree_id: str, known: Container[bytes], wanted: Container[bytes]) -> list[TreeEntry]:
         """The entries whose bytes are none of `known`, and those with a name of `wanted`."""
-        data = self.raw(tree_id, _TREE)
-        found = [
-            each for each in _ENTRY.findall(data) if each not in known or each[each.index(b" ") + 1 : -21] in wanted
-        ]
-        return _entries(b"".join(found))
+        found = _split(self.raw(tree_id, _TREE))
+        return _entries(b"".join([e for e in found if e not in known or e[e.index(b" ") + 1 : -21] in wanted]))
 
     def pick(self, tree_id: str, names: Iterable[str]) -> dict[str, TreeEntry]:
         """Some names of one tree, those that are there. Of a wide tree far cheaper than all its entries."""
@@ -368,18 +353,39 @@ class Repository:
 
 def _entries(data: bytes) -> list[TreeEntry]:
     """Every walk over a fleet passes here for every directory, so nothing is called for each that need not be."""
-    kind_of, make, found = _KINDS.get, tuple.__new__, _PARTS.findall(data)
-    out = [
+    kind_of, make = _KINDS.get, tuple.__new__
+    return [
         make(TreeEntry, (name.decode("utf-8", "surrogateescape"), i.hex(), *kind_of(mode, _FILE)))
-        for mode, name, i in found
+        for mode, name, i in _parts(data)
     ]
-    if sum(len(mode) + len(name) + 22 for mode, name, _ in found) != len(data):
+
+
+def _parts(data: bytes) -> list[tuple[bytes, bytes, bytes]]:
+    """(mode, name, 20-byte id) of a tree's bytes. Raises ValueError for what is no tree that git would make."""
+    found: list[tuple[bytes, bytes, bytes]] = _PARTS.findall(data)
+    if sum([len(mode) + len(name) + 22 for mode, name, _ in found]) != len(data):
         raise ValueError("a tree ends within an entry")
-    return out
+    return found
 
 
-def _but(left_out: set[bytes], entries: list[bytes]) -> list[TreeEntry]:
-    return _entries(b"".join([entry for entry in entries if entry not in left_out]))
+def _split(data: bytes) -> list[bytes]:
+    """The same, each entry in one piece."""
+    found: list[bytes] = _ENTRY.findall(data)
+    if sum(map(len, found)) != len(data):
+        raise ValueError("a tree ends within an entry")
+    return found
+
+
+def _unlike(first: bytes, second: bytes, besides: Iterable[str]) -> tuple[list[TreeEntry], list[TreeEntry]]:
+    """What two trees' bytes do not have in common, and whatever is called as one of `besides`."""
+    before, after = _split(first), _split(second)
+    alike = set(before).intersection(after)
+    for name in besides:
+        called = b" %b\0" % name.encode()
+        if called in first or called in second:
+            alike -= {entry for entry in alike if entry[entry.index(b" ") : -20] == called}
+    old, new = (_entries(b"".join([entry for entry in side if entry not in alike])) for side in (before, after))
+    return old, new
 
 
 def entry_of(subtree: TreeEntry) -> bytes:

@@ -16,6 +16,7 @@ from reconciler.layout.tree import ROOT, WORKSPACE_FILES, WorkspaceTree
 from reconciler.layout.yamldoc import parse
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.inpart import Everybody, Heard
+from reconciler.plan.system import workspace_types
 from reconciler.repository.difference import difference
 from reconciler.repository.mentions import mentions
 from reconciler.repository.objects import Repository
@@ -27,7 +28,7 @@ _MOST = 20_000
 _TYPE = b"WorkspaceType"
 _TAKING = (b"APIBinding", b"Placement", _TYPE)
 """Kinds that name a workspace to take something of it."""
-_SHIPPED = frozenset({"root", "universal", "organization", "team", "home", "kube-compat"})
+_SHIPPED = frozenset(str(each["metadata"]["name"]) for each in workspace_types())
 """Types that nobody has to name."""
 
 
@@ -88,7 +89,9 @@ class WhomItConcerns:
         tree, types = self._before.tree_id, set[str]()
         for file in mentions(self._repo, tree, ROOT, new):
             owner, entry = self._before.owner(file), self._repo.entry_at(tree, file)
-            data = self._repo.blob(entry.id) if owner is not None and entry is not None else b""
+            if entry is None:
+                raise Everybody  # a name that is no text: its workspace is held for it, but nobody can say which
+            data = self._repo.blob(entry.id)
             itself = file.rpartition("/")[2] in WORKSPACE_FILES
             if owner is not None and (itself or any(kind in data for kind in kinds)):
                 types |= _types_in(data, file, new)

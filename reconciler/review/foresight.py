@@ -120,7 +120,8 @@ class _Foresight:
         offered, then, held = self._offering(store, before), placed(store, before), tree.held(store)
         heard.forget_others()
         loaded = loader.take(ends.target.commit)
-        after, pairs, now = where(store), written(store, revision), placed(store, where(store))
+        after, pairs = where(store), written(store, revision)
+        now = placed(store, after)
         clusters = {**before, **after}
         changed = {clusters.get(key.cluster, "") for key in pairs if key.resource in _OFFERING}
         placing = {path for cluster, path in clusters.items() if path in self._touched and _places(store, cluster)}
