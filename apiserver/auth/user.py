@@ -59,6 +59,26 @@ class User:
             found["extra"] = {key: list(values) for key, values in self.extra.items()}
         return found
 
+    @staticmethod
+    def from_json(found: object) -> User:
+        """Of what `as_json` says. Raises ValueError for anything else."""
+        if not isinstance(found, dict) or not isinstance(found.get("extra", {}), dict):
+            raise ValueError("a user is an object, and so is its extra")
+        extra = {_text(key): _texts(values) for key, values in found.get("extra", {}).items()}
+        return User(_text(found.get("username")), _texts(found.get("groups", [])), _text(found.get("uid", "")), extra)
+
+
+def _text(found: object) -> str:
+    if not isinstance(found, str):
+        raise ValueError("what is said of a user is text")
+    return found
+
+
+def _texts(found: object) -> tuple[str, ...]:
+    if not isinstance(found, list):
+        raise ValueError("groups, and each value of extra, are lists of texts")
+    return tuple(map(_text, found))
+
 
 @dataclass(frozen=True, slots=True)
 class Attributes:

@@ -7,6 +7,7 @@ githooks.py; gitservice.py does the protocol.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from apiserver.auth.user import Attributes, User
 from apiserver.endpoints.exchange import TEXT, ASGIScope, Exchange, Headers, Receive, Send
 from apiserver.endpoints.gitplaces import Places
 from apiserver.endpoints.gitservice import PUSH, SERVICES, GitService, advertise, call
+from apiserver.endpoints.pushhooks import LONGEST_PUSHER, PUSHER
 from apiserver.model.errors import StatusError
 from apiserver.model.paths import ROOT
 
@@ -81,6 +83,8 @@ class GitEndpoint:
             raise StatusError(404, "NotFound", "this server hosts no repository: push to the one that it follows")
         git_dir = self._hosted.git_dir.resolve()
         environment = _environment(exchange, git_dir, user, self._hosted.most)
+        if service == PUSH:
+            environment[PUSHER] = _pusher(user)
         serving = GitService(service, git_dir, environment, self._hosted.most)
         async with self._places.one(user.name):
             if exchange.method == "GET":
@@ -106,6 +110,16 @@ def _asked(exchange: Exchange) -> str:
     if exchange.method != method:
         raise StatusError(405, "MethodNotAllowed", f"{path}: only {method}")
     return service
+
+
+def _pusher(user: User) -> str:
+    """For the hooks: one line. In ASCII, since what a name holds shall not depend on how anybody reads it. Raises
+    StatusError for a user of whom there is too much to say: that nothing is said means a push by a path."""
+    found = json.dumps(user.as_json(), separators=(",", ":"))
+    if len(found) > LONGEST_PUSHER:
+        text = f"who pushes is recorded, and your groups and the like are more than {LONGEST_PUSHER >> 10} KiB"
+        raise StatusError(403, "Forbidden", f"{text}: push as a user with fewer")
+    return found
 
 
 def _environment(exchange: Exchange, git_dir: Path, user: User, most: int) -> dict[str, str]:

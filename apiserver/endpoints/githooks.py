@@ -16,8 +16,9 @@ from apiserver.endpoints import pushhooks
 _RESERVED = "treeplane"
 """Below refs/ and refs/heads/ all of it is the server's, whatever the status branch is called."""
 
-# Ancestors are asked for without replacements, which a push could bring along; names are compared as a file system does
-# that takes capital and small letters for the same.
+# It runs for each ref by itself, once what is pushed is judged, so what passes here is about to be taken: there it is
+# written down who pushes it. Ancestors are asked for without replacements, which a push could bring along; names are
+# compared as a file system does that takes capital and small letters for the same.
 _UPDATE = """\
 #!/bin/sh
 # Written by treeplane at each start: changes made here are lost.
@@ -26,6 +27,7 @@ export LC_ALL GIT_NO_REPLACE_OBJECTS
 ref=$1 old=$2 new=$3
 served=BRANCH
 refuse() { echo "treeplane: $*" >&2; exit 1; }
+RECORDING
 case $ref in
 *[!\\ -~]*)
     [ "$(git config --type=bool core.ignorecase)" = true ] &&
@@ -45,9 +47,10 @@ SMALL)
     zero=$(printf %s "$new" | tr 0-9a-f '[0*]')
     [ "$ref" = SERVED ] || refuse "$ref differs from the served branch in capital letters alone: choose another name"
     [ "$new" = "$zero" ] && refuse "$ref is the served branch and cannot be deleted"
-    [ "$old" = "$zero" ] && exit 0
-    git merge-base --is-ancestor "$old" "$new" 2>/dev/null ||
-        refuse "$ref is the served branch and cannot be rewritten: fetch, rebase on it, and push again" ;;
+    [ "$old" = "$zero" ] || git merge-base --is-ancestor "$old" "$new" 2>/dev/null ||
+        refuse "$ref is the served branch and cannot be rewritten: fetch, rebase on it, and push again"
+    record "$ref" "$old" "$new" "$zero" ||
+        refuse "refused, since it could not be judged: who pushes cannot be written down here; try again" ;;
 esac
 exit 0
 """
@@ -64,7 +67,9 @@ def install_hooks(git_dir: Path, branch: str, status_branch: str) -> None:
     text = _UPDATE.replace("RESERVED)", f"{' | '.join(_reserved(status_branch))})")
     text = text.replace("SMALL)", f"{shlex.quote(_small(served))})")
     text = text.replace('"$ref" = SERVED', f'"$ref" = {shlex.quote(served)}')
+    text = text.replace("RECORDING\n", pushhooks.recording())
     text = text.replace("served=BRANCH", f"served={shlex.quote(branch)}")
+    (git_dir / pushhooks.PUSHED).mkdir(mode=0o700, parents=True, exist_ok=True)
     _install(git_dir / "hooks" / "update", text)
     _install(git_dir / "hooks" / "pre-receive", pushhooks.pre_receive(served))
     _install(git_dir / "hooks" / "post-receive", pushhooks.post_receive(served))

@@ -68,6 +68,10 @@ class Table(StrEnum):
     """`noted` → the commit up to which outcomes were noted; `told`, <commit>, <who> → what was said of it last;
     `fails`, <who> → why nothing can be said just now, or nothing (registry/announced.py)."""
 
+    PUSHERS = "pushers"
+    """`of`, <commit> → who is known to have pushed it; `nth`, <number> → the commit that was noted as that one; `next`
+    → the number that is free (reconciler/statusbranch/pushers.py)."""
+
     APPOINTMENTS = "appointments"
     """<controller>, <minute>, <key> → when the controller looks at the key again."""
 

@@ -15,6 +15,7 @@ from reconciler.loading.loader import Loaded
 from reconciler.loading.renames import REMEDY
 from reconciler.loading.trial import Tried
 from reconciler.plan.deletions import RefusedDeletion, command
+from reconciler.plan.pushedby import NOBODY, PushedBy
 from reconciler.review.telling.harmless import plain
 
 _MOST = 100
@@ -26,21 +27,28 @@ _TOLD = (ChangeKind.CREATED, ChangeKind.CONFIGURED, ChangeKind.DELETED)
 _STAYS = "What is held stays as it was served: mend it, and push again."
 
 
-def told(loaded: Loaded) -> Iterator[str]:
-    """What a load made of a head."""
+def told(loaded: Loaded, by: PushedBy = NOBODY) -> Iterator[str]:
+    """What a load made of a head, and who is known to have pushed it."""
     if loaded.problems:
         yield f"commit {loaded.head:.10} is not served:"
         yield from _listed(dict.fromkeys(map(str, loaded.problems)))
+        yield from _pushed(by)
         return
     changes = together(loaded.steps)
     counts = changes.told(*ChangeKind)
     yield f"commit {loaded.head:.10} {_how_far(loaded, bool(changes.judged))}" + (f": {counts}" if counts else "")
+    yield from _pushed(by)
     yield from workspaces(changes)
     yield from held({path: [*map(str, errors)] for path, errors in changes.held.items()}, changes.refused)
     if changes.held.keys() - changes.refused.keys():
         yield _STAYS
     yield from moves({}, changes.renames)
     yield from deletions(changes.refused)
+
+
+def _pushed(by: PushedBy) -> Iterator[str]:
+    if by:
+        yield harmless(f"pushed by {by}")
 
 
 def refusal(found: Tried) -> Iterator[str]:

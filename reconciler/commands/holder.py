@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from apiserver.model import commits
@@ -41,10 +42,13 @@ from reconciler.loading.loader import Loader
 from reconciler.loading.outcomes import Outcomes
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.trial import Trial
+from reconciler.loading.whopushed import WhoPushed
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
+from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.watch import HeadWatcher
+from reconciler.statusbranch import pushers
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.underway import UnderWay, forget
 
@@ -76,7 +80,8 @@ class Holder:
         self._looked = False
         self._large = False
         """Whether a commit waits that would make a large fleet of a small one."""
-        self._verdicts = Verdicts(Path(settings.source) if settings.hosted else None)
+        hosted = Path(settings.source) if settings.hosted else None
+        self._verdicts = Verdicts(hosted, partial(pushers.of, store))
         self._pushes: Pushes | None = None
         identities = Identities(settings.keys_dir / "identities")
         self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, _branch(settings, mirror))
@@ -86,6 +91,7 @@ class Holder:
             ref = f"refs/heads/{settings.branch}"
             judge = PushJudge(Path(settings.source), mirror.path, ref, store, trial)
             self._pushes = Pushes(judge, self._lookout.wake.set)
+        self._who = WhoPushed(store, mirror.repository, PushRecords(hosted))
         self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
 
     def run(self, beginning: Beginning) -> None:
@@ -210,6 +216,7 @@ class Holder:
         began, heads = time.monotonic(), beginning.heads
         while not self._lookout.stop.is_set():
             if heads.desired is not None:
+                self._who.ahead_of(heads.desired, beginning.recorded.source.id if beginning.recorded else "")
                 loaded = self._loader.load(commits.own(heads.desired), beginning.recorded, self._teller.progress)
                 self._outcomes.loaded(loaded)
                 if tree.fleet(self._store).loaded:
@@ -279,6 +286,7 @@ class Holder:
                 self._large = True
                 return
             with self._under_way:
+                self._who.ahead_of(head)
                 loaded = self._loader.load(commits.own(head))
         except RepositoryError as error:
             self._teller.trouble(str(error))
@@ -317,6 +325,7 @@ class Holder:
             self._serve_writes()
 
     def _overtake(self, head: str) -> None:
+        self._who.ahead_of(head)
         found = self._loader.overtake(commits.own(head))
         if found is not None:
             self._verdicts.say(found)

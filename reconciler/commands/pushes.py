@@ -2,7 +2,7 @@
 
 Called by the holder, for the repository that it hosts, as long as it follows the branch. What a push comes to is
 trial's to find out, in a thread of its own; files are spool's, words answers'. A push that cannot be judged is taken,
-with the reason: the branch is judged again when it is loaded.
+with the reason: the branch is judged again when it is loaded. Where the answer decides who may push it is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
-from apiserver.endpoints.pushhooks import REFUSES
+from apiserver.endpoints.pushhooks import MUST, REFUSES
 from apiserver.model.failures import described
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
@@ -120,13 +120,15 @@ class Pushes:
                 self._stop.wait(1)
 
 
-def ask(git_dir: Path, *, on: bool) -> None:
-    """Whether hooks of the hosted repository ask at all."""
+def ask(git_dir: Path, *, on: bool, must: bool = False) -> None:
+    """Whether hooks of the hosted repository ask at all. `must`: and take nothing without an answer."""
     file = git_dir / REFUSES
     try:
         if on:
             file.parent.mkdir(exist_ok=True)
-            file.touch()
+            fresh = file.with_suffix(".new")
+            fresh.write_text(f"{MUST}\n" if must else "")
+            fresh.replace(file)
         else:
             file.unlink(missing_ok=True)
     except OSError as error:
@@ -142,4 +144,5 @@ def refuses(repo: Repository, commit: str) -> bool:
 
 
 def _unjudged(why: str) -> str:
-    return f"{_TAKE}taken without being judged: {why}\n"
+    """The hook says what follows from that (pushhooks.REFUSES)."""
+    return f"unjudged\n{why}\n"

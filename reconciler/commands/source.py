@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from apiserver.auth.pki import SHARD_ADMIN
+from apiserver.auth.user import MASTERS, User
 from apiserver.endpoints.git import URL
 from apiserver.endpoints.githooks import install_hooks
 from reconciler.commands.failure import Failure
@@ -16,6 +18,7 @@ from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
+from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.rehost import behind, rehost
 from reconciler.repository.seed import moved_on, seed
 from reconciler.repository.source import is_git_dir, kind_of_source
@@ -75,7 +78,7 @@ def _rehosted(clone: Path, data_dir: Path, branch: str, urls: Sequence[str]) -> 
     if not git_dir.exists():
         git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            rehost(clone, git_dir, branch)
+            _put_there(git_dir, rehost(clone, git_dir, branch))
         except RepositoryError as error:
             raise Failure(str(error)) from error
         where = f"{urls[0]}{URL}" if urls else URL
@@ -108,7 +111,7 @@ def _hosted(directory: Path, data_dir: Path, branch: str) -> Source:
     if not git_dir.exists():
         git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            seed(directory, git_dir, branch, [data_dir])
+            _put_there(git_dir, seed(directory, git_dir, branch, [data_dir]))
         except RepositoryError as error:
             raise Failure(str(error)) from error
         notes.append(f"created {git_dir} from {directory}: it is the truth from now on (clone it, push to it)")
@@ -119,6 +122,14 @@ def _hosted(directory: Path, data_dir: Path, branch: str) -> Source:
         )
     guard(str(git_dir), data_dir, branch, _status_branch(git_dir, data_dir, branch))
     return Source(str(git_dir), git_dir, tuple(notes))
+
+
+def _put_there(git_dir: Path, head: str) -> None:
+    """Nobody pushed what a repository is made with: that is the word of who runs the server."""
+    try:
+        PushRecords(git_dir).note(head, "", User(SHARD_ADMIN, (MASTERS,)).as_json())
+    except OSError as error:
+        raise Failure(f"{git_dir} cannot be written: {error}") from error
 
 
 def _status_branch(git_dir: Path, data_dir: Path, branch: str) -> str:

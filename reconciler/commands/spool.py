@@ -14,30 +14,32 @@ import os
 import re
 import select
 import shutil
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from apiserver.endpoints.pushhooks import ASKED, BELL, MOST_WAITING
+from apiserver.endpoints.pushhooks import ASKED, BELL, LONGEST_PUSHER, MOST_WAITING
+from reconciler.repository.plainfile import read_plain
 from reconciler.repository.quarantine import NAME
 
 _SUFFIX = ".ask"
-_LONGEST = 4096
+_LONGEST = 4096 + LONGEST_PUSHER
 """Bytes of a question."""
 _LEFT = 60.0
 """Seconds after which nobody waits for a file any more."""
-_QUESTION = re.compile(r"([0-9a-f]{40}) ([0-9a-f]{40}) (\S+)\n")
+_QUESTION = re.compile(r"([0-9a-f]{40}) ([0-9a-f]{40}) (\S+)\n([^\n]*)\n")
 
 
 class PushQuestion(NamedTuple):
-    """About one push. `name`: of the directory in which it is kept; `old`, `new`: commits; `ref`: the full name."""
+    """About one push. `name`: of the directory in which it is kept; `old`, `new`: commits; `ref`: the full name.
+    `pusher`: who pushes, as one line of JSON (see pushhooks.PUSHER); "": somebody by a path of this machine."""
 
     name: str
     old: str
     new: str
     ref: str
+    pusher: str = ""
 
 
 class Spool:
@@ -80,7 +82,7 @@ class Spool:
         waiting = sorted(name for name in self._names() if name.endswith(_SUFFIX))
         for file in waiting[:MOST_WAITING]:
             name = file.removesuffix(_SUFFIX)
-            found = _QUESTION.fullmatch(self._read(file)) if NAME.fullmatch(name) else None
+            found = _QUESTION.fullmatch(read_plain(self._asked / file, _LONGEST)) if NAME.fullmatch(name) else None
             if found is not None and self._take(name):
                 yield PushQuestion(name, *found.groups())
 
@@ -103,15 +105,6 @@ class Spool:
             return [file.name for file in self._asked.iterdir()]
         except OSError:
             return []
-
-    def _read(self, file: str) -> str:
-        """ "" of what is no plain file."""
-        with contextlib.suppress(OSError):
-            handle = os.open(self._asked / file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with os.fdopen(handle, "rb") as opened:
-                if stat.S_ISREG(os.fstat(handle).st_mode):
-                    return opened.read(_LONGEST).decode(errors="replace")
-        return ""
 
     def _take(self, name: str) -> bool:
         """False: who asked has gone."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from apiserver.endpoints.pushhooks import VERDICTS
 from reconciler.commands.answers import told
 from reconciler.loading.loader import Loaded
+from reconciler.plan.pushedby import NOBODY, PushedBy
 
 log = logging.getLogger(__name__)
 
@@ -21,10 +23,11 @@ _MOST = 100
 
 
 class Verdicts:
-    """Of the repository that the server hosts, None where it hosts none. From `begin` to `end` who pushes waits a
-    moment for them."""
+    """Of the repository that the server hosts, None where it hosts none. `pushed_by`: who is behind a commit. From
+    `begin` to `end` who pushes waits a moment for them."""
 
-    def __init__(self, git_dir: Path | None) -> None:
+    def __init__(self, git_dir: Path | None, pushed_by: Callable[[str], PushedBy] = lambda _: NOBODY) -> None:
+        self._pushed_by = pushed_by
         self._directory = git_dir / VERDICTS if git_dir is not None else None
         self._written: list[Path] = []
 
@@ -43,7 +46,7 @@ class Verdicts:
         file = self._directory / loaded.head.id
         try:
             new = file.with_suffix(".new")
-            new.write_text("".join(f"{line}\n" for line in told(loaded)))
+            new.write_text("".join(f"{line}\n" for line in told(loaded, self._pushed_by(loaded.head.id))))
             new.replace(file)
             self._written.append(file)
             while len(self._written) > _MOST:

@@ -48,6 +48,7 @@ def document(outcome: CommitOutcome) -> dict[str, Any]:
         "fleet": outcome.fleet,
         "branch": outcome.branch,
         "commit": outcome.commit,
+        "pushedBy": outcome.pushed_by.as_json() or None,
         "state": "success" if outcome.good else "failure",
         "problems": list(outcome.problems),
         "counts": dict(outcome.counts),

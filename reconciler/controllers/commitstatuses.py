@@ -38,10 +38,15 @@ def statuses(outcome: CommitOutcome, target: str = "") -> Iterator[CommitStatus]
     """Of one that is known in part alone there is none for all."""
     commit = outcome.commit
     if not outcome.partial:
-        yield CommitStatus(SUMMARY, outcome.good, described(_summary(outcome)), _leading(target, commit, ""))
+        yield CommitStatus(SUMMARY, outcome.good, described(_summed_up(outcome)), _leading(target, commit, ""))
     for each in outcome.workspaces:
         url = _leading(target, commit, each.path)
         yield CommitStatus(context_of(each.path), not each.held, described(_of_one(each)), url)
+
+
+def _summed_up(outcome: CommitOutcome) -> str:
+    said = _summary(outcome)
+    return f"{said}; pushed by {outcome.pushed_by}" if outcome.pushed_by else said
 
 
 def _summary(outcome: CommitOutcome) -> str:

@@ -35,10 +35,12 @@ from reconciler.loading.loader import Loader, Proposal
 from reconciler.loading.rounds import next_round
 from reconciler.loading.unfetched import Unfetched
 from reconciler.plan.deletions import ALLOW, digest
+from reconciler.plan.pushedby import SERVER, PushedBy
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import BranchCheckedOut, PushRejected, RepositoryError
 from reconciler.repository.messages import one_line, with_trailers
 from reconciler.repository.objects import Repository
+from reconciler.statusbranch import pushers
 
 log = logging.getLogger(__name__)
 
@@ -156,6 +158,7 @@ class Committer:
         try:
             if not all(map(self._stands, chosen.values())):
                 return False  # somebody withdrew: it is made again without him
+            pushers.note(self._store, {commit: PushedBy(author, SERVER)})
             self._branch.desired.publish(commit, fleet.commit.id)
         except BranchCheckedOut:
             raise

@@ -27,6 +27,7 @@ from reconciler.plan.outcome import CommitOutcome, OutcomeTally, WorkspaceOutcom
 from reconciler.plan.system import COMPUTE
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
+from reconciler.statusbranch import pushers
 
 KEPT = 64
 """Outcomes in the store: what was not told of more is not told any more."""
@@ -189,7 +190,8 @@ class Outcomes:
     # -- what is written
 
     def _blank(self, fleet: FleetRecord, commit: str) -> CommitOutcome:
-        return CommitOutcome(commit, fleet.fleet, self._branch)
+        by = pushers.of(self._store, commit)
+        return CommitOutcome(commit, fleet.fleet, self._branch, pushed_by=by)
 
     def _known(self, commit: str) -> CommitOutcome:
         found = self._store.get(announced.outcome_key(commit))

@@ -15,6 +15,8 @@ from typing import Any
 
 import orjson
 
+from reconciler.plan.pushedby import NOBODY, PushedBy
+
 MOST = 50
 """Workspaces of a commit that are told of one by one."""
 _SOME = 20 * MOST
@@ -43,8 +45,8 @@ class WorkspaceOutcome:
 @dataclass(frozen=True, slots=True)
 class CommitOutcome:
     """`counts`: of all workspaces that the commit changed, by what became of them; `workspaces`: MOST of them.
-    `problems`: why the commit is held as a whole. `partial`: nothing is known but what is told one by one, since it
-    came up after the commit was told of and forgotten."""
+    `problems`: why the commit is held as a whole. `pushed_by`: who is known to be behind it. `partial`: nothing is
+    known but what is told one by one, since it came up after the commit was told of and forgotten."""
 
     commit: str
     fleet: str = ""
@@ -53,6 +55,7 @@ class CommitOutcome:
     workspaces: tuple[WorkspaceOutcome, ...] = ()
     problems: tuple[str, ...] = ()
     partial: bool = False
+    pushed_by: PushedBy = NOBODY
 
     @property
     def good(self) -> bool:
@@ -70,7 +73,8 @@ class CommitOutcome:
     def decode(value: bytes) -> CommitOutcome:
         found: dict[str, Any] = orjson.loads(value)
         some = tuple(WorkspaceOutcome(**{**w, "errors": tuple(w["errors"])}) for w in found.pop("workspaces"))
-        return CommitOutcome(**{**found, "problems": tuple(found["problems"]), "workspaces": some})
+        by = PushedBy.from_json(found.pop("pushed_by", {}))
+        return CommitOutcome(**{**found, "problems": tuple(found["problems"]), "workspaces": some, "pushed_by": by})
 
 
 class OutcomeTally:
@@ -126,4 +130,6 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if isinstance(value, WorkspaceOutcome):
         return {name: _plain(getattr(value, name)) for name in value.__slots__}
+    if isinstance(value, PushedBy):
+        return value.as_json()
     return dict(value) if isinstance(value, Mapping) else value

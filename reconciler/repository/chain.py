@@ -30,6 +30,23 @@ def endings(repo: Repository, commit: str) -> Iterator[str]:
             yield current
 
 
+def brought(repo: Repository, before: str | None, until: str, most: int) -> tuple[list[str], int]:
+    """The commits by which a branch came from `before` to `until`, first parents alone, oldest first: the newest
+    `most`, and how many there are besides. Of a branch that was begun (`before` None) or rewritten, and of one that was
+    merged the other way round, the newest that `before` does not contain, and none are counted. Raises
+    RepositoryUnreadable."""
+    known = before if before is not None and repo.has(before) else None
+    chain = repo.first_parents(known, until) if known is not None else None
+    if chain is not None:
+        return chain[-most:], max(0, len(chain) - most)
+    newest: list[str] = []
+    current: str | None = until
+    while current is not None and len(newest) < most and (known is None or not repo.is_ancestor(current, known)):
+        newest.append(current)
+        current = next(iter(repo.commit(current).parents), None)
+    return newest[::-1], 0
+
+
 def first(repo: Repository, commit: str) -> str:
     """The commit with which the history of `commit` begins. Every one after it has the one before as first parent, and
     what it is about as others; what it is about may say anything, and is not asked."""

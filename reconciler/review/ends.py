@@ -45,13 +45,17 @@ class End(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Ends:
     """`target` is `base` with what is proposed. `repo` has both. `recorded`: what the status branch says of `base`, or
-    of what comes before it; None where it says nothing. `notes`: what whoever reads this should know."""
+    of what comes before it; None where it says nothing. `notes`: what whoever reads this should know.
+    `tip`: the newest commit that is proposed, without what is in no branch; `status`: the newest status commit that the
+    clone has, "" where it has none."""
 
     repo: Repository
     base: End
     target: End
     recorded: RecordedFleet | None
     notes: tuple[str, ...] = ()
+    tip: str = ""
+    status: str = ""
 
 
 class CommitRange(NamedTuple):
@@ -77,6 +81,7 @@ def find(clone: Repository, top: Path | None, asked: CommitRange, scratch: Path)
     target = _target(clone, repo, top, asked.other)
     # Which branch is the status branch the first commit says: the second is whoever's who proposes it.
     recorded = _recorded(clone, _resolve(clone, asked.one or _HEAD))
+    status = recorded.commit.id if recorded is not None else ""
     base, notes = _base(clone, asked.one, recorded)
     if asked.merges:
         target, more = _merged(repo, base, target)
@@ -88,7 +93,8 @@ def find(clone: Repository, top: Path | None, asked: CommitRange, scratch: Path)
         notes = (*notes, f"nothing is recorded of {base}, so what stands on clusters is not known")
     elif recorded is None:
         notes = (*notes, "there is no status branch here, so what is served and what stands on clusters is not known")
-    return Ends(repo, base, target, RecordedFleet(repo, recorded.commit.id) if recorded else None, notes)
+    reads = RecordedFleet(repo, recorded.commit.id) if recorded else None
+    return Ends(repo, base, target, reads, notes, _resolve(clone, asked.other or _HEAD), status)
 
 
 def _recorded(clone: Repository, commit: str) -> RecordedFleet | None:

@@ -16,16 +16,21 @@ from reconciler.layout.fleet import FILE
 from reconciler.layout.yamldoc import parse
 from reconciler.loading.changeset import ChangeKind
 from reconciler.plan.deletions import ALLOW, RefusedDeletion, command
+from reconciler.plan.pushedby import NOBODY
 from reconciler.plan.system import shipped_workspaces
+from reconciler.repository.chain import brought
 from reconciler.review.ends import End, Ends
 from reconciler.review.fields import FieldChange, differences
 from reconciler.review.foresight import Foreseen, foresee
 from reconciler.review.objects import ByWorkspace, by_workspace
-from reconciler.review.result import ChangeReview, Warned, WorkspaceDifference
+from reconciler.review.result import ChangeReview, ReviewedCommit, Warned, WorkspaceDifference
+from reconciler.statusbranch.pushtrailers import pushed_by
 
 Object = dict[str, Any]
 
 _EVERYBODY = "all workspaces were judged, since what changes may concern any of them"
+_MOST = 1_000
+"""Commits that are told of: the newest."""
 _UNDECIDED = "of some Placements no decision is recorded: where they run is decided as if they were new"
 
 
@@ -43,6 +48,8 @@ class _Making:
         ends, foreseen = self._ends, self._foreseen
         workspaces = tuple(self._workspaces(self._objects))
         held = {each.path for each in workspaces if each.why}
+        tip, base = ends.tip, ends.base.commit.id
+        brings, more = brought(ends.repo, base, tip, _MOST) if tip else ([], 0)
         return ChangeReview(
             str(ends.base),
             str(ends.target),
@@ -54,7 +61,8 @@ class _Making:
             tuple(sorted(self._warnings(), key=lambda each: (each.path, each.file, each.text))),
             {path: refused for path, refused in foreseen.found.refused.items() if path in held},
             foreseen.found.renames,
-            (*ends.notes, *self._notes()),
+            (*ends.notes, *self._notes(), *([f"{more} older commits are not listed"] if more else [])),
+            tuple(_brings(ends, brings)),
         )
 
     def _workspaces(self, objects: ByWorkspace) -> Iterator[WorkspaceDifference]:
@@ -136,6 +144,14 @@ class _Making:
         undecided = self._foreseen.placed[0].undecided
         if self._foreseen.targets and self._ends.recorded is not None and undecided:
             yield _UNDECIDED
+
+
+def _brings(ends: Ends, commits: Iterable[str]) -> Iterator[ReviewedCommit]:
+    """Who pushed them the status branch says."""
+    known = pushed_by(ends.repo, ends.status, commits) if ends.status else {}
+    for commit in commits:
+        info = ends.repo.commit(commit)
+        yield ReviewedCommit(commit, info.author, info.message.partition("\n")[0], known.get(commit, NOBODY))
 
 
 def _settings(ends: Ends) -> Iterator[FieldChange]:

@@ -14,6 +14,7 @@ from apiserver.model.commits import CommitRef
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.changeset import ChangeKind
 from reconciler.plan.deletions import RefusedDeletion
+from reconciler.plan.pushedby import NOBODY, PushedBy
 from reconciler.review.fields import FieldChange
 
 
@@ -53,6 +54,16 @@ class WorkspaceDifference:
     why: tuple[LayoutError, ...] = ()
 
 
+class ReviewedCommit(NamedTuple):
+    """One that the change brings. `author`: as it says itself, which may be anything; `by`: who pushed it, NOBODY as
+    long as nobody did or it is not known."""
+
+    id: str
+    author: str
+    subject: str
+    by: PushedBy = NOBODY
+
+
 class CopyChange(NamedTuple):
     """What becomes of an object's copy on a sync target: `gets`, `changes` or `loses`. `placement`: by which it is
     there, or was; `why`: the rule of it."""
@@ -84,8 +95,9 @@ class Warned:
 class ChangeReview:
     """`base`, `target`: what was compared, in words, with the commits. `settings`: what of treeplane.yaml is another.
     `problems`: why all of it would be held. `refused`: the deletions that have to be allowed first, by the uppermost
-    workspace; `renames`: directories that seem to move and do not say so. `notes`: what limits what is said here. A
-    workspace is unchanged whose files change and whose objects do not."""
+    workspace; `renames`: directories that seem to move and do not say so. `notes`: what limits what is said here.
+    `brings`: the first-parent commits that `target` has and `base` has not, oldest first. A workspace is unchanged
+    whose files change and whose objects do not."""
 
     base: str
     target: str
@@ -98,6 +110,7 @@ class ChangeReview:
     refused: dict[str, RefusedDeletion] = field(default_factory=dict)
     renames: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    brings: tuple[ReviewedCommit, ...] = ()
 
     @property
     def differs(self) -> bool:

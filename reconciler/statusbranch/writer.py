@@ -25,7 +25,7 @@ from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
-from reconciler.statusbranch import format, history, urgency
+from reconciler.statusbranch import format, history, pushtrailers, urgency
 from reconciler.statusbranch.claim import Claim
 from reconciler.statusbranch.content import StatusContent
 from reconciler.statusbranch.folders import Folders
@@ -155,7 +155,8 @@ class StatusWriter:
             recorded = RecordedFleet(self._repo, head)
             facts = replace(recorded.facts(), began=RecordedFleet(self._repo, ended).facts().began)
             content = edit_tree(self._repo, recorded.tree, {format.FLEET: format.dump(facts.as_file())})
-            message = with_trailers("Go on with the history", [], self._trailers(recorded.source))
+            trailers = self._trailers(recorded.source, RecordedFleet(self._repo, ended).source)
+            message = with_trailers("Go on with the history", [], trailers)
             commit_tree(self._repo, content, [ended, recorded.source.id], message, None, STATUS_REF, head)
             self._endless = True
 
@@ -218,7 +219,8 @@ class StatusWriter:
         named: set[str] = set()
         changes = history.noting(self._repo, difference(self._repo, base, new), named)
         subject, lines = describe(changes, Folders(self._store, rendering.gone))
-        trailers = self._trailers(fleet.commit) | ({CONTINUES: head} if ends and head is not None else {})
+        trailers = self._trailers(fleet.commit, before.source if before is not None else None)
+        trailers |= {CONTINUES: head} if ends and head is not None else {}
         message = with_trailers(subject, lines, trailers)
         if head is not None and ends:
             self._mirror.keep_history(head, self._time().date())
@@ -244,8 +246,10 @@ class StatusWriter:
         age = self._time() - history.began(self._repo, head, known.began)
         return not self._endless and age >= history.retention(self._repo, served)
 
-    def _trailers(self, source: CommitRef) -> dict[str, str]:
-        return {format.TRAILER: str(source), **self.sign().trailers()}
+    def _trailers(self, source: CommitRef, before: CommitRef | None) -> dict[str, str | list[str]]:
+        """`before`: the commit that the status commit before it is about."""
+        pushed = pushtrailers.lines(self._repo, self._store, before.id if before is not None else None, source.id)
+        return {format.TRAILER: str(source), **self.sign().trailers(), pushtrailers.PUSHED_BY: pushed}
 
     def _time(self) -> datetime:
         return datetime.fromtimestamp(self._now(), UTC)

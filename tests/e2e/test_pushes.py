@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 from support.plane import Clone, Plane, PlaneError
+from support.plane import clone as clone_of
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet-repo"
 WEB = "workspaces/root/shop/web"
@@ -61,14 +64,19 @@ def test_a_push_is_told_what_it_changes_and_one_that_holds_is_taken_all_the_same
     made = clone.commit("another currency, another team")
     assert clone.push().splitlines() == [
         f"treeplane: commit {made:.10} is served: 1 created, 1 configured",
+        "treeplane: pushed by kcp-admin",
         "treeplane: workspace root:shop:checkout configured (1 object)",
         "treeplane: workspace root:shop:new created (1 object)",
     ]
     clone.write(f"{WEB}/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndata: {a: 1}\n")
     made = clone.commit("a mistake")
     said = clone.push().splitlines()
-    assert said[:2] == [f"treeplane: commit {made:.10} is served: 1 held", "treeplane: workspace root:shop:web held:"]
-    assert said[2].startswith(f"treeplane:   {WEB}/bad.yaml:4")
+    assert said[:3] == [
+        f"treeplane: commit {made:.10} is served: 1 held",
+        "treeplane: pushed by kcp-admin",
+        "treeplane: workspace root:shop:web held:",
+    ]
+    assert said[3].startswith(f"treeplane:   {WEB}/bad.yaml:4")
     assert "mend it, and push again" in said[-1]
     assert head(clone) == made
 
@@ -212,3 +220,61 @@ def test_the_setting_counts_once_it_is_served(plane: Callable[..., Plane], examp
     assert "workspace root:shop:web held:" in clone.push()
     web = json.loads(server.kubectl("get", "workspace", "web", "-o", "json", workspace="root:shop"))
     assert "worse.yaml" in json.dumps(web["status"])
+
+
+def test_who_pushed_is_known_whoever_the_author_is(
+    plane: Callable[..., Plane], example_fleet: Path, tmp_path: Path, eventually: Any
+) -> None:
+    """Two users push under each other's author line; the status branch, `treeplane diff` and the answers say who it
+    was. So it is after a restart that found the store gone."""
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('alices-token,alice,1,"system:masters"\nbobs-token,bob,2,"system:masters"\n')
+    server = plane(example_fleet, "--token-auth-file", str(tokens))
+    ca = f"http.sslCAInfo={server.data / 'keys' / 'ca.crt'}"
+    url = server.clone_words()[-2].removeprefix("https://")
+    clones = {
+        user: clone_of(["git", "clone", "--config", ca, f"https://{user}:{user}s-token@{url}", ""], tmp_path / user)
+        for user in ("alice", "bob")
+    }
+    made: dict[str, str] = {}
+    for user, other in (("alice", "bob"), ("bob", "alice")):
+        work = clones[user]
+        work.git("pull", "--quiet")
+        work.edit(CHECKOUT, "CURRENCY: ", "CURRENCY: X")
+        work.git("add", "--all")
+        message = f"As {other}\n\nPushed-By: {head(work)} push {other}"
+        work.git("commit", "--quiet", f"--author={other} <{other}@example.com>", "-m", message)
+        made[user] = work.git("rev-parse", "HEAD").strip()
+        assert f"treeplane: pushed by {user}" in work.push()
+
+    def said() -> set[str]:
+        work = clones["alice"]
+        work.git("fetch", "--quiet", "origin")
+        log = work.git(
+            "log", "--first-parent", "--format=%(trailers:key=Pushed-By,valueonly)", "origin/treeplane/status"
+        )
+        return {line for line in log.splitlines() if line}
+
+    seed = clones["alice"].git("rev-list", "--max-parents=0", "origin/main").strip()
+    expected = {f"{commit} push {user}" for user, commit in made.items()} | {f"{seed} operator shard-admin"}
+    eventually(lambda: said() == expected, 20)
+    command = [sys.executable, "-m", "reconciler", "diff", f"{seed}..origin/main"]
+    shown = subprocess.run(command, cwd=clones["alice"].folder, capture_output=True, text=True, check=False).stdout
+    assert f"commit {made['alice']:.10} pushed by alice, author bob <bob@example.com>: As bob\n" in shown
+    assert f"commit {made['bob']:.10} pushed by bob, author alice <alice@example.com>: As alice\n" in shown
+
+    # By a path it is nobody; and what was said stays said.
+    server.stop()
+    work = clones["bob"]
+    work.edit(CHECKOUT, "CURRENCY: ", "CURRENCY: Y")
+    nobodys = work.commit("by a path")
+    by_path = ("-c", f"safe.directory={hosted(server)}", "push", "--quiet", str(hosted(server)), "HEAD:main")
+    work.git(*by_path)
+    shutil.rmtree(server.data / "store")
+    server.start()
+    work.edit(CHECKOUT, "CURRENCY: ", "CURRENCY: Z")
+    last = work.commit("and again")
+    assert "treeplane: pushed by bob" in work.push()
+    expected.add(f"{last} push bob")
+    eventually(lambda: said() == expected, 20)
+    assert nobodys not in str(said())

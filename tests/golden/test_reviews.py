@@ -21,12 +21,14 @@ from apiserver.model.commits import own
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.changeset import ChangeKind
 from reconciler.plan.deletions import Line, Loss, RefusedDeletion
+from reconciler.plan.pushedby import SERVER, PushedBy
 from reconciler.review.fields import ABSENT, HIDDEN, FieldChange
 from reconciler.review.result import (
     ChangeReview,
     CopyChange,
     ObjectDifference,
     ObjectName,
+    ReviewedCommit,
     TargetDifference,
     Warned,
     WorkspaceDifference,
@@ -69,6 +71,7 @@ def evil_review() -> ChangeReview:
         {EVIL: refused},
         {EVIL: EVIL},
         (EVIL,),
+        (ReviewedCommit("c" * 40, EVIL, EVIL, PushedBy(EVIL, SERVER)), ReviewedCommit("d" * 40, EVIL, EVIL)),
     )
 
 

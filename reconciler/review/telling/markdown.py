@@ -12,7 +12,7 @@ from reconciler.loading.renames import REMEDY
 from reconciler.plan.deletions import command
 from reconciler.review.result import ChangeReview, ObjectDifference, TargetDifference, WorkspaceDifference
 from reconciler.review.telling.harmless import code, fenced
-from reconciler.review.telling.words import by_rule, copy_line, cut, field_lines, others, summary
+from reconciler.review.telling.words import by_rule, commit_line, copy_line, cut, field_lines, others, summary
 
 MOST = 65_000
 """Characters: GitHub takes 65,536, and others no fewer."""
@@ -64,6 +64,9 @@ def _parts(review: ChangeReview) -> Iterator[str]:
     for workspace in review.workspaces:
         if not workspace.why:
             yield _workspace(workspace)
+    if review.brings:
+        lines = [f"- {code(commit_line(each))}" for each in review.brings]
+        yield _block("### Commits", cut(lines, _LISTED, "commits"))
     if review.notes:
         yield _block("", (f"- {code(note)}" for note in review.notes))
 

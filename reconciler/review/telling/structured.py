@@ -14,7 +14,14 @@ import yaml
 from reconciler.loading.renames import REMEDY
 from reconciler.plan.deletions import RefusedDeletion, command
 from reconciler.review.fields import ABSENT, HIDDEN, FieldChange
-from reconciler.review.result import ChangeReview, ObjectDifference, ObjectName, TargetDifference, WorkspaceDifference
+from reconciler.review.result import (
+    ChangeReview,
+    ObjectDifference,
+    ObjectName,
+    ReviewedCommit,
+    TargetDifference,
+    WorkspaceDifference,
+)
 from reconciler.review.telling.harmless import quoted
 from reconciler.review.telling.words import summary
 
@@ -58,7 +65,13 @@ def told(review: ChangeReview) -> Object:
         "renames": [{"from": old, "to": new, "remedy": REMEDY} for old, new in sorted(review.renames.items())],
         "warnings": [asdict(each) for each in review.warnings],
         "notes": list(review.notes),
+        "commits": [_commit(each) for each in review.brings],
     }
+
+
+def _commit(found: ReviewedCommit) -> Object:
+    out: Object = {"commit": found.id, "author": found.author, "subject": found.subject}
+    return out | {"pushedBy": found.by.as_json() or None}
 
 
 def _workspace(found: WorkspaceDifference) -> Object:

@@ -10,9 +10,9 @@ from reconciler.plan.deletions import command
 from reconciler.review.fields import FieldChange
 from reconciler.review.result import ChangeReview, ObjectDifference, TargetDifference, WorkspaceDifference
 from reconciler.review.telling.harmless import plain
-from reconciler.review.telling.words import by_rule, copy_line, cut, field_lines, others, summary
+from reconciler.review.telling.words import by_rule, commit_line, copy_line, cut, field_lines, others, summary
 
-_OBJECTS, _FIELDS, _COPIES, _LINES = 200, 100, 100, 100
+_OBJECTS, _FIELDS, _COPIES, _LINES, _COMMITS = 200, 100, 100, 100, 50
 
 
 def told(review: ChangeReview) -> str:
@@ -22,6 +22,7 @@ def told(review: ChangeReview) -> str:
 
 def _lines(review: ChangeReview) -> Iterator[str]:
     yield plain(f"from {review.base} to {review.target}")
+    yield from cut((plain(commit_line(each)) for each in review.brings), _COMMITS, "commits")
     if review.settings:
         yield f"{FILE} configured"
         yield from _fields(review.settings, "  ")

@@ -13,7 +13,7 @@ from typing import Any
 
 from reconciler.loading.changeset import ChangeKind
 from reconciler.review.fields import ABSENT, HIDDEN, FieldChange
-from reconciler.review.result import ChangeReview, CopyChange, TargetDifference, WorkspaceDifference
+from reconciler.review.result import ChangeReview, CopyChange, ReviewedCommit, TargetDifference, WorkspaceDifference
 
 _VALUE = 160
 """Characters of a value that are shown on one line."""
@@ -40,6 +40,11 @@ def _counted(found: Counter[ChangeKind], noun: str) -> str:
         return ""
     number, _, rest = parts[0].partition(" ")
     return ", ".join([f"{number} {noun}{'' if number == '1' else 's'} {rest}", *parts[1:]])
+
+
+def commit_line(found: ReviewedCommit) -> str:
+    """Who pushed it comes first: the author is whoever the commit says, in whatever words."""
+    return f"commit {found.id:.10} pushed by {found.by}, author {found.author}: {found.subject}"
 
 
 def others(found: WorkspaceDifference) -> str:

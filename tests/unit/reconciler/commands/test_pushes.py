@@ -15,7 +15,7 @@ from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
 
 from apiserver.endpoints.githooks import install_hooks
-from apiserver.endpoints.pushhooks import ASKED, BELL, MOST_WAITING, REFUSES
+from apiserver.endpoints.pushhooks import ASKED, BELL, LONGEST_PUSHER, MOST_WAITING, PUSHED, PUSHER, REFUSES
 from reconciler.commands.pushes import Pushes, PushJudge, ask
 from reconciler.commands.spool import PushQuestion, Spool
 from reconciler.loading.trial import Trial
@@ -209,12 +209,125 @@ def test_as_many_as_may_wait(hosting: Hosting) -> None:
     spool.end()
 
 
+def must(hosting: Hosting) -> Spool:
+    """The answer decides who may push, and nobody gives one."""
+    ask(hosting.git_dir, on=True, must=True)
+    spool = Spool(hosting.git_dir)
+    spool.begin()
+    hosting.commit({f"{A}/app.yaml": configmap(a="c")})
+    return spool
+
+
+def refused(hosting: Hosting, why: str, *said: tuple[bool, str]) -> None:
+    head = hosting.fleet.repo.head
+    taken, text = said[0] if said else hosting.push()
+    assert not taken
+    assert f"treeplane: refused, since it could not be judged: {why}; try again" in text
+    assert "taken" not in text
+    assert hosting.fleet.repo.head == head
+    assert [*(hosting.git_dir / PUSHED).iterdir()] == []
+
+
+@pytest.mark.parametrize("gone", [ASKED, BELL])
+def test_where_it_has_to_be_judged_none_is_taken_without_a_server(hosting: Hosting, gone: str) -> None:
+    spool = must(hosting)
+    (hosting.git_dir / gone).rename(hosting.git_dir / "elsewhere")
+    refused(hosting, "no server is at work here")
+    spool.end()
+
+
+def test_nor_where_too_many_wait_or_the_question_cannot_be_asked(hosting: Hosting) -> None:
+    spool = must(hosting)
+    waiting = [hosting.git_dir / ASKED / f"incoming-{number:06}.ask" for number in range(MOST_WAITING + 1)]
+    for file in waiting:
+        file.write_text("")
+    refused(hosting, "too many pushes come at a time")
+    for file in waiting:
+        file.unlink()
+    hook = hosting.git_dir / "hooks" / "pre-receive"
+    text = hook.read_text()
+    hook.write_text(text.replace("umask 077\n", "umask 077\nrmdir treeplane/asked\n"))
+    refused(hosting, "the server cannot be asked")
+    hook.write_text(text.replace("name=${GIT_QUARANTINE_PATH##*/}", "name="))
+    refused(hosting, "git does not say where it keeps what is pushed")
+    spool.end()
+
+
+def test_nor_where_nobody_answers(hosting: Hosting) -> None:
+    spool = must(hosting)
+    refused(hosting, "the server is away, or busy")
+    spool.end()
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [("begin anew", "the server ends, or begins anew"), ("", "what the server answers cannot be read"),
+     ("tak", "what the server answers cannot be read"), ("late", "that takes longer than five seconds"),
+     ("unjudged\nof a \\fault, at 100%s\n", "of a \\fault, at 100%s")],
+)  # fmt: skip
+def test_nor_where_the_answer_is_none(hosting: Hosting, answer: str, why: str) -> None:
+    spool = must(hosting)
+    command = ["git", "-C", str(hosting.work), "push", str(hosting.git_dir), "HEAD:main"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as pushing:
+        assert spool.wait(10)
+        [asked] = spool.questions()
+        if answer == "begin anew":
+            spool.end()
+            spool.begin()
+        elif answer != "late":
+            spool.answer(asked.name, answer)
+        assert pushing.stderr is not None
+        said = pushing.stderr.read()
+    refused(hosting, why, (pushing.returncode == 0, said))
+    spool.end()
+
+
+def test_nor_what_the_judge_cannot_judge(hosting: Hosting, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("lab")
+
+    hosting.begin()
+    ask(hosting.git_dir, on=True, must=True)
+    monkeypatch.setattr(Trial, "run", fail)
+    hosting.commit({f"{A}/app.yaml": configmap(a="c")})
+    refused(hosting, "of a fault in this program; the log says more")
+    monkeypatch.undo()
+    assert hosting.push()[0]
+
+
+def test_a_push_moves_the_branch_once(hosting: Hosting) -> None:
+    """git would make of two what the first says, and the last would be judged."""
+    must(hosting).end()
+    lines = "".join(f"{'1' * 40} {number * 40} refs/heads/main\n" for number in "23")
+    command = ["sh", "hooks/pre-receive"]
+    done = subprocess.run(command, cwd=hosting.git_dir, input=lines, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "moves refs/heads/main twice" in done.stderr
+
+
+@pytest.mark.parametrize("pusher", ["", '{"username":"al\\"$(x)`%s\\\\ é"}', "x" * LONGEST_PUSHER])
+def test_a_question_says_who_pushes(hosting: Hosting, pusher: str) -> None:
+    spool = must(hosting)
+    command = ["git", "-C", str(hosting.work), "push", str(hosting.git_dir), "HEAD:main"]
+    environment = {**os.environ, **({PUSHER: pusher} if pusher else {})}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as pushing:
+        assert spool.wait(10)
+        [asked] = spool.questions()
+        spool.answer(asked.name, "take\n")
+        assert pushing.wait(10) == 0
+    assert asked.pusher == pusher
+    assert [*spool.questions()] == []
+    (hosting.git_dir / ASKED / f"{NAME}.ask").write_text(f"{'0' * 40} {'1' * 40} refs/heads/main\n{'x' * 2**17}\n")
+    assert [*spool.questions()] == []
+    spool.end()
+
+
 def test_what_takes_too_long_or_is_away_is_taken_with_the_reason(hosting: Hosting, tmp_path: Path) -> None:
     hosting.begin()
     made = hosting.commit({f"{B}/bad.yaml": "kind: ["})
     head = hosting.fleet.repo.head
     gone = PushQuestion(NAME, head, made, "refs/heads/main")
-    assert hosting.judge.answer(gone) == "take\ntaken without being judged: what it brings could not be read\n"
+    assert hosting.judge.answer(gone) == "unjudged\nwhat it brings could not be read\n"
     (hosting.git_dir / "objects" / NAME).mkdir()
     assert "could not be read" in hosting.judge.answer(gone)
     pushed = hosting.git_dir / "objects" / NAME
@@ -277,7 +390,7 @@ def test_what_somebody_put_there_is_not_read_and_goes(tmp_path: Path, eventually
     (there / "incoming-eeeeee.ask").mkdir()
     (there / "incoming-eeeeee.ask" / "x").touch()
     (there / "incoming-ffffff.answer").write_text("take\n")
-    (there / "incoming-gggggg.ask").write_text(f"{'0' * 40} {'1' * 40} refs/heads/main\n")
+    (there / "incoming-gggggg.ask").write_text(f"{'0' * 40} {'1' * 40} refs/heads/main\n\n")
     assert [asked.name for asked in spool.questions()] == ["incoming-gggggg"]
     assert [*spool.questions()] == []
     eventually(lambda: spool.sweep() or not [*there.iterdir()], 5)

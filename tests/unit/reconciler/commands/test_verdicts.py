@@ -12,6 +12,7 @@ from apiserver.model.commits import own
 from reconciler.commands.answers import told
 from reconciler.commands.verdicts import Verdicts
 from reconciler.loading.loader import Loaded
+from reconciler.plan.pushedby import PUSH, SIGNATURE, PushedBy
 
 
 def say(loaded: Loaded) -> list[str]:
@@ -27,6 +28,13 @@ def test_what_is_good_is_told_by_workspace(fleet: LoadedFleet) -> None:
     found = fleet.commit({f"{A}/kid/workspace.yaml": "", f"{A}/more.yaml": configmap("m"), f"{A}/app.yaml": None})
     assert say(found)[1:] == ["workspace root:a configured (2 objects)", "workspace root:a:kid created (1 object)"]
     assert say(fleet.commit({"README.md": "x"})) == [f"commit {fleet.repo.head:.10} is served"]
+
+
+def test_who_pushed_is_told_where_it_is_known(fleet: LoadedFleet) -> None:
+    loaded = fleet.commit({f"{A}/app.yaml": configmap(a="c")})
+    assert [*told(loaded, PushedBy("al\x1b[2Jice\nx", PUSH))][1] == "pushed by al\\x1b[2Jice\\nx"
+    held = fleet.commit({"treeplane.yaml": "kind: ["})
+    assert [*told(held, PushedBy("alice", SIGNATURE))][-1] == "pushed by alice (signed)"
 
 
 def test_problems_are_listed(fleet: LoadedFleet) -> None:

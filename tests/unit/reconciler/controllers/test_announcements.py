@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 from support.fakeforges import TOKEN, FakeForge, FakeGitea, Said, serving
 from support.following import Following
@@ -24,6 +25,7 @@ from reconciler.forges.notification import Notified, signature
 from reconciler.forges.place import StatusPlace
 from reconciler.forges.wire import ForgePatience
 from reconciler.plan.outcome import MOST, CommitOutcome, WorkspaceOutcome, outcome
+from reconciler.plan.pushedby import NOBODY, SERVER, PushedBy
 
 ONE, TWO = "1" * 40, "2" * 40
 GOOD, BAD = WorkspaceOutcome("root:a", "configured"), WorkspaceOutcome("root:a", "held", errors=("app.yaml:2: no",))
@@ -309,6 +311,19 @@ def test_the_webhook_is_signed_and_keeps_its_id(token: Path, eventually: Callabl
         assert delivery_of(CommitOutcome(TWO, "fleet-id", "main")) != first.document["id"]
 
 
+def test_who_pushed_is_told() -> None:
+    by = PushedBy("alice\n", SERVER)
+    found = CommitOutcome.decode(CommitOutcome(ONE, counts={"configured": 1}, pushed_by=by).encode())
+    assert found.pushed_by == by
+    assert document(found)["pushedBy"] == {"user": "alice\n", "how": "server"}
+    [one] = statuses(found)
+    assert one.description.startswith("1 configured; ")
+    assert one.description.endswith("pushed by alice (through the API)")
+    before = orjson.loads(found.encode())
+    del before["pushed_by"]  # as an older version wrote it
+    assert CommitOutcome.decode(orjson.dumps(before)).pushed_by == NOBODY
+
+
 def test_the_document_is_what_is_documented() -> None:
     found = document(outcome(CommitOutcome(ONE, "fleet-id", "main"), [BAD, WorkspaceOutcome("root:b", "created")]))
     assert found == {
@@ -317,6 +332,7 @@ def test_the_document_is_what_is_documented() -> None:
         "fleet": "fleet-id",
         "branch": "main",
         "commit": ONE,
+        "pushedBy": None,
         "state": "failure",
         "problems": [],
         "counts": {"held": 1, "created": 1},

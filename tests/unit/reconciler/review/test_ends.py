@@ -12,8 +12,10 @@ from support.loadedfleet import A, B, LoadedFleet, configmap
 from reconciler.commands.diff import compare
 from reconciler.commands.failure import Failure
 from reconciler.loading.changeset import ChangeKind
+from reconciler.plan.pushedby import PUSH, PushedBy
 from reconciler.repository import borrowed
 from reconciler.review.result import ChangeReview
+from reconciler.statusbranch import pushers
 
 
 def git(directory: Path, *arguments: str) -> str:
@@ -35,6 +37,32 @@ def changes(review: ChangeReview) -> dict[str, ChangeKind]:
 
 def fields(review: ChangeReview) -> list[tuple[str, object, object]]:
     return [tuple(change) for one in review.workspaces for each in one.objects for change in each.fields]
+
+
+def test_who_pushed_stands_beside_the_author(fleet: LoadedFleet, clone: Path) -> None:
+    """As far as the status branch says so; and not for what somebody claims of himself."""
+    base = fleet.repo.head
+    one = fleet.repo.commit({f"{A}/app.yaml": configmap(a="one")}, f"One\n\nPushed-By: {base} push mallory\n")
+    pushers.note(fleet.store, {one: PushedBy("alice", PUSH)})
+    fleet.mirror.refresh()
+    fleet.load()
+    fleet.publish()
+    git(clone, "pull", "--quiet")
+    git(clone, "commit", "--quiet", "--allow-empty", "-m", f"Two\n\nPushed-By: {one} push mallory")
+    git(clone, "checkout", "--quiet", "-b", "side", base)
+    git(clone, "commit", "--quiet", "--allow-empty", "-m", "Side")
+    git(clone, "checkout", "--quiet", "main")
+    git(clone, "merge", "--quiet", "-m", "Merge", "side")
+    (clone / A / "app.yaml").write_text(configmap(a="not committed"))
+    review = compare(clone, base)
+    assert [(each.subject, each.author, str(each.by)) for each in review.brings] == [
+        ("One", "Treeplane <treeplane@localhost>", "alice"),
+        ("Two", "p <p@example.com>", "nobody known"),
+        ("Merge", "p <p@example.com>", "nobody known"),
+    ]
+    assert [each.subject for each in compare(clone, f"{one}...side").brings] == ["Side"]
+    assert [each.subject for each in compare(clone, "").brings] == ["Two", "Merge"]
+    assert compare(clone, "main..main").brings == ()
 
 
 def test_nothing_said_is_what_is_served_and_the_files_here(fleet: LoadedFleet, clone: Path) -> None:

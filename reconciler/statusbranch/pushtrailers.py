@@ -1,0 +1,82 @@
+"""Who pushed, in the messages of status commits, and read back from there.
+
+Each status commit says of the commits of the served branch that are new with it who is known to be behind them: a
+trailer `Pushed-By: <commit> <how> <user>` for each. Written by the writer; read where there is no server, or none that
+knows. A user's name is a stranger's text, so it is one line, and no status commit says it in words that mean anything
+else. Of what nobody knows nothing is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+
+from apiserver.storage.protocol import View
+from reconciler.plan.pushedby import HOW, PushedBy
+from reconciler.repository.chain import CONTINUES, brought
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.messages import one_line
+from reconciler.repository.objects import Repository
+from reconciler.statusbranch import pushers
+
+PUSHED_BY = "Pushed-By"
+MOST = 200
+"""Commits that one status commit tells of; a push of more is told of the newest."""
+_USER = 400
+"""Characters of a name. Those of ServiceAccounts have up to 339."""
+_FAR = 20_000
+"""Status commits that are looked through."""
+_LINE = re.compile(rf"{PUSHED_BY}: ([0-9a-f]{{40,64}}) ({'|'.join(HOW)}) (.+)")
+
+
+def lines(repo: Repository, store: View, before: str | None, served: str) -> list[str]:
+    """The trailer's values for a status commit that names `served`, after one that named `before`."""
+    try:
+        commits, more = brought(repo, before, served, MOST)
+    except RepositoryError:
+        return []
+    known = {commit: by for commit in commits if (by := pushers.of(store, commit))}
+    said = [f"{commit} {by.how} {one_line(by.user, _USER) or '?'}" for commit, by in known.items()]
+    return [*([f"and {more} more before these"] if more and said else []), *said]
+
+
+def pushed_by(repo: Repository, head: str, commits: Iterable[str]) -> Mapping[str, PushedBy]:
+    """Of those that the status branch, whose newest commit is `head`, says it of. A name is shortened where it is long,
+    and has blanks for what ends lines. Raises RepositoryUnreadable."""
+    found: dict[str, PushedBy] = {}
+    asked = dict.fromkeys(commits)
+    left, seen = [*asked], ""
+    for message, source in islice(_history(repo, head), _FAR):
+        # Of what is not in this commit no earlier one tells. One that is in it is enough to go on.
+        while left and (left[-1] in found or (source != seen and not repo.is_ancestor(left[-1], source))):
+            left.pop()
+        seen = source
+        if not left:
+            break
+        found |= {commit: by for commit, by in _said(message) if commit in asked and commit not in found}
+    return found
+
+
+def _history(repo: Repository, head: str) -> Iterator[tuple[str, str]]:
+    """The messages of status commits, newest first, and the commit that each is about. Nothing else is read: what they
+    are about is anybody's."""
+    current = head
+    while repo.has(current):
+        info = repo.commit(current)
+        if not info.parents:
+            return
+        yield info.message, info.parents[-1]
+        ended = repo.trailers(current).get(CONTINUES, "") if CONTINUES in info.message else ""
+        if not ended and len(info.parents) < 2:
+            return
+        current = ended or info.parents[0]
+
+
+def _said(message: str) -> Iterator[tuple[str, PushedBy]]:
+    """Of the last paragraph alone, as git reads trailers."""
+    for line in message.rstrip("\n").rpartition("\n\n")[2].split("\n"):
+        found = _LINE.fullmatch(line)
+        if found is not None:
+            commit, how, user = found.groups()
+            yield commit, PushedBy(user, how)
