@@ -25,6 +25,8 @@ _KEY = re.compile(r"([a-z0-9@.-]{1,64})[ \t]+([A-Za-z0-9+/]{16,}={0,2})(?:[ \t].
 _OPTIONS = re.compile(r'((?:[^\s"]|"[^"]*")+)[ \t]+(.*)')
 _OPTION = re.compile(r'([A-Za-z-]+)(?:="([^"\\]*)")?(?:,(?=.)|$)')
 _TIME = re.compile(r"(\d{8}|\d{12}|\d{14})Z?")
+_LONGEST, _MOST, _MOST_TOLD = 16 * 1024, 20_000, 100
+"""Characters of a line; lines, of which no more with keys fit into what is read; problems."""
 _NOT_A_LINE = "it is not `NAME [OPTIONS] TYPE KEY`"
 
 
@@ -40,10 +42,12 @@ class AllowedKey(NamedTuple):
 
 
 class AllowedKeys(NamedTuple):
-    """`keys` by the bytes of the key; `problems` are numbers of lines, and why they count for nobody."""
+    """`keys` by the bytes of the key; `problems` are numbers of lines, and why they count for nobody, of the first of
+    them; `untold`: how many more there are."""
 
     keys: Mapping[bytes, tuple[AllowedKey, ...]]
     problems: tuple[tuple[int, str], ...]
+    untold: int
 
 
 class _NotRead(Exception):
@@ -53,21 +57,28 @@ class _NotRead(Exception):
 @lru_cache(maxsize=8)
 def read(data: bytes) -> AllowedKeys:
     """Never raises: what cannot be read is a problem of its line alone."""
-    found, problems = defaultdict[bytes, list[AllowedKey]](list), list[tuple[int, str]]()
-    for number, raw in enumerate(data.split(b"\n"), 1):
+    found, problems, untold = defaultdict[bytes, list[AllowedKey]](list), list[tuple[int, str]](), 0
+    lines = data.split(b"\n", _MOST)
+    if len(lines) > _MOST:
+        problems.append((_MOST + 1, f"no line from here on is read: there are more than {_MOST}"))
+        del lines[_MOST:]
+    for number, raw in enumerate(lines, 1):
         try:
             text = raw.decode().strip(" \t\r")
             if text and not text.startswith("#"):
                 made = _line(number, text)
                 found[made.key].append(made)
-        except UnicodeDecodeError:
-            problems.append((number, "it is not UTF-8"))
-        except _NotRead as error:
-            problems.append((number, str(error)))
-    return AllowedKeys({key: tuple(lines) for key, lines in found.items()}, tuple(problems))
+        except (UnicodeDecodeError, _NotRead) as error:
+            if len(problems) == _MOST_TOLD:
+                untold += 1
+            else:
+                problems.append((number, str(error) if isinstance(error, _NotRead) else "it is not UTF-8"))
+    return AllowedKeys({key: tuple(its) for key, its in found.items()}, tuple(problems), untold)
 
 
 def _line(number: int, text: str) -> AllowedKey:
+    if len(text) > _LONGEST:
+        raise _NotRead(f"it is longer than {_LONGEST} characters")
     if not text.replace("\t", " ").isprintable():
         raise _NotRead("it holds characters that cannot be seen")
     split = _PRINCIPALS.fullmatch(text)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -165,16 +164,17 @@ def _barred(owned: _Owned, key: str) -> str:
 
 
 def _certificate(user: str, data: bytes) -> _Owned:
-    given = _asked(lambda: list(PacketPile.from_bytes(data)))
-    if given and any(packet.tag in (Tag.SecretKey, Tag.SecretSubkey) for packet in given):
+    given = _asked(lambda: list(PacketPile.from_bytes(data))) or []
+    if any(packet.tag in (Tag.SecretKey, Tag.SecretSubkey) for packet in given):
         raise _NotRead(
             "it holds a private key: take it away, it is nobody's any more; write what `gpg --export` writes"
         )
-    certificate = _asked(lambda: pysequoia.Cert.from_bytes(data))
+    certificate = _asked(lambda: pysequoia.Cert.from_bytes(data)) if given else None
     packets = _asked(lambda: list(PacketPile.from_bytes(bytes(certificate)))) if certificate is not None else None
-    if certificate is None or packets is None:
+    ends = _asked(lambda: (certificate.expiration,)) if certificate is not None else None
+    if certificate is None or packets is None or ends is None:
         raise _NotRead("it is not one OpenPGP certificate, or one that is not accepted any more")
-    primary = _Key(_asked(lambda: certificate.expiration), certificate.is_revoked)
+    primary = _Key(ends[0], certificate.is_revoked)
     keys = {certificate.fingerprint.lower(): primary} | _subkeys(packets)
     return _Owned(user, certificate, keys)
 
@@ -207,9 +207,7 @@ def _end(key: Packet, binding: Packet) -> datetime | None:
 def _asked(question: Callable[[], _T]) -> _T | None:
     """None where the library raises: it has one error for everything, and a panic of it is not even an Exception."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return question()
+        return question()
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:

@@ -86,10 +86,12 @@ def _made(place: str, top: Iterable[_File], below: Iterable[_File], problems: li
     for file in top:
         if file.name == _ALLOWED:
             lines = _content(file, f"{place}/{_ALLOWED}", _LARGEST, problems)
-    problems += [f"{place}/{_ALLOWED}:{number}: {why}" for number, why in allowed.read(lines).problems]
+    read = allowed.read(lines)
+    problems += [f"{place}/{_ALLOWED}:{number}: {why}" for number, why in read.problems]
     certificates = _certificates(f"{place}/{_OPENPGP}", below, problems)
-    if len(problems) > _MOST_TOLD:
-        problems[_MOST_TOLD:] = [f"{place}: {len(problems) - _MOST_TOLD} more cannot be read"]
+    untold = read.untold + max(0, len(problems) - _MOST_TOLD)
+    if untold:
+        problems[_MOST_TOLD:] = [f"{place}: {untold} more cannot be read"]
     told = tuple(problems)
     return Signers(lines, certificates, told, _digest(lines, certificates, told))
 

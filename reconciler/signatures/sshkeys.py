@@ -94,11 +94,11 @@ def _ask(
                 cwd=directory,
                 start_new_session=True,
             )
-    except FileNotFoundError:
-        raise NotVerified("ssh-keygen is not there: install OpenSSH's client, 8.8 or later") from None
     except subprocess.TimeoutExpired:
         raise NotVerified(f"ssh-keygen did not judge its signature within {_DEADLINE:.0f} seconds") from None
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and error.filename == _PROGRAM:
+            raise NotVerified("ssh-keygen is not there: install OpenSSH's client, 8.8 or later") from None
         raise NotVerified(f"ssh-keygen could not be run ({error.strerror})") from None
 
 

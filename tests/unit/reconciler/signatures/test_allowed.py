@@ -76,6 +76,7 @@ def test_a_line_that_counts(line: str, user: str, options: str) -> None:
         (f'alice namespaces="git", {KEY}', "options"),
         (f"alice cert-authority,{KEY}", "options"),
         (f'"alice {KEY}', "it is not `NAME"),
+        (f"{'alice,' * 5_000}bob {KEY}", "longer than"),
     ],
 )
 def test_a_line_that_counts_for_nobody_takes_no_other_with_it(line: str, why: str) -> None:
@@ -89,6 +90,13 @@ def test_what_is_no_text_is_a_problem_of_its_line() -> None:
     found = read(b"\xff " + KEY.encode() + b"\n\n# comment \xff\nbob " + OTHERS.encode())
     assert [number for number, _ in found.problems] == [1, 3]
     assert list(found.keys) == [OTHER]
+
+
+def test_there_is_an_end_to_lines() -> None:
+    found = read(b"\n" * 20_000 + f"alice {KEY}".encode())
+    assert (dict(found.keys), found.untold) == ({}, 0)
+    assert found.problems == ((20_001, "no line from here on is read: there are more than 20000"),)
+    assert read(b"\n" * 19_999 + f"alice {KEY}".encode()).problems == ()
 
 
 def test_an_authority_is_told_from_a_key() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pysequoia
 import pytest
 from support.signing import payload, with_signature, write
 
@@ -97,6 +98,28 @@ def test_threads_get_one_answer(repo: Repository, own: CommitKey) -> None:
     made = [commit(repo, own, str(number)) for number in range(8)] * 20
     with ThreadPoolExecutor(8) as many:
         assert {s.ours for s in many.map(lambda c: judge.signer(repo, c, Signers()), made)} == {True}
+
+
+def test_threads_share_openpgp_certificates(repo: Repository) -> None:
+    made = [pysequoia.Tsk.generate(str(number)) for number in range(3)]
+    allowed = Signers(certificates=tuple((f"user-{n}", bytes(t.extract_certificate())) for n, t in enumerate(made)))
+
+    def judged(number: int) -> bool:
+        unsigned, key = payload(repo, message=str(number)), made[number % 3].signer()
+        armor = pysequoia.sign(key, unsigned, mode=pysequoia.SignatureMode.DETACHED).decode().rstrip("\n")
+        commit = write(repo, with_signature(unsigned, armor))
+        return Verifier(None).signer(repo, commit, allowed).user == f"user-{number % 3}"
+
+    with ThreadPoolExecutor(8) as many:
+        assert all(many.map(judged, range(60)))
+
+
+def test_a_directory_for_files_that_is_missing_is_not_taken_for_the_program(
+    repo: Repository, own: CommitKey, tmp_path: Path
+) -> None:
+    allowed = Signers(f"alice {own.public}".encode())
+    with pytest.raises(NotVerified, match="could not be run"):
+        Verifier(None, tmp_path / "missing").signer(repo, commit(repo, own), allowed)
 
 
 def test_what_is_no_commit_here(repo: Repository) -> None:
