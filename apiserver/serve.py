@@ -12,7 +12,7 @@ from apiserver.app import App
 from apiserver.auth.accounts import Accounts, Issuer
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.keys import Keys
-from apiserver.auth.pki import Signer
+from apiserver.auth.pki import TokenSigner
 from apiserver.auth.rbac import Authorizer
 from apiserver.endpoints.homes import homes
 from apiserver.endpoints.kube import KubernetesAPI
@@ -28,7 +28,7 @@ from apiserver.worker import server
 
 def serve(settings: ServerSettings, listener: socket.socket) -> None:
     """Open the stores, answer requests, return when stopped. Raises what opening them raises."""
-    signer = Signer(Keys(settings.keys_dir))
+    signer = TokenSigner(Keys(settings.keys_dir))
     store = open_main_store(settings)
     authorizer = Authorizer(store)
     inert = target_builtins()

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from apiserver.auth import jwt
-from apiserver.auth.pki import Signer
+from apiserver.auth.pki import TokenSigner
 from apiserver.auth.user import AUTHENTICATED, SERVICE_ACCOUNT_PREFIX, SERVICE_ACCOUNTS, User
 from apiserver.auth.warrants import CLUSTER_NAME
 from apiserver.model.keys import Key
@@ -114,7 +114,7 @@ class _Verified:
 class Accounts:
     """Issues and verifies. Safe from every thread."""
 
-    def __init__(self, signer: Signer, issuer: Issuer, homes: Homes) -> None:
+    def __init__(self, signer: TokenSigner, issuer: Issuer, homes: Homes) -> None:
         self.signer = signer
         self.issuer = issuer
         self._homes = homes
@@ -218,7 +218,7 @@ def bound_object(home: AccountHome, kind: str, namespace: str, name: str) -> dic
     return orjson.loads(at.value) if at else None
 
 
-def legacy_token(signer: Signer, account: Account, secret: str) -> str:
+def legacy_token(signer: TokenSigner, account: Account, secret: str) -> str:
     """The token without an end that a Secret of type kubernetes.io/service-account-token holds."""
     claims = {
         "iss": LEGACY_ISSUER,

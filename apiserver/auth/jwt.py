@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.auth.pki import Signer
+from apiserver.auth.pki import TokenSigner
 
 Claims = dict[str, Any]
 
@@ -17,13 +17,13 @@ _LONGEST = 16_384
 """Characters; ours take about 1,000."""
 
 
-def encode(signer: Signer, claims: Claims) -> str:
+def encode(signer: TokenSigner, claims: Claims) -> str:
     head = orjson.dumps({"alg": ALGORITHM, "kid": signer.key_id})
     signed = f"{_encoded(head)}.{_encoded(orjson.dumps(claims))}"
     return f"{signed}.{_encoded(signer.sign(signed.encode()))}"
 
 
-def decode(signer: Signer, token: str) -> Claims | None:
+def decode(signer: TokenSigner, token: str) -> Claims | None:
     """The claims of a token that one of our keys has signed, else None. Says nothing about time or audience."""
     if len(token) > _LONGEST or token.count(".") != 2:
         return None

@@ -1,8 +1,8 @@
 """The certificates of one fleet (a CA, the server's, clients' of two administrators and the syncer), its signatures.
 
 Only `up` issues: `ensure_keys` before the first worker starts, `renew` now and then while it runs. What is there and
-still good is kept, so that a restored backup of the directory keeps every issued kubeconfig valid. `Signer` is used by
-jwt.py. With pki_clients.py the door to `cryptography`; which file holds what is keys.py's.
+still good is kept, so that a restored backup of the directory keeps every issued kubeconfig valid. `TokenSigner` is
+used by jwt.py. With pki_clients.py the door to `cryptography`; which file holds what is keys.py's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BACKDATE = timedelta(minutes=5)
 _HALF = 32
 """Bytes of each of the two numbers of a P-256 signature, and of each coordinate of a point."""
 
-__all__ = ["Keys", "KeysError", "Pair", "Signer", "ensure_keys", "issue_client", "renew"]
+__all__ = ["Keys", "KeysError", "Pair", "TokenSigner", "ensure_keys", "issue_client", "renew"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def renew(directory: Path, hosts: Iterable[str] = ()) -> frozenset[str]:
     return frozenset(issued)
 
 
-class Signer:
+class TokenSigner:
     """Signs with ECDSA over P-256 and SHA-256 (ES256), as JOSE writes it: two numbers of 32 bytes."""
 
     def __init__(self, keys: Keys) -> None:

@@ -17,6 +17,7 @@ from reconciler.commands.roles import Work
 from reconciler.commands.station import Station
 from reconciler.commands.tenure import Tenure
 from reconciler.repository.errors import RepositoryError
+from reconciler.signatures.own import CommitKey
 from reconciler.statusbranch.claim import Claim
 from reconciler.statusbranch.publisher import Publisher
 from reconciler.statusbranch.underway import UnderWay
@@ -31,12 +32,13 @@ class Beside:
         self._station, self._tenure, self._under_way = station, tenure, under_way
         store = station.handles.status
 
-        def sign() -> Claim:
+        def claim() -> Claim:
             station.roles.check(Work.STATUS, store)
             installation.claim(tree.fleet(store).fleet)
             return Claim(installation.writer, tenure.epoch)
 
-        self._writer = StatusWriter(store, station.mirror, under_way=under_way, sign=sign)
+        sign = CommitKey.open(station.settings.keys_dir).sign
+        self._writer = StatusWriter(store, station.mirror, under_way=under_way, claim=claim, sign=sign)
         self._publisher = Publisher(station.mirror, self._writer, installation.is_own)
         self._publisher.on_lost = station.lookout.wake.set
         self._publisher.told = station.teller.status_branch

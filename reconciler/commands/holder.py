@@ -48,6 +48,7 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.watch import HeadWatcher
+from reconciler.signatures.own import CommitKey
 from reconciler.statusbranch import pushers
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.underway import UnderWay, forget
@@ -352,7 +353,8 @@ class Holder:
         def ours() -> None:
             self._station.roles.check(Work.LOADING, self._store)
 
-        branch = Branch(Desired(self._mirror, ours), self._mirror.repository, catch_up, self._moved)
+        desired = Desired(self._mirror, ours, CommitKey.open(self._settings.keys_dir).sign)
+        branch = Branch(desired, self._mirror.repository, catch_up, self._moved)
         secrets = KeptSecrets(self._store, self._settings.keys_dir, self._secrets)
         return Committer(self._store, self._loader, branch, secrets)
 

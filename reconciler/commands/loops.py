@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from apiserver.auth.keys import Keys
-from apiserver.auth.pki import Signer
+from apiserver.auth.pki import TokenSigner
 from apiserver.model.commits import CommitRef
 from apiserver.registry.catalog import Catalog
 from reconciler.commands.announcing import Announcing
@@ -56,7 +56,7 @@ class Loops:
         bundle = keys.ca.read_text()
         bounds = HousekeepingSettings(settings.events, settings.history, _NAMESPACES_LINGER)
         self._feed = feed = Feed(store)
-        secrets = TokenSecrets(store, Signer(keys), bundle, lambda name: name)
+        secrets = TokenSecrets(store, TokenSigner(keys), bundle, lambda name: name)
         self._standins = StandIns(
             store,
             settings.data_dir / "targets",

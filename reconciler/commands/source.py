@@ -16,6 +16,7 @@ from reconciler.commands.failure import Failure
 from reconciler.layout.fleet import STATUS_BRANCH, status_branch
 from reconciler.repository import origin
 from reconciler.repository.errors import RepositoryError
+from reconciler.repository.library import Sign
 from reconciler.repository.local import Local
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecords
@@ -38,9 +39,9 @@ class Source:
     notes: tuple[str, ...] = ()
 
 
-def resolve(repository: str, data_dir: Path, branch: str, urls: Sequence[str] = ()) -> Source:
+def resolve(repository: str, data_dir: Path, branch: str, urls: Sequence[str] = (), sign: Sign | None = None) -> Source:
     """Makes `repo/fleet.git` of a plain directory, or of a clone of what was hosted, the first time, and uses it then.
-    `urls`: the server's own."""
+    `urls`: the server's own. `sign`: what signs the first commit of a plain directory."""
     try:
         kind = kind_of_source(repository)
     except (RepositoryError, ValueError) as error:
@@ -50,7 +51,7 @@ def resolve(repository: str, data_dir: Path, branch: str, urls: Sequence[str] = 
     path = Path(repository).resolve()
     if kind == "repository":
         return _rehosted(path, data_dir, branch, urls) if _was_hosted(path, urls) else Source(str(path), None)
-    return _hosted(path, data_dir, branch)
+    return _hosted(path, data_dir, branch, sign)
 
 
 def _was_hosted(clone: Path, urls: Sequence[str]) -> bool:
@@ -105,13 +106,13 @@ def _git_dir(data_dir: Path) -> Path:
     return data_dir / _HOSTED
 
 
-def _hosted(directory: Path, data_dir: Path, branch: str) -> Source:
+def _hosted(directory: Path, data_dir: Path, branch: str, sign: Sign | None) -> Source:
     git_dir = _git_dir(data_dir)
     notes = []
     if not git_dir.exists():
         git_dir.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            _put_there(git_dir, seed(directory, git_dir, branch, [data_dir]))
+            _put_there(git_dir, seed(directory, git_dir, branch, [data_dir], sign))
         except RepositoryError as error:
             raise Failure(str(error)) from error
         notes.append(f"created {git_dir} from {directory}: it is the truth from now on (clone it, push to it)")

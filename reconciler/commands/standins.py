@@ -12,7 +12,7 @@ from pathlib import Path
 
 from apiserver.auth.accounts import TARGET_PREFIX
 from apiserver.auth.keys import Keys
-from apiserver.auth.pki import Signer
+from apiserver.auth.pki import TokenSigner
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import SYNC_TARGETS
 from apiserver.registry import tree
@@ -70,7 +70,7 @@ class StandIns(Controller[Key]):
         on: Callable[[Store], Store] = lambda store: store,
     ) -> None:
         self._store, self._on = store, on
-        self._signer, self._bundle = Signer(keys), keys.ca.read_text()
+        self._signer, self._bundle = TokenSigner(keys), keys.ca.read_text()
         self._directory = directory
         self._sync = sync
         self._running: dict[Key, _Running] = {}

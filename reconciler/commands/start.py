@@ -22,6 +22,7 @@ from reconciler.repository.errors import PushRejected
 from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.write import commit_tree, edit_tree
+from reconciler.signatures.own import CommitKey
 from reconciler.statusbranch import format
 from reconciler.statusbranch.claim import Claim, Finding, claim_of, find
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -157,7 +158,8 @@ class Start:
         facts = replace(recorded.facts(), settled=0)
         content = {format.FLEET: format.dump(facts.as_file())} if recorded.facts().arriving else {}
         tree = edit_tree(self._repo, recorded.tree, content)
-        made = commit_tree(self._repo, tree, [theirs, recorded.source.id], message)
+        sign = CommitKey.open(self._settings.keys_dir).sign
+        made = commit_tree(self._repo, tree, [theirs, recorded.source.id], message, sign=sign)
         try:
             self._mirror.push_status(made, heads.status)
         except PushRejected as error:

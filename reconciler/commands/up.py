@@ -43,6 +43,7 @@ from reconciler.commands.settings import ReconcileSettings, Reconciling, UpSetti
 from reconciler.commands.source import Source, resolve
 from reconciler.forges.errors import NotSaid
 from reconciler.repository.errors import redact
+from reconciler.signatures.own import CommitKey
 
 
 def up(settings: UpSettings) -> None:
@@ -58,7 +59,7 @@ def up(settings: UpSettings) -> None:
         port = listener.getsockname()[1]
         server = ServerSettings(**values(common, settings.serving), host=address.host, port=port)
         urls = [server.url, server.local_url]
-        source = resolve(_remembered(settings), common.data_dir, common.branch, urls)
+        source = resolve(_remembered(settings), common.data_dir, common.branch, urls, _commit_key(settings).sign)
         server = replace(server, git_dir=source.hosted)
         _Run(settings, server, source, certificates, listener).run()
 
@@ -230,6 +231,14 @@ def _certificates(settings: UpSettings) -> Certificates:
         return Certificates(
             settings.common.keys_dir, names, starting.certificate_seconds, copies=starting.serving_files
         )
+    except KeysError as error:
+        raise Failure(str(error)) from error
+
+
+def _commit_key(settings: UpSettings) -> CommitKey:
+    """Here, so that one that cannot be used is told before anything starts."""
+    try:
+        return CommitKey.open(settings.common.keys_dir)
     except KeysError as error:
         raise Failure(str(error)) from error
 

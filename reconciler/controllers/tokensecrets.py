@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from apiserver.auth.accounts import LEGACY_TYPE, Account, legacy_token
-from apiserver.auth.pki import Signer
+from apiserver.auth.pki import TokenSigner
 from apiserver.model import marks
 from apiserver.model.identity import base36_sha224
 from apiserver.model.keys import Key
@@ -37,7 +37,7 @@ class TokenSecrets(Controller[Key]):
     resources = frozenset({SECRETS, ACCOUNTS})
     shown = frozenset({SECRETS})
 
-    def __init__(self, store: Store, signer: Signer, bundle: str, identity: Callable[[str], str]) -> None:
+    def __init__(self, store: Store, signer: TokenSigner, bundle: str, identity: Callable[[str], str]) -> None:
         self._store, self._objects = store, Objects(store)
         self._signer = signer
         self._bundle = _encoded(bundle)

@@ -25,9 +25,12 @@ _NOT_MAIL = re.compile(r"[^A-Za-z0-9._+-]+")
 class Desired:
     """The desired branch of a mirror's source. Not thread-safe."""
 
-    def __init__(self, mirror: Mirror, ours: Callable[[], None] = lambda: None) -> None:
-        """`ours`: called before the branch moves; raises where that is another process's to do."""
-        self._mirror, self._ours = mirror, ours
+    def __init__(
+        self, mirror: Mirror, ours: Callable[[], None] = lambda: None, sign: library.Sign | None = None
+    ) -> None:
+        """`ours`: called before the branch moves; raises where that is another process's to do. `sign`: see
+        library.Sign; None leaves commits unsigned."""
+        self._mirror, self._ours, self._sign = mirror, ours, sign
         self._ref = f"refs/heads/{mirror.branch}"
 
     def barred(self) -> str:
@@ -54,7 +57,7 @@ class Desired:
         name, mail = signature(author)
         try:
             who, ours = library.Author(name, mail, now), library.Author(AUTHOR, MAIL, now)
-            return library.create_commit(target.git, tree, [base], message, who, ours)
+            return library.create_commit(target.git, tree, [base], message, who, ours, self._sign)
         except library.FAILURES as error:
             raise RepositoryUnreadable(f"{target.path} cannot be written to ({error})") from error
 

@@ -6,7 +6,7 @@ other rooms see of git. Only what is the library's own is here: opening, its err
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
@@ -25,6 +25,7 @@ __all__ = [
     "Object",
     "Reference",
     "References",
+    "Sign",
     "SortMode",
     "also_read",
     "bound_cache",
@@ -43,6 +44,9 @@ Reference: TypeAlias = pygit2.Reference
 
 FAILURES: Final = (KeyError, ValueError, pygit2.GitError)
 """What the library raises of an object or a ref: absent, no name of one, or not to be read."""
+
+Sign: TypeAlias = Callable[[bytes], str]
+"""What a commit's bytes are signed with: it returns the armored signature."""
 
 _CACHE: Final = 8 * 1024 * 1024
 """Bytes: tens of thousands of commits; of trees, what `Repository` remembers is asked first."""
@@ -73,10 +77,22 @@ def create(directory: Path, branch: str | None = None) -> None:
     pygit2.init_repository(str(directory), bare=True, initial_head=branch)
 
 
-def create_commit(git: Handle, tree: str, parents: Sequence[str], message: str, author: Author, by: Author) -> str:
-    """The id of a commit of `tree`, to which no ref points yet. `by`: who commits it. Raises FAILURES."""
-    signed = pygit2.Signature(*author, 0), pygit2.Signature(*by, 0)
-    return str(git.create_commit(None, *signed, message, tree, list(parents)))
+def create_commit(
+    git: Handle,
+    tree: str,
+    parents: Sequence[str],
+    message: str,
+    author: Author,
+    by: Author,
+    sign: Sign | None = None,
+) -> str:
+    """The id of a commit of `tree`, to which no ref points yet. `by`: who commits it. `sign`: None leaves it unsigned.
+    Raises FAILURES."""
+    who = pygit2.Signature(*author, 0), pygit2.Signature(*by, 0)
+    if sign is None:
+        return str(git.create_commit(None, *who, message, tree, list(parents)))
+    text = str(git.create_commit_string(*who, message, tree, list(parents)))
+    return str(git.create_commit_with_signature(text, sign(text.encode()), "gpgsig"))
 
 
 def open_directory(path: Path) -> Handle:

@@ -29,7 +29,7 @@ _KINDS: dict[bytes, tuple[Kind, bool]] = {
     b"160000": ("commit", False),
 }
 _FILE: tuple[Kind, bool] = ("blob", False)
-_TREE, _BLOB = 2, 3
+_COMMIT, _TREE, _BLOB = 1, 2, 3
 _WIDE, _TOO_WIDE, _KEPT = 4096, 4 * 1024 * 1024, 8
 """Bytes of a tree from which on, and up to which, its names are remembered when it is asked for again; of how many."""
 
@@ -301,8 +301,12 @@ class Repository:
         except (*library.FAILURES, AttributeError):
             return len(self.blob(blob_id))
 
+    def raw_commit(self, commit_id: str) -> bytes:
+        """The bytes of a commit, of which its id is the hash."""
+        return self.raw(commit_id, _COMMIT)
+
     def raw(self, object_id: str, expected: int) -> bytes:
-        """The bytes of a tree (2) or blob (3)."""
+        """The bytes of a commit (1), tree (2) or blob (3)."""
         try:
             kind, data = self._git.read(object_id)
         except library.FAILURES as error:

@@ -18,8 +18,11 @@ from reconciler.repository.write import Batch, Blob, commit_tree, plan_tree
 _RECORD = "treeplane.seed"
 
 
-def seed(directory: Path, git_dir: Path, branch: str, leave_out: Sequence[Path] = ()) -> str:
+def seed(
+    directory: Path, git_dir: Path, branch: str, leave_out: Sequence[Path] = (), sign: library.Sign | None = None
+) -> str:
     """Creates the bare repository `git_dir` with one commit of the directory's files on `branch`; returns its id.
+    `sign`: None leaves it unsigned.
 
     Everything below the directory is taken but `.git`, `leave_out` and the data directory that `git_dir` lies in.
     Raises RepositoryUnreadable when there is nothing to take, or a file cannot be read. All or nothing: a repository
@@ -36,7 +39,8 @@ def seed(directory: Path, git_dir: Path, branch: str, leave_out: Sequence[Path] 
     repo = Repository(unfinished)
     batch.write(repo)
     ref = f"refs/heads/{branch}"
-    commit = commit_tree(repo, tree, [], f"Take over the files of {directory.resolve().name}\n", None, ref, None)
+    message = f"Take over the files of {directory.resolve().name}\n"
+    commit = commit_tree(repo, tree, [], message, None, ref, None, sign)
     repo.git.config[_RECORD] = tree
     unfinished.rename(git_dir)
     return commit

@@ -96,8 +96,10 @@ def commit_tree(
     when: int | None = None,
     ref: str | None = None,
     expected: str | None = None,
+    sign: library.Sign | None = None,
 ) -> str:
-    """Commits `tree`, at `when` seconds since 1970 (None: now), and moves `ref` from `expected` to it.
+    """Commits `tree`, at `when` seconds since 1970 (None: now), and moves `ref` from `expected` to it. `sign`: None
+    leaves the commit unsigned.
 
     `expected` None means that the ref must not exist yet. Raises RefMoved when it is elsewhere; the commit then stands
     unreferenced.
@@ -105,7 +107,7 @@ def commit_tree(
     who = library.Author(AUTHOR, MAIL, int(time.time()) if when is None else when)
     repo.require()
     try:
-        commit = library.create_commit(repo.git, tree, parents, message, who, who)
+        commit = library.create_commit(repo.git, tree, parents, message, who, who, sign)
     except library.FAILURES as error:
         raise RepositoryUnreadable(f"{repo.path} cannot be written to ({error})") from error
     if ref is not None:

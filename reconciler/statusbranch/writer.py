@@ -21,6 +21,7 @@ from apiserver.storage.protocol import Compacted, Store
 from reconciler.repository.chain import CONTINUES
 from reconciler.repository.difference import difference
 from reconciler.repository.errors import RefMoved, RepositoryError
+from reconciler.repository.library import Sign
 from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
@@ -76,20 +77,22 @@ class StatusWriter:
         settings: WriterSettings = WriterSettings(),
         *,
         under_way: UnderWay | None = None,
-        sign: Callable[[], Claim] = Claim,
+        claim: Callable[[], Claim] = Claim,
+        sign: Sign | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """`under_way`: whether commits are being loaded; None: nobody loads. `sign`: who writes, asked before each
-        commit. `now`: seconds since 1970, for the age of the history."""
+        """`under_way`: whether commits are being loaded; None: nobody loads. `claim`: who writes, asked before each
+        commit. `sign`: what signs the commits; None leaves them unsigned. `now`: seconds since 1970, for the age of the
+        history."""
         self.committed: Callable[[], None] = lambda: None
         """Called after each commit."""
         self._store = store
         self._mirror = mirror
         self._repo: Repository = mirror.repository
         self._settings = settings
-        self.sign = sign
+        self.claim = claim
         """Who writes: this server and its epoch, for whatever else has to say so. It is on disk before it is told."""
-        self._now = now
+        self._sign, self._now = sign, now
         self._schedule = Schedule(settings.quiet, settings.longest)
         self._lock = threading.Lock()
         self._under_way = under_way or UnderWay()
@@ -157,7 +160,8 @@ class StatusWriter:
             content = edit_tree(self._repo, recorded.tree, {format.FLEET: format.dump(facts.as_file())})
             trailers = self._trailers(recorded.source, RecordedFleet(self._repo, ended).source)
             message = with_trailers("Go on with the history", [], trailers)
-            commit_tree(self._repo, content, [ended, recorded.source.id], message, None, STATUS_REF, head)
+            parents = [ended, recorded.source.id]
+            commit_tree(self._repo, content, parents, message, None, STATUS_REF, head, self._sign)
             self._endless = True
 
     # -- commits
@@ -239,7 +243,7 @@ class StatusWriter:
         return tuple(sorted({*real_targets(self._store), *lost}))
 
     def _made(self, content: str, parents: Sequence[str], message: str, head: str | None) -> str:
-        return commit_tree(self._repo, content, parents, message, int(self._now()), STATUS_REF, head)
+        return commit_tree(self._repo, content, parents, message, int(self._now()), STATUS_REF, head, self._sign)
 
     def _ends(self, head: str, known: FleetFacts, served: str) -> bool:
         """Whether the history has come to its age."""
@@ -249,7 +253,7 @@ class StatusWriter:
     def _trailers(self, source: CommitRef, before: CommitRef | None) -> dict[str, str | list[str]]:
         """`before`: the commit that the status commit before it is about."""
         pushed = pushtrailers.lines(self._repo, self._store, before.id if before is not None else None, source.id)
-        return {format.TRAILER: str(source), **self.sign().trailers(), pushtrailers.PUSHED_BY: pushed}
+        return {format.TRAILER: str(source), **self.claim().trailers(), pushtrailers.PUSHED_BY: pushed}
 
     def _time(self) -> datetime:
         return datetime.fromtimestamp(self._now(), UTC)

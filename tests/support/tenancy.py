@@ -34,7 +34,7 @@ from apiserver.app import App
 from apiserver.auth.accounts import Accounts, Issuer
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.peer import Peer
-from apiserver.auth.pki import Signer, ensure_keys
+from apiserver.auth.pki import TokenSigner, ensure_keys
 from apiserver.auth.rbac import Authorizer
 from apiserver.endpoints.homes import homes
 from apiserver.endpoints.kube import KubernetesAPI
@@ -125,7 +125,7 @@ class Tenancy(ApiFleet):
             lambda at: open_at(at, sync=False),
             lambda store: Catalog(store, target_builtins()),
         )
-        accounts = Accounts(Signer(keys), Issuer(ISSUER, (ISSUER,)), homes(self.store, catalog, self._targets))
+        accounts = Accounts(TokenSigner(keys), Issuer(ISSUER, (ISSUER,)), homes(self.store, catalog, self._targets))
         self.authenticator = Authenticator(tokens, accounts, anonymous=True)
         kube = KubernetesAPI(self.store, catalog, self.authenticator, authorizer, settings, self._targets, accounts)
         self.server = App(settings, self.store, self.authenticator, authorizer, kube, kube.lists)

@@ -10,7 +10,7 @@ from apiserver.auth import accounts as module
 from apiserver.auth import jwt
 from apiserver.auth.accounts import Account, AccountHome, Accounts, Issuer
 from apiserver.auth.keys import Keys
-from apiserver.auth.pki import KeysError, Signer, ensure_keys
+from apiserver.auth.pki import KeysError, TokenSigner, ensure_keys
 from apiserver.model.keys import Key
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.storage.lmdb import open_store
@@ -44,7 +44,9 @@ def made(tmp_path: Path, keys: Keys) -> Any:
     store = open_store(tmp_path / "store", sync=False)
     robot = {"metadata": {"name": "robot", "uid": "u"}}
     store.write(Put(Key("serviceaccounts", "ws", "default", "robot"), orjson.dumps(robot))).result(10)
-    yield Accounts(Signer(keys), ISSUER, lambda c: AccountHome(store, c, workspace_builtins()) if c == "ws" else None)
+    yield Accounts(
+        TokenSigner(keys), ISSUER, lambda c: AccountHome(store, c, workspace_builtins()) if c == "ws" else None
+    )
     store.close()
 
 
@@ -89,14 +91,14 @@ def test_what_we_would_not_have_signed(made: Accounts, claims: Any) -> None:
 
 
 def test_another_key_is_not_ours(made: Accounts, tmp_path: Path) -> None:
-    stranger = Accounts(Signer(ensure_keys(tmp_path / "other")), ISSUER, lambda _: None)
+    stranger = Accounts(TokenSigner(ensure_keys(tmp_path / "other")), ISSUER, lambda _: None)
     assert made.authenticate(stranger.issue(ROBOT, [], 600)[0]) is None
 
 
 def test_a_retired_key_still_verifies(made: Accounts, keys: Keys) -> None:
     token, _ = made.issue(ROBOT, [], 600)
     keys.service_accounts.rename(keys.directory / "service-accounts-2026.key")
-    signer = Signer(ensure_keys(keys.directory))
+    signer = TokenSigner(ensure_keys(keys.directory))
     assert len(signer.public_keys()) == 2
     assert jwt.decode(signer, token)
     new = jwt.encode(signer, {"a": 1})
@@ -106,4 +108,4 @@ def test_a_retired_key_still_verifies(made: Accounts, keys: Keys) -> None:
 def test_a_key_that_is_none_is_named(keys: Keys) -> None:
     keys.service_accounts.write_text("nonsense")
     with pytest.raises(KeysError, match=r"service-accounts\.key"):
-        Signer(keys)
+        TokenSigner(keys)

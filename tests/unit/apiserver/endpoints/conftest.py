@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from apiserver.auth.accounts import Accounts, Issuer
-from apiserver.auth.pki import Signer, ensure_keys
+from apiserver.auth.pki import TokenSigner, ensure_keys
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import AUTHENTICATED, MASTERS, User
 from apiserver.endpoints.homes import homes
@@ -166,7 +166,7 @@ class API:
         settings = ServerSettings(directory, directory / "keys")
         targets, catalog, callers = OneTarget(realm), Catalog(self.store), Callers()
         issuer = Issuer("https://kcp.default.svc", ("https://kcp.default.svc",))
-        signer = Signer(ensure_keys(directory / "keys"))
+        signer = TokenSigner(ensure_keys(directory / "keys"))
         callers.accounts = Accounts(signer, issuer, homes(self.store, catalog, targets))
         self.app = KubernetesAPI(
             self.store,

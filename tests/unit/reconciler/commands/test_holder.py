@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.commitfleet import WRITES_COMMIT, CommitFleet, a_configmap
 from support.loadedfleet import A, LoadedFleet, configmap
 
 from apiserver.model.commits import own
@@ -26,6 +27,9 @@ from reconciler.commands.tenure import BEGUN, LOST, say, tenure_of
 from reconciler.loading.whole import ships
 from reconciler.plan import system
 from reconciler.plan.outcome import CommitOutcome
+from reconciler.signatures.own import CommitKey
+from reconciler.signatures.signers import Signers
+from reconciler.signatures.verifier import NotVerified, Verifier
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
@@ -233,3 +237,29 @@ def test_what_becomes_of_commits_is_noted_where_somebody_is_told(
         eventually(lambda: noted() == {}, what="nobody is told any more")
     finally:
         run.end()
+
+
+def test_what_a_server_commits_is_signed_with_its_own_key_on_both_branches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    fleet = CommitFleet(tmp_path / "committed")
+    fleet.begin({"treeplane.yaml": WRITES_COMMIT})
+    for step in ("start", "stop"):  # of loops, which need a server
+        monkeypatch.setattr(Beside, step, lambda self: None)
+    run, first = Run(fleet, monkeypatch), fleet.repo.head
+    run.go_on.set()
+    try:
+        eventually(lambda: fleet.mirror.status() is not None)
+        fleet.create("root:a", "configmaps", a_configmap())
+        eventually(lambda: fleet.repo.head != first)
+    finally:
+        run.end()
+    judge, repo, last = Verifier(CommitKey.open(fleet.keys)), fleet.mirror.repository, fleet.mirror.status()
+    assert last is not None
+    assert judge.signer(repo, fleet.repo.head, Signers()).ours
+    made = [each for each in repo.new_commits(last, fleet.repo.head) if "Source-Commit" in each.message]
+    assert made
+    assert all(judge.signer(repo, each.id, Signers()).ours for each in made)
+    with pytest.raises(NotVerified, match="not signed"):
+        judge.signer(repo, first, Signers())
+    fleet.close()

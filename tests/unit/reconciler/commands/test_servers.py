@@ -41,6 +41,9 @@ from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
 from reconciler.repository.write import move_ref
+from reconciler.signatures.own import CommitKey
+from reconciler.signatures.signers import Signers
+from reconciler.signatures.verifier import Verifier
 from reconciler.statusbranch.claim import Claim, claim_of
 from reconciler.statusbranch.publisher import Publisher
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -132,11 +135,11 @@ class Server:
         assert heads.desired is not None
         self.loader.load(commits.own(heads.desired), recorded)
 
-        def sign() -> Claim:
+        def claim() -> Claim:
             self.installation.claim("fleet")
             return Claim(self.installation.writer, beginning.epoch)
 
-        self.writer = StatusWriter(self.store, self.mirror, sign=sign)
+        self.writer = StatusWriter(self.store, self.mirror, claim=claim)
         self.publisher = Publisher(self.mirror, self.writer, self.installation.is_own)
         self.tick()
         return None
@@ -464,6 +467,9 @@ def test_a_flag_that_names_another_does_nothing(world: World) -> None:
     second.stop()
     second.start(first.installation.writer)
     assert second.holds
+    own_key, made = CommitKey.open(second.settings.keys_dir), second.mirror.status()
+    assert made is not None
+    assert Verifier(own_key).signer(second.mirror.repository, made, Signers()).ours, "what takes over is signed"
     first.tick()
     assert first.holder == second.installation.writer
     taken = second.settings.take_over

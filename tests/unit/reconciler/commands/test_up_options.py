@@ -33,6 +33,17 @@ def test_bounds_reach_the_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     )  # fmt: skip
 
 
+def test_a_key_that_cannot_be_used_is_told_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(command, "_listen", lambda host, port: _Listener())
+    (tmp_path / "data" / "keys").mkdir(parents=True)
+    (tmp_path / "data" / "keys" / "commits").write_text("no key")
+    answer = CliRunner().invoke(program.main, ["up", str(tmp_path), f"--data-dir={tmp_path / 'data'}"])
+    assert answer.exit_code == 3
+    assert "Put it back from a backup" in answer.output
+
+
 class _Listener:
     def getsockname(self) -> tuple[str, int]:
         return "127.0.0.1", 1

@@ -9,7 +9,7 @@ import pytest
 from support.following import Following
 
 from apiserver.auth.accounts import LEGACY_TYPE, AccountHome, Accounts, Issuer
-from apiserver.auth.pki import Signer, ensure_keys
+from apiserver.auth.pki import TokenSigner, ensure_keys
 from apiserver.model import marks
 from apiserver.model.keys import Key
 from apiserver.registry import codec
@@ -22,12 +22,12 @@ ACCOUNT, SECRET = Key("serviceaccounts", "ws", "default", "robot"), Key("secrets
 
 
 @pytest.fixture
-def signer(tmp_path: Path) -> Signer:
-    return Signer(ensure_keys(tmp_path / "keys"))
+def signer(tmp_path: Path) -> TokenSigner:
+    return TokenSigner(ensure_keys(tmp_path / "keys"))
 
 
 @pytest.fixture
-def follower(store: Store, signer: Signer) -> Iterator[Following]:
+def follower(store: Store, signer: TokenSigner) -> Iterator[Following]:
     made = Following.of(store, TokenSecrets(store, signer, "the CA", lambda cluster: cluster))
     made.start()
     yield made
@@ -56,7 +56,7 @@ def filled(store: Store) -> dict[str, bytes]:
 
 
 def test_a_secret_is_filled_and_its_token_is_good_while_it_stands(
-    store: Store, signer: Signer, follower: Following, put: Any, eventually: Any
+    store: Store, signer: TokenSigner, follower: Following, put: Any, eventually: Any
 ) -> None:
     put(ACCOUNT)
     put(SECRET, **secret())
@@ -84,7 +84,7 @@ def test_what_was_taken_out_comes_back(store: Store, follower: Following, put: A
     eventually(lambda: filled(store).get("token"))
 
 
-def test_a_second_look_writes_nothing(store: Store, signer: Signer, put: Any, eventually: Any) -> None:
+def test_a_second_look_writes_nothing(store: Store, signer: TokenSigner, put: Any, eventually: Any) -> None:
     put(ACCOUNT)
     put(SECRET, **secret())
     for _ in range(2):

@@ -10,7 +10,7 @@ from support.countedstore import CountedStore
 from support.following import Following
 from support.loadedfleet import A, LoadedFleet, configmap
 
-from apiserver.auth.pki import Signer, ensure_keys
+from apiserver.auth.pki import TokenSigner, ensure_keys
 from apiserver.model.keys import Key
 from apiserver.model.tables import Table
 from apiserver.registry.catalog import Catalog
@@ -29,7 +29,7 @@ COMPAT = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nspec: {type: {na
 @pytest.fixture
 def process(fleet: LoadedFleet, tmp_path: Any) -> Callable[[], tuple[CountedStore, list[Manager], Feed]]:
     """Begins one: all that a server runs for a store beside syncing, not started."""
-    signer = Signer(ensure_keys(tmp_path / "keys"))
+    signer = TokenSigner(ensure_keys(tmp_path / "keys"))
 
     def begin() -> tuple[CountedStore, list[Manager], Feed]:
         store: Any = CountedStore(fleet.store)

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 from support.fleetrepo import FleetRepo
+from support.signing import git_says_good, needs_ssh
 
 from reconciler.repository.desired import Desired, signature
 from reconciler.repository.errors import BranchCheckedOut, PushRejected
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
+from reconciler.signatures.own import CommitKey
+from reconciler.signatures.signers import Signers
+from reconciler.signatures.verifier import Verifier
 
 
 @pytest.fixture
@@ -87,3 +91,23 @@ def test_nor_one_that_only_a_linked_work_tree_has(tmp_path: Path, repo: FleetRep
 )
 def test_a_users_name_becomes_a_signature_that_git_takes(user: str, found: tuple[str, str]) -> None:
     assert signature(user) == found
+
+
+@needs_ssh
+def test_commits_are_signed_and_their_ids_follow_from_their_content(
+    tmp_path: Path, repo: FleetRepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = CommitKey.open(tmp_path / "keys")
+    (tmp_path / "allowed").write_text(f"treeplane {key.public}\n")
+    monkeypatch.setattr("time.time", lambda: 1_800_000_000.0)
+    made = set()
+    for source in (str(repo.path), f"file://{repo.path}"):
+        mirror = Mirror(tmp_path / str(len(made)), source, "main", "treeplane/status")
+        mirror.refresh()
+        for _ in range(2):
+            commit = Desired(mirror, sign=key.sign).commit(repo.head, {"b": b"b"}, "josé", "Schreibe »b«\n")
+            assert commit is not None
+            made.add(commit)
+            assert git_says_good(mirror.repository.path, commit, tmp_path / "allowed")
+            assert Verifier(key).signer(mirror.repository, commit, Signers()).ours
+    assert len(made) == 1

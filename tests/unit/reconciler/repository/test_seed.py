@@ -10,6 +10,9 @@ from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
 from reconciler.repository.seed import moved_on, seed
 from reconciler.repository.source import kind_of_source
+from reconciler.signatures.own import CommitKey
+from reconciler.signatures.signers import Signers
+from reconciler.signatures.verifier import Verifier
 
 Git = Callable[..., str]
 
@@ -108,3 +111,9 @@ def test_kinds_of_sources(clone: Path, directory: Path, tmp_path: Path, git: Git
     for nothing in (str(tmp_path / "absent"), str(directory / "treeplane.yaml"), "./x:y"):
         with pytest.raises(RepositoryUnreadable, match="name a git repository"):
             kind_of_source(nothing)
+
+
+def test_the_commit_is_signed_where_somebody_signs(directory: Path, tmp_path: Path) -> None:
+    key, git_dir = CommitKey.open(tmp_path / "keys"), tmp_path / "data" / "repo" / "fleet.git"
+    commit = seed(directory, git_dir, "main", sign=key.sign)
+    assert Verifier(key).signer(Repository(git_dir), commit, Signers()).ours

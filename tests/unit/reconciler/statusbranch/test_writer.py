@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fleetrepo import FleetRepo
+from support.signing import git_says_good, needs_ssh
 from support.statusfiles import CLUSTER, DEPLOYMENT, WEB, forget_the_log, source_files, status
 
 from apiserver.model.commits import own
@@ -15,6 +17,7 @@ from apiserver.storage.protocol import Delete, Store
 from reconciler.plan.summary import Summary
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.mirror import STATUS_REF, Mirror
+from reconciler.signatures.own import CommitKey
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.statusbranch.render import Files, Rendering
 from reconciler.statusbranch.underway import UnderWay
@@ -291,6 +294,26 @@ def test_a_commit_goes_into_the_store_while_what_was_before_is_rendered(
 
 def test_nothing_is_committed_before_a_commit_is_served(store: Store, mirror: Mirror) -> None:
     assert StatusWriter(store, mirror, QUICK).flush() is None
+
+
+@needs_ssh
+def test_each_commit_is_signed_at_the_time_that_it_says(
+    store: Store, mirror: Mirror, source: FleetRepo, served: Any, tmp_path: Path
+) -> None:
+    key = CommitKey.open(tmp_path / "keys")
+    (tmp_path / "allowed").write_text(f"treeplane {key.public}\n")
+    writer = StatusWriter(store, mirror, QUICK, sign=key.sign, now=lambda: 1_800_000_000.7)
+    first = writer.flush()
+    status(served, replicas=1)
+    second = writer.flush()
+    assert first is not None
+    writer.join(first)
+    joined = mirror.repository.ref(STATUS_REF)
+    for commit in (first, second, joined):
+        assert commit is not None
+        assert git_says_good(mirror.repository.path, commit, tmp_path / "allowed")
+    assert mirror.repository.commit(first).time == 1_800_000_000
+    assert second != joined
 
 
 def test_after_a_restart_it_goes_on_where_it_was(

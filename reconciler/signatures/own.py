@@ -1,0 +1,90 @@
+"""This server's own key, `keys/commits`, and the signatures that it makes of its commits.
+
+Called by whatever makes commits, on both branches, and by verifier.py. In the form that OpenSSH and git have, so git
+alone can check it. Signed in process, in 0.06 ms (ssh-keygen takes 7; with it a commit takes 0.2 ms longer): the write
+path makes hundreds of commits a second. Ed25519 signs the same the same way each time, so a commit's id still follows
+from its content.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from apiserver.auth.files import locked, private_directory, write_private
+from apiserver.auth.keys import KeysError
+from reconciler.signatures import sshsig
+
+NAME = "commits"
+_TYPE = b"ssh-ed25519"
+_OTHERS = 0o077
+
+
+class CommitKey:
+    """`key`: for people, like `SSH SHA256:…`. `public`: its line, as `keys/commits.pub` holds it."""
+
+    def __init__(self, private: Ed25519PrivateKey) -> None:
+        self._private, self._public = private, private.public_key()
+        self._wire = sshsig.string(_TYPE) + sshsig.string(self._public.public_bytes_raw())
+        self.key = f"SSH {sshsig.fingerprint(self._wire)}"
+        self.public = f"{sshsig.line(self._wire)} treeplane"
+
+    @classmethod
+    def open(cls, keys_dir: Path) -> CommitKey:
+        """Made at first, in the directory and with it; read afterwards. Raises KeysError for one that cannot be used,
+        or made."""
+        path, public = keys_dir / NAME, keys_dir / f"{NAME}.pub"
+        try:
+            private_directory(keys_dir)
+            with locked(keys_dir):
+                if not path.exists():
+                    write_private(path, _pem(Ed25519PrivateKey.generate()))
+                elif path.stat().st_mode & _OTHERS:
+                    path.chmod(0o600)
+                found = cls(_read(path))
+                if not public.is_file() or public.read_bytes() != found.public.encode() + b"\n":
+                    write_private(public, found.public.encode() + b"\n")
+        except OSError as error:
+            raise KeysError(f"{path} cannot be used ({error.strerror}): mend that, and start again") from error
+        return found
+
+    def sign(self, payload: bytes) -> str:
+        """The armored signature of a commit's bytes."""
+        made = self._private.sign(sshsig.to_sign(payload))
+        return sshsig.armored(sshsig.made(self._wire, sshsig.string(_TYPE) + sshsig.string(made)))
+
+    def made(self, payload: bytes, armor: str) -> bool:
+        """Whether this key made that signature of a commit's bytes."""
+        try:
+            signature = sshsig.parse(armor)
+            if signature.key != self._wire or signature.namespace != sshsig.NAMESPACE:
+                return False
+            kind, found = sshsig.algorithm(signature.signature)
+            self._public.verify(found, sshsig.to_sign(payload, signature.hash))
+        except (ValueError, InvalidSignature):
+            return False
+        return kind == _TYPE
+
+
+def _pem(key: Ed25519PrivateKey) -> bytes:
+    form = serialization.PrivateFormat.OpenSSH
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+
+
+def _read(path: Path) -> Ed25519PrivateKey:
+    try:
+        found = serialization.load_ssh_private_key(path.read_bytes(), None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise KeysError(f"{path} is not a private key of OpenSSH's without a passphrase. {_HINT}") from error
+    if not isinstance(found, Ed25519PrivateKey):
+        raise KeysError(f"{path} is no Ed25519 key. {_HINT}")
+    return found
+
+
+_HINT = (
+    "Put it back from a backup; or move it away, and a new one is made with the next start: what the old one signed is "
+    "then no longer known as this server's"
+)

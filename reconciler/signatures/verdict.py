@@ -1,0 +1,26 @@
+"""What judging a commit's signature comes to: who signed it, or why nobody did.
+
+For other rooms these stand in verifier.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """`user`: by the name that `signers/` gives to the key. `key`: for people, like `SSH SHA256:…` or `OpenPGP …`.
+    `ours`: this server's own key, which is no user's."""
+
+    user: str
+    key: str
+    ours: bool = False
+
+
+class NotVerified(Exception):
+    """Nobody vouches for a commit. `why`: in plain words, of the commit: "it is not signed"."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
