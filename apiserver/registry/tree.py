@@ -158,7 +158,9 @@ class FleetRecord:
     cluster of Kubernetes' kinds starts with, as all such workspaces have it. `holder`: who writes the
     status branch where that is another server, and this one only shows what it says; "" if it is this one. `shown`: the
     status commit that is shown then. `arriving`: the commits that are on their way into the store, in the order in
-    which they were taken, () between two: some workspaces are at one of them already, as their `head` says.
+    which they were taken, () between two: some workspaces are at one of them already, as their `head` says. `admitted`:
+    of these, where somebody was asked about, what was found of whoever stands for them (loading/owners), by commit.
+    `verified`: heads that were served and left again, and whose signatures were good.
     """
 
     fleet: str = ""
@@ -177,6 +179,8 @@ class FleetRecord:
     holder: str = ""
     shown: CommitRef = NONE
     arriving: tuple[CommitRef, ...] = ()
+    admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    verified: tuple[CommitRef, ...] = ()
 
     def encode(self) -> bytes:
         return orjson.dumps(self, default=str)
@@ -186,7 +190,8 @@ class FleetRecord:
         found = orjson.loads(value)
         for name in ("commit", "lost", "shown"):
             found[name] = commits.parse(found[name])
-        found["arriving"] = tuple(map(commits.parse, found["arriving"]))
+        for name in ("arriving", "verified"):
+            found[name] = tuple(map(commits.parse, found.get(name) or ()))
         found["kept"] = {path: commits.parse(commit) for path, commit in found["kept"].items()}
         return FleetRecord(**found)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from reconciler.layout.errors import LayoutError
 from reconciler.loading.changeset import ChangeKind, ChangeSet, together
 from reconciler.loading.loader import Loaded
 from reconciler.loading.renames import REMEDY
@@ -49,6 +50,13 @@ def told(loaded: Loaded, by: PushedBy = NOBODY) -> Iterator[str]:
 def _pushed(by: PushedBy) -> Iterator[str]:
     if by:
         yield harmless(f"pushed by {by}")
+
+
+def barred(errors: Sequence[LayoutError]) -> Iterator[str]:
+    """Why a push is refused that whoever pushes may not make, and what to do."""
+    yield "refused, since it may not be made so, as the served treeplane.yaml says:"
+    yield from _listed(dict.fromkeys(map(str, errors)))
+    yield "Nothing of it is taken."
 
 
 def refusal(found: Tried) -> Iterator[str]:

@@ -42,6 +42,7 @@ from reconciler.loading.loader import Loader
 from reconciler.loading.outcomes import Outcomes
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.trial import Trial
+from reconciler.loading.vouching import Vouching
 from reconciler.loading.whopushed import WhoPushed
 from reconciler.repository.desired import Desired
 from reconciler.repository.errors import RepositoryError
@@ -49,6 +50,8 @@ from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.watch import HeadWatcher
 from reconciler.signatures.own import CommitKey
+from reconciler.signatures.signers import DIRECTORY
+from reconciler.signatures.verifier import Verifier
 from reconciler.statusbranch import pushers
 from reconciler.statusbranch.claim import claim_of
 from reconciler.statusbranch.underway import UnderWay, forget
@@ -85,14 +88,16 @@ class Holder:
         self._verdicts = Verdicts(hosted, partial(pushers.of, store))
         self._pushes: Pushes | None = None
         identities = Identities(settings.keys_dir / "identities")
-        self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, _branch(settings, mirror))
+        vouching = _vouching(settings, mirror, hosted)
+        branch = _branch(settings, mirror, vouching)
+        self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, branch)
         self._loader.carry = self._secrets.move
         if settings.hosted:
             trial = Trial(self._loader, self._secrets.of, settings.keys_dir / "identities")
             ref = f"refs/heads/{settings.branch}"
-            judge = PushJudge(Path(settings.source), mirror.path, ref, store, trial)
+            judge = PushJudge(Path(settings.source), mirror.path, ref, store, trial, vouching)
             self._pushes = Pushes(judge, self._lookout.wake.set)
-        self._who = WhoPushed(store, mirror.repository, PushRecords(hosted))
+        self._who = WhoPushed(store, mirror.repository, vouching)
         self._outcomes = Outcomes(store, mirror.repository, settings.branch, wanted=settings.announces)
 
     def run(self, beginning: Beginning) -> None:
@@ -380,7 +385,17 @@ def own(store: Store, beginning: Beginning) -> None:
         store.clear()
 
 
-def _branch(settings: ReconcileSettings, mirror: Mirror) -> BranchSettings:
+def _vouching(settings: ReconcileSettings, mirror: Mirror, hosted: Path | None) -> Vouching:
+    """Whoever commits in a work tree on this machine is taken for who runs the server: its files are his."""
+    return Vouching(
+        PushRecords(hosted),
+        Verifier(CommitKey.open(settings.keys_dir)),
+        settings.keys_dir / DIRECTORY,
+        local=not mirror.is_remote and hosted is None and (Path(settings.source) / ".git").exists(),
+    )
+
+
+def _branch(settings: ReconcileSettings, mirror: Mirror, vouching: Vouching) -> BranchSettings:
     """A branch on this machine is amended daily; one behind a URL may be a replica that lags."""
     return BranchSettings(
         name=settings.branch,
@@ -390,4 +405,5 @@ def _branch(settings: ReconcileSettings, mirror: Mirror) -> BranchSettings:
         command=lambda head: again(settings.command, "--take-head", head),
         keep=mirror.keep,
         most_objects=settings.most_objects,
+        vouching=vouching,
     )

@@ -1,29 +1,38 @@
-"""Answers hooks that ask whether a push is taken, while the fleet refuses those that would newly hold a workspace.
+"""Answers hooks that ask whether a push is taken, while the fleet refuses some.
 
-Called by the holder, for the repository that it hosts, as long as it follows the branch. What a push comes to is
-trial's to find out, in a thread of its own; files are spool's, words answers'. A push that cannot be judged is taken,
-with the reason: the branch is judged again when it is loaded. Where the answer decides who may push it is refused.
+Called by the holder, for the repository that it hosts, as long as it follows the branch. Two things are asked. Whether
+whoever pushes may touch what the push touches, and whether it is signed, is gate's to say; where that cannot be found
+out the push is refused. What it comes to is trial's, in a thread of its own, where the fleet refuses what would newly
+hold a workspace; what cannot be judged so is taken, with the reason: the branch is judged again when it is loaded.
+Files are spool's, words answers'.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
+
+import orjson
 
 from apiserver.endpoints.pushhooks import MUST, REFUSES
+from apiserver.model.commits import own
 from apiserver.model.failures import described
 from apiserver.registry import tree
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Store, View
 from reconciler.commands import answers
 from reconciler.commands.spool import PushQuestion, Spool
-from reconciler.layout.errors import BadFile
-from reconciler.layout.fleet import REFUSE, read_fleet
+from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.layout.fleet import REFUSE, UNSIGNED, FleetConfig, read_fleet
+from reconciler.loading.gate import Gate
 from reconciler.loading.trial import NotTried, Trial
+from reconciler.loading.vouching import Vouching
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
+from reconciler.repository.pushrecords import PushRecord
 from reconciler.repository.quarantine import PushedObjects
 
 log = logging.getLogger(__name__)
@@ -37,13 +46,15 @@ _TAKE = "take\n"
 
 @dataclass(frozen=True, slots=True)
 class PushJudge:
-    """`mirror`: a repository that has all of the hosted one; `ref`: the served branch's."""
+    """`mirror`: a repository that has all of the hosted one; `ref`: the served branch's. `vouching`: who stands for
+    what is pushed."""
 
     git_dir: Path
     mirror: Path
     ref: str
     store: Store
     trial: Trial
+    vouching: Vouching
 
     def answer(self, asked: PushQuestion) -> str:
         """What the hook reads: whether to refuse, and what to say."""
@@ -51,8 +62,6 @@ class PushJudge:
             return _TAKE
         try:
             return self._judged(asked)
-        except NotTried as why:
-            return _unjudged(str(why))
         except RepositoryError as error:
             log.info("what is pushed could not be read: %s", error)
             return _unjudged("what it brings could not be read")
@@ -62,15 +71,33 @@ class PushJudge:
 
     def _judged(self, asked: PushQuestion) -> str:
         incoming = PushedObjects(self.git_dir, asked.name)
-        if incoming.size(_LARGEST) > _LARGEST:
-            raise NotTried(f"it brings more than {_LARGEST >> 20} MiB")
         with incoming.read(self.mirror) as repo, self.store.view() as view:
             for commit in (asked.old, asked.new):
                 repo.commit(commit)  # it is there
-            if not refuses(repo, tree.fleet(view).commit.id) or not repo.is_ancestor(asked.old, asked.new):
+            config = served_config(repo, tree.fleet(view).commit.id)
+            if not repo.is_ancestor(asked.old, asked.new):
                 return _TAKE  # a branch that is rewritten is refused elsewhere
-            found = self.trial.run(view, repo, asked.old, asked.new)
-        return "".join(f"{line}\n" for line in ("refuse", *answers.refusal(found))) if found.holds else _TAKE
+            barred = self._barred(repo, view, config, asked)
+            if barred:
+                return _refuse(answers.barred(barred))
+            if config.push != REFUSE:
+                return _TAKE
+            try:
+                if incoming.size(_LARGEST) > _LARGEST:
+                    raise NotTried(f"it brings more than {_LARGEST >> 20} MiB")
+                found = self.trial.run(view, repo, asked.old, asked.new)
+            except NotTried as why:
+                return f"{_TAKE}taken without being judged: {why}\n"
+        return _refuse(answers.refusal(found)) if found.holds else _TAKE
+
+    def _barred(
+        self, repo: Repository, view: View, config: FleetConfig, asked: PushQuestion
+    ) -> tuple[LayoutError, ...]:
+        vouching = self.vouching
+        if asked.pusher:
+            vouching = vouching.also(asked.new, PushRecord(asked.old, _read(asked.pusher)))
+        gate = Gate(repo, vouching, self.ref.removeprefix("refs/heads/"))
+        return gate.pushed(view, own(asked.old), own(asked.new), config, tree.fleet(view))
 
 
 class Pushes:
@@ -105,7 +132,9 @@ class Pushes:
 
     def settle(self, repo: Repository) -> None:
         """Has hooks ask if the commit that is served by now says so, and not otherwise. `repo` has that commit."""
-        ask(self._judge.git_dir, on=refuses(repo, tree.fleet(self._judge.store).commit.id))
+        config = served_config(repo, tree.fleet(self._judge.store).commit.id)
+        must = config.owners or config.verification != UNSIGNED
+        ask(self._judge.git_dir, on=must or config.push == REFUSE, must=must)
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -135,12 +164,25 @@ def ask(git_dir: Path, *, on: bool, must: bool = False) -> None:
         log.warning("what becomes of pushes cannot be said: %s", error)
 
 
-def refuses(repo: Repository, commit: str) -> bool:
-    """Whether a fleet that is served at a commit refuses what would newly hold a workspace."""
+def served_config(repo: Repository, commit: str) -> FleetConfig:
+    """What a fleet says that is served at a commit; the defaults where nothing is."""
     try:
-        return bool(commit) and read_fleet(repo, repo.commit(commit).tree).push == REFUSE
-    except (RepositoryError, BadFile):
-        return False
+        return read_fleet(repo, repo.commit(commit).tree) if commit else FleetConfig("")
+    except BadFile:
+        return FleetConfig("")
+
+
+def _read(pusher: str) -> Mapping[str, Any]:
+    """Of what is none, nobody."""
+    try:
+        found = orjson.loads(pusher)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _refuse(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in ("refuse", *lines))
 
 
 def _unjudged(why: str) -> str:

@@ -23,8 +23,10 @@ from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import Heads, Mirror
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.signatures.own import CommitKey
+from reconciler.signatures.signers import Signers
+from reconciler.signatures.verifier import NotVerified, Verifier
 from reconciler.statusbranch import format
-from reconciler.statusbranch.claim import Claim, Finding, claim_of, find
+from reconciler.statusbranch.claim import TAKES_OVER, Claim, Finding, claim_of, find
 from reconciler.statusbranch.recorded import RecordedFleet
 
 log = logging.getLogger(__name__)
@@ -87,7 +89,7 @@ class Start:
         """None where it has to be looked at again."""
         ours, published = self._mirror.status(), heads.status
         theirs = published if published is not None else ours
-        match find(self._repo, ours, published, self._installation.is_own):
+        match find(self._repo, ours, published, self._installation.is_own, self._is_signed):
             case Finding.OURS | Finding.NOBODYS:
                 return Beginning(heads, self._recorded(ours), self._epoch(ours))
             case Finding.AHEAD:
@@ -102,6 +104,12 @@ class Start:
                 # What it recorded last, also where somebody took its branch away.
                 self._leave(ours, theirs)
                 return Beginning(heads, self._recorded(theirs), claim.epoch, claim.writer)
+
+    def _is_signed(self, commit: str) -> bool:
+        try:
+            return Verifier(CommitKey.open(self._settings.keys_dir)).signer(self._repo, commit, Signers()).ours
+        except NotVerified:
+            return False
 
     def begins_anew(self, beginning: Beginning) -> bool:
         """Of a fleet of which nothing is stored: whether it begins with new identities, as it was told to. Raises
@@ -153,7 +161,7 @@ class Start:
         self._installation.claim(recorded.facts().id)
         epoch = claim.epoch + 1
         trailers = {format.TRAILER: str(recorded.source), **Claim(self._installation.writer, epoch).trailers()}
-        message = with_trailers(f"Take over from {claim.writer}", [], trailers)
+        message = with_trailers(f"{TAKES_OVER}{claim.writer}", [], trailers)
         # How far another's store was recorded tells nothing of ours: what is to be said again is looked for everywhere.
         facts = replace(recorded.facts(), settled=0)
         content = {format.FLEET: format.dump(facts.as_file())} if recorded.facts().arriving else {}

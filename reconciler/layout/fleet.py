@@ -20,6 +20,7 @@ FILE = "treeplane.yaml"
 STATUS_BRANCH = "treeplane/status"
 TAKE, REFUSE = "Take", "Refuse"
 AUTHENTICATED = "Authenticated"
+UNSIGNED, HEAD, EVERY = "None", "Head", "Every"
 _UNITS = {"d": "days", "h": "hours"}
 
 
@@ -27,7 +28,8 @@ _UNITS = {"d": "days", "h": "hours"}
 class FleetConfig:
     """`uid` "" leaves the fleet id to the first commit. `root_access`: whom root is open to, as it is in kcp: None, or
     Authenticated. `rewrites` "" leaves it to where the repository is. `push`: what becomes of one to the hosted
-    repository that would hold a workspace: TAKE or REFUSE.
+    repository that would hold a workspace: TAKE or REFUSE. `owners`: whether a commit may touch a workspace only by
+    whom RBAC lets push there. `verification`: which commits have to be signed: UNSIGNED, HEAD or EVERY.
     `max_deleted_workspaces` None is no limit. `retention`: the age at which the status branch's history ends."""
 
     name: str
@@ -38,6 +40,8 @@ class FleetConfig:
     root_access: str = "None"
     rewrites: str = ""
     push: str = TAKE
+    owners: bool = False
+    verification: str = UNSIGNED
     max_deleted_workspaces: int | None = None
     max_deleted_objects: int = 100
     max_deleted_share: int = 30
@@ -87,6 +91,8 @@ def parse_fleet(data: bytes, path: str = FILE) -> FleetConfig:
         root_access=spec.get("rootAccess", "None"),
         rewrites=safety.get("rewrites", ""),
         push=spec.get("push", TAKE),
+        owners=safety.get("owners", False),
+        verification=spec.get("verification", {}).get("mode", UNSIGNED),
         max_deleted_workspaces=safety.get("maxDeletedWorkspaces"),
         max_deleted_objects=safety.get("maxDeletedObjects", 100),
         max_deleted_share=safety.get("maxDeletedShare", 30),

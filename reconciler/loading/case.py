@@ -17,6 +17,7 @@ from reconciler.loading.asked import NOTHING, Asked
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.moment import Moment
 from reconciler.plan.summary import Summary
+from reconciler.plan.trespasses import Trespasses
 
 Object = dict[str, Any]
 
@@ -57,7 +58,8 @@ class Coming(Enum):
 class Case(NamedTuple):
     """`directory` None: a workspace that ships with Treeplane and has no directory. `record`: as it is served now, None
     if it is new. `problems`: what is wrong already (found by layout). `recorded`: of one that is brought back. `asked`:
-    what is asked for through the API of its objects."""
+    what is asked for through the API of its objects. `trespasses`: what was touched of it without a right. `stays`: the
+    commit has it no more, and it stays until that is allowed."""
 
     path: str
     coming: Coming
@@ -69,6 +71,8 @@ class Case(NamedTuple):
     recorded: Recorded | None = None
     secrets: tuple[Manifest, ...] = ()
     asked: Asked = NOTHING
+    trespasses: Trespasses = Trespasses()
+    stays: bool = False
 
     @property
     def origin(self) -> CommitRef:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apiserver.model.commits import NONE, CommitRef
-from apiserver.registry.tree import WorkspaceRecord
+from apiserver.registry.tree import WorkspaceRecord, summary
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import Case, Coming, Recorded, was_served
@@ -16,14 +16,17 @@ from reconciler.loading.kept import KeptWorkspaces
 from reconciler.loading.site import Site
 from reconciler.loading.step import StepTarget
 from reconciler.loading.world import World
+from reconciler.plan.trespasses import Trespass, Trespasses
 
 
 class Cases:
-    """Of one step. `places`: directories that are known already, by path; `at`: one that is being looked at."""
+    """Of one step. `places`: directories that are known already, by path; `at`: one that is being looked at.
+    `trespasses`: what its commit touches without a right, by workspace."""
 
     def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces) -> None:
         self._site, self._target, self._world, self._kept = site, target, world, kept
         self.places = Whereabouts()
+        self.trespasses: dict[str, Trespass] = {}
         self.at: WorkspaceDir | None = None
 
     def known(self, path: str) -> list[str] | None:
@@ -79,7 +82,16 @@ class Cases:
             recorded=recorded,
             secrets=target.secrets(path),
             asked=target.asked,
+            trespasses=self.trespassed(path) if recorded is None else _recorded_of(recorded),
+            stays=kept is not None,
         )
+
+    def trespassed(self, path: str) -> Trespasses:
+        """What was touched of a workspace without a right, by this commit or before, as far as nobody allows it."""
+        record = self._world.record(path)
+        known = summary(self._site.store, path) if record is not None and record.errors else {}
+        allowed = self._target.admission.allows.get(path, frozenset())
+        return Trespasses.in_summary(known).also(self.trespasses.get(path)).without(allowed)
 
     def _recorded(
         self, path: str, directory: WorkspaceDir | None
@@ -89,13 +101,18 @@ class Cases:
         target, place, record = self._target, directory.directory if directory else "", self._world.standing(path)
         if target.recorded is not None:
             recorded = target.recorded(path, place)
-            summary = recorded.summary if recorded is not None else None
-            return recorded, (summary.served if summary else None) or NONE, summary.claims if summary else None
+            known = recorded.summary if recorded is not None else None
+            return recorded, (known.served if known else None) or NONE, known.claims if known else None
         if target.lost is not None and record is not None and not record.served:
             recorded, served, claims = target.lost.served(path, place)
             if was_served(recorded):
                 return recorded, served, claims
         return None, NONE, None
+
+
+def _recorded_of(recorded: Recorded) -> Trespasses:
+    """Of one that was never served; any other comes back as it was, and what is known of the rest with it."""
+    return Trespasses() if was_served(recorded) else Trespasses.of(recorded.summary.trespasses)
 
 
 def _coming(record: WorkspaceRecord | None, recorded: Recorded | None, why: Coming, *, again: bool) -> Coming:

@@ -22,6 +22,7 @@ from reconciler.loading import behind
 from reconciler.loading.ahead import Ahead
 from reconciler.loading.case import Recorded, was_served
 from reconciler.loading.changeset import ChangeSet
+from reconciler.loading.gate import Gate
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.moment import Moments
 from reconciler.loading.returning import Returning
@@ -39,7 +40,7 @@ Progress = Callable[[int], None]
 
 
 class Making(NamedTuple):
-    """What loader lends: `whole`, and `stepper` of a way of working, a fleet and a commit."""
+    """What loader lends: `whole`, `stepper` of a way of working, a fleet and a commit, and `gate` where one is kept."""
 
     store: Store
     repo: Repository
@@ -48,6 +49,7 @@ class Making(NamedTuple):
     branch: BranchSettings
     stepper: Callable[..., Stepper]
     moments: Moments
+    gate: Gate | None = None
 
 
 class FirstLoad:
@@ -66,7 +68,10 @@ class FirstLoad:
         made.trees.claims = fleet.claims or facts.claims
         known = fleet.commit or recorded
         config, problems = made.whole.config(commit) if known else made.whole.first_config(commit)
-        if config is None:
+        if config is not None and made.gate is not None and not fleet.commit:
+            stands = recorded.commit if recorded is not None else NONE
+            problems = made.gate.recorded(stands, commit, config) if stands else made.gate.first(commit, config)
+        if config is None or problems:
             made.whole.hold(replace(fleet, branch=made.branch.name), problems)
             return problems
         if recorded is not None:
@@ -83,6 +88,8 @@ class FirstLoad:
             holder=fleet.holder,
             ships=ships(),
             arriving=fleet.arriving or (self._ahead.arriving if self._ahead is not None else ()),
+            admitted=fleet.admitted or facts.admitted,
+            verified=fleet.verified or facts.verified,
         )
         made.whole.note(record)
         return record

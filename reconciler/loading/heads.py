@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from apiserver.model.commits import CommitRef, own
 from reconciler.layout.errors import LayoutError
+from reconciler.loading.vouching import Vouching
 from reconciler.repository.objects import Repository
 from reconciler.repository.trailers import said
 
@@ -20,6 +21,7 @@ ALLOW = "Allow-Rewrite"
 """The trailer of a commit: the served commit that may be left."""
 
 FOLLOW, HOLD = "Follow", "Hold"
+_SHORTEST = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class BranchSettings:
     `url`: the server's, recorded for whoever reads the store. `rewrites`: FOLLOW or HOLD, where the fleet does not say.
     `take`: a head (its id, or the beginning of it) that is followed whatever stands against it. `command`: makes the
     command line that takes a head, for messages. `keep`: keeps what a head (the second) leaves of the first commit.
-    `most_objects`: see Site.
+    `most_objects`: see Site. `vouching`: who stands for commits, None where that is nobody's business (of what is not
+    to be served).
     """
 
     name: str = "main"
@@ -39,6 +42,11 @@ class BranchSettings:
     command: Callable[[str], str] = lambda head: f"treeplane up --take-head {head}"
     keep: Callable[[str, str], object] = lambda _, __: None
     most_objects: int = 0
+    vouching: Vouching | None = None
+
+    def takes(self, head: CommitRef) -> bool:
+        """Whether who runs the server named this very head."""
+        return len(self.take) >= _SHORTEST and head.id.startswith(self.take)
 
 
 class Route(NamedTuple):
@@ -64,15 +72,12 @@ def route(repo: Repository, settings: BranchSettings, rewrites: str, served: Com
     return Route([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
 
 
-_SHORTEST = 7
-
-
 def _problem(
     repo: Repository, settings: BranchSettings, rewrites: str, served: CommitRef, head: CommitRef
 ) -> LayoutError | None:
     if (rewrites or settings.rewrites) == FOLLOW:
         return None
-    if len(settings.take) >= _SHORTEST and head.id.startswith(settings.take):
+    if settings.takes(head):
         return None
     if repo.has(served.id) and repo.is_ancestor(head.id, served.id):
         text = f"went back to {head}, behind {served}, which is served; nothing is deleted for that"

@@ -64,14 +64,22 @@ class KeptWorkspaces:
                 self._of[directory.path] = Kept(here, None)
 
     def judge(
-        self, removed: Collection[str], here: Collection[str], is_there: Callable[[str], bool], removals: Removals
+        self,
+        removed: Collection[str],
+        here: Collection[str],
+        is_there: Callable[[str], bool],
+        removals: Removals,
+        *,
+        allowed: bool = False,
     ) -> list[str]:
         """Which workspaces go: of `removed`, and of those that stayed until now. `here`: the paths of what the commit
-        brings or changes; `is_there`: whether a workspace of this path does not go now."""
+        brings or changes; `is_there`: whether a workspace of this path does not go now; `allowed`: whether one may that
+        was touched without a right."""
         before, gone = dict(self.tops), set(removed)
         for top in before:
             if (
-                removals.hears()
+                allowed
+                or removals.hears()
                 or any(paths.is_within(p, top) for p in here)
                 or any(paths.is_within(top, p) for p in removed)
             ):
@@ -79,7 +87,7 @@ class KeptWorkspaces:
                 gone.update(path for path in (top, *self._declared_below(top)) if not is_there(path))
         going = []
         for removal in removals.judge(gone, before):
-            if removal.refused is None:
+            if not removal.stays:
                 going += [record.path for record in removal.members]
                 continue
             innermost = max((top for top in before if paths.is_within(removal.path, top)), key=len, default="")
@@ -88,7 +96,8 @@ class KeptWorkspaces:
             self.tops[removal.path] = before.get(innermost) or since
             # What stayed below it already is not in that commit.
             self.tops |= {top: since for top, since in before.items() if paths.is_within(top, removal.path)}
-            self.refused[removal.path] = removal.refused
+            if removal.refused is not None:
+                self.refused[removal.path] = removal.refused
             for record in removal.members:
                 self._of[record.path] = Kept(self._served.of(record) or self._trees.at(removals.since), removal.problem)
         return going

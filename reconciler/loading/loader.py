@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,6 +25,7 @@ from apiserver.registry.intents import Intent, waiting
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.layout.fleet import FleetConfig
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import departure
 from reconciler.loading.ahead import Ahead
@@ -32,12 +33,14 @@ from reconciler.loading.asked import NOTHING, Asked, Proposed
 from reconciler.loading.case import was_served
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
+from reconciler.loading.gate import Coming, Gate, remembered
 from reconciler.loading.heads import BranchSettings, Route, route
 from reconciler.loading.identities import Identities
 from reconciler.loading.leaving import told_anew
 from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.overtaker import Overtaker
 from reconciler.loading.overtaking import Makes, Overtaking
+from reconciler.loading.owners import FREE, Admission, NotThere
 from reconciler.loading.pauses import Pauses
 from reconciler.loading.renewal import Judges, Renewal
 from reconciler.loading.returning import Returning
@@ -46,6 +49,7 @@ from reconciler.loading.sources import Sources
 from reconciler.loading.step import Carry, LostFleet, SafetyLimits, Secrets, StepTarget
 from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
+from reconciler.loading.vouching import Vouching
 from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
 from reconciler.loading.whole import Whole
 from reconciler.plan.deletions import RefusedDeletion
@@ -88,6 +92,7 @@ class BesideStore(NamedTuple):
     identities: Identities
     secrets: Secrets
     carry: Carry
+    vouching: Vouching | None = None
 
 
 _LATER = Proposal({}, (), lambda: None, later=True)
@@ -134,6 +139,7 @@ class Loader:
         self.sources = Sources()
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
+        self._gate = Gate(repositories.own, branch.vouching, branch.name) if branch.vouching is not None else None
         judges = Judges(lambda path: self._judge_again(RENEWAL, (path,)), partial(self._judge_again, SHIPPING))
         self._renewal = Renewal(store, judges)
 
@@ -145,23 +151,31 @@ class Loader:
         if first.problems:
             return first
         fleet, steps = tree.fleet(self._store), [*first.steps]
-        problems: tuple[LayoutError, ...] = ()
         gone = self._route(fleet, head)
-        if gone.problem is not None:
-            self._whole.hold(fleet, (gone.problem,))
-            return Loaded(head, (gone.problem,), tuple(steps))
-        later: set[str] = set()
+        problems = (gone.problem,) if gone.problem is not None else self._not_followed(fleet, gone, head)
+        if problems:
+            self._whole.hold(fleet, problems)
+            return Loaded(head, problems, tuple(steps))
+        if gone.leaves:
+            fleet = self._leave(fleet, head)
+        later, skipped = set[str](), list[CommitRef]()
         # Of a commit that was on its way when the branch went back to what is served, some workspaces are to go back.
         then = [*gone.commits] or [fleet.commit] * bool(fleet.arriving)
         while then:
             commit = then.pop(0)
-            fleet, step_or_problems = self._advance(fleet, commit, then, later)
+            admission = self._admit(fleet, commit, then, skipped)
+            if admission.whole:
+                self._whole.hold(fleet, admission.whole)
+                return Loaded(head, admission.whole, tuple(steps))
+            fleet, step_or_problems = self._advance(fleet, commit, then, later, admission=admission)
             if isinstance(step_or_problems, ChangeSet):
                 problems = ()
                 later |= step_or_problems.later
                 steps.append(step_or_problems)
+                skipped = []
             else:
                 problems = step_or_problems
+                skipped.append(commit)
         return Loaded(head, problems, tuple(steps))
 
     def begin(self, head: CommitRef, recorded: RecordedFleet | None, progress: Progress = lambda _: None) -> Loaded:
@@ -171,7 +185,9 @@ class Loader:
         self._trees.claims = fleet.claims
         if fleet.loaded:
             return Loaded(head)
-        making = Making(self._store, self._repo, self._trees, self._whole, self._branch, self._stepper, self._moments)
+        making = Making(
+            self._store, self._repo, self._trees, self._whole, self._branch, self._stepper, self._moments, self._gate
+        )
         first = FirstLoad(making, recorded)
         begun = first.begin(head, fleet)
         if isinstance(begun, tuple):
@@ -299,7 +315,7 @@ class Loader:
     def aside(self, store: Store, repositories: Repositories, around: BesideStore) -> Loader:
         """One that does as this one does, to a store that nobody else sees. It may be made and used by another thread
         than loads here."""
-        branch = replace(self._branch, keep=BranchSettings().keep)
+        branch = replace(self._branch, keep=BranchSettings().keep, vouching=around.vouching)
         trees = self._trees.aside(repositories)
         out = Loader(store, repositories, around.identities, around.secrets, branch, trees)
         out.carry, out._words = around.carry, "commit %s is judged, which took %.0f ms: %s"
@@ -316,11 +332,56 @@ class Loader:
             self._whole.note(replace(fleet, error=""))  # the branch is back where it was
         return found
 
+    def _not_followed(self, fleet: FleetRecord, gone: Route, head: CommitRef) -> tuple[LayoutError, ...]:
+        """Why nothing of a head is taken, for who signed it."""
+        if self._gate is None or not gone.commits or self._branch.takes(head):
+            return ()
+        return self._gate.head(self._coming(fleet, head))
+
+    def _admit(
+        self, fleet: FleetRecord, commit: CommitRef, then: Sequence[CommitRef], skipped: Sequence[CommitRef]
+    ) -> Admission:
+        """What is to be made of a commit, by who stands for it. Of one that came halfway that is known."""
+        if self._gate is None or self._branch.takes(then[-1] if then else commit) or commit == fleet.commit:
+            return FREE
+        known = fleet.admitted.get(str(commit))
+        if known is not None:
+            return Admission.from_json(known)
+        coming = self._coming(fleet, commit, later=tuple(then), skipped=tuple(skipped))
+        _, found = self._gate.admit(self._store, coming, fleet.claims)
+        return found
+
+    def _coming(
+        self,
+        fleet: FleetRecord,
+        commit: CommitRef,
+        later: tuple[CommitRef, ...] = (),
+        skipped: tuple[CommitRef, ...] = (),
+    ) -> Coming:
+        return Coming(commit, fleet.commit, self._served_config(fleet), later, skipped, fleet.verified)
+
+    def _served_config(self, fleet: FleetRecord) -> FleetConfig:
+        return self._whole.config(fleet.commit)[0] or FleetConfig("")
+
+    def _leave(self, fleet: FleetRecord, head: CommitRef) -> FleetRecord:
+        """The branch goes elsewhere: what was good is good when it comes back."""
+        verified = remembered(fleet, self._served_config(fleet)) if self._gate is not None else ()
+        verified = tuple(c for c in verified if self._repo.has(c.id) and not self._repo.is_ancestor(c.id, head.id))
+        fleet = replace(fleet, verified=verified)
+        self._whole.note(fleet)
+        return fleet
+
     def _advance(
-        self, fleet: FleetRecord, commit: CommitRef, then: list[CommitRef] | None = None, also: Iterable[str] = ()
+        self,
+        fleet: FleetRecord,
+        commit: CommitRef,
+        then: list[CommitRef] | None = None,
+        also: Iterable[str] = (),
+        *,
+        admission: Admission = FREE,
     ) -> tuple[FleetRecord, Judged]:
         """`then`: the commits that come after it, to which those are added that overtake it; None: none may. `also`:
-        workspaces to judge beside those that it touches."""
+        workspaces to judge beside those that it touches. `admission`: what it may touch."""
         config, problems = self._whole.next_config(fleet, commit)
         if config is None:
             self._whole.hold(fleet, problems)
@@ -330,9 +391,16 @@ class Loader:
         asked, ahead = Asked({i.key: i for i in waiting(self._store)}), frozenset((commit, *(then or ())))
         left = tuple(each for each in fleet.arriving if each not in ahead)
         stepper = self._stepper(
-            COMMIT, fleet, commit, limits=self._whole.limits(fleet), asked=asked, ahead=ahead, left=left
+            COMMIT,
+            fleet,
+            commit,
+            limits=self._whole.limits(fleet),
+            asked=asked,
+            ahead=ahead,
+            left=left,
+            admission=admission,
         )
-        stored = self._whole.arrive(fleet, commit)
+        stored = self._whole.arrive(fleet, commit, admission)
         coming = replace(stored, commit=commit, writes=config.writes)
         try:
             with self._overtaken(stored, coming, stepper, then) as over:
@@ -344,10 +412,14 @@ class Loader:
         step = self._overtook.pop(commit, ChangeSet()).then(step)
         lost = fleet.lost if fleet.lost and self._is_lost(fleet.lost) else NONE
         claims = self._whole.claims(self._trees.at(commit), step.kept)
+        arriving = tuple(each for each in over.stored.arriving if each in over.then)
         fleet = replace(
             fleet,
             commit=commit,
-            arriving=tuple(each for each in over.stored.arriving if each in over.then),
+            arriving=arriving,
+            admitted={
+                str(each): over.stored.admitted[str(each)] for each in arriving if str(each) in over.stored.admitted
+            },
             error="",
             writes=config.writes,
             claims=claims,
@@ -361,7 +433,7 @@ class Loader:
     def _overtaken(
         self, stored: FleetRecord, coming: FleetRecord, stepper: Stepper, then: list[CommitRef] | None
     ) -> Iterator[Overtaking]:
-        makes = Makes(self._repo, self._trees, self._whole, self._ahead_stepper)
+        makes = Makes(self._repo, self._trees, self._whole, self._ahead_stepper, self._comes_in)
         over = Overtaking(makes, stored, coming, stepper, then if then is not None else [])
         if then is None or self.meanwhile is None:
             yield over
@@ -374,6 +446,18 @@ class Loader:
             self._over = None
             for commit, found in over.done.items():
                 self._overtook[commit] = self._overtook.get(commit, ChangeSet()).then(found)
+
+    def _comes_in(self, fleet: FleetRecord, commit: CommitRef, earlier: Callable[[str], bool]) -> Admission | None:
+        """Of a commit that is to go before others: what is noted of it; None where its turn has to be waited for.
+        `earlier` takes a workspace past the commits before: their RBAC is as it will be then."""
+        if self._gate is None:
+            return FREE
+        coming = self._coming(fleet, commit)
+        try:
+            _, found = self._gate.admit(self._store, coming, fleet.claims, earlier)
+        except NotThere:
+            return None
+        return found if found.is_plain and not self._gate.head(coming) else None
 
     def _ahead_stepper(
         self,
@@ -417,6 +501,7 @@ class Loader:
         left: tuple[CommitRef, ...] = (),
         absent: Collection[str] = (),
         moment: Moment | None = None,
+        admission: Admission = FREE,
     ) -> StepTarget:
         """`ahead`: the commit and those that come after it. `moment`: None: that of the commit."""
         here = self._trees.at(commit)
@@ -437,4 +522,5 @@ class Loader:
             absent,
             frozenset(recorded.leaving()) if recorded is not None else (),
             self.carry,
+            admission,
         )

@@ -10,7 +10,7 @@ What is refused stays where it was, and nothing is made where it was to be but a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from apiserver.model import paths
 from apiserver.model.commits import CommitRef
@@ -23,6 +23,7 @@ from reconciler.loading.movable import Compared, Movable, Move
 from reconciler.loading.renames import renames
 from reconciler.loading.site import Site
 from reconciler.loading.world import World
+from reconciler.plan.trespasses import Trespasses
 
 SAID = "metadata.uid is "
 """How every error begins for which a workspace is held that states a UID."""
@@ -31,12 +32,20 @@ SAID = "metadata.uid is "
 class WorkspaceMoves:
     """Of one step. `found`: those that there are; `refused`: why workspaces stay that were to move, by where they are;
     `renames`: what looks like a move and is none. `known`: the uppermost of the workspaces that stay since earlier
-    though their directories are gone."""
+    though their directories are gone. `trespassed`: what was touched of a workspace without a right."""
 
-    def __init__(self, site: Site, world: World, movable: Movable, known: Collection[str]) -> None:
+    def __init__(
+        self,
+        site: Site,
+        world: World,
+        movable: Movable,
+        known: Collection[str],
+        trespassed: Callable[[str], Trespasses],
+    ) -> None:
         self._store, self._sources, self._guesses = site.store, site.sources, site.guesses
         self._world, self._movable = world, movable
         self._known = frozenset(known)
+        self._trespassed = trespassed
         self.found: list[Move] = []
         self.refused: dict[str, str] = {}
         self.renames: dict[str, str] = {}
@@ -108,7 +117,7 @@ class WorkspaceMoves:
             if here and not self.takes(record.path) and self._world.record(here[0]) is None:
                 move = Move(record.path, here[0])
                 twice = f"{here[1]} states its UID, too" if len(here) > 1 else ""
-                why = twice or self._movable.against(move, at)
+                why = twice or self._without_right(move, at) or self._movable.against(move, at)
                 if why:
                     self.refused[move.old] = f"it cannot move to {move.new}: {why}"
                 else:
@@ -138,8 +147,15 @@ class WorkspaceMoves:
             move = Move(record.path, self._first(record))
             if move.new not in at.touched.appeared or self.takes(move.old) or self.brings(move.new):
                 continue
-            if self._world.record(move.new) is None and not self._movable.against(move, at):
+            against = self._without_right(move, at) or self._movable.against(move, at)
+            if self._world.record(move.new) is None and not against:
                 self.found.append(move)
+
+    def _without_right(self, move: Move, at: Compared) -> str:
+        """Why whoever moves something may not, "" if he may."""
+        touched = at.touched.removed | at.touched.appeared
+        concerned = (path for path in sorted(touched) if move.takes(path) or move.brings(path))
+        return next((str(each.error) for path in concerned for each in self._trespassed(path)), "")
 
     def _first(self, record: WorkspaceRecord) -> str:
         """Where one that moved appeared, "" of one that did not."""

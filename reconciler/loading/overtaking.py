@@ -22,6 +22,7 @@ from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import FILE
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.overtaker import Overtaker
+from reconciler.loading.owners import FREE, Admission
 from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.whole import Whole
@@ -35,12 +36,14 @@ _MOST = 1000
 
 class Makes(NamedTuple):
     """What loader lends. `step` makes one for a fleet and a commit that was made of intents, or of None: it asks who is
-    given first to take a workspace past the commits before."""
+    given first to take a workspace past the commits before. `comes_in`: what is noted of who stands for a commit, None
+    where that has to be settled when it is its turn; it asks the same of the workspaces whose RBAC counts."""
 
     repo: Repository
     trees: Trees
     whole: Whole
     step: Callable[[FleetRecord, CommitRef, Mapping[Key, Intent] | None, Callable[[str], Earlier]], Overtaker]
+    comes_in: Callable[[FleetRecord, CommitRef, Callable[[str], bool]], Admission | None]
 
 
 class Overtook(NamedTuple):
@@ -114,9 +117,10 @@ class Overtaking:
 
     def _take(self, commit: CommitRef) -> bool:
         step = self._step(commit, None)
-        if step is None:
+        admission = self._makes.comes_in(self.fleet, commit, self._is_there) if step is not None else None
+        if step is None or admission is None:
             return False
-        self._arrive(commit)
+        self._arrive(commit, admission)
         found = step.go()
         self._took(commit, step, found)
         log.info("commit %s goes before the rest of %s: %s", f"{commit:.10}", f"{self._under_way:.10}", found)
@@ -153,8 +157,15 @@ class Overtaking:
     def _earlier(self, path: str) -> Earlier:
         return Earlier.WAITS if path in self._put_off else self._first.bring(path)
 
-    def _arrive(self, commit: CommitRef) -> None:
-        self.stored = self._makes.whole.arrive(self.stored, commit)
+    def _is_there(self, path: str) -> bool:
+        """Whether a workspace is past the commits before, and what they make of it stands in the store."""
+        if self._earlier(path) is Earlier.WAITS:
+            return False
+        self._first.settle()
+        return True
+
+    def _arrive(self, commit: CommitRef, admission: Admission = FREE) -> None:
+        self.stored = self._makes.whole.arrive(self.stored, commit, admission)
 
     def _took(self, commit: CommitRef, step: Overtaker, found: ChangeSet) -> None:
         self._taken += 1

@@ -19,24 +19,34 @@ from reconciler.layout.manifest import Manifest
 from reconciler.loading.guard import Guard, line_of
 from reconciler.loading.render import key_of
 from reconciler.plan.deletions import Line, Loss, RefusedDeletion
+from reconciler.plan.trespasses import Trespasses
 
 
 class Removal(NamedTuple):
-    """Of the workspace at `path` and of `members`, itself among them. `refused`: why they stay, None if they go."""
+    """Of the workspace at `path` and of `members`, itself among them. `refused`: why they stay, None if they go.
+    `trespass`: the same, where whoever removed something of it may not."""
 
     path: str
     members: tuple[WorkspaceRecord, ...]
     refused: RefusedDeletion | None
+    trespass: LayoutError | None = None
+
+    @property
+    def stays(self) -> bool:
+        return self.refused is not None or self.trespass is not None
 
     @property
     def problem(self) -> LayoutError:
+        if self.trespass is not None:
+            return self.trespass
         directory = self.members[0].directory if self.members else ""
         return LayoutError(directory or self.path, 0, 0, f"was removed: {self.refused}")
 
 
 class Removals:
     """`record` finds a workspace's record; `most`: how many may go at once, None for any number; `moves`: why one stays
-    since it may be what a commit was to move, "" if it does not."""
+    since it may be what a commit was to move, "" if it does not; `trespassed`: what was touched of one without a right,
+    which nobody allows."""
 
     def __init__(
         self,
@@ -44,8 +54,10 @@ class Removals:
         record: Callable[[str], WorkspaceRecord | None],
         most: int | None,
         moves: Callable[[str], str] = lambda _: "",
+        trespassed: Callable[[str], Trespasses] = lambda _: Trespasses(),
     ) -> None:
         self._guard, self._record, self._most, self._moves = guard, record, most, moves
+        self._trespassed = trespassed
 
     @property
     def since(self) -> CommitRef:
@@ -65,8 +77,12 @@ class Removals:
         many = self._most is not None and count > self._most
         out = []
         for top, members in trees.items():
-            why = self._moves(top) or self._why(losses[top], many=many)
             records = tuple(r for path in members if (r := self._record(path)) is not None)
+            trespass = next((each.error for path in members for each in self._trespassed(path)), None)
+            if trespass is not None:
+                out.append(Removal(top, records, None, trespass))
+                continue
+            why = self._moves(top) or self._why(losses[top], many=many)
             out.append(Removal(top, records, self._refused(members, why, since.get(top, NONE)) if why else None))
         return out
 

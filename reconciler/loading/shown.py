@@ -227,7 +227,8 @@ class Shown:
         facts, commit = recorded.facts(), recorded.source
         writes = read_fleet(self._repo, self._repo.commit(commit.id).tree).writes
         fleet = replace(fleet, commit=commit, writes=writes, holder=holder, shown=recorded.commit)
-        return replace(fleet, claims=facts.claims, kept=facts.kept, arriving=facts.arriving)
+        fleet = replace(fleet, claims=facts.claims, kept=facts.kept, arriving=facts.arriving)
+        return replace(fleet, admitted=facts.admitted, verified=facts.verified)
 
     def _note(self, fleet: FleetRecord) -> None:
         if fleet != tree.fleet(self._store):

@@ -12,6 +12,7 @@ from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading.asked import NOTHING, Asked
 from reconciler.loading.case import Recorded
 from reconciler.loading.moment import Moment
+from reconciler.loading.owners import FREE, Admission
 from reconciler.plan.deletions import Limits
 
 Secrets = Callable[[str], tuple[Manifest, ...]]
@@ -61,7 +62,7 @@ class StepTarget:
     workspaces that stay with all below them although their directories are gone, and the commit that was served before
     those went. `asked`: writes through the API that wait. `absent`: workspaces of the tree that a commit on its way had
     taken away already, at recovery; `leaving`: those that waited for finalizers then, since a commit took them away.
-    `carry`: for those that move.
+    `carry`: for those that move. `admission`: what the commit may touch.
     """
 
     moment: Moment
@@ -79,3 +80,4 @@ class StepTarget:
     absent: Collection[str] = ()
     leaving: Collection[str] = ()
     carry: Carry = lambda _: None
+    admission: Admission = FREE

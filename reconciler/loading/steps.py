@@ -51,6 +51,7 @@ from reconciler.loading.turns import Steps, Turns
 from reconciler.loading.ways import Way
 from reconciler.loading.world import PutOff, World
 from reconciler.plan import system
+from reconciler.plan.trespasses import Trespass
 from reconciler.repository.errors import RepositoryError
 
 log = logging.getLogger(__name__)
@@ -112,7 +113,7 @@ class Stepper:
         self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
         self._cases = Cases(site, target, self._world, self._kept)
         movable = Movable(site.store, self._world, site.sources, self._served, self._leavers)
-        self._moves = WorkspaceMoves(site, self._world, movable, target.kept)
+        self._moves = WorkspaceMoves(site, self._world, movable, target.kept, self._cases.trespassed)
         self._guard = self._new_guard()
         adopts = target.recorded is None and target.limits is None
         self._judge = Judge(site, way, self._world, self._served, self._guard, {} if adopts else None)
@@ -160,6 +161,7 @@ class Stepper:
         for each in self._trees_before(before)[1:]:
             found |= touched(self._target.tree, each, self._cases.known)
         self._cases.places = found.places
+        self._cases.trespasses = self._without_right(found)
         self._served.note(before, found.left)
         self._find_moves(found)
         made = {path for path in found.removed if self._leavers.is_stored(path)}
@@ -180,6 +182,17 @@ class Stepper:
         fleet, commit = self._site.fleet, self._target.moment.commit
         # A number takes half of the memory of the name's text.
         return sorted(appeared, key=lambda path: int(logical_cluster_name(fleet, path, commit)[:_BEGIN], 36))
+
+    def _without_right(self, found: Touched) -> dict[str, Trespass]:
+        """The workspaces that the commit touches and may not."""
+        admission, out = self._target.admission, dict[str, Trespass]()
+        for path in found.changed | found.appeared | found.removed if admission.barred else ():
+            place, record = found.places.get(path), self._world.record(path)
+            places = (place.directory if place is not None else "", record.directory if record is not None else "")
+            trespass = next((t for each in places if (t := admission.of(path, each)) is not None), None)
+            if trespass is not None:
+                out[path] = trespass
+        return out
 
     def _find_moves(self, found: Touched) -> None:
         if self._guard is None or self._writes.keeps_back:
@@ -281,17 +294,20 @@ class Stepper:
         limits = self._target.limits
         if self._guard is None or limits is None:
             return list(removed)
-        removals = Removals(self._guard, self._world.record, limits.workspaces, self._moves.why)
+        removals = Removals(self._guard, self._world.record, limits.workspaces, self._moves.why, self._cases.trespassed)
         # What leaves is allowed to: that a commit brought its directory back for a while changes nothing.
         leaving = self._leavers.paths
 
         def is_there(path: str) -> bool:
             return path in leaving or self._cases.find(path) is not None
 
-        return [*self._kept.judge(removed - leaving, here, is_there, removals), *(removed & leaving)]
+        allowed = bool(self._target.admission.allows)
+        return [*self._kept.judge(removed - leaving, here, is_there, removals, allowed=allowed), *(removed & leaving)]
 
     def _allowed(self) -> Iterator[str]:
-        """The workspaces that are held for a deletion which the commit allows."""
+        """The workspaces that are held for a deletion which the commit allows, or for what it allows others to have
+        touched."""
+        yield from (path for path in self._target.admission.allows if self._cases.find(path) is not None)
         hears = self._way.hears and not self._way.alone
         said = self._guard.said() if self._guard is not None and hears else ()
         for path, errors in tree.held(self._site.store).items() if said else ():

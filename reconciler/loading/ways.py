@@ -13,7 +13,7 @@ from apiserver.storage.protocol import Store
 from reconciler.loading.case import Coming
 from reconciler.loading.handover import Filling, Handover, KeepingBack
 from reconciler.loading.phases.appearing import appear
-from reconciler.loading.phases.asking import ask_for_losses, keep_promises
+from reconciler.loading.phases.asking import ask_for_losses, ask_owners, keep_promises
 from reconciler.loading.phases.counting import leave_room
 from reconciler.loading.phases.declaring import declare, declare_again
 from reconciler.loading.phases.following import follow_providers
@@ -52,9 +52,9 @@ class Way:
 
 
 _FOUND: Phases = (find_type, identify, find_shard, find_mount, find_kinds, declare)
-_NEW: Phases = (appear, gather_all, *_FOUND, leave_room, hold, merge, publish)
+_NEW: Phases = (appear, gather_all, *_FOUND, leave_room, ask_owners, hold, merge, publish)
 """Nothing stands where it comes."""
-_CHECKED: Phases = (leave_room, keep_promises, ask_for_losses, hold)
+_CHECKED: Phases = (leave_room, ask_owners, keep_promises, ask_for_losses, hold)
 _JUDGED: Phases = (*_FOUND, *_CHECKED, merge, publish)
 _CHANGED: Phases = (look, gather_changed, *_JUDGED)
 _WHOLE: Phases = (look, gather_all, *_JUDGED)
@@ -67,6 +67,7 @@ _INTO_NOTHING: Phases = (
     find_mount,
     bring_kinds_back,
     declare_again,
+    ask_owners,
     hold_away,
     restore,
     publish,

@@ -16,6 +16,7 @@ from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE, FleetConfig, read_fleet
 from reconciler.layout.tree import ROOT, WorkspaceTree
 from reconciler.layout.weight import MOST, too_heavy, weigh
+from reconciler.loading.owners import FREE, Admission
 from reconciler.loading.step import SafetyLimits
 from reconciler.loading.trees import Trees
 from reconciler.plan import bootstrap, system
@@ -86,10 +87,13 @@ class Whole:
             found |= {record.directory: record.path for record in records if record is not None and record.directory}
         return found
 
-    def arrive(self, fleet: FleetRecord, commit: CommitRef) -> FleetRecord:
-        """A commit is about to be written, workspace by workspace: whoever is started after a crash has to know. Nobody
-        waits for this: it is on disk before what is written after it."""
+    def arrive(self, fleet: FleetRecord, commit: CommitRef, admission: Admission = FREE) -> FleetRecord:
+        """A commit is about to be written, workspace by workspace: whoever is started after a crash has to know, and
+        what was found of who stands for it, since what it brings may decide about that. Nobody waits for this: it is on
+        disk before what is written after it."""
         arriving = replace(fleet, arriving=tuple(dict.fromkeys((*fleet.arriving, commit))))
+        if admission is not FREE:
+            arriving = replace(arriving, admitted={**fleet.admitted, str(commit): admission.as_json()})
         self._store.write(tree.put_fleet(arriving))
         return arriving
 

@@ -12,6 +12,7 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     claims: {workspaces/root/a/b: root:a:b}   the same: directories below its own that had lost their workspace.yaml
                              in the commit it is served at, and were other workspaces' still
     errors: [...]            only while held back
+    trespasses: [...]        the same: what was touched of it without a right (plan/trespasses)
     at: 3c9d…                on the status branch alone, and only of one that is past the commit that is named there:
                              where it is
     bindings:                bindings that are bound to something else than their export offers by now; all of them
@@ -56,6 +57,7 @@ class Summary:
     held: CommitRef = NONE
     before: CommitRef = NONE
     claims: dict[str, str] = field(default_factory=dict)
+    trespasses: list[dict[str, str]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     at: CommitRef = NONE
     bindings: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -87,6 +89,8 @@ class Summary:
             out["claims"] = dict(sorted(self.claims.items()))
         if self.errors:
             out["errors"] = self.errors
+        if self.trespasses:
+            out["trespasses"] = self.trespasses
         if self.at != NONE:
             out["at"] = str(self.at)
         said = {
@@ -119,6 +123,7 @@ class Summary:
             before=commits.parse(found.get("before", "")),
             claims=dict(found.get("claims") or {}),
             errors=list(found.get("errors") or ()),
+            trespasses=list(found.get("trespasses") or ()),
             at=commits.parse(found.get("at", "")),
             bindings=dict(found.get("bindings") or {}),
             waiting=list(found.get("waiting") or ()),

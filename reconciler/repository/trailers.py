@@ -18,6 +18,12 @@ def said(repo: Repository, head: str, without: str, name: str) -> set[str]:
     return found
 
 
+def said_by(repo: Repository, commit: str, name: str) -> set[str]:
+    """The same of one commit alone."""
+    message = repo.commit(commit).message
+    return {v for k, v in _trailers(repo, message) if k == name.lower()} if name.lower() in message.lower() else set()
+
+
 def _trailers(repo: Repository, message: str) -> Iterator[tuple[str, str]]:
     answer = git(repo.git_dir, "interpret-trailers", "--parse", given=message.encode())
     for line in answer.output.splitlines():

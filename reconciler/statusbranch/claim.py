@@ -15,6 +15,8 @@ from reconciler.repository.chain import goes_on
 from reconciler.repository.objects import Repository
 
 WRITER, EPOCH = "Writer", "Epoch"
+TAKES_OVER = "Take over from "
+"""How the message of a commit begins that says of what another server wrote that it is another's from now on."""
 _WRITER = re.compile(r"[0-9A-Za-z-]{1,64}/[0-9]{1,20}")
 _EPOCH = re.compile(r"[0-9]{1,18}")
 
@@ -48,8 +50,16 @@ class Finding(Enum):
     ANOTHERS = "another server's"
 
 
-def find(repo: Repository, ours: str | None, theirs: str | None, is_own: Callable[[str], bool]) -> Finding:
-    """What `theirs`, the source's status commit, is to a server whose own newest is `ours`."""
+def find(
+    repo: Repository,
+    ours: str | None,
+    theirs: str | None,
+    is_own: Callable[[str], bool],
+    is_signed: Callable[[str], bool] = lambda _: True,
+) -> Finding:
+    """What `theirs`, the source's status commit, is to a server whose own newest is `ours`. `is_own`: whether a writer
+    is this server; `is_signed`: whether a commit has this server's signature. Anybody can write who a writer was: where
+    ours is signed, what only says so is nobody's."""
 
     def own(commit: str) -> bool:
         writer = claim_of(repo, commit).writer
@@ -63,6 +73,8 @@ def find(repo: Repository, ours: str | None, theirs: str | None, is_own: Callabl
     writer = claim_of(repo, theirs).writer
     if writer and not is_own(writer):
         return Finding.ANOTHERS
+    if ours is not None and own(ours) and is_signed(ours) and not is_signed(theirs):
+        return Finding.NOBODYS
     if writer or ours is None or not own(ours):
         return Finding.AHEAD
     return Finding.NOBODYS

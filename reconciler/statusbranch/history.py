@@ -73,7 +73,7 @@ def _named(repo: Repository, blob: str) -> set[str]:
     """Of a summary, or of fleet.yaml: those of the fleet's own repository."""
     found = format.load(repo.blob(blob))
     said = {*(found[key] for key in _NAMING if found.get(key)), *(found.get("kept") or {}).values()}
-    said |= {*(found.get("arriving") or ()), heldbefore.served(found)} - {""}
+    said |= {*(found.get("arriving") or ()), *(found.get("verified") or ()), heldbefore.served(found)} - {""}
     return {commit.id for commit in _own(said)}
 
 

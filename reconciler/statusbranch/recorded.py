@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from apiserver.model import commits, marks, paths
 from apiserver.model.commits import NONE, CommitRef, own
@@ -22,10 +22,10 @@ from reconciler.statusbranch import format
 @dataclass(frozen=True, slots=True)
 class FleetFacts:
     """`id`: the fleet id; `revision`: the newest store revision that the branch covers; `settled`: that up to which
-    nothing is left to be said again (see Ahead); `claims`, `kept`, `arriving`: see FleetRecord; `branch`: the desired
-    branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote); `targets`: the
-    SyncTargets that are real clusters (None where an older version wrote); `leaving`: workspaces that a commit took
-    away and that wait for finalizers, and the directories where they stood."""
+    nothing is left to be said again (see Ahead); `claims`, `kept`, `arriving`, `admitted`, `verified`: see FleetRecord;
+    `branch`: the desired branch; `began`: when the branch's history did, RFC 3339 ("" where an older version wrote);
+    `targets`: the SyncTargets that are real clusters (None where an older version wrote); `leaving`: workspaces that a
+    commit took away and that wait for finalizers, and the directories where they stood."""
 
     id: str = ""
     revision: int = 0
@@ -37,6 +37,8 @@ class FleetFacts:
     settled: int = 0
     targets: tuple[str, ...] | None = None
     leaving: dict[str, str] = field(default_factory=dict)
+    admitted: dict[str, dict[str, Any]] = field(default_factory=dict)
+    verified: tuple[CommitRef, ...] = ()
 
     def as_file(self) -> format.Object:
         """The content of fleet.yaml."""
@@ -45,7 +47,8 @@ class FleetFacts:
         found |= {"arriving": [str(commit) for commit in self.arriving]}
         found |= {"settled": self.settled} if self.settled != self.revision else {}
         found |= {"targets": [*self.targets]} if self.targets is not None else {}
-        found |= {"leaving": self.leaving}
+        found |= {"leaving": self.leaving, "admitted": self.admitted}
+        found |= {"verified": [str(commit) for commit in self.verified]}
         return {key: value for key, value in found.items() if value or key in _ALWAYS}
 
 
@@ -98,6 +101,8 @@ class RecordedFleet:
                 settled=int(found.get("settled", revision)),
                 targets=tuple(map(str, found["targets"])) if found.get("targets") is not None else None,
                 leaving={str(path): str(directory) for path, directory in (found.get("leaving") or {}).items()},
+                admitted=found.get("admitted") or {},
+                verified=tuple(commits.parse(str(commit)) for commit in found.get("verified") or ()),
             )
 
     def leaving(self) -> dict[str, Summary]:

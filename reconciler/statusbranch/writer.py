@@ -207,7 +207,7 @@ class StatusWriter:
         known = before.facts() if before is not None else FleetFacts()
         facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch, kept=fleet.kept)
         there = {path: record.directory for path, record in leaving(self._store).items() if not record.stored}
-        facts = replace(facts, targets=self._targets(known, fleet), leaving=there)
+        facts = replace(facts, targets=self._targets(known, fleet), leaving=there, verified=fleet.verified)
         # A commit that changes nothing is recorded with the next that does, unless a branch that left it is held.
         left = fleet.error and before is not None and before.source != fleet.commit
         if before is not None and new == base and facts == known and not left:
@@ -218,7 +218,7 @@ class StatusWriter:
         began = self._time() if begins else history.began(self._repo, head or "", known.began)
         facts = replace(facts, revision=said.until, settled=said.unsettled.settled)
         facts = replace(facts, began=began.isoformat(timespec="seconds"))
-        facts = replace(facts, arriving=fleet.arriving)
+        facts = replace(facts, arriving=fleet.arriving, admitted=fleet.admitted)
         new = edit_tree(self._repo, new, {format.FLEET: format.dump(facts.as_file())})
         named: set[str] = set()
         changes = history.noting(self._repo, difference(self._repo, base, new), named)

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from reconciler.repository.library import set_fsync
+from reconciler.repository.library import Sign, set_fsync
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import Blob, commit_tree, edit_tree, move_ref
 
@@ -44,7 +44,7 @@ class FleetRepo:
         assert found is not None
         return found
 
-    def commit(self, files: Files, message: str = "Change", parent: str | None = None) -> str:
+    def commit(self, files: Files, message: str = "Change", parent: str | None = None, sign: Sign | None = None) -> str:
         """The new commit, also as the branch's head. `parent`: begin there, so that the branch is rewritten."""
         current = self.repo.ref(self.ref)
         parent = parent or current
@@ -52,17 +52,17 @@ class FleetRepo:
         changes = {path: data.encode() if isinstance(data, str) else data for path, data in files.items()}
         tree = edit_tree(self.repo, base, changes)
         when = BEGIN + 60 * len(self.commits)
-        made = commit_tree(self.repo, tree, [parent] if parent else [], message, when, self.ref, current)
+        made = commit_tree(self.repo, tree, [parent] if parent else [], message, when, self.ref, current, sign)
         self.commits.append(made)
         return made
 
-    def merge(self, files: Files, other: str) -> str:
+    def merge(self, files: Files, other: str, sign: Sign | None = None) -> str:
         """A merge commit on top of `head` with `other` as second parent; `files` is what it brings."""
         current = self.head
         changes = {path: data.encode() if isinstance(data, str) else data for path, data in files.items()}
         tree = edit_tree(self.repo, self.repo.commit(current).tree, changes)
         when = BEGIN + 60 * len(self.commits)
-        made = commit_tree(self.repo, tree, [current, other], "Merge", when, self.ref, current)
+        made = commit_tree(self.repo, tree, [current, other], "Merge", when, self.ref, current, sign)
         self.commits.append(made)
         return made
 

@@ -1,4 +1,5 @@
-"""What has to be asked about first: promises to those who rely on a workspace, and what a commit takes away from it."""
+"""What has to be asked about first: whose the workspace is, promises to those who rely on it, and what a commit takes
+away from it."""
 
 from __future__ import annotations
 
@@ -8,12 +9,15 @@ import orjson
 
 from apiserver.model.keys import Key
 from reconciler.layout.errors import LayoutError
+from reconciler.loading.case import was_served
 from reconciler.loading.copies import PLACES
+from reconciler.loading.gather import Gatherer
 from reconciler.loading.guard import Taken
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.providing import Providing
 from reconciler.plan.deletions import SHARE_FROM, RefusedDeletion
 from reconciler.plan.merge import merged
+from reconciler.plan.trespasses import Trespasses
 
 Object = dict[str, Any]
 
@@ -22,6 +26,19 @@ def keep_promises(at: Judgement) -> None:
     """A provider's schemas may not take less than they did."""
     if at.content.apis is not None and at.record.served:
         at.content.problems += Providing(at.grounds.store, at.record.cluster, at.content).problems()
+
+
+def ask_owners(at: Judgement) -> None:
+    """What was touched without a right is a problem, for as long as it is not what is served."""
+    case, grounds = at.case, at.grounds
+    if was_served(case.recorded):
+        return  # what is known of it comes back with it
+    base = grounds.served.of(case.record) if case.record is not None else None
+    found = case.trespasses
+    if found and not case.stays and Gatherer(grounds.site.sources).is_same(case, base):
+        found = Trespasses()
+    at.known.trespasses = found.as_json()
+    at.content.problems.extend(each.error for each in found)
 
 
 def ask_for_losses(at: Judgement) -> None:

@@ -35,6 +35,7 @@ def merge(at: Judgement) -> None:
     known, content = at.known, at.content
     heldbefore.note(known, at.grounds.served.passed)
     known.served, known.held, known.before, known.claims, known.errors = None, NONE, NONE, {}, []
+    known.trespasses = []
     if content.apis is not None:
         known.bindings = said_otherwise(content.apis.bindings, content.apis)
         known.waiting = waiting(content.apis)

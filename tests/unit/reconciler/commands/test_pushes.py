@@ -12,64 +12,17 @@ from typing import Any
 
 import pytest
 from support.fleetrepo import TREEPLANE_YAML
+from support.hosting import REFUSING, Hosting
 from support.loadedfleet import A, B, LoadedFleet, configmap
 
-from apiserver.endpoints.githooks import install_hooks
 from apiserver.endpoints.pushhooks import ASKED, BELL, LONGEST_PUSHER, MOST_WAITING, PUSHED, PUSHER, REFUSES
-from reconciler.commands.pushes import Pushes, PushJudge, ask
+from reconciler.commands.pushes import ask
 from reconciler.commands.spool import PushQuestion, Spool
 from reconciler.loading.trial import Trial
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.quarantine import PushedObjects
 
-REFUSING = f"{TREEPLANE_YAML}spec: {{push: Refuse}}\n"
 NAME = "tmp_objdir-incoming-AbCdEf"
-
-
-class Hosting:
-    """A fleet that refuses, in a repository with hooks, and a work tree to push from. `rang`: how often a hook rang."""
-
-    def __init__(self, fleet: LoadedFleet, work: Path) -> None:
-        self.fleet, self.work, self.rang = fleet, work, 0
-        self.git_dir = fleet.repo.path
-        fleet.commit({"treeplane.yaml": REFUSING})
-        install_hooks(self.git_dir, "main", "treeplane/status")
-        self.judge = self.judging()
-        self.pushes = Pushes(self.judge, self._ring)
-        self.git("init", "--quiet", "--initial-branch=main", str(work), at=self.git_dir)
-        self.git("pull", "--quiet", str(self.git_dir), "main")
-
-    def judging(self, seconds: float = 60) -> PushJudge:
-        trial = Trial(self.fleet.loader, self.fleet.secrets.of, self.fleet.keys / "identities", seconds)
-        return PushJudge(self.git_dir, self.fleet.mirror.path, "refs/heads/main", self.fleet.store, trial)
-
-    def _ring(self) -> None:
-        self.rang += 1
-
-    def begin(self) -> None:
-        self.pushes.begin(self.fleet.mirror.repository)
-
-    def git(self, *arguments: str, at: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
-        who = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "safe.directory=*", "-c", "gc.auto=0"]
-        command = ["git", "-C", str(at or self.work), *who, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=check)
-
-    def commit(self, files: dict[str, str]) -> str:
-        for path, text in files.items():
-            (self.work / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.work / path).write_text(text)
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "-m", "Change")
-        return self.git("rev-parse", "HEAD").stdout.strip()
-
-    def push(self, *refs: str) -> tuple[bool, str]:
-        """Whether it was taken, and what was said."""
-        done = self.git("push", str(self.git_dir), *(refs or ("HEAD:main",)), check=False)
-        return done.returncode == 0, done.stderr
-
-    def left(self) -> list[str]:
-        places = [self.git_dir / ASKED, self.git_dir / "objects"]
-        return [file.name for place in places for file in place.iterdir() if len(file.name) > 2 and "in" in file.name]
 
 
 @pytest.fixture

@@ -11,10 +11,13 @@ from support.commitfleet import WRITES_COMMIT, CommitFleet
 from support.loadedfleet import A, LoadedFleet, configmap
 
 from apiserver.endpoints.pushhooks import PUSHED
+from apiserver.model.commits import own
 from apiserver.registry import tree
-from reconciler.loading.whopushed import WhoPushed, of_record
+from reconciler.loading.vouching import Vouching
+from reconciler.loading.whopushed import WhoPushed
 from reconciler.plan.pushedby import NOBODY, OPERATOR, PUSH, SERVER, PushedBy
 from reconciler.repository.pushrecords import PushRecord, PushRecords
+from reconciler.signatures.verifier import Verifier
 from reconciler.statusbranch import pushers
 from reconciler.statusbranch.pushtrailers import pushed_by
 
@@ -37,9 +40,10 @@ def known(fleet: LoadedFleet) -> list[str]:
     return [str(pushers.of(fleet.store, each)) for each in repo.first_parents(None, fleet.repo.head) or ()]
 
 
-def test_each_commit_is_of_who_pushed_it(fleet: CommitFleet) -> None:
+def test_each_commit_is_of_who_pushed_it(fleet: CommitFleet, tmp_path: Path) -> None:
     records = PushRecords(fleet.repo.path)
-    who = WhoPushed(fleet.store, fleet.mirror.repository, records)
+    vouching = Vouching(records, Verifier(None), tmp_path / "signers")
+    who = WhoPushed(fleet.store, fleet.mirror.repository, vouching)
     fleet.begin({"treeplane.yaml": WRITES_COMMIT})
     records.note(fleet.repo.head, "", {"username": "admin"})
     base = fleet.repo.head
@@ -75,5 +79,7 @@ def test_a_commit_of_a_write_is_of_who_wrote(fleet: CommitFleet, eventually: Cal
      (PushRecord("", {"username": "a"}), PushedBy("a", PUSH)),
      (PushRecord("", {"username": "a"}, operator=True), PushedBy("a", OPERATOR))],
 )  # fmt: skip
-def test_what_a_record_comes_to(record: PushRecord | None, by: PushedBy) -> None:
-    assert of_record(record) == by
+def test_what_a_record_comes_to(fleet: CommitFleet, tmp_path: Path, record: PushRecord | None, by: PushedBy) -> None:
+    fleet.begin()
+    vouching = Vouching(PushRecords(None), Verifier(None), tmp_path / "signers")
+    assert vouching.voucher(fleet.repo.repo, own(fleet.repo.head), "", record).said == by

@@ -1,0 +1,45 @@
+"""Whether RBAC of a workspace lets somebody push what concerns it.
+
+Asked by the reconciler for each commit, of workspaces as they are served (reconciler/loading/owners). It goes by what
+git declares and what ships alone: an object that only the API knows of would be gone after a recovery, and what was
+taken by its word then held.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP
+from apiserver.auth.policy import RBACObjects, compile_policy
+from apiserver.auth.scopes import identities, in_scope
+from apiserver.auth.user import Attributes, User
+from apiserver.model import marks
+from apiserver.model.keys import storage_name
+from apiserver.storage.protocol import View
+
+VERB, URL = "push", "/git/fleet.git"
+_PUSH = Attributes(VERB, path=URL)
+_RESOURCES = ("clusterroles", "roles", "clusterrolebindings", "rolebindings")
+_NOT_DECLARED = frozenset({marks.RUNTIME, marks.REMOVED})
+
+
+def may_push(view: View, cluster: str, user: User) -> bool:
+    """Whether RBAC of the workspace with that logical cluster name gives `user` the verb `push` on /git/fleet.git; who
+    is in system:masters has it everywhere. Costs what the workspace has of RBAC."""
+    user = in_scope(user, cluster)
+    if user.is_master:
+        return True
+    objects = RBACObjects(*(_declared(view, resource, cluster) for resource in _RESOURCES))
+    policy = compile_policy(objects, CLUSTER_ROLE_BINDINGS)
+    return any(policy.granted(each, _PUSH) is not None for each in identities(user, cluster))
+
+
+def _declared(view: View, resource: str, cluster: str) -> list[dict[str, Any]]:
+    found = (orjson.loads(r.value) for r in view.scan(storage_name(RBAC_GROUP, resource), cluster).records)
+    return [obj for obj in found if _origin(obj) not in _NOT_DECLARED]
+
+
+def _origin(obj: dict[str, Any]) -> str:
+    return str((obj["metadata"].get("annotations") or {}).get(marks.ORIGIN, ""))

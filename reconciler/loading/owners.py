@@ -1,0 +1,184 @@
+"""Whether a commit may touch what it touches: whose word it needs, who stands for it, and what RBAC says of him.
+
+Called by gate, for each commit that is to be taken and for what is pushed. It reads two trees and RBAC of the
+workspaces as they are served, and writes nothing. What comes of it is an Admission, which a step goes by: what was
+touched without a right is held, and what is outside of all workspaces holds the commit as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from apiserver.auth.pushing import URL, VERB, may_push
+from apiserver.auth.user import User
+from apiserver.model import paths
+from apiserver.model.commits import CommitRef
+from apiserver.model.paths import ROOT
+from apiserver.registry import tree
+from apiserver.storage.protocol import View
+from reconciler.layout.errors import LayoutError
+from reconciler.layout.reach import Place, TouchedPlace
+from reconciler.loading.vouching import Voucher
+from reconciler.plan.trespasses import Trespass, Trespasses
+from reconciler.repository import trailers
+from reconciler.repository.objects import Repository
+
+ALLOW = "Allow-Push"
+"""The trailer of a commit: commits of others that may touch what its own pusher may touch."""
+_TOLD = "nobody gave {who} the verb `{verb}` on {url} in {where}"
+
+
+class Barred(NamedTuple):
+    """A workspace that was touched without a right. `spreads`: what stands below its directory may be another, or no
+    workspace any more, for the same reason."""
+
+    path: str
+    directory: str
+    trespass: Trespass
+    spreads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What is to be made of a commit. `whole`: why nothing of it is taken; `barred`: the workspaces that are not taken
+    further by it; `allows`: by workspace, the commits that were barred there and are not from now on."""
+
+    whole: tuple[LayoutError, ...] = ()
+    barred: tuple[Barred, ...] = ()
+    allows: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def of(self, path: str, directory: str) -> Trespass | None:
+        """Why a workspace that the commit touches is barred, None if it is not. `directory`: where it stands, or
+        stood."""
+        for each in self.barred:
+            below = each.spreads and (directory == each.directory or directory.startswith(f"{each.directory}/"))
+            if each.path == path or below:
+                return each.trespass
+        return None
+
+    def then(self, later: Admission) -> Admission:
+        """Of a commit and one that follows it, in one step."""
+        allows = {
+            p: self.allows.get(p, frozenset()) | later.allows.get(p, frozenset()) for p in {*self.allows, *later.allows}
+        }
+        return Admission((*self.whole, *later.whole), (*self.barred, *later.barred), allows)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it makes no difference."""
+        return not (self.whole or self.barred or self.allows)
+
+    def as_json(self) -> dict[str, Any]:
+        barred = [[e.path, e.directory, e.trespass.as_json(), e.spreads] for e in self.barred]
+        allows = {path: sorted(commits) for path, commits in sorted(self.allows.items())}
+        return {name: value for name, value in (("barred", barred), ("allows", allows)) if value}
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> Admission:
+        barred = (Barred(p, d, Trespass.from_json(t), bool(s)) for p, d, t, s in found.get("barred") or ())
+        allows = {path: frozenset(commits) for path, commits in (found.get("allows") or {}).items()}
+        return Admission((), tuple(barred), allows)
+
+
+FREE = Admission()
+"""Of a commit about which nobody had to be asked."""
+
+
+class NotThere(Exception):
+    """RBAC that counts is not served yet."""
+
+
+def always(_: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """Of who stands for a commit, in the workspaces as a view of the store has them. What is found is remembered.
+    `is_there`: whether that of a workspace is there already; all raise NotThere where it is not."""
+
+    view: View
+    voucher: Voucher
+    is_there: Callable[[str], bool] = always
+    known: dict[str, bool] = field(default_factory=dict)
+
+    def in_any(self, places: Iterable[Place]) -> bool:
+        """Whether he may push in one of some workspaces, each where it is served, or in the workspace root."""
+        if self.voucher.is_free or self.in_workspace(ROOT, ""):
+            return True
+        return any(self.in_workspace(place.path, place.directory) for place in places)
+
+    def in_workspace(self, path: str, directory: str = "") -> bool:
+        """`directory` "": wherever it is. One that stands elsewhere is another than the directory claims to be."""
+        user = self.voucher.user
+        if user is None:
+            return self.voucher.is_free
+        if path not in self.known:
+            self.known[path] = self._may_push(path, user)
+        record = tree.workspace_at(self.view, path) if directory else None
+        return self.known[path] and (not directory or (record is not None and record.directory == directory))
+
+    def at_or_above(self, path: str) -> bool:
+        """In a workspace or one that it is in, wherever they stand."""
+        above: str | None = path
+        while above is not None:
+            if self.voucher.is_free or self.in_workspace(above):
+                return True
+            above = paths.parent(above)
+        return False
+
+    def _may_push(self, path: str, user: User) -> bool:
+        if not self.is_there(path):
+            raise NotThere(path)
+        record = tree.workspace_at(self.view, path)
+        return record is not None and record.served and may_push(self.view, record.cluster, user)
+
+
+def admission(rights: Rights, commit: CommitRef, touched: Iterable[TouchedPlace]) -> Admission:
+    """What is to be made of a commit that touches these places."""
+    if rights.voucher.is_free:
+        return FREE
+    whole, barred = list[LayoutError](), list[Barred]()
+    for each in touched:
+        if rights.in_any(each.answerable):
+            continue
+        trespass = _trespass(rights.voucher, commit, each)
+        if each.path:
+            place = each.places[-1]
+            barred.append(Barred(place.path, place.directory, trespass, each.spreads))
+        else:
+            whole.append(trespass.error)
+    return Admission(tuple(whole), tuple(barred))
+
+
+def _trespass(voucher: Voucher, commit: CommitRef, touched: TouchedPlace) -> Trespass:
+    near = touched.answerable[0].path if touched.answerable else ROOT
+    more = f" (and {touched.files - 1} more)" if touched.files > 1 else ""
+    where = near if near == ROOT else f"{near} or a workspace above"
+    who = voucher.said.user or "whom nobody knows"
+    why = _TOLD.format(who=who, verb=VERB, url=URL, where=where)
+    return Trespass(
+        commit=str(commit),
+        file=touched.file,
+        message=f"is touched{more} by {commit:.10}, {voucher}: {why}",
+        hint=f"take it back, or have somebody who may push a commit that says `{ALLOW}: {commit}`",
+        asks=near,
+    )
+
+
+def allowed(repo: Repository, commit: CommitRef) -> set[str]:
+    """The commits that a commit itself says may touch what they touched: what it merges does not speak for whoever
+    merged it."""
+    return trailers.said_by(repo, commit.id, ALLOW)
+
+
+def allowances(rights: Rights, said: set[str]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Which workspaces that are held may go on, since somebody with a right there says so. Costs what is held."""
+    for path in tree.held(rights.view):
+        found = Trespasses.in_summary(tree.summary(rights.view, path))
+        free = frozenset(each.commit for each in found if each.commit in said and rights.at_or_above(each.asks))
+        if free:
+            yield path, free
