@@ -18,7 +18,7 @@ from apiserver.storage.protocol import View
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.fleet import EVERY, UNSIGNED, FleetConfig
 from reconciler.layout.reach import reach
-from reconciler.loading.owners import FREE, Admission, Rights, admission, allowances, allowed, always
+from reconciler.loading.owners import FREE, Admission, Rights, admission, allowances, allowed, always, losses_allowed
 from reconciler.loading.vouching import KEYS, Voucher, Vouching
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecord
@@ -109,6 +109,7 @@ class Gate:
         if not rights.voucher.is_free:
             touched = reach(self.repo, self._tree(before) or None, self._tree(commit), claims)
             found = admission(rights, commit, touched)
+            found = found.then(losses_allowed(rights, self.repo, commit, before))
         said = allowed(self.repo, commit)
         allows = dict(allowances(rights, said)) if said else {}
         return replace(found, allows=allows) if allows else found

@@ -22,18 +22,18 @@ from apiserver.storage.protocol import View
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.reach import Place, TouchedPlace
 from reconciler.loading.vouching import Voucher
+from reconciler.plan import deletions
 from reconciler.plan.trespasses import Trespass, Trespasses
 from reconciler.repository import trailers
 from reconciler.repository.objects import Repository
 
 ALLOW = "Allow-Push"
 """The trailer of a commit: commits of others that may touch what its own pusher may touch."""
-_TOLD = "nobody gave {who} the verb `{verb}` on {url} in {where}"
 
 
 class Barred(NamedTuple):
-    """A workspace that was touched without a right. `spreads`: what stands below its directory may be another, or no
-    workspace any more, for the same reason."""
+    """A workspace that was touched without a right. `directory` "": no file of it was, but something is said of it.
+    `spreads`: what stands below its directory may be another, or no workspace any more, for the same reason."""
 
     path: str
     directory: str
@@ -49,6 +49,11 @@ class Admission:
     whole: tuple[LayoutError, ...] = ()
     barred: tuple[Barred, ...] = ()
     allows: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def spoken_of(self) -> Mapping[str, Trespass]:
+        """The workspaces of which something is said without a right."""
+        return {each.path: each.trespass for each in self.barred if not each.directory}
 
     def of(self, path: str, directory: str) -> Trespass | None:
         """Why a workspace that the commit touches is barred, None if it is not. `directory`: where it stands, or
@@ -157,9 +162,7 @@ def admission(rights: Rights, commit: CommitRef, touched: Iterable[TouchedPlace]
 def _trespass(voucher: Voucher, commit: CommitRef, touched: TouchedPlace) -> Trespass:
     near = touched.answerable[0].path if touched.answerable else ROOT
     more = f" (and {touched.files - 1} more)" if touched.files > 1 else ""
-    where = near if near == ROOT else f"{near} or a workspace above"
-    who = voucher.said.user or "whom nobody knows"
-    why = _TOLD.format(who=who, verb=VERB, url=URL, where=where)
+    why = _missing(voucher.said.user or "whom nobody knows", near)
     return Trespass(
         commit=str(commit),
         file=touched.file,
@@ -167,6 +170,31 @@ def _trespass(voucher: Voucher, commit: CommitRef, touched: TouchedPlace) -> Tre
         hint=f"take it back, or have somebody who may push a commit that says `{ALLOW}: {commit}`",
         asks=near,
     )
+
+
+def losses_allowed(rights: Rights, repo: Repository, commit: CommitRef, before: CommitRef) -> Admission:
+    """A commit may say that something goes (plan/deletions) where its pusher may take it away. Costs what is held where
+    one says so."""
+    said = trailers.said(repo, commit.id, before.id, deletions.ALLOW) if repo.has(before.id) else set()
+    barred = list[Barred]()
+    for path, errors in tree.held(rights.view).items() if said and not rights.voucher.is_free else ():
+        if not any(each in error for each in said for error in errors):
+            continue
+        gone = any(paths.is_within(path, top) for top in tree.fleet(rights.view).kept)
+        asks = paths.parent(path) or ROOT if gone else path
+        if not rights.at_or_above(asks):
+            record = tree.workspace_at(rights.view, path)
+            place = record.directory if record is not None else path
+            who = rights.voucher.said.user or "whom nobody knows"
+            message = f"is to lose something by the word of {commit:.10}, {rights.voucher}: {_missing(who, asks)}"
+            hint = f"let somebody who may push there say so, or a commit that says `{ALLOW}: {commit}`"
+            barred.append(Barred(path, "", Trespass(str(commit), place, message, hint, asks)))
+    return Admission(barred=tuple(barred))
+
+
+def _missing(who: str, path: str) -> str:
+    where = path if path == ROOT else f"{path} or a workspace above"
+    return f"nobody gave {who} the verb `{VERB}` on {URL} in {where}"
 
 
 def allowed(repo: Repository, commit: CommitRef) -> set[str]:

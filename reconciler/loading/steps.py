@@ -185,7 +185,8 @@ class Stepper:
 
     def _without_right(self, found: Touched) -> dict[str, Trespass]:
         """The workspaces that the commit touches and may not."""
-        admission, out = self._target.admission, dict[str, Trespass]()
+        admission = self._target.admission
+        out = dict(admission.spoken_of)
         for path in found.changed | found.appeared | found.removed if admission.barred else ():
             place, record = found.places.get(path), self._world.record(path)
             places = (place.directory if place is not None else "", record.directory if record is not None else "")

@@ -9,8 +9,8 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     served: 5d3e…            only while held back: the commit it is served at ("" if it never had a good one)
     held: 77ab…              only while held back: the commit since which it is
     before: 90fe…            the same: the commit that was served until then (absent: the first parent of `held`)
-    claims: {workspaces/root/a/b: root:a:b}   the same: directories below its own that had lost their workspace.yaml
-                             in the commit it is served at, and were other workspaces' still
+    claims: {workspaces/root/a/b: root:a:b}   the same: directories below its own, or that this is in, that had lost
+                             their workspace.yaml in the commit it is served at, and were workspaces still
     errors: [...]            only while held back
     trespasses: [...]        the same: what was touched of it without a right (plan/trespasses)
     at: 3c9d…                on the status branch alone, and only of one that is past the commit that is named there:

@@ -1,0 +1,267 @@
+"""Pushes of many hands, over generated histories: nobody changes what is not his, the running server, one that is
+killed between two writes and a recovery agree, and it makes no difference whether commits overtake each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from support.loadedfleet import configmap
+from support.moving import HEAD, moving, uid_of
+from support.ownedfleet import ADMIN, OWNERS_YAML, OwnedFleet, pushers
+from support.recoveries import assert_same
+
+from apiserver.auth.pushing import may_push
+from apiserver.auth.user import AUTHENTICATED, User
+from apiserver.model import paths
+from apiserver.model.commits import own
+from apiserver.model.keys import Key
+from apiserver.registry import tree
+from reconciler.loading.pauses import Pauses
+
+R = "workspaces/root"
+PEOPLE = [User(name, (AUTHENTICATED,)) for name in ("alice", "bob", "carol", "dave")]
+BEGIN = {
+    f"{R}/a/x/workspace.yaml": "",
+    f"{R}/a/x/app.yaml": configmap(),
+    f"{R}/a/x/pushers.yaml": pushers("dave"),
+    f"{R}/g/c/workspace.yaml": "",
+    f"{R}/g/c/app.yaml": configmap(),
+}
+PLACES = [R, f"{R}/a", f"{R}/a/x", f"{R}/b", f"{R}/g", f"{R}/g/c", f"{R}/a/new", f"{R}/new", f"{R}/b/new"]
+PLAIN = ("configmaps", "clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io")
+EDITS = (
+    *("app", "app", "app", "more", "rights", "rights", "mark", "mark", "unmark", "remove", "remove", "ignore", "show"),
+    *("settings", "readme", "move", "move", "back", "break"),
+)
+EDIT = st.tuples(st.sampled_from(EDITS), st.integers(0, len(PLACES) - 1), st.integers(0, 5))
+STEP = st.one_of(
+    st.tuples(st.just("push"), st.integers(0, 4), st.lists(EDIT, min_size=1, max_size=3)),
+    st.tuples(st.just("push"), st.integers(0, 4), st.lists(EDIT, min_size=1, max_size=3)),
+    st.tuples(st.just("push"), st.integers(0, 4), st.lists(EDIT, min_size=1, max_size=3)),
+    st.tuples(st.just("allow"), st.integers(0, 4), st.integers(0, 7)),
+    st.tuples(st.just("allow all"), st.integers(0, 4), st.just(0)),
+    st.tuples(st.just("reset"), st.integers(0, 7), st.just(0)),
+    st.tuples(st.just("publish"), st.just(0), st.just(0)),
+    st.tuples(st.just("restart"), st.just(0), st.just(0)),
+    st.tuples(st.just("die"), st.integers(1, 6), st.lists(EDIT, min_size=1, max_size=3)),
+)
+HISTORY = st.lists(STEP, min_size=1, max_size=9)
+
+
+class Hands:
+    """A fleet that many push to, and what each of their pushes may have changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.others = folder, list[OwnedFleet]()
+        self.fleet = OwnedFleet(folder / "fleet")
+        self.fleet.begin(BEGIN)
+        self.fleet.publish()
+
+    def close(self) -> None:
+        for each in (self.fleet, *self.others):
+            each.close()
+
+    def recovered(self) -> OwnedFleet:
+        self.others.append(OwnedFleet(self.folder / f"n{len(self.others)}", self.fleet))
+        self.others[-1].load(self.others[-1].recorded())
+        return self.others[-1]
+
+    def user(self, number: int) -> User:
+        return [*PEOPLE, ADMIN][number]
+
+    def step(self, name: str, number: int, more: Any) -> None:
+        match name:
+            case "push":
+                self.checked(self.user(number), self.files(more))
+            case "allow":
+                commit = self.fleet.repo.commits[more % len(self.fleet.repo.commits)]
+                self.checked(self.user(number), {}, f"Allow\n\nAllow-Push: {commit}\n")
+            case "allow all":
+                errors = " ".join(error for record in self.fleet.records() for error in record.errors)
+                said = {word.strip("'") for word in errors.split() if len(word.strip("'")) == 40}
+                if said:
+                    self.checked(self.user(number), {}, f"Allow\n\nAllow-Delete: {' '.join(sorted(said))}\n")
+            case "reset":
+                commits = self.fleet.repo.repo.first_parents(None, self.fleet.repo.head) or []
+                self.fleet.repo.reset(commits[-1 - number % len(commits)])
+                self.fleet.load()
+            case "publish":
+                self.fleet.publish()
+            case "restart":
+                self.fleet.loader = self.fleet.new_loader()
+                self.fleet.load()
+            case "die":
+                self.die(number, self.files(more))
+
+    def files(self, edits: list[tuple[str, int, int]]) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for what, place, number in edits:
+            out |= self.edit(what, PLACES[place], number)
+        return {name: text for name, text in out.items() if not any(name.startswith(f"{other}/") for other in out)}
+
+    def edit(self, what: str, place: str, number: int) -> dict[str, Any]:
+        match what:
+            case "app" | "more":
+                return {f"{place}/{what}.yaml": configmap(what, a=f"{number}")}
+            case "rights":
+                return {f"{place}/pushers.yaml": pushers(*{PEOPLE[n % 4].name for n in (number, number // 2)})}
+            case "mark":
+                text = f"{HEAD}metadata: {{labels: {{n: '{number}'}}}}\n"
+                return {f"{place}/workspace.yaml": text} if place not in (R, f"{R}/g") else {}
+            case "unmark":
+                return {f"{place}/workspace.yaml": None}
+            case "remove":
+                return {place: None} if place != R else {}
+            case "ignore":
+                return {f"{place}/.treeplaneignore": ("x/\n", "app.yaml\n", "new/\n", "c/\n", "b/\n", "a/\n")[number]}
+            case "show":
+                return {f"{place}/.treeplaneignore": None}
+            case "settings":
+                return {"treeplane.yaml": OWNERS_YAML.replace("true", ("true", "false")[number % 2])}
+            case "readme":
+                return {"README.md": f"{number}"}
+            case "break":
+                return {f"{place}/app.yaml": "kind: ["}
+            case "move":
+                old, new = [(f"{R}/a/x", f"{R}/b/x"), (f"{R}/b", f"{R}/a/b"), (f"{R}/g/c", f"{R}/a/c")][number % 3]
+                with suppress(AssertionError):
+                    uid = uid_of(self.fleet, old.removeprefix("workspaces/").replace("/g/", "/").replace("/", ":"))
+                    return dict(moving(self.fleet, old, new, uid))
+                return {}
+            case _:
+                commits = self.fleet.repo.commits
+                return dict(self.fleet.repo.files(commits[number % len(commits)]))
+
+    # -- what a push may change
+
+    def checked(self, user: User, files: dict[str, Any], message: str = "Change") -> None:
+        fleet = self.fleet
+        if not fleet.fleet().error and fleet.fleet().commit == own(fleet.repo.head):
+            rights, before = self.rights(user), self.content()
+            owners = "true" in fleet.repo.files(fleet.repo.head)["treeplane.yaml"]
+            fleet.push(user, files, message)
+            if owners and not user.is_master:
+                self.check(rights, before)
+        else:
+            fleet.push(user, files, message)
+
+    def rights(self, user: User) -> set[str]:
+        """The workspaces in which he may push, as everything is served."""
+        records = (record for record in self.fleet.records() if record.served)
+        return {record.path for record in records if may_push(self.fleet.store, record.cluster, user)}
+
+    def content(self) -> dict[str, dict[Key | str, Any]]:
+        """By logical cluster what git says of it, and where it is."""
+        out: dict[str, dict[Key | str, Any]] = {}
+        for record in self.fleet.records():
+            if record.served:
+                found: dict[Key | str, Any] = {"path": record.path}
+                for resource in PLAIN:
+                    found |= {r.key: r.value for r in self.fleet.store.scan(resource, record.cluster).records}
+                out[record.cluster] = found
+        return out
+
+    def check(self, rights: set[str], before: dict[str, dict[Key | str, Any]]) -> None:
+        after = self.content()
+        for cluster in before.keys() | after.keys():
+            was, now = before.get(cluster, {}), after.get(cluster, {})
+            if was == now:
+                continue
+            for path in {was.get("path"), now.get("path")} - {None}:
+                asked = path if was and now and was["path"] == now["path"] else paths.parent(path)
+                assert any(paths.is_within(asked, each) for each in rights), (path, rights, was, now)
+
+    # -- losses
+
+    def die(self, writes: int, files: dict[str, Any]) -> None:
+        """A push by each in turn, and a server that is killed after so many writes of that."""
+        fleet = self.fleet
+        for number, user in enumerate(PEOPLE):
+            fleet.pushed(user, {name: text for name, text in files.items() if name.startswith(PLACES[number])})
+        store, left, write = fleet.store, writes, fleet.store.write
+
+        class Killed(Exception):
+            pass
+
+        def last(*ops: Any) -> Any:
+            nonlocal left
+            if left == 0:
+                raise Killed
+            left -= 1
+            return write(*ops)
+
+        store.write = last  # type: ignore[method-assign]
+        with suppress(Killed):
+            fleet.loader.load(own(fleet.repo.head))
+        store.write = write  # type: ignore[method-assign]
+        fleet.loader = fleet.new_loader()
+        fleet.load()
+
+
+@contextmanager
+def hands(factory: pytest.TempPathFactory) -> Iterator[Hands]:
+    made = Hands(factory.mktemp("hands"))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(history=HISTORY)
+@example(history=[("push", 0, [("app", 3, 1)]), ("push", 1, [("remove", 1, 0)]), ("publish", 0, 0), ("allow", 2, 1)])
+def test_nobody_changes_what_is_not_his_and_a_recovery_agrees(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, int, Any]]
+) -> None:
+    with hands(tmp_path_factory) as found:
+        for step in history:
+            found.step(*step)
+        found.fleet.load()
+        agree(found.recovered(), found.fleet)
+        found.fleet.publish()
+        agree(found.recovered(), found.fleet)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    history=st.lists(st.tuples(st.integers(0, 3), st.lists(EDIT, min_size=1, max_size=2)), min_size=1, max_size=5),
+    pause=st.integers(0, 4),
+)
+def test_it_makes_no_difference_what_overtakes_what(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[int, Any]], pause: int
+) -> None:
+    with hands(tmp_path_factory) as found:
+        fleet = found.fleet
+        other = found.recovered()
+        many = {f"{R}/m{n}/workspace.yaml": "" for n in range(5)} | found.files([("rights", 3, 0), ("rights", 1, 3)])
+        fleet.pushed(ADMIN, many)
+
+        def work() -> None:
+            nonlocal pause
+            pause -= 1
+            while pause < 0 and history:
+                number, edits = history.pop(0)
+                fleet.pushed(PEOPLE[number], found.files(edits))
+            fleet.loader.overtake(own(fleet.repo.head))
+
+        fleet.loader.pauses = Pauses(lambda: 0.0, 0.0)
+        fleet.loader.meanwhile = work
+        fleet.load()
+        fleet.loader.meanwhile = None
+        fleet.load()
+        other.load()
+        agree(other, fleet)
+
+
+def agree(one: OwnedFleet, other: OwnedFleet) -> None:
+    assert_same(one, other, at=False)
+    for name in ("commit", "error", "claims", "kept", "arriving", "admitted", "verified"):
+        assert getattr(one.fleet(), name) == getattr(other.fleet(), name), name
+    assert one.fleet().admitted == {}
+    assert tree.held(one.store) == tree.held(other.store)
