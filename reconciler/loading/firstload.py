@@ -68,7 +68,7 @@ class FirstLoad:
         made.trees.claims = fleet.claims or facts.claims
         known = fleet.commit or recorded
         config, problems = made.whole.config(commit) if known else made.whole.first_config(commit)
-        if config is not None and made.gate is not None and not fleet.commit:
+        if config is not None and made.gate is not None and not (fleet.commit or made.branch.takes(head)):
             stands = recorded.commit if recorded is not None else NONE
             problems = made.gate.recorded(stands, commit, config) if stands else made.gate.first(commit, config)
         if config is None or problems:

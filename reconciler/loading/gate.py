@@ -58,11 +58,13 @@ class Coming:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Of one repository. `branch`: its name, for messages."""
+    """Of one repository. `branch`: its name, for messages; `command`: makes the command line that takes a head whatever
+    stands against it."""
 
     repo: Repository
     vouching: Vouching
     branch: str
+    command: Callable[[str], str] | None = None
 
     def head(self, at: Coming) -> tuple[LayoutError, ...]:
         """Why a head is not followed at all; asked once, before the first of its commits is taken."""
@@ -191,6 +193,8 @@ class Gate:
         return ()
 
     def _problem(self, commit: CommitRef, text: str, hint: str) -> LayoutError:
+        if self.command is not None:
+            hint += f"; or, in an emergency, name the head that is to be served: {self.command('<head>')}"
         return LayoutError(self.branch, 0, 0, f"{commit:.12} {text}", hint)
 
     def _tree(self, commit: CommitRef) -> str:

@@ -139,7 +139,9 @@ class Loader:
         self.sources = Sources()
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
-        self._gate = Gate(repositories.own, branch.vouching, branch.name) if branch.vouching is not None else None
+        self._gate: Gate | None = None
+        if branch.vouching is not None:
+            self._gate = Gate(repositories.own, branch.vouching, branch.name, branch.command)
         judges = Judges(lambda path: self._judge_again(RENEWAL, (path,)), partial(self._judge_again, SHIPPING))
         self._renewal = Renewal(store, judges)
 

@@ -83,8 +83,9 @@ class ServedTrees:
 
     def stands(self, record: WorkspaceRecord) -> tuple[CommitRef, dict[str, str]]:
         """The commit that says what is served of a workspace which is not held until now, and the directories within
-        its own, or that this is in, that had lost their workspace.yaml there. That is the commit which last changed it; or, where such
-        directories were others by then, so that it would be read as something else, the one that is served."""
+        its own, or that this is in, that had lost their workspace.yaml there. That is the commit which last changed it;
+        or, where such directories were others by then, so that it would be read as something else, the one that is
+        served."""
         back = self._brought_back(record) if record.head not in self._ahead else None
         at, claims = back or (self.commit(record), self._trees.claims)
         inside = f"{record.directory}/"

@@ -64,8 +64,8 @@ def test_what_is_anothers_is_held_and_ones_own_goes_on(owned: OwnedFleet) -> Non
     [error] = owned.held()["root:b"]
     assert error == (
         f"{R}/b/app.yaml: is touched by {commit:.10}, pushed by alice: nobody gave alice the verb `push` on "
-        f"/git/fleet.git in root:b or a workspace above (take it back, or have somebody who may push a commit that says "
-        f"`Allow-Push: {commit}`)"
+        "/git/fleet.git in root:b or a workspace above (take it back, or have somebody who may push a commit that "
+        f"says `Allow-Push: {commit}`)"
     )
 
 

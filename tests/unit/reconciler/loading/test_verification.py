@@ -270,3 +270,16 @@ def test_who_signed_is_asked_about_under_the_name_that_the_signers_file_gives(fl
     assert fleet.data("root:a") == {"a": "bob's"}
     assert fleet.data("root:b") == {"a": "b"}
     assert "signed by bob: nobody gave bob" in fleet.held()["root:b"][0]
+
+
+def test_who_runs_the_server_may_name_a_head_that_counts(fleet: SignedFleet, opened: Callable[..., SignedFleet]) -> None:
+    bad = fleet.repo.commit({f"{R}/app.yaml": configmap(a="urgent")})
+    fleet.load()
+    assert "treeplane up --take-head <head>" in fleet.fleet().error
+    for each in (fleet, opened(fleet)):
+        each.loader = each.new_loader(BranchSettings(vouching=each.vouching, take=bad[:12]))
+        each.load()
+        assert each.data("root") == {"a": "urgent"}
+    fleet.loader = fleet.new_loader()
+    fleet.signed(ALICE, {f"{R}/app.yaml": configmap(a="mended")})
+    assert fleet.data("root") == {"a": "mended"}
