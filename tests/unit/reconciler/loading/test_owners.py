@@ -186,6 +186,24 @@ def test_a_branch_that_leaves_such_a_commit_goes_on(owned: OwnedFleet) -> None:
     assert owned.data("root:a") == {"a": "new"}
 
 
+def test_nobody_stands_for_a_branch_that_went_back(owned: OwnedFleet) -> None:
+    """Whoever pushed a commit once did not take the branch back to it."""
+    owned.push("bob", {f"{R}/b/app.yaml": configmap(a="1")})
+    back = owned.repo.head
+    owned.push("bob", {f"{R}/b/app.yaml": configmap(a="2")})
+    served = owned.repo.head
+    owned.repo.reset(back)
+    owned.load()
+    assert owned.fleet().commit.id == served
+    assert "is where the branch went back to, and nobody stands for that" in owned.fleet().error
+    assert owned.data("root:b") == {"a": "2"}
+    # What comes on top of it is of who pushed that, with all that it takes away.
+    owned.push("alice", {f"{R}/a/app.yaml": configmap(a="new")})
+    assert owned.data("root:b") == {"a": "2"}
+    assert owned.held().keys() == {"root:b"}
+    assert owned.data("root:a") == {"a": "new"}
+
+
 def test_what_an_ignore_file_hides_is_its_owners(owned: OwnedFleet) -> None:
     owned.push("carol", {f"{R}/.treeplaneignore": "b/\n"}, "Hide")
     owned.push(ADMIN, {f"{R}/.treeplaneignore": None}, "Show")

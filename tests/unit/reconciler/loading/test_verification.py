@@ -272,7 +272,9 @@ def test_who_signed_is_asked_about_under_the_name_that_the_signers_file_gives(fl
     assert "signed by bob: nobody gave bob" in fleet.held()["root:b"][0]
 
 
-def test_who_runs_the_server_may_name_a_head_that_counts(fleet: SignedFleet, opened: Callable[..., SignedFleet]) -> None:
+def test_who_runs_the_server_may_name_a_head_that_counts(
+    fleet: SignedFleet, opened: Callable[..., SignedFleet]
+) -> None:
     bad = fleet.repo.commit({f"{R}/app.yaml": configmap(a="urgent")})
     fleet.load()
     assert "treeplane up --take-head <head>" in fleet.fleet().error
