@@ -48,7 +48,13 @@ class Cases:
             # Of one that stands twice the place counts where it is served from, whichever the commit touches.
             there = self._target.tree.find(path, known)
             return there if there is not None and there.directory == known else here
-        return here or self._target.tree.find(path, known)
+        found = here or self._target.tree.find(path, known)
+        return found if found is None or self._kept.of(path) is not None or self._has_something(found) else None
+
+    def _has_something(self, place: WorkspaceDir) -> bool:
+        """Whether there is more of a workspace than a directory that is its own while it stays (Whole.claims)."""
+        here = self._target.tree
+        return place.manifest is not None or place.directory not in here.claims or bool(here.leftovers(place))
 
     def forget(self, path: str) -> None:
         """It is judged, and its record says where it stands."""

@@ -116,8 +116,9 @@ class Overtaking:
         return (found, take) if not step.put_off else None
 
     def _take(self, commit: CommitRef) -> bool:
-        step = self._step(commit, None)
-        admission = self._makes.comes_in(self.fleet, commit, self._is_there) if step is not None else None
+        # Asked first, since it takes workspaces past the commits before: the step has to find them there.
+        admission = self._makes.comes_in(self.fleet, commit, self._is_there)
+        step = self._step(commit, None) if admission is not None else None
         if step is None or admission is None:
             return False
         self._arrive(commit, admission)

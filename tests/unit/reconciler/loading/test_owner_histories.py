@@ -39,19 +39,34 @@ EDITS = (
     *("app", "app", "app", "more", "rights", "rights", "mark", "mark", "unmark", "remove", "remove", "ignore", "show"),
     *("settings", "readme", "move", "move", "back", "break"),
 )
-EDIT = st.tuples(st.sampled_from(EDITS), st.integers(0, len(PLACES) - 1), st.integers(0, 5))
-STEP = st.one_of(
-    st.tuples(st.just("push"), st.integers(0, 4), st.lists(EDIT, min_size=1, max_size=3)),
-    st.tuples(st.just("push"), st.integers(0, 4), st.lists(EDIT, min_size=1, max_size=3)),
-    st.tuples(st.just("push"), st.integers(0, 4), st.lists(EDIT, min_size=1, max_size=3)),
-    st.tuples(st.just("allow"), st.integers(0, 4), st.integers(0, 7)),
-    st.tuples(st.just("allow all"), st.integers(0, 4), st.just(0)),
-    st.tuples(st.just("reset"), st.integers(0, 7), st.just(0)),
-    st.tuples(st.just("publish"), st.just(0), st.just(0)),
-    st.tuples(st.just("restart"), st.just(0), st.just(0)),
-    st.tuples(st.just("die"), st.integers(1, 6), st.lists(EDIT, min_size=1, max_size=3)),
+
+
+def edits(*words: str) -> Any:
+    return st.tuples(st.sampled_from(words), st.integers(0, len(PLACES) - 1), st.integers(0, 5))
+
+
+EDIT = edits(*EDITS)
+
+
+def histories(edit: Any, *more: Any) -> Any:
+    pushes = st.tuples(st.just("push"), st.integers(0, 4), st.lists(edit, min_size=1, max_size=3))
+    step = st.one_of(
+        *(pushes, pushes, pushes),
+        st.tuples(st.just("allow"), st.integers(0, 4), st.integers(0, 7)),
+        st.tuples(st.just("allow all"), st.integers(0, 4), st.just(0)),
+        st.tuples(st.just("publish"), st.just(0), st.just(0)),
+        st.tuples(st.just("restart"), st.just(0), st.just(0)),
+        st.tuples(st.just("die"), st.integers(1, 6), st.lists(edit, min_size=1, max_size=3)),
+        *more,
+    )
+    return st.lists(step, min_size=1, max_size=9)
+
+
+HISTORY = st.one_of(
+    histories(EDIT),
+    histories(edits(*(set(EDITS) - {"move"})), st.tuples(st.just("reset"), st.integers(0, 7), st.just(0))),
 )
-HISTORY = st.lists(STEP, min_size=1, max_size=9)
+"""A branch that goes back and moves in one history are test_move_histories'."""
 
 
 class Hands:
