@@ -19,7 +19,7 @@ from reconciler.layout.errors import LayoutError
 from reconciler.layout.fleet import EVERY, UNSIGNED, FleetConfig
 from reconciler.layout.reach import reach
 from reconciler.loading.owners import FREE, Admission, Rights, admission, allowances, allowed, always, losses_allowed
-from reconciler.loading.vouching import KEYS, Voucher, Vouching
+from reconciler.loading.vouching import KEYS, OPERATORS, Voucher, Vouching
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecord
 from reconciler.signatures.verifier import NotVerified
@@ -109,6 +109,15 @@ class Gate:
                 one = replace(one, whole=())
             found = found.then(one) if found is not FREE else one
         return voucher, found
+
+    def taken(self, view: View, at: Coming) -> Admission:
+        """What is to be made of a commit that whoever runs the server takes, whatever stands against it: it speaks for
+        him."""
+        found, rights = FREE, Rights(view, OPERATORS)
+        for commit, before in at.way:
+            one = self._one(rights, commit, before, {})
+            found = found.then(one) if found is not FREE else one
+        return found
 
     def _one(self, rights: Rights, commit: CommitRef, before: CommitRef, claims: Mapping[str, str]) -> Admission:
         found = FREE

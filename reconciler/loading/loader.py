@@ -344,12 +344,14 @@ class Loader:
         self, fleet: FleetRecord, commit: CommitRef, then: Sequence[CommitRef], skipped: Sequence[CommitRef]
     ) -> Admission:
         """What is to be made of a commit, by who stands for it. Of one that came halfway that is known."""
-        if self._gate is None or self._branch.takes(then[-1] if then else commit) or commit == fleet.commit:
+        if self._gate is None or commit == fleet.commit:
             return FREE
+        coming = self._coming(fleet, commit, later=tuple(then), skipped=tuple(skipped))
+        if self._branch.takes(then[-1] if then else commit):
+            return self._gate.taken(self._store, coming)
         known = fleet.admitted.get(str(commit))
         if known is not None:
             return Admission.from_json(known)
-        coming = self._coming(fleet, commit, later=tuple(then), skipped=tuple(skipped))
         _, found = self._gate.admit(self._store, coming, fleet.claims)
         return found
 
