@@ -19,20 +19,8 @@ from support.signing import SshPerson, needs_ssh
 R = "workspaces/root"
 STATUS = "refs/heads/treeplane/status"
 SIGNERS = "signers/allowed_signers"
-GIT = """\
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: git}
-rules:
-- {nonResourceURLs: [/], verbs: [access]}
-- {nonResourceURLs: [/git/fleet.git], verbs: [get, update]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: git}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: git}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: tenants}]
-"""
+DOCUMENT = Path(__file__).parents[2] / "docs" / "owners.md"
+GIT = next(b for b in DOCUMENT.read_text().split("```yaml\n") if "[get, update]" in b).partition("```")[0]
 
 
 def fleet(spec: str) -> str:
@@ -247,6 +235,29 @@ def test_where_nobody_can_refuse_a_push_it_is_held_until_somebody_with_the_right
     assert says(server, "root:a", "more") == "bob"
     assert says(server, "root:a") == "signed"
     eventually(lambda: allowed in statuses(signed), 20, "that is recorded")
+
+
+@needs_ssh
+def test_a_hosted_fleet_for_which_nobody_can_sign_any_more(
+    plane: Callable[..., Plane], tmp_path: Path, eventually: Any
+) -> None:
+    """The one command that docs/signatures.md has for it, typed in a clone."""
+    seed = written(tmp_path / "seed", files("{verification: {mode: Every}}"))
+    server = plane(seed.folder)
+    work = server.clone(tmp_path / "work")
+    assert "is not taken, since it is not signed" in refused(work, f"{R}/a/app.yaml", app("unsigned"))
+    work.write("treeplane.yaml", fleet("{}"))
+    head = work.commit("Nobody can sign")
+    server.stop()
+    document = DOCUMENT.with_name("signatures.md").read_text()
+    [command] = re.findall(r"^ *(git -C \.treeplane/repo/fleet\.git .*)$", document, re.MULTILINE)
+    words = [word.replace("$PWD", str(work.folder)).strip('"') for word in command.split()]
+    words[2] = str(server.data / "repo" / "fleet.git")
+    work.git(*words[1:])
+    server.arguments = ("--take-head", head)
+    server.start()
+    assert "treeplane: pushed by kcp-admin" in push(work, f"{R}/a/app.yaml", app("free"))
+    assert says(server, "root:a") == "free"
 
 
 def told_of(server: Plane, name: str, commit: str) -> str:
