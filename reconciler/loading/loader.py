@@ -33,7 +33,7 @@ from reconciler.loading.asked import NOTHING, Asked, Proposed
 from reconciler.loading.case import was_served
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
-from reconciler.loading.gate import Coming, Gate, remembered
+from reconciler.loading.gate import ComingCommit, Gate, remembered
 from reconciler.loading.heads import BranchSettings, Route, route
 from reconciler.loading.identities import Identities
 from reconciler.loading.leaving import told_anew
@@ -361,8 +361,8 @@ class Loader:
         commit: CommitRef,
         later: tuple[CommitRef, ...] = (),
         skipped: tuple[CommitRef, ...] = (),
-    ) -> Coming:
-        return Coming(commit, fleet.commit, self._served_config(fleet), later, skipped, fleet.verified)
+    ) -> ComingCommit:
+        return ComingCommit(commit, fleet.commit, self._served_config(fleet), later, skipped, fleet.verified)
 
     def _served_config(self, fleet: FleetRecord) -> FleetConfig:
         return self._whole.config(fleet.commit)[0] or FleetConfig("")
