@@ -6,13 +6,14 @@ import json
 import re
 import shutil
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.ownedfleet import pushers
-from support.plane import Clone, Plane, PlaneError
+from support.plane import COMMAND, Clone, Plane, PlaneError, environment
 from support.plane import clone as clone_of
 from support.signing import SshPerson, needs_ssh
 
@@ -135,6 +136,24 @@ def test_a_right_is_given_in_git_and_counts_from_the_next_push_on(
     push(people["alice"], f"{R}/a/pushers.yaml", pushers("alice"))
     assert "nobody gave carol" in refused(people["carol"], f"{R}/a/app.yaml", app("carol again"))
     assert "treeplane: pushed by alice" in push(people["alice"], f"{R}/a/app.yaml", app("alice"))
+
+
+def test_whoever_begins_with_a_work_tree_may_do_everything(
+    plane: Callable[..., Plane], tmp_path: Path, eventually: Any
+) -> None:
+    subprocess.run([COMMAND, "init", tmp_path / "fleet"], env=environment(), capture_output=True, check=True)
+    work = Clone(tmp_path / "fleet")
+    assert "owners: true" in (work.folder / "treeplane.yaml").read_text()
+    work.git("init", "--quiet", "--initial-branch=main")
+    work.commit("begin")
+    server = plane(work.folder)
+    work.write(f"{R}/new/workspace.yaml", "")
+    work.edit("treeplane.yaml", "ReadOnly", "Store")
+    work.write(f"{R}/team/app.yaml", app("mine"))
+    work.commit("Change everything")
+    eventually(lambda: "root:new" in server.workspaces(), 20)
+    assert says(server, "root:team") == "mine"
+    assert "[+]fleet ok" in readiness(server)
 
 
 class Signed:
