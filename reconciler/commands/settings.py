@@ -135,11 +135,12 @@ class Reconciling:
     take_head: str = option(
         "",
         told=Option(
-            "In an emergency: follow the branch to this head of it, although it does not contain what is served.",
+            "In an emergency: follow the branch to this head of it, although it does not contain what is served, or "
+            "nobody who may stands for it.",
             document="In an emergency: a commit, as its id or the first seven digits of it or more. If the branch's "
             "head is this commit, it is followed although it does not contain the commit that is served (see [the "
-            "branch](repositories.md#a-branch-that-goes-back)). It does nothing for any other head, and nothing a "
-            "second time.",
+            "branch](repositories.md#a-branch-that-goes-back)), is not signed, or touches what whoever pushed it may "
+            "not ([owners](owners.md)). It does nothing for any other head, and nothing a second time.",
             metavar="COMMIT",
             form="commit",
         ),

@@ -19,7 +19,7 @@ from reconciler.repository.difference import difference
 from reconciler.repository.objects import Repository, TreeEntry
 
 
-class Place(NamedTuple):
+class OwnedPlace(NamedTuple):
     """A workspace, as a directory that has a workspace.yaml in one of the trees makes it."""
 
     path: str
@@ -32,7 +32,7 @@ class TouchedPlace:
     of all. `itself`: its workspace.yaml, which is its parent's. `file`: the first that differs, of `files`. `spreads`:
     whether it may decide about what stands below the directory, too: who is a workspace there, or is hidden."""
 
-    places: tuple[Place, ...]
+    places: tuple[OwnedPlace, ...]
     itself: bool
     file: str
     files: int = 1
@@ -44,7 +44,7 @@ class TouchedPlace:
         return self.places[-1].path if self.places else ""
 
     @property
-    def answerable(self) -> tuple[Place, ...]:
+    def answerable(self) -> tuple[OwnedPlace, ...]:
         """Those of whom one has to allow it, the nearest first; (): root's alone, whatever is there."""
         above = self.places[:-1] if self.itself and len(self.places) > 1 else self.places
         return tuple(reversed(above))
@@ -67,7 +67,7 @@ def reach(
     return [*found.values()]
 
 
-_Found = tuple[tuple[Place, ...], bool, str]
+_Found = tuple[tuple[OwnedPlace, ...], bool, str]
 
 
 class _Reaching:
@@ -77,7 +77,9 @@ class _Reaching:
     def run(self, old_tree: str | None, new_tree: str) -> Iterator[_Found]:
         yield from self._below("", old_tree, new_tree, ())
 
-    def _below(self, directory: str, old: str | None, new: str | None, above: tuple[Place, ...]) -> Iterator[_Found]:
+    def _below(
+        self, directory: str, old: str | None, new: str | None, above: tuple[OwnedPlace, ...]
+    ) -> Iterator[_Found]:
         if old == new:
             return
         if not _leads_to_root(directory):
@@ -107,13 +109,15 @@ class _Reaching:
         before, after = ({entry.name: entry for entry in side} for side in sides)
         return before, after
 
-    def _places(self, directory: str, entries: list[TreeEntry], above: tuple[Place, ...]) -> tuple[Place, ...]:
+    def _places(
+        self, directory: str, entries: list[TreeEntry], above: tuple[OwnedPlace, ...]
+    ) -> tuple[OwnedPlace, ...]:
         if directory == ROOT:
-            return (Place(paths.ROOT, ROOT),)
+            return (OwnedPlace(paths.ROOT, ROOT),)
         if above and any(entry.name in WORKSPACE_FILES and entry.kind != "tree" for entry in entries):
-            return (*above, Place(paths.join(above[-1].path, named(directory.rpartition("/")[2])), directory))
+            return (*above, OwnedPlace(paths.join(above[-1].path, named(directory.rpartition("/")[2])), directory))
         claimed = self._claims.get(directory)
-        return (*above, Place(claimed, directory)) if claimed else above
+        return (*above, OwnedPlace(claimed, directory)) if claimed else above
 
 
 def _leads_to_root(directory: str) -> bool:

@@ -18,8 +18,17 @@ from apiserver.storage.protocol import View
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.fleet import EVERY, UNSIGNED, FleetConfig
 from reconciler.layout.reach import reach
-from reconciler.loading.owners import FREE, Admission, Rights, admission, allowances, allowed, always, losses_allowed
-from reconciler.loading.vouching import KEYS, Voucher, Vouching
+from reconciler.loading.owners import (
+    FREE,
+    Admission,
+    PushRights,
+    admission,
+    allowances,
+    allowed,
+    always,
+    losses_allowed,
+)
+from reconciler.loading.vouching import KEYS, OPERATORS, Voucher, Vouching
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecord
 from reconciler.signatures.verifier import NotVerified
@@ -33,7 +42,7 @@ TIPS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class ComingCommit:
     """A commit that is to be taken. `served`: what is served, or will be by then; `skipped`: commits on the way from
     there, nothing of which could be taken; `later`: those that come after it. `config`: as it is served. `verified`:
     heads that were good once, beside `served`."""
@@ -66,7 +75,7 @@ class Gate:
     branch: str
     command: Callable[[str], str] | None = None
 
-    def head(self, at: Coming) -> tuple[LayoutError, ...]:
+    def head(self, at: ComingCommit) -> tuple[LayoutError, ...]:
         """Why a head is not followed at all; asked once, before the first of its commits is taken."""
         if at.config.owners and not self.vouching.local and self.repo.is_ancestor(at.commit.id, at.served.id):
             # Who made it or pushed it once says nothing of who took the branch back to it.
@@ -92,10 +101,10 @@ class Gate:
         return () if self.vouching.is_ours(self.repo, said) else self.first(source, config)
 
     def admit(
-        self, view: View, at: Coming, claims: Mapping[str, str], is_there: Callable[[str], bool] = always
+        self, view: View, at: ComingCommit, claims: Mapping[str, str], is_there: Callable[[str], bool] = always
     ) -> tuple[Voucher, Admission]:
         """Who stands for a commit, and what is to be made of it. `view`: of the store, as everything is served that
-        comes before it; `is_there`: see Rights. Raises NotThere."""
+        comes before it; `is_there`: see PushRights. Raises NotThere."""
         if at.config.verification == EVERY:
             problems = self._chain_unsigned(at)
             if problems:
@@ -103,14 +112,23 @@ class Gate:
         pushes = self.vouching.pushes(at.served, [*at.skipped, at.commit, *at.later])
         voucher, found = self._voucher(at, at.commit, pushes), FREE
         for commit, before in at.way if at.config.owners else ():
-            rights = Rights(view, self._voucher(at, commit, pushes), is_there)
+            rights = PushRights(view, self._voucher(at, commit, pushes), is_there)
             one = self._one(rights, commit, before, claims)
             if one.whole and any(self._says_so(rights, at, commit, later, pushes) for later in at.after(commit)):
                 one = replace(one, whole=())
             found = found.then(one) if found is not FREE else one
         return voucher, found
 
-    def _one(self, rights: Rights, commit: CommitRef, before: CommitRef, claims: Mapping[str, str]) -> Admission:
+    def taken(self, view: View, at: ComingCommit) -> Admission:
+        """What is to be made of a commit that whoever runs the server takes, whatever stands against it: it speaks for
+        him."""
+        found, rights = FREE, PushRights(view, OPERATORS)
+        for commit, before in at.way:
+            one = self._one(rights, commit, before, {})
+            found = found.then(one) if found is not FREE else one
+        return found
+
+    def _one(self, rights: PushRights, commit: CommitRef, before: CommitRef, claims: Mapping[str, str]) -> Admission:
         found = FREE
         if not rights.voucher.is_free:
             touched = reach(self.repo, self._tree(before) or None, self._tree(commit), claims)
@@ -121,14 +139,19 @@ class Gate:
         return replace(found, allows=allows) if allows else found
 
     def _says_so(
-        self, rights: Rights, at: Coming, commit: CommitRef, later: CommitRef, pushes: dict[CommitRef, PushRecord]
+        self,
+        rights: PushRights,
+        at: ComingCommit,
+        commit: CommitRef,
+        later: CommitRef,
+        pushes: dict[CommitRef, PushRecord],
     ) -> bool:
         """Whether a later commit, of somebody who may, allows what a commit touches outside of workspaces."""
         if str(commit) not in allowed(self.repo, later):
             return False
         return replace(rights, voucher=self._voucher(at, later, pushes), known={}).in_any(())
 
-    def _voucher(self, at: Coming, commit: CommitRef, pushes: dict[CommitRef, PushRecord]) -> Voucher:
+    def _voucher(self, at: ComingCommit, commit: CommitRef, pushes: dict[CommitRef, PushRecord]) -> Voucher:
         """A head that is verified alone speaks for all that comes with it."""
         head = at.later[-1] if at.later else at.commit
         whose = commit if at.config.verification in (UNSIGNED, EVERY) else head
@@ -141,7 +164,7 @@ class Gate:
         served, which may lag behind `old`; what that brings counts from its load on."""
         chain = self.repo.first_parents(old.id, new.id) or [new.id]
         commits = [own(commit) for commit in chain]
-        at = Coming(new, old, config, (), tuple(commits[:-1]), fleet.verified)
+        at = ComingCommit(new, old, config, (), tuple(commits[:-1]), fleet.verified)
         problems = self.head(at)
         if problems:
             return problems
@@ -150,7 +173,7 @@ class Gate:
 
     # -- signatures
 
-    def _chain_unsigned(self, at: Coming) -> tuple[LayoutError, ...]:
+    def _chain_unsigned(self, at: ComingCommit) -> tuple[LayoutError, ...]:
         """Of all first-parent commits that were never served, the oldest first: each by those whom the one before it
         names, which was looked at by then."""
         chain = self._new(at)
@@ -165,7 +188,7 @@ class Gate:
                 return problems
         return ()
 
-    def _new(self, at: Coming) -> list[CommitRef] | None:
+    def _new(self, at: ComingCommit) -> list[CommitRef] | None:
         """None where they are too many."""
         found: list[CommitRef] = []
         commit: str | None = at.commit.id
@@ -176,7 +199,7 @@ class Gate:
             commit = next(iter(self.repo.commit(commit).parents), None)
         return found[::-1]
 
-    def _was_good(self, commit: str, at: Coming) -> bool:
+    def _was_good(self, commit: str, at: ComingCommit) -> bool:
         """Whether it is on the way to something that was served, along first parents: what was merged into that was
         not looked at by itself."""
         tips = [each.id for each in (at.served, *at.verified) if each != NONE and self.repo.has(each.id)]
@@ -185,7 +208,7 @@ class Gate:
             for tip in tips
         )
 
-    def _unsigned(self, commit: CommitRef, trusted: str, at: Coming | None) -> tuple[LayoutError, ...]:
+    def _unsigned(self, commit: CommitRef, trusted: str, at: ComingCommit | None) -> tuple[LayoutError, ...]:
         if at is not None and self._was_good(commit.id, at):
             return ()
         try:

@@ -33,7 +33,7 @@ from reconciler.loading.asked import NOTHING, Asked, Proposed
 from reconciler.loading.case import was_served
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
-from reconciler.loading.gate import Coming, Gate, remembered
+from reconciler.loading.gate import ComingCommit, Gate, remembered
 from reconciler.loading.heads import BranchSettings, Route, route
 from reconciler.loading.identities import Identities
 from reconciler.loading.leaving import told_anew
@@ -344,12 +344,14 @@ class Loader:
         self, fleet: FleetRecord, commit: CommitRef, then: Sequence[CommitRef], skipped: Sequence[CommitRef]
     ) -> Admission:
         """What is to be made of a commit, by who stands for it. Of one that came halfway that is known."""
-        if self._gate is None or self._branch.takes(then[-1] if then else commit) or commit == fleet.commit:
+        if self._gate is None or commit == fleet.commit:
             return FREE
+        coming = self._coming(fleet, commit, later=tuple(then), skipped=tuple(skipped))
+        if self._branch.takes(then[-1] if then else commit):
+            return self._gate.taken(self._store, coming)
         known = fleet.admitted.get(str(commit))
         if known is not None:
             return Admission.from_json(known)
-        coming = self._coming(fleet, commit, later=tuple(then), skipped=tuple(skipped))
         _, found = self._gate.admit(self._store, coming, fleet.claims)
         return found
 
@@ -359,8 +361,8 @@ class Loader:
         commit: CommitRef,
         later: tuple[CommitRef, ...] = (),
         skipped: tuple[CommitRef, ...] = (),
-    ) -> Coming:
-        return Coming(commit, fleet.commit, self._served_config(fleet), later, skipped, fleet.verified)
+    ) -> ComingCommit:
+        return ComingCommit(commit, fleet.commit, self._served_config(fleet), later, skipped, fleet.verified)
 
     def _served_config(self, fleet: FleetRecord) -> FleetConfig:
         return self._whole.config(fleet.commit)[0] or FleetConfig("")

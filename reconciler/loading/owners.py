@@ -20,7 +20,7 @@ from apiserver.model.paths import ROOT
 from apiserver.registry import tree
 from apiserver.storage.protocol import View
 from reconciler.layout.errors import LayoutError
-from reconciler.layout.reach import Place, TouchedPlace
+from reconciler.layout.reach import OwnedPlace, TouchedPlace
 from reconciler.loading.vouching import Voucher
 from reconciler.plan import deletions
 from reconciler.plan.trespasses import Trespass, Trespasses
@@ -101,7 +101,7 @@ def always(_: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Rights:
+class PushRights:
     """Of who stands for a commit, in the workspaces as a view of the store has them. What is found is remembered.
     `is_there`: whether that of a workspace is there already; all raise NotThere where it is not."""
 
@@ -110,7 +110,7 @@ class Rights:
     is_there: Callable[[str], bool] = always
     known: dict[str, bool] = field(default_factory=dict)
 
-    def in_any(self, places: Iterable[Place]) -> bool:
+    def in_any(self, places: Iterable[OwnedPlace]) -> bool:
         """Whether he may push in one of some workspaces, each where it is served, or in the workspace root."""
         if self.voucher.is_free or self.in_workspace(ROOT, ""):
             return True
@@ -142,7 +142,7 @@ class Rights:
         return record is not None and record.served and may_push(self.view, record.cluster, user)
 
 
-def admission(rights: Rights, commit: CommitRef, touched: Iterable[TouchedPlace]) -> Admission:
+def admission(rights: PushRights, commit: CommitRef, touched: Iterable[TouchedPlace]) -> Admission:
     """What is to be made of a commit that touches these places."""
     if rights.voucher.is_free:
         return FREE
@@ -172,7 +172,7 @@ def _trespass(voucher: Voucher, commit: CommitRef, touched: TouchedPlace) -> Tre
     )
 
 
-def losses_allowed(rights: Rights, repo: Repository, commit: CommitRef, before: CommitRef) -> Admission:
+def losses_allowed(rights: PushRights, repo: Repository, commit: CommitRef, before: CommitRef) -> Admission:
     """A commit may say that something goes (plan/deletions) where its pusher may take it away. Costs what is held where
     one says so."""
     said = trailers.said(repo, commit.id, before.id, deletions.ALLOW) if repo.has(before.id) else set()
@@ -203,7 +203,7 @@ def allowed(repo: Repository, commit: CommitRef) -> set[str]:
     return trailers.said_by(repo, commit.id, ALLOW)
 
 
-def allowances(rights: Rights, said: set[str]) -> Iterator[tuple[str, frozenset[str]]]:
+def allowances(rights: PushRights, said: set[str]) -> Iterator[tuple[str, frozenset[str]]]:
     """Which workspaces that are held may go on, since somebody with a right there says so. Costs what is held."""
     for path in tree.held(rights.view):
         found = Trespasses.in_summary(tree.summary(rights.view, path))

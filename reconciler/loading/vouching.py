@@ -47,6 +47,10 @@ class Voucher:
         return f"of whom it is not known who pushed it, since {self.why}" if self.why else "of the server's"
 
 
+OPERATORS = Voucher(PushedBy(SHARD_ADMIN, OPERATOR))
+"""Of who runs the server."""
+
+
 @dataclass(frozen=True, slots=True)
 class Vouching:
     """`records`: of the repository that the server hosts; `verifier`: see signatures; `signers`: the directory of the
@@ -97,7 +101,7 @@ class Vouching:
         if push is not None and user is not None:
             return Voucher(PushedBy(user.name, OPERATOR if push.operator else PUSH), user)
         if self.local:
-            return Voucher(PushedBy(SHARD_ADMIN, OPERATOR))
+            return OPERATORS
         try:
             signer = self.signer(repo, commit, trusted)
         except NotVerified as bad:

@@ -66,6 +66,12 @@ def test_from_init_to_serving(installed: Path, tmp_path: Path) -> None:
         assert "└── root" in server.kubectl("ws", "tree")
         clone = server.clone(tmp_path / "clone")
         assert (clone.folder / "treeplane.yaml").exists()
+        # Who may touch what is asked from the beginning, and whoever begins may touch all.
+        clone.edit("treeplane.yaml", "writes: ReadOnly", "writes: Store")
+        clone.edit("workspaces/root/team/web.yaml", "hello", "hi")
+        clone.write("workspaces/root/new/workspace.yaml", "")
+        clone.commit("everything")
+        assert "workspace root:new created" in clone.push()
 
 
 def test_the_example_validates(installed: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reconciler.layout.compare import touched
 from reconciler.layout.errors import BadFile
 from reconciler.layout.ignore import FILE as IGNORE
-from reconciler.layout.reach import Place, TouchedPlace, reach
+from reconciler.layout.reach import OwnedPlace, TouchedPlace, reach
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.repository import objects
 
@@ -18,9 +18,9 @@ Planted = Callable[..., WorkspaceTree]
 Files = dict[str, bytes]
 R = "workspaces/root"
 MARK = "workspace.yaml"
-ROOT = Place("root", R)
-SHOP = Place("root:shop", f"{R}/shop")
-WEB = Place("root:shop:web", f"{R}/shop/web")
+ROOT = OwnedPlace("root", R)
+SHOP = OwnedPlace("root:shop", f"{R}/shop")
+WEB = OwnedPlace("root:shop:web", f"{R}/shop/web")
 FLEET: Files = {
     "treeplane.yaml": b"",
     "README.md": b"",
@@ -64,7 +64,7 @@ def test_a_workspace_manifest_is_the_parents(old: WorkspaceTree, planted: Plante
 def test_a_new_workspace_asks_its_parent_and_what_is_in_it_itself(old: WorkspaceTree, planted: Planted) -> None:
     new = planted({f"{R}/shop/new/{MARK}": b"", f"{R}/shop/new/a.yaml": b""}, old)
     places = {(each.path, each.itself): each.answerable for each in found(new, old)}
-    fresh = Place("root:shop:new", f"{R}/shop/new")
+    fresh = OwnedPlace("root:shop:new", f"{R}/shop/new")
     assert places == {
         ("root:shop:new", True): (SHOP, ROOT),
         ("root:shop", False): (SHOP, ROOT),

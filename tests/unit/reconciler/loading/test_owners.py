@@ -10,6 +10,8 @@ from support.loadedfleet import configmap
 from support.ownedfleet import ADMIN, OWNERS_YAML, OwnedFleet, pushers
 from support.recoveries import assert_same
 
+from apiserver.model import marks
+
 R = "workspaces/root"
 
 
@@ -155,6 +157,23 @@ def test_a_right_that_a_commit_gives_counts_from_the_next_one_on(owned: OwnedFle
     owned.push("bob", {f"{R}/b/pushers.yaml": pushers("alice", "bob")})
     owned.push("alice", {f"{R}/b/app.yaml": configmap(a="given")})
     assert owned.held() == {}
+    assert owned.data("root:b") == {"a": "given"}
+
+
+def test_a_right_that_only_the_api_knows_of_counts_for_nothing(owned: OwnedFleet) -> None:
+    """It would be gone after a recovery."""
+    binding = owned.get("root:b", "clusterrolebindings.rbac.authorization.k8s.io", "pushers", "")
+    made = {**binding, "metadata": {**binding["metadata"], "name": "api"}}
+    made["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}]
+    made["metadata"]["annotations"] = {marks.ORIGIN: marks.RUNTIME}
+    key = owned.key("root:b", "clusterrolebindings.rbac.authorization.k8s.io", "api", "")
+    owned.put(key, made)
+    owned.push("alice", {f"{R}/b/app.yaml": configmap(a="stolen")})
+    assert owned.held().keys() == {"root:b"}
+    # The same object, as git would have it.
+    owned.update(key, lambda obj: obj["metadata"].pop("annotations"))
+    owned.push("bob", {f"{R}/b/app.yaml": configmap()})
+    owned.push("alice", {f"{R}/b/app.yaml": configmap(a="given")})
     assert owned.data("root:b") == {"a": "given"}
 
 

@@ -285,3 +285,26 @@ def test_who_runs_the_server_may_name_a_head_that_counts(
     fleet.loader = fleet.new_loader()
     fleet.signed(ALICE, {f"{R}/app.yaml": configmap(a="mended")})
     assert fleet.data("root") == {"a": "mended"}
+
+
+def test_in_an_emergency_who_runs_the_server_takes_one_head(fleet: SignedFleet) -> None:
+    fleet.signed(None, {"treeplane.yaml": TREEPLANE_YAML})
+    assert "is not taken" in fleet.fleet().error
+    fleet.loader = fleet.new_loader(BranchSettings(vouching=fleet.vouching, take=fleet.repo.head[:10]))
+    fleet.load()
+    assert (fleet.served, fleet.fleet().error) == (fleet.repo.head, "")
+    fleet.signed(None, {f"{R}/app.yaml": configmap(a="free")})
+    assert fleet.data("root") == {"a": "free"}
+
+
+def test_of_such_a_head_the_next_one_has_to_be_signed_again(fleet: SignedFleet) -> None:
+    fleet.repo.commit({SIGNERS: BOB.line()})
+    fleet.loader = fleet.new_loader(BranchSettings(vouching=fleet.vouching, take=fleet.repo.head[:10]))
+    fleet.load()
+    taken = fleet.served
+    assert taken == fleet.repo.head
+    fleet.signed(ALICE, {f"{R}/app.yaml": configmap(a="1")})
+    assert fleet.served == taken
+    fleet.repo.reset(taken)
+    fleet.signed(BOB, {f"{R}/app.yaml": configmap(a="2")})
+    assert fleet.data("root") == {"a": "2"}

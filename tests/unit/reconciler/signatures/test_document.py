@@ -8,12 +8,13 @@ from pathlib import Path
 from support.fleetrepo import FleetRepo
 from support.signing import Gpg, SshPerson, needs_gpg, needs_ssh, run
 
+from reconciler.layout.fleet import EVERY, parse_fleet
 from reconciler.repository.desired import Desired
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
 from reconciler.signatures.own import CommitKey
-from reconciler.signatures.signers import of_tree
+from reconciler.signatures.signers import of_directory, of_tree
 from reconciler.signatures.verifier import Signer, Verifier
 
 DOCUMENT = Path(__file__).parents[4] / "docs" / "signatures.md"
@@ -55,6 +56,26 @@ def test_signing_with_openpgp(tmp_path: Path, gpg: Gpg) -> None:
     home = {"GNUPGHOME": str(gpg.home)}
     typed(block("gpg.format openpgp"), tmp_path / "work", **home)
     assert vouched_for(tmp_path / "work", **home).user == "alice@example.com"
+
+
+@needs_ssh
+def test_what_is_done_before_commits_have_to_be_signed(tmp_path: Path) -> None:
+    person, work = SshPerson(tmp_path / ".ssh", "id_ed25519"), tmp_path / "work"
+    run("git", "init", "-q", work)
+    home = {"HOME": str(tmp_path)}
+    typed(block("gpg.format ssh"), work, **home)
+    said = typed(block("cp -R signers"), work, **home)
+    assert [line.partition(" ")[2] for line in said.splitlines()] == ["G alice@example.com: Let Alice sign"]
+    listed = of_directory(work / ".treeplane" / "keys" / "signers")
+    head = Repository(work).resolve("HEAD")
+    assert head is not None
+    assert Verifier(None).signer(Repository(work), head, listed).user == "alice@example.com"
+    assert person.public in (work / ".treeplane" / "keys" / "signers" / "allowed_signers").read_text()
+
+
+def test_the_mode_that_is_shown() -> None:
+    [text] = re.findall(r"```yaml\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    assert parse_fleet(text.encode()).verification == EVERY
 
 
 @needs_ssh
