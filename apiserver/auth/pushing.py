@@ -13,6 +13,7 @@ import orjson
 
 from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP
 from apiserver.auth.policy import RBACObjects, compile_policy
+from apiserver.auth.requiredgroups import belongs, requirements
 from apiserver.auth.scopes import identities, in_scope
 from apiserver.auth.user import Attributes, User
 from apiserver.model import marks
@@ -27,10 +28,13 @@ _NOT_DECLARED = frozenset({marks.RUNTIME, marks.REMOVED})
 
 def may_push(view: View, cluster: str, user: User) -> bool:
     """Whether RBAC of the workspace with that logical cluster name gives `user` the verb `push` on /git/fleet.git; who
-    is in system:masters has it everywhere. Costs what the workspace has of RBAC."""
+    is in system:masters has it everywhere, and who lacks a group that the workspace requires nowhere in it. Costs what
+    the workspace has of RBAC."""
     user = in_scope(user, cluster)
     if user.is_master:
         return True
+    if not belongs(user, identities(user, cluster), requirements(view, cluster)):
+        return False
     objects = RBACObjects(*(_declared(view, resource, cluster) for resource in _RESOURCES))
     policy = compile_policy(objects, CLUSTER_ROLE_BINDINGS)
     return any(policy.granted(each, _PUSH) is not None for each in identities(user, cluster))

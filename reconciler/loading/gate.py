@@ -75,12 +75,13 @@ class Gate:
     branch: str
     command: Callable[[str], str] | None = None
 
+    def has_to_know_who_moves(self, config: FleetConfig) -> bool:
+        """Whether somebody has to stand for a branch that goes elsewhere. In a work tree on this machine whoever runs
+        the server does."""
+        return config.owners and not self.vouching.local
+
     def head(self, at: ComingCommit) -> tuple[LayoutError, ...]:
         """Why a head is not followed at all; asked once, before the first of its commits is taken."""
-        if at.config.owners and not self.vouching.local and self.repo.is_ancestor(at.commit.id, at.served.id):
-            # Who made it or pushed it once says nothing of who took the branch back to it.
-            hint = f"push what it had again; to undo commits, revert them: git revert {at.commit:.12}..{at.served:.12}"
-            return (self._problem(at.commit, "is where the branch went back to, and nobody stands for that", hint),)
         if at.config.verification in (UNSIGNED, EVERY):
             return ()
         return self._unsigned(at.commit, self._tree(at.served), at)

@@ -15,7 +15,7 @@ from apiserver.model.commits import CommitRef, own
 from reconciler.layout.errors import LayoutError
 from reconciler.loading.vouching import Vouching
 from reconciler.repository.objects import Repository
-from reconciler.repository.trailers import said
+from reconciler.repository.trailers import said, said_by
 
 ALLOW = "Allow-Rewrite"
 """The trailer of a commit: the served commit that may be left."""
@@ -58,24 +58,34 @@ class Route(NamedTuple):
     problem: LayoutError | None = None
 
 
-def route(repo: Repository, settings: BranchSettings, rewrites: str, served: CommitRef, head: CommitRef) -> Route:
-    """`rewrites`: as the served commit says, "" where it does not."""
+def route(
+    repo: Repository,
+    settings: BranchSettings,
+    rewrites: str,
+    served: CommitRef,
+    head: CommitRef,
+    *,
+    known: bool = False,
+) -> Route:
+    """`rewrites`: as the served commit says, "" where it does not. `known`: somebody has to stand for it that the branch
+    moves: who made a commit, and signed it, did so for good, and did not put it in the place of another one. Then the
+    head itself has to say that it leaves what is served."""
     if served == head:
         return Route([])
     if not repo.has(served.id):
-        return Route([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
+        return Route([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head, known=known))
     chain = repo.first_parents(served.id, head.id)
     if chain is not None:
         return Route([own(commit) for commit in chain])
     if repo.is_ancestor(served.id, head.id):
         return Route([head])  # merged the other way round: one difference, in which what stood keeps its identity
-    return Route([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head))
+    return Route([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head, known=known))
 
 
 def _problem(
-    repo: Repository, settings: BranchSettings, rewrites: str, served: CommitRef, head: CommitRef
+    repo: Repository, settings: BranchSettings, rewrites: str, served: CommitRef, head: CommitRef, *, known: bool
 ) -> LayoutError | None:
-    if (rewrites or settings.rewrites) == FOLLOW:
+    if (rewrites or settings.rewrites) == FOLLOW and not known:
         return None
     if settings.takes(head):
         return None
@@ -83,7 +93,7 @@ def _problem(
         text = f"went back to {head}, behind {served}, which is served; nothing is deleted for that"
         hint = f"push what it had again; to undo commits, revert them: git revert {head:.12}..{served:.12}"
         return LayoutError(settings.name, 0, 0, text, f"{hint}; or, in an emergency: {settings.command(head.id)}")
-    if served.id in said(repo, head.id, served.id, ALLOW):
+    if served.id in (said_by(repo, head.id, ALLOW) if known else said(repo, head.id, served.id, ALLOW)):
         return None
     text = f"was rewritten: {head} does not contain {served}, which is served; nothing is deleted for that"
     allow = f"git commit --allow-empty -m 'Take the rewritten branch' -m '{ALLOW}: {served}'"

@@ -327,7 +327,8 @@ class Loader:
 
     def _route(self, fleet: FleetRecord, head: CommitRef) -> Route:
         """How the head is reached, as the served commit has it. What it leaves behind is kept first."""
-        found = route(self._repo, self._branch, self._whole.rewrites(fleet), fleet.commit, head)
+        known = self._gate is not None and self._gate.has_to_know_who_moves(self._served_config(fleet))
+        found = route(self._repo, self._branch, self._whole.rewrites(fleet), fleet.commit, head, known=known)
         if found.leaves:
             self._branch.keep(fleet.commit.id, head.id)
         if not found.commits and fleet.error:

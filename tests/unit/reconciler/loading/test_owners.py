@@ -10,6 +10,7 @@ from support.loadedfleet import configmap
 from support.ownedfleet import ADMIN, OWNERS_YAML, OwnedFleet, pushers
 from support.recoveries import assert_same
 
+from apiserver.auth.user import AUTHENTICATED, User
 from apiserver.model import marks
 
 R = "workspaces/root"
@@ -206,21 +207,38 @@ def test_a_branch_that_leaves_such_a_commit_goes_on(owned: OwnedFleet) -> None:
 
 
 def test_nobody_stands_for_a_branch_that_went_back(owned: OwnedFleet) -> None:
-    """Whoever pushed a commit once did not take the branch back to it."""
+    """Whoever pushed a commit once did not take the branch back to it, nor put it on what was there by then."""
     owned.push("bob", {f"{R}/b/app.yaml": configmap(a="1")})
     back = owned.repo.head
-    owned.push("bob", {f"{R}/b/app.yaml": configmap(a="2")})
-    served = owned.repo.head
+    owned.push(ADMIN, {f"{R}/a/app.yaml": configmap(a="proposed")})
+    proposal = owned.repo.head
     owned.repo.reset(back)
     owned.load()
-    assert owned.fleet().commit.id == served
-    assert "is where the branch went back to, and nobody stands for that" in owned.fleet().error
-    assert owned.data("root:b") == {"a": "2"}
-    # What comes on top of it is of who pushed that, with all that it takes away.
-    owned.push("alice", {f"{R}/a/app.yaml": configmap(a="new")})
-    assert owned.data("root:b") == {"a": "2"}
-    assert owned.held().keys() == {"root:b"}
-    assert owned.data("root:a") == {"a": "new"}
+    owned.push("bob", {f"{R}/b/app.yaml": configmap(a="2")}, f"Leave it\n\nAllow-Rewrite: {proposal}\n")
+    served = owned.repo.head
+    assert (owned.fleet().error, owned.data("root:b")) == ("", {"a": "2"})
+    for elsewhere in (back, proposal):
+        owned.repo.reset(elsewhere)
+        owned.load()
+        assert owned.fleet().commit.id == served
+        assert f"{served:.10}" in owned.fleet().error
+        assert owned.data("root:b") == {"a": "2"}
+    # What says that it leaves what is served is of who pushed that, with all that it takes away.
+    owned.push("alice", {f"{R}/a/app.yaml": configmap(a="new")}, f"Leave it\n\nAllow-Rewrite: {served}\n")
+    assert owned.fleet().error == ""
+    assert owned.held().keys() == {"root:a", "root:b"}
+    assert (owned.data("root:a"), owned.data("root:b")) == ({"a": "proposed"}, {"a": "2"})
+
+
+def test_a_workspace_that_requires_groups_is_pushed_to_by_who_is_of_them(owned: OwnedFleet) -> None:
+    said = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\nmetadata:\n  annotations:\n"
+    owned.push(ADMIN, {f"{R}/a/workspace.yaml": f"{said}    authorization.kcp.io/required-groups: team\n"})
+    assert owned.held() == {}
+    owned.push("alice", {f"{R}/a/app.yaml": configmap(a="1")})
+    assert owned.held().keys() == {"root:a"}
+    owned.push("carol", {f"{R}/a/app.yaml": configmap()})
+    owned.push(User("alice", (AUTHENTICATED, "team")), {f"{R}/a/app.yaml": configmap(a="2")})
+    assert (owned.held(), owned.data("root:a")) == ({}, {"a": "2"})
 
 
 def test_what_an_ignore_file_hides_is_its_owners(owned: OwnedFleet) -> None:
