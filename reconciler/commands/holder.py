@@ -112,6 +112,9 @@ class Holder:
         self._teller.over(Trouble.OBSERVING)
         if not self._first_load(beginning):
             return
+        unknown = self._loader.knows_nobody()
+        if unknown:
+            self._teller.note(unknown)
         self._committer = self._new_committer()
         self._beside = self._new_beside(beginning.epoch)
         try:

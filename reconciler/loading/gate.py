@@ -80,6 +80,19 @@ class Gate:
         the server does."""
         return config.owners and not self.vouching.local
 
+    def knows_nobody(self, config: FleetConfig, served: CommitRef) -> str:
+        """Why whatever comes next will be held, in words, where nobody can be known to have pushed it; else ""."""
+        vouching = self.vouching
+        if not self.has_to_know_who_moves(config) or vouching.records.are_kept:
+            return ""
+        if vouching.who_may_sign(self.repo, self._tree(served)):
+            return ""
+        return (
+            "spec.safety.owners asks who pushed a commit, which in this repository only a signature tells, and no "
+            "signer is named: all that commits touch from now on is held. Name some in signers/ of the branch, or in "
+            "keys/signers, or leave owners out"
+        )
+
     def head(self, at: ComingCommit) -> tuple[LayoutError, ...]:
         """Why a head is not followed at all; asked once, before the first of its commits is taken."""
         if at.config.verification in (UNSIGNED, EVERY):

@@ -67,9 +67,9 @@ def route(
     *,
     known: bool = False,
 ) -> Route:
-    """`rewrites`: as the served commit says, "" where it does not. `known`: somebody has to stand for it that the branch
-    moves: who made a commit, and signed it, did so for good, and did not put it in the place of another one. Then the
-    head itself has to say that it leaves what is served."""
+    """`rewrites`: as the served commit says, "" where it does not. `known`: somebody has to stand for a branch that
+    goes elsewhere: who made a commit, and signed it, did so for good, and did not put it in the place of another one.
+    Then the head itself has to say that it leaves what is served."""
     if served == head:
         return Route([])
     if not repo.has(served.id):

@@ -365,6 +365,13 @@ class Loader:
     ) -> ComingCommit:
         return ComingCommit(commit, fleet.commit, self._served_config(fleet), later, skipped, fleet.verified)
 
+    def knows_nobody(self) -> str:
+        """See Gate."""
+        fleet = tree.fleet(self._store)
+        if self._gate is None or not fleet.commit:
+            return ""
+        return self._gate.knows_nobody(self._served_config(fleet), fleet.commit)
+
     def _served_config(self, fleet: FleetRecord) -> FleetConfig:
         return self._whole.config(fleet.commit)[0] or FleetConfig("")
 

@@ -44,6 +44,11 @@ class PushRecords:
     def __init__(self, git_dir: Path | None) -> None:
         self._directory = git_dir / PUSHED if git_dir is not None else None
 
+    @property
+    def are_kept(self) -> bool:
+        """Whether pushes come through the server, which writes them down."""
+        return self._directory is not None
+
     def of(self, commit: str) -> PushRecord | None:
         """The push that brought the branch to a commit; None where nobody knows of one, or what is there is no
         record."""

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.loadedfleet import configmap
 from support.ownedfleet import ADMIN, OWNERS_YAML, OwnedFleet, pushers
 from support.recoveries import assert_same
 
 from apiserver.auth.user import AUTHENTICATED, User
 from apiserver.model import marks
+from reconciler.signatures.own import CommitKey
 
 R = "workspaces/root"
 
@@ -286,4 +288,17 @@ def test_a_repository_that_is_ones_own_work_tree_asks_nobody(tmp_path: Path) -> 
     fleet.begin()
     fleet.commit({f"{R}/b/app.yaml": configmap(a="new")})
     assert fleet.held() == {}
+    fleet.close()
+
+
+def test_where_nobody_can_be_known_that_is_told_at_once(tmp_path: Path) -> None:
+    fleet = OwnedFleet(tmp_path / "fleet")
+    fleet.begin()
+    assert "no signer is named: all that commits touch from now on is held" in fleet.loader.knows_nobody()
+    signers = tmp_path / "fleet" / "signers"
+    signers.mkdir()
+    (signers / "allowed_signers").write_text(f"alice {CommitKey(Ed25519PrivateKey.generate()).public}\n")
+    assert fleet.loader.knows_nobody() == ""
+    fleet.push(ADMIN, {"treeplane.yaml": OWNERS_YAML.replace("true", "false")})
+    assert fleet.loader.knows_nobody() == ""
     fleet.close()
