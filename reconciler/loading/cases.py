@@ -13,6 +13,8 @@ from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import Case, Coming, Recorded, was_served
 from reconciler.loading.kept import KeptWorkspaces
+from reconciler.loading.pins import Pins
+from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.step import StepTarget
 from reconciler.loading.world import World
@@ -21,8 +23,9 @@ from reconciler.loading.world import World
 class Cases:
     """Of one step. `places`: directories that are known already, by path; `at`: one that is being looked at."""
 
-    def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces) -> None:
+    def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces, served: ServedTrees) -> None:
         self._site, self._target, self._world, self._kept = site, target, world, kept
+        self._pins = Pins(site, world, served)
         self.places = Whereabouts()
         self.at: WorkspaceDir | None = None
 
@@ -68,7 +71,7 @@ class Cases:
         problems = tuple(tree.problems(directory)) if directory is not None else ()
         if kept is not None and kept.why is not None:
             problems = (*problems, kept.why)
-        return Case(
+        case = Case(
             path=path,
             coming=_coming(record, recorded, _why(directory, forced=forced, provided=provided), again=again),
             moment=moment,
@@ -80,6 +83,7 @@ class Cases:
             secrets=target.secrets(path),
             asked=target.asked,
         )
+        return self._pins.applied(case)
 
     def _recorded(
         self, path: str, directory: WorkspaceDir | None

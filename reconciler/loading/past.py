@@ -6,6 +6,7 @@ Asked by declared and placed, before anything is pruned that the store does not 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from apiserver.model import paths
 from apiserver.model.commits import CommitRef
@@ -58,5 +59,6 @@ class PastObjects:
         return (tree, directory) if directory is not None else None
 
     def manifests(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Iterator[Manifest]:
-        """What of it can be read."""
-        return manifests(self._sources.of(tree, directory))
+        """What of it can be read. What was pinned then counts beside what was not: which of both was served, the clock
+        said, and only what is ours is asked about."""
+        return chain.from_iterable(map(manifests, self._sources.ever(tree, directory)))

@@ -95,7 +95,7 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
     """The record of one that stays as it is; `known` is completed."""
     record, known, grounds = at.record, at.known, at.grounds
     changes.became = ChangeKind.HELD
-    out = replace(record, errors=[str(p) for p in changes.why], judged=at.case.moment.commit)
+    out = replace(record, errors=[str(p) for p in changes.why], judged=at.case.moment.commit, due=at.case.pinned.due)
     known.ending = labels_of(grounds.store, known.ending, record.cluster)
     known.errors = out.errors
     known.brought = brought_by(record) if record.served else {}  # its type may say something else meanwhile
@@ -123,7 +123,7 @@ def away(record: WorkspaceRecord, changes: WorkspaceChanges) -> WorkspaceRecord:
     text = "was served, and cannot be brought back"
     changes.became = ChangeKind.HELD
     changes.why = [LayoutError(p.path, p.line, p.column, f"{text}: {p.message}", p.hint) for p in changes.why]
-    return replace(record, served=False, errors=[str(p) for p in changes.why])
+    return replace(record, served=False, errors=[str(p) for p in changes.why], due=0)
 
 
 def _tell(at: Judgement) -> None:

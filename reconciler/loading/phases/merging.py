@@ -77,7 +77,8 @@ def drop_likeness(at: Judgement) -> None:
 
 
 def _accept(at: Judgement, effects: Effects) -> None:
-    case, record = at.case, at.record
+    case, record, pinned = at.case, at.record, at.case.pinned
+    at.known.over = pinned.over
     served = replace(
         record,
         served=True,
@@ -88,6 +89,8 @@ def _accept(at: Judgement, effects: Effects) -> None:
         directory=case.directory.directory if case.directory else "",
         writes=at.typed.kind.writes,
         labels=dict(at.typed.kind.labels),
+        pin=dict(pinned.said),
+        due=pinned.due,
     )
     at.grounds.tree_objects.put(case, served, at.gathered, effects, at.look)
     at.verdict = Verdict(served, effects.changes)
