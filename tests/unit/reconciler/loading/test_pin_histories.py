@@ -183,6 +183,9 @@ def ticking(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFa
     made: list[Pinned] = []
 
     def begin() -> Pinned:
+        for each in made:
+            each.close()
+        made.clear()
         made.append(Pinned(tmp_path_factory.mktemp("pins")))
         return made[-1]
 
