@@ -62,6 +62,8 @@ def test_children_are_made_and_others_written_to_as_ever(pinned: CommitFleet) ->
     assert pinned.record("root:a:kid").served
     pinned.change("root:a", WORKSPACES, "kid", metadata={"name": "kid", "labels": {"a": "b"}})
     assert pinned.workspace("root:a:kid")["metadata"]["labels"] == {"a": "b"}
+    pinned.remove("root:a", WORKSPACES, "kid")
+    assert "root:a:kid" not in pinned.paths()
     pinned.create("root:b", "configmaps", a_configmap())
     assert pinned.data("root:b", "made") == {"a": "b"}
     assert pinned.data("root:a") == {"a": "b"}
