@@ -1,4 +1,4 @@
-"""A workspace that is pinned: `treeplane pin`, a push, and kubectl shows as which commit it is served, until that ends."""
+"""A workspace that is pinned: `treeplane pin`, a push, and kubectl shows the commit that it is served as."""
 
 from __future__ import annotations
 

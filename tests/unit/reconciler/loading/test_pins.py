@@ -174,6 +174,18 @@ def test_a_pin_to_what_never_was_holds_and_says_what_to_do(fleet: LoadedFleet, f
     assert fleet.data("root:a") == {"a": "b"}
 
 
+def test_what_is_wrong_in_the_commit_is_told_with_it(fleet: LoadedFleet, first: str, another: Another) -> None:
+    fleet.commit({f"{A}/app.yaml": "broken: [\n"})
+    broken = fleet.repo.head
+    fleet.commit({f"{A}/app.yaml": configmap(a="mended")})
+    pin(fleet, broken)
+    [said] = fleet.held()["root:a"]
+    assert said.startswith(f"{A}/app.yaml:")
+    assert f", in {broken[:10]} to which it is pinned" in said
+    assert (fleet.data("root:a"), fleet.record("root:a").pin) == ({"a": "mended"}, {})
+    assert_recovers(fleet, another)
+
+
 def test_one_that_is_wrong_leaves_what_is_pinned(fleet: LoadedFleet, first: str, another: Another) -> None:
     pin(fleet, first)
     pin(fleet, "1" * 40)
