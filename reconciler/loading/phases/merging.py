@@ -78,7 +78,7 @@ def drop_likeness(at: Judgement) -> None:
 
 def _accept(at: Judgement, effects: Effects) -> None:
     case, record, pinned = at.case, at.record, at.case.pinned
-    at.known.over = pinned.over
+    heldbefore.note_over(at.known, pinned.over, at.grounds.served.passed)
     served = replace(
         record,
         served=True,
