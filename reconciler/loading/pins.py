@@ -85,7 +85,7 @@ class Pins:
             return case
         own, pin = Content(case.tree, place), self._sources.pin(case.tree, place)
         if pin is None:
-            return case._replace(content=(self._is_unreadable(case, place) and self._as_served(case)) or own)
+            return case._replace(content=(self._may_mean_one(case, place) and self._as_served(case)) or own)
         if self._is_over(case, pin):
             return case._replace(content=own, pinned=Pinned(over=pin.name, there=True))
         found = self._sources.pinned(case.tree, place, pin.commit)
@@ -105,12 +105,12 @@ class Pins:
         known = tree.summary(self._store, case.path) if case.record is not None and pin.until else {}
         return known.get("over") == pin.name or pin.is_over(self._now)
 
-    def _is_unreadable(self, case: Case, place: WorkspaceDir) -> bool:
-        """Whether a pinned workspace's file may mean to say that it still is."""
+    def _may_mean_one(self, case: Case, place: WorkspaceDir) -> bool:
+        """Whether a pinned workspace is held for a file that cannot be read, or is lost: it is as pinned as it was."""
         if case.record is None or not case.record.pin:
             return False
         said = self._sources.workspace(case.tree, place)
-        return said is not None and bool(said.problems)
+        return bool(said.problems) if said is not None else place.path != paths.ROOT
 
     def _as_served(self, case: Case) -> Content | None:
         """Where a workspace that is held for its pin has what it is served with: nothing else is wrong with it."""

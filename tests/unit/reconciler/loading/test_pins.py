@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.apifleet import ApiFleet
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.moving import move
 from support.recoveries import assert_recovers, assert_same, recover
 
 from apiserver.registry import pins as shown
@@ -198,6 +199,11 @@ def test_one_that_is_wrong_leaves_what_is_pinned(fleet: LoadedFleet, first: str,
     assert len(fleet.held()["root:a"]) == 1  # nothing is said of what the head has
     assert fleet.data("root:a") == {"a": "b"}
     assert_recovers(fleet, another, "again")
+    fleet.commit({f"{A}/workspace.yaml": None, f"{A}/app.yaml": "broken: [\n"})
+    [said] = fleet.held()["root:a"]
+    assert "was removed, but manifests remain below it" in said
+    assert fleet.data("root:a") == {"a": "b"}
+    assert_recovers(fleet, another, "lost")
 
 
 def test_a_workspace_that_was_made_anew_is_another_one(fleet: LoadedFleet, first: str) -> None:
@@ -274,6 +280,30 @@ def test_who_is_pinned_does_not_move(fleet: LoadedFleet, first: str) -> None:
     fleet.commit({A: None, **there, "workspaces/root/c/workspace.yaml": text})
     assert "root:a is pinned: take spec.serve out in a commit before" in str(fleet.held()["root:a"])
     assert fleet.data("root:a") == {"a": "b"}
+
+
+def test_one_that_moved_is_what_it_was_since_it_moved(fleet: LoadedFleet, first: str, another: Another) -> None:
+    """Where it is now another workspace was before, of the same path."""
+    fleet.delete({B: None})
+    gone = fleet.repo.head
+    move(fleet, A, B)
+    moved = fleet.repo.head
+    fleet.commit({f"{B}/app.yaml": configmap(a="later")})
+
+    def pinned(commit: str) -> list[str]:
+        uid = fleet.workspace("root:b")["metadata"]["uid"]
+        said = {"metadata": {"uid": uid}, "spec": {"serve": {"commit": commit}}}
+        head = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace"}
+        fleet.commit({f"{B}/workspace.yaml": json.dumps({**head, **said})})
+        return fleet.held().get("root:b", [])
+
+    [said] = pinned(first)
+    assert f"root:b was not there in {fleet.repo.commits[2][:10]}, which came later" in said
+    [said] = pinned(gone)
+    assert "in which root:b was not there" in said
+    assert pinned(moved) == []
+    assert fleet.data("root:b") == {"a": "new"}
+    assert_recovers(fleet, another)
 
 
 def test_a_parent_inherits_nothing_from_a_commit_that_had_lost_a_file(fleet: LoadedFleet, clock: Clock) -> None:
