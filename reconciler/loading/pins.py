@@ -25,7 +25,7 @@ from apiserver.storage.protocol import DeleteRow, Store
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.pin import Pin
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
-from reconciler.loading.case import Case, Pinned
+from reconciler.loading.case import Case, Pinned, was_served
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.sources import Content
@@ -100,7 +100,7 @@ class Pins:
         return case._replace(content=content, pinned=pinned, problems=(*case.problems, error))
 
     def _is_over(self, case: Case, pin: Pin) -> bool:
-        if case.recorded is not None:
+        if case.recorded is not None and was_served(case.recorded):
             return case.recorded.summary.over == pin.name
         known = tree.summary(self._store, case.path) if case.record is not None and pin.until else {}
         return known.get("over") == pin.name or pin.is_over(self._now)
@@ -124,9 +124,10 @@ class Pins:
     def _against(self, case: Case, place: WorkspaceDir, pin: Pin, found: Content | None) -> PinFault | None:
         record = case.record
         if found is not None:
-            if case.recorded is not None or (record is not None and record.pin.get("commit") == pin.commit):
+            if was_served(case.recorded) or (record is not None and record.pin.get("commit") == pin.commit):
                 return None  # it was looked at when it came
-            known = tree.summary(self._store, case.path) if record is not None else {}
+            recorded = case.recorded.summary.as_json() if case.recorded is not None else {}
+            known = tree.summary(self._store, case.path) if record is not None else recorded
             origin = record.origin if record is not None else case.origin
             above = self._world.record(paths.ROOT) if case.path != paths.ROOT else None
             # What was before the fleet was loaded first is nowhere recorded; of one that moved, not where it was.

@@ -206,9 +206,13 @@ def test_one_that_is_wrong_leaves_what_is_pinned(fleet: LoadedFleet, first: str,
     assert_recovers(fleet, another, "lost")
 
 
-def test_a_workspace_that_was_made_anew_is_another_one(fleet: LoadedFleet, first: str) -> None:
+def test_a_workspace_that_was_made_anew_is_another_one(fleet: LoadedFleet, first: str, another: Another) -> None:
     fleet.delete({A: None})
     gone = fleet.repo.head
+    fleet.commit({f"{A}/workspace.yaml": pinning(first)})
+    assert not fleet.record("root:a").served
+    assert_recovers(fleet, another, "unserved")
+    fleet.commit({f"{A}/workspace.yaml": None})
     fleet.commit({f"{A}/workspace.yaml": "", f"{A}/app.yaml": configmap(a="again")})
     made = fleet.repo.head
     pin(fleet, first)
