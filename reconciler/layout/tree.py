@@ -86,8 +86,8 @@ class WorkspaceTree:
         self._stacks: dict[str, ignore.Stack] = {}
 
     def beside(self, tree_id: str) -> WorkspaceTree:
-        """Another tree of the repository, as this one is read: with what is known of whose directories are."""
-        return WorkspaceTree(self.repo, tree_id, self.claims, self._grouping)
+        """Another tree of the repository, by what it says itself: nobody claims a directory in it."""
+        return WorkspaceTree(self.repo, tree_id, grouping=self._grouping)
 
     def fault(self) -> LayoutError | None:
         """Why the whole tree cannot be served: workspaces/root missing or without a single manifest."""

@@ -137,7 +137,8 @@ class Pins:
         return absent(case.tree, place, pin.commit)
 
     def _inherited(self, case: Case, found: Content, commit: str) -> Iterator[PinFault]:
-        """A directory whose workspace.yaml was missing in that commit belonged to its own workspace still."""
+        """A directory whose workspace.yaml was missing in that commit belonged to its own workspace still, which the
+        commit alone does not tell."""
         repo, top = case.tree.repo, PurePosixPath(found.directory.directory)
         inside = {above for path, _ in found.tree.files(found.directory) for above in PurePosixPath(path).parents}
         for directory in sorted(str(each) for each in inside if top in each.parents):

@@ -315,7 +315,10 @@ def test_a_parent_inherits_nothing_from_a_commit_that_had_lost_a_file(fleet: Loa
     fleet.commit({f"{A}/kid/workspace.yaml": None})
     lost = fleet.repo.head
     assert "root:a:kid" in fleet.held()
-    fleet.commit({f"{A}/kid/workspace.yaml": ""})
+    pin(fleet, lost)
+    assert f"in which {A}/kid had lost the workspace.yaml of root:a:kid" in error(fleet)
+    fleet.commit({f"{A}/workspace.yaml": "", f"{A}/kid/workspace.yaml": ""})
+    assert fleet.held() == {}
     pin(fleet, lost)
     assert f"in which {A}/kid had lost the workspace.yaml of root:a:kid" in error(fleet)
     assert fleet.data("root:a", "k") is None
