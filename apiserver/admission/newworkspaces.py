@@ -74,6 +74,9 @@ class NewWorkspace(NamedTuple):
         def vet(new: Object, live: Object | None) -> None:
             others(new, live)
             name = new["metadata"]["name"]
+            serve, before = ((obj.get("spec") or {}).get("serve") for obj in (new, live or {}))
+            if self.stored and serve and serve != before:
+                raise self._refused(name, "spec.serve names a commit, and no commit knows of this workspace")
             kind = self._type(name, new) if live is None else None
             if kind is not None and kind.error:
                 raise self._refused(name, f"{kind.error}: {kind.remedy}")

@@ -24,6 +24,10 @@ class Table(StrEnum):
     LEAVING = "leaving"
     """<workspace path> → nothing: a commit took it away, and something in it waits for finalizers."""
 
+    PINNED = "pinned"
+    """<workspace path> → when the pin is over by which it was judged last, in seconds since 1970; of one that ever
+    is."""
+
     FLEET = "fleet"
     """`record` → what is being loaded and served; `troubles` → what is wrong with it as a whole (registry/tree.py)."""
 

@@ -45,7 +45,9 @@ class WorkspaceRecord:
     on none. `labels`: those that its type gives its Workspace. `initializers`, `terminators`: names of the programs
     that its type had act on it when it appeared. `stored`: it was made through the API, so no commit and no file of the
     status branch knows of it, and its commits are NONE. `mounts`: it is a mount, served where an object
-    of the parent says.
+    of the parent says. `pin`: what has its own content served as an earlier commit has it: that `commit`, the `file`
+    that says so, and, where these are said, `until` and `reason`; {} for most. `due`: when the pin is over by which it
+    was judged last, in seconds since 1970; 0: never, or there is none.
     """
 
     path: str
@@ -69,6 +71,8 @@ class WorkspaceRecord:
     terminators: list[str] = field(default_factory=list)
     stored: bool = False
     mounts: bool = False
+    pin: dict[str, str] = field(default_factory=dict)
+    due: int = 0
 
     @property
     def is_home(self) -> bool:
@@ -138,7 +142,7 @@ def _following(record: WorkspaceRecord) -> dict[str, str]:
     return {"origin": str(record.origin), "commit": "" if record.commit == record.origin else str(record.commit)}
 
 
-_USUALLY_NONE: Final[Mapping[str, Any]] = {"errors": [], "labels": {}, "initializers": [], "terminators": []}
+_USUALLY_NONE: Final[Mapping[str, Any]] = {"errors": [], "labels": {}, "initializers": [], "terminators": [], "pin": {}}
 _USUAL: Final = tuple(
     (each.name, _USUALLY_NONE.get(each.name, each.default))
     for each in fields(WorkspaceRecord)
@@ -267,13 +271,16 @@ def put_workspace(record: WorkspaceRecord, summary: Mapping[str, Any] = MappingP
 
 
 def listed(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
-    """Keeps the lists of those that are held back and of those that leave; `before` is what is stored. Nothing to do
-    for most of them."""
+    """Keeps the lists of those that are held back, of those that leave and of pins that end; `before` is what is
+    stored. Nothing to do for most of them."""
     out: list[Op] = []
     if bool(record.errors) != (before is not None and bool(before.errors)):
         out.append(PutRow(Table.HELD, record.path, b"") if record.errors else DeleteRow(Table.HELD, record.path))
     if record.leaves and not (before is not None and before.leaves):
         out.append(PutRow(Table.LEAVING, record.path, b""))
+    if record.due != (before.due if before is not None else 0):
+        due = PutRow(Table.PINNED, record.path, b"%d" % record.due)
+        out.append(due if record.due else DeleteRow(Table.PINNED, record.path))
     return out
 
 
@@ -304,7 +311,7 @@ def of_type(store: View, named: str) -> Iterator[str]:
 def forgotten(record: WorkspaceRecord) -> list[Op]:
     """The operations that take away what the store holds of a workspace beside its objects; the object that stands for
     it comes last."""
-    listed = (Table.HELD, record.errors), (Table.LEAVING, record.leaves)
+    listed = (Table.HELD, record.errors), (Table.LEAVING, record.leaves), (Table.PINNED, record.due)
     lists = [DeleteRow(table, record.path) for table, is_there in listed if is_there]
     lists += [untyped(record)] if record.stored else []
     gone = (Table.KEPT_SECRETS, record.cluster), (Table.WORKSPACES, record.path)
@@ -380,6 +387,11 @@ def leaving(store: View) -> dict[str, WorkspaceRecord]:
     """Workspaces that a commit took away and that wait, by path. Reads these alone."""
     found = (workspace_at(store, row.key) for row in rows(store, Table.LEAVING))
     return {record.path: record for record in found if record is not None}
+
+
+def pins_ending(store: View) -> dict[str, int]:
+    """When pins are over, by the path of the workspace. Reads the rows of those alone that ever are."""
+    return {row.key: int(row.value) for row in rows(store, Table.PINNED)}
 
 
 def stored(store: View) -> list[WorkspaceRecord]:

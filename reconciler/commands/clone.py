@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from reconciler.commands.failure import Failure
+from reconciler.layout.tree import ROOT
+from reconciler.repository.command import git
 from reconciler.repository.objects import Repository
 
 
@@ -15,3 +18,35 @@ def clone_of(directory: Path) -> tuple[Path, Repository]:
         if (above / ".git").exists():
             return above, Repository(above)
     raise Failure(f"{directory} is in no clone", "go to a clone of the fleet's repository, or name one", 2)
+
+
+class WorkTree(NamedTuple):
+    """Of a clone; `top` is where it begins."""
+
+    top: Path
+    repo: Repository
+
+    def named(self, directory: Path) -> str:
+        """A directory, as the repository names it."""
+        try:
+            return directory.absolute().relative_to(self.top).as_posix()
+        except ValueError:
+            raise Failure(f"{directory} is not in {self.top}", "name a directory of this clone", 2) from None
+
+    def place(self, directory: Path) -> str:
+        """The same of one that can be that of a workspace and move."""
+        found = self.named(directory)
+        if not found.startswith(f"{ROOT}/"):
+            raise Failure(f"{found} is no workspace: those that move stand below {ROOT}/", "", 2)
+        return found
+
+    def require_committed(self, place: str) -> None:
+        """That a file, or all in a directory, is what a commit says."""
+        if self.run("status", "--porcelain", "--", place).strip():
+            raise Failure(f"{place} has changes that are in no commit", "commit them first, or take them back", 2)
+
+    def run(self, *arguments: str) -> str:
+        answer = git(self.repo.git_dir.absolute(), "-C", str(self.top), *arguments)
+        if answer.code != 0:
+            raise Failure(f"git {arguments[0]}: {answer.error or answer.output}", "", 2)
+        return answer.output

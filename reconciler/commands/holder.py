@@ -33,7 +33,7 @@ from reconciler.commands.tidying import tidying
 from reconciler.commands.verdicts import Verdicts
 from reconciler.controllers.fleetcondition import Trouble
 from reconciler.layout.weight import added
-from reconciler.loading import awaited
+from reconciler.loading import awaited, pins
 from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.heads import FOLLOW, HOLD, BranchSettings
 from reconciler.loading.identities import Identities
@@ -260,8 +260,9 @@ class Holder:
             self._teller.trouble(str(error))
 
     def _look(self) -> bool:
-        """Waits until there may be something new in git or in keys/, and loads it. False: nothing woke it."""
-        woken = self._lookout.wake.wait(_LOOK)
+        """Waits until there may be something new in git or in keys/, or a pin is over, and loads it. False: nothing
+        woke it."""
+        woken = self._lookout.wake.wait(pins.wait(self._store, _LOOK))
         self._lookout.wake.clear()
         self._beside.ring()
         heads = self._lookout.heads()
@@ -272,6 +273,7 @@ class Holder:
             self._judge_again(changed)
         try:
             awaited.serve(self._store, self._look_again)
+            pins.serve(self._store, self._look_again)
         except RepositoryError as error:
             self._teller.trouble(str(error))
         return woken

@@ -6,60 +6,37 @@ a clone has. Nothing is committed; what hangs on the path elsewhere (keys/secret
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from apiserver.model import paths
 from apiserver.model.identity import logical_cluster_name, object_uid
 from apiserver.model.keys import Key
 from apiserver.model.storagenames import WORKSPACES
-from reconciler.commands.clone import clone_of
+from reconciler.commands.clone import WorkTree, clone_of
 from reconciler.commands.failure import Failure
 from reconciler.commands.validate import recorded_for
 from reconciler.layout import edit
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import ROOT, WORKSPACE_FILES, WorkspaceDir, WorkspaceTree
-from reconciler.layout.workspace import API_VERSION, KIND
+from reconciler.layout.tree import WORKSPACE_FILES, WorkspaceDir, WorkspaceTree
+from reconciler.layout.workspace import API_VERSION, KIND, declaration
 from reconciler.layout.yamldoc import roots
-from reconciler.repository.command import git
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import RecordedFleet
 
 
-class Clone(NamedTuple):
-    """`top`: its work tree."""
-
-    top: Path
-    repo: Repository
-
-    def place(self, directory: Path) -> str:
-        """A directory, as the repository names it."""
-        try:
-            found = directory.absolute().relative_to(self.top).as_posix()
-        except ValueError:
-            raise Failure(f"{directory} is not in {self.top}", "both are directories of one clone", 2) from None
-        if not found.startswith(f"{ROOT}/"):
-            raise Failure(f"{found} is no workspace: those that move stand below {ROOT}/", "", 2)
-        return found
-
-    def run(self, *arguments: str) -> str:
-        answer = git(self.repo.git_dir.absolute(), "-C", str(self.top), *arguments)
-        if answer.code != 0:
-            raise Failure(f"git {arguments[0]}: {answer.error or answer.output}", "", 2)
-        return answer.output
-
-
 def move(old: Path, new: Path) -> str:
     """Moves it; what there is to do then."""
     try:
-        clone = Clone(*clone_of(old.absolute().parent))
+        clone = WorkTree(*clone_of(old.absolute().parent))
         before, after = clone.place(old), clone.place(new)
         if (clone.top / after).exists():
             raise Failure(f"{after} is there already", "a workspace moves to where nothing is", 2)
-        if clone.run("status", "--porcelain", "--", before).strip():
-            raise Failure(f"{before} has changes that are in no commit", "commit them first, or take them back", 2)
+        clone.require_committed(before)
+        _require_unpinned(clone.top, before)
         file = _manifest(clone.top / before)
         text = file.read_bytes()
         said = _stating(text, file.name, _uid(clone.repo, before)) if not _stated(text, file.name) else text
@@ -70,6 +47,19 @@ def move(old: Path, new: Path) -> str:
     except (RepositoryError, BadFile) as error:
         raise Failure(str(error), code=2) from error
     return f"{before} is {after} from the next commit on; change nothing else in it with that one."
+
+
+def _require_unpinned(top: Path, directory: str) -> None:
+    """What is served of one that is pinned is in no directory that could move."""
+    at = time.time()
+    for file in sorted(path for name in WORKSPACE_FILES for path in (top / directory).rglob(name)):
+        place = file.relative_to(top).as_posix()
+        pin = None
+        with suppress(BadFile):  # it is held for that, and does not move either
+            pin = declaration(file.read_bytes(), place).pin
+        if pin is not None and not pin.is_over(at):
+            remedy = f"take that out, and push, first: treeplane resume {place.rpartition('/')[0]}"
+            raise Failure(f"{place} pins its workspace, which cannot move so", remedy, 2)
 
 
 def _manifest(directory: Path) -> Path:

@@ -34,10 +34,12 @@ from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.renames import REMEDY
 from reconciler.loading.trees import Trees
 from reconciler.plan.deletions import RefusedDeletion
+from reconciler.repository import borrowed
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
 from reconciler.repository.seed import seed
+from reconciler.repository.write import commit_tree
 from reconciler.statusbranch import clones
 from reconciler.statusbranch.naming import Undecided
 from reconciler.statusbranch.recorded import RecordedFleet
@@ -86,8 +88,25 @@ def validate_path(path: Path, workspace: str = "") -> Checked:
             seed(path.resolve(), git_dir, "main")
         except RepositoryError as error:
             raise Failure(str(error)) from error
-        repo = Repository(git_dir)
-        return _check(repo, _commit(repo, "refs/heads/main"), _Base(), Path(scratch), workspace)
+        seeded = Repository(git_dir)
+        repo, commit = _on_top(path.resolve(), seeded, _commit(seeded, "refs/heads/main"), Path(scratch))
+        return _check(repo, commit, _Base(), Path(scratch), workspace)
+
+
+def _on_top(top: Path, seeded: Repository, commit: CommitRef, scratch: Path) -> tuple[Repository, CommitRef]:
+    """The files of a clone as what comes on top of its HEAD: what they say may name commits that came before."""
+    if not (top / ".git").exists():
+        return seeded, commit
+    try:
+        clone = Repository(top)
+        head = clone.resolve("HEAD")
+        if head is None:
+            return seeded, commit
+        repo = borrowed.borrow(clone, scratch / "clone.git", (seeded.git_dir / "objects",))
+        made = commit_tree(repo, repo.commit(commit.id).tree, [head], "The files\n", repo.commit(head).time)
+    except RepositoryError:
+        return seeded, commit
+    return repo, own(made)
 
 
 def validate_revision(path: Path, revision: str, base: str = "", workspace: str = "") -> Checked:

@@ -104,6 +104,9 @@ class PartTree(WorkspaceTree):
         self._shown: dict[tuple[str, str], Level] = {}
         """What is left of directories that were looked at, by id and place: of wide ones little is."""
 
+    def beside(self, tree_id: str) -> PartTree:
+        return PartTree(self.repo, tree_id, {}, self._grouping, self._outside)
+
     def look(self, tree: str, directory: str, stack: ignore.Stack) -> Level:
         known = self._shown.get((tree, directory))
         if known is not None:

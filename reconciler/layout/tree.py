@@ -85,6 +85,10 @@ class WorkspaceTree:
         self.duplicates: dict[str, list[str]] = {}
         self._stacks: dict[str, ignore.Stack] = {}
 
+    def beside(self, tree_id: str) -> WorkspaceTree:
+        """Another tree of the repository, by what it says itself: nobody claims a directory in it."""
+        return WorkspaceTree(self.repo, tree_id, grouping=self._grouping)
+
     def fault(self) -> LayoutError | None:
         """Why the whole tree cannot be served: workspaces/root missing or without a single manifest."""
         tree = self.repo.tree_at(self.tree_id, ROOT)

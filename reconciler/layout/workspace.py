@@ -8,6 +8,7 @@ from apiserver.model import paths, reserved
 from apiserver.model.origins import Origin
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.manifest import LFS_POINTER, Manifest, of_document
+from reconciler.layout.pin import Pin, fault
 from reconciler.layout.schemas import check
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.yamldoc import YamlDocument, line_of, parse
@@ -31,11 +32,12 @@ def read_workspace(repo: Repository, workspace: WorkspaceDir) -> Manifest:
 class Declaration(NamedTuple):
     """What a workspace.yaml says, whichever directory it stands in. `manifest` has no path, and a name that means
     nothing; `name` is the one that the file gives, if it does; `uid` that of the Workspace which the directory is, ""
-    where the file leaves that open."""
+    where the file leaves that open; `pin` what it says under spec.serve."""
 
     manifest: Manifest
     name: str | None
     uid: str = ""
+    pin: Pin | None = None
 
 
 def declaration(data: bytes, path: str) -> Declaration:
@@ -50,7 +52,9 @@ def declaration(data: bytes, path: str) -> Declaration:
         return Declaration(_object({}, 1), None)
     value = documents[0].value
     metadata = value.get("metadata") or {}
-    return Declaration(_object(value, documents[0].line), metadata.get("name"), metadata.get("uid") or "")
+    return Declaration(
+        _object(value, documents[0].line), metadata.get("name"), metadata.get("uid") or "", Pin.of(value)
+    )
 
 
 def named(said: Declaration, path: str, name: str) -> Manifest:
@@ -70,7 +74,7 @@ def _faults(data: bytes, path: str) -> tuple[LayoutError, ...]:
     more = [LayoutError(path, d.line, 0, "a second object", "it holds one Workspace") for d in documents[1:]]
     first = documents[0]
     first.value.pop("status", None)
-    return (*(check("workspace", first, path) or _reserved(first, path)), *more)
+    return (*(check("workspace", first, path) or (*_reserved(first, path), *_endless(first, path))), *more)
 
 
 def _reserved(document: YamlDocument, path: str) -> list[LayoutError]:
@@ -84,6 +88,13 @@ def _reserved(document: YamlDocument, path: str) -> list[LayoutError]:
         field = f"metadata.annotations[{why.partition(' ')[0]}]"
         found.append(LayoutError(path, line_of(document, field), 0, why, "correct it, or leave it out"))
     return sorted(found, key=lambda error: error.line)
+
+
+def _endless(document: YamlDocument, path: str) -> list[LayoutError]:
+    """A pin whose end is no time."""
+    why, field = fault(document.value), "spec.serve.until"
+    hint = "write a time like 2026-12-31T18:00:00Z, or leave it out"
+    return [LayoutError(path, line_of(document, field), 0, f"{field} {why}", hint)] if why else []
 
 
 def _object(value: dict[str, Any], line: int) -> Manifest:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from apiserver.model.commits import NONE, CommitRef
@@ -16,10 +17,25 @@ from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.asked import NOTHING, Asked
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.moment import Moment
+from reconciler.loading.sources import Content
 from reconciler.plan.summary import Summary
 from reconciler.plan.trespasses import Trespasses
 
 Object = dict[str, Any]
+
+
+class Pinned(NamedTuple):
+    """What the pin of a workspace that is judged comes to. `said`: what its record says of it, {} where it counts for
+    nothing; `over`: the name of one that is over; `due`: when it will be, see WorkspaceRecord; `there`: whether there
+    is one, be it good or not."""
+
+    said: Mapping[str, str] = MappingProxyType({})
+    over: str = ""
+    due: int = 0
+    there: bool = False
+
+
+UNPINNED = Pinned()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +75,8 @@ class Case(NamedTuple):
     """`directory` None: a workspace that ships with Treeplane and has no directory. `record`: as it is served now, None
     if it is new. `problems`: what is wrong already (found by layout). `recorded`: of one that is brought back. `asked`:
     what is asked for through the API of its objects. `trespasses`: what was touched of it without a right. `stays`: the
-    commit has it no more, and it stays until that is allowed."""
+    commit has it no more, and it stays until that is allowed. `content`: where its own content is read, None where it
+    has no directory; `pinned`: what the pin comes to that its workspace.yaml says."""
 
     path: str
     coming: Coming
@@ -73,6 +90,8 @@ class Case(NamedTuple):
     asked: Asked = NOTHING
     trespasses: Trespasses = Trespasses()
     stays: bool = False
+    content: Content | None = None
+    pinned: Pinned = UNPINNED
 
     @property
     def origin(self) -> CommitRef:

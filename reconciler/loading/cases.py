@@ -13,6 +13,8 @@ from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import Case, Coming, Recorded, was_served
 from reconciler.loading.kept import KeptWorkspaces
+from reconciler.loading.pins import Pins
+from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.step import StepTarget
 from reconciler.loading.world import World
@@ -23,8 +25,9 @@ class Cases:
     """Of one step. `places`: directories that are known already, by path; `at`: one that is being looked at.
     `trespasses`: what its commit touches without a right, by workspace."""
 
-    def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces) -> None:
+    def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces, served: ServedTrees) -> None:
         self._site, self._target, self._world, self._kept = site, target, world, kept
+        self._pins = Pins(site, world, served)
         self.places = Whereabouts()
         self.trespasses: dict[str, Trespass] = {}
         self.at: WorkspaceDir | None = None
@@ -77,7 +80,7 @@ class Cases:
         problems = tuple(tree.problems(directory)) if directory is not None else ()
         if kept is not None and kept.why is not None:
             problems = (*problems, kept.why)
-        return Case(
+        case = Case(
             path=path,
             coming=_coming(record, recorded, _why(directory, forced=forced, provided=provided), again=again),
             moment=moment,
@@ -91,11 +94,12 @@ class Cases:
             trespasses=self.trespassed(path) if recorded is None else _recorded_of(recorded),
             stays=kept is not None,
         )
+        return self._pins.applied(case)
 
     def trespassed(self, path: str) -> Trespasses:
         """What was touched of a workspace without a right, by this commit or before, as far as nobody allows it."""
         record = self._world.record(path)
-        known = summary(self._site.store, path) if record is not None and record.errors else {}
+        known = summary(self._site.store, path) if record is not None and (record.errors or record.pin) else {}
         allowed = self._target.admission.allows.get(path, frozenset())
         return Trespasses.in_summary(known).also(self.trespasses.get(path)).without(allowed)
 

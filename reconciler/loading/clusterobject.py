@@ -15,6 +15,7 @@ from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
 from apiserver.model.reserved import is_inactive
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
+from apiserver.registry import pins
 from apiserver.registry.kinds import workspace_builtins
 from apiserver.registry.lifecycles import INITIALIZER, TERMINATOR, with_labels
 from apiserver.registry.tree import WorkspaceRecord
@@ -104,6 +105,7 @@ def facts_of(record: WorkspaceRecord, parent_cluster: str) -> computed.Workspace
         shard=record.shard,
         initializers=tuple(record.initializers),
         terminators=tuple(record.terminators),
+        pinned=pins.told(record.pin) if record.pin else "",
     )
 
 

@@ -7,6 +7,7 @@ commit declared and the served one does not may be pruned.
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import chain
 
 from apiserver.model.commits import CommitRef
 from apiserver.registry import tree
@@ -60,7 +61,7 @@ class Declarations:
         key = (path, there[1].tree)
         found = self._names.get(key)
         if found is None:
-            manifests = self._past.manifests(*there)
+            manifests = chain.from_iterable(self._past.ever(*there))
             names = ((m.gvk.group, m.gvk.kind, m.namespace or "default", m.name) for m in manifests)
             found = self._names[key] = frozenset(names)
             if len(self._names) > _KEPT:

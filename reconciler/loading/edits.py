@@ -7,6 +7,7 @@ committed, a change of nothing that git says) is told apart, so that no empty co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -16,7 +17,7 @@ from apiserver.model.errors import StatusError, unavailable
 from apiserver.model.keys import Key
 from apiserver.model.kinds import kind_of
 from apiserver.model.storagenames import WORKSPACES
-from apiserver.registry import strategy, tree
+from apiserver.registry import pins, strategy, tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import Intent
 from apiserver.registry.tree import WorkspaceRecord
@@ -26,9 +27,9 @@ from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.place import folder, place
 from reconciler.layout.source import Editor, ReadOnly
-from reconciler.layout.tree import WorkspaceTree
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.render import key_of
-from reconciler.loading.sources import Sources
+from reconciler.loading.sources import Content, Sources
 from reconciler.loading.workspacefiles import WorkspaceFiles
 from reconciler.plan.gitform import declared_form, sent_form
 
@@ -37,6 +38,36 @@ Object = dict[str, Any]
 
 class Outdated(Exception):
     """The object is another by now than the one that an intent was made from."""
+
+
+class PinnedEditor:
+    """Of a workspace whose own content is an earlier commit's: nothing of it changes. As layout/source.Editor."""
+
+    def __init__(self, content: Content, sources: Sources, workspace: WorkspaceRecord) -> None:
+        self._content, self._sources, self._pin = content, sources, workspace.pin
+
+    def _editor(self) -> Editor:
+        """What is written with it nobody reads."""
+        tree = self._content.tree
+        return self._sources.of(*self._content).editor(Draft(tree.repo, tree.tree_id))
+
+    def find(self, name: str) -> Iterator[Manifest]:
+        return self._editor().find(name)
+
+    def replace(self, manifest: Manifest, value: Object) -> bool:
+        if self._editor().replace(manifest, value):
+            raise self._refusal()
+        return False
+
+    def remove(self, _: Manifest) -> bool:
+        raise self._refusal()
+
+    def add(self, _: str, _value: Object) -> bool:
+        raise self._refusal()
+
+    def _refusal(self) -> ReadOnly:
+        remedy = "what is written now would not be served: take spec.serve out first (treeplane resume)"
+        return ReadOnly(f"it is pinned {pins.told(self._pin)}, and {remedy}")
 
 
 class Edits:
@@ -51,10 +82,16 @@ class Edits:
 
     def add(self, intent: Intent) -> bool:
         """Whether the intent changes a file. Raises Outdated, and StatusError for what cannot be committed."""
+        workspace = _workspace(self._store, intent.key.cluster)
+        try:
+            return self._add(workspace, intent)
+        except ReadOnly as error:
+            raise StatusError(403, "Forbidden", f"workspace {workspace.path} is not written to: {error}") from error
+
+    def _add(self, workspace: WorkspaceRecord, intent: Intent) -> bool:
         live = self._store.get(intent.key)
         if (live.revision if live is not None else 0) != intent.base:
             raise Outdated
-        workspace = _workspace(self._store, intent.key.cluster)
         stands = origins.file_of(orjson.loads(live.value)) if live is not None else ""
         if stands and intent.key.resource == WORKSPACES:
             return self._workspace(workspace, stands, intent)
@@ -71,21 +108,25 @@ class Edits:
         return self._editor(workspace).replace(found, value)
 
     def _editor(self, workspace: WorkspaceRecord) -> Editor:
-        """Of the workspace's directory. Raises StatusError where what it holds is not written back."""
+        """Of the workspace's own content. Raises ReadOnly where that is not written back."""
         found = self._editors.get(workspace.path)
         if found is None:
-            place = self._tree.find(workspace.path, workspace.directory)
-            if place is None:
-                raise unavailable("the workspace is gone, or not served")
-            try:
+            place = self._place(workspace)
+            if workspace.pin:
+                found = PinnedEditor(self._sources.served(self._tree, place, workspace.pin), self._sources, workspace)
+            else:
                 found = self._sources.of(self._tree, place).editor(self.draft)
-            except ReadOnly as error:
-                raise StatusError(403, "Forbidden", f"workspace {workspace.path} is not written to: {error}") from error
             self._editors[workspace.path] = found
         return found
 
+    def _place(self, workspace: WorkspaceRecord) -> WorkspaceDir:
+        place = self._tree.find(workspace.path, workspace.directory)
+        if place is None:
+            raise unavailable("the workspace is gone, or not served")
+        return place
+
     def _create(self, workspace: WorkspaceRecord, intent: Intent, final: Object) -> bool:
-        key, editor = intent.key, self._editor(workspace)
+        key = intent.key
         value = sent_form({"apiVersion": final["apiVersion"], "kind": final["kind"], **(intent.sent or final)}, final)
         kind = self._catalog.kinds(key.cluster).by_kind(*kind_of(value))
         if kind is not None:
@@ -99,7 +140,7 @@ class Edits:
         within = folder(workspace.directory, key.resource.partition(":")[0], key.namespace)
         path = place(within, key.name, crowded=self.draft.is_crowded(within))
         self.paths[key] = path
-        return editor.add(path, value)
+        return self._editor(workspace).add(path, value)
 
     def _find(self, workspace: WorkspaceRecord, path: str, key: Key) -> Manifest | None:
         """The manifest of an object in the piece that declares it."""
@@ -108,7 +149,9 @@ class Edits:
         return next((m for m in objects if key_of(m, kinds, workspace.cluster) == key), None)
 
     def _workspaces(self, parent: WorkspaceRecord) -> WorkspaceFiles:
-        return WorkspaceFiles(self._store, self.draft, parent, self._editor(parent))
+        """Directories of children are the head's, whatever a pin says of the parent's content."""
+        editor = self._sources.of(self._tree, self._place(parent)).editor(self.draft)
+        return WorkspaceFiles(self._store, self.draft, parent, editor)
 
     def _workspace(self, parent: WorkspaceRecord, file: str, intent: Intent) -> bool:
         """Of a Workspace for which a directory stands."""

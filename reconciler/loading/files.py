@@ -9,6 +9,7 @@ from apiserver.model.origins import Origin
 from apiserver.model.remembered import Remembered, footprint
 from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest, read
+from reconciler.layout.pin import Pin
 from reconciler.layout.shapes import Shapes
 from reconciler.layout.source import Piece
 from reconciler.layout.workspace import Declaration, declaration, named
@@ -62,6 +63,13 @@ class Files:
             return self._declaration(path, blob).uid
         except BadFile:
             return ""
+
+    def pin_of_workspace(self, path: str, blob: str) -> Pin | None:
+        """What a workspace.yaml says under spec.serve; None where it says nothing, or cannot be read."""
+        try:
+            return self._declaration(path, blob).pin
+        except BadFile:
+            return None
 
     def _declaration(self, path: str, blob: str) -> Declaration:
         """Raises BadFile."""

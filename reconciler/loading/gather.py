@@ -71,16 +71,17 @@ class Gatherer:
         before = base.find(case.path, case.record.directory) if base is not None and case.record is not None else None
         turned = base is not None and case.path == ROOT and is_root_open(base) != is_root_open(case.tree)
         out = Gathered(complete=whole or turned or self._needs_all(case, before))
-        if case.directory is not None:
-            out.source = self._sources.of(case.tree, case.directory)
+        if case.directory is not None and case.content is not None:
+            out.source = self._sources.of(*case.content)
             said = self._sources.workspace(case.tree, case.directory)
             if said is not None:
                 out.workspace = next(iter(said.manifests), None)
                 out.problems.extend(said.problems)
-        if base is not None and before is not None:
+        if base is not None and before is not None and case.record is not None:
             was = self._sources.workspace(base, before)
             out.old_workspace = next(iter(was.manifests), None) if was is not None else None
-            for change in out.source.changes(self._sources.of(base, before)) if out.source is not None else ():
+            served = self._sources.of(*self._sources.served(base, before, case.record.pin))
+            for change in out.source.changes(served) if out.source is not None else ():
                 out.changed.add(change.name)
                 if change.old is not None:
                     out.old.extend(change.old.manifests)
@@ -99,7 +100,10 @@ class Gatherer:
         before = base.find(case.path, record.directory) if base is not None and record is not None else None
         if base is None or now is None or before is None or now.directory != before.directory:
             return False
-        there, was = self._sources.of(case.tree, now), self._sources.of(base, before)
+        if record is None or case.content is None:
+            return False
+        there = self._sources.of(*case.content)
+        was = self._sources.of(*self._sources.served(base, before, record.pin))
         return _id(now.manifest) == _id(before.manifest) and next(iter(there.changes(was)), None) is None
 
     def _needs_all(self, case: Case, before: WorkspaceDir | None) -> bool:

@@ -250,21 +250,23 @@ class Guard:
         if tree is None or place is None:
             return
         with suppress(ReadOnly):
-            yield from self.sources.of(tree, place).editor(Draft(tree.repo, tree.tree_id)).find(name)
+            content = self.sources.served(tree, place, record.pin)
+            yield from self.sources.of(*content).editor(Draft(content.tree.repo, content.tree.tree_id)).find(name)
 
     def manifests(self, record: WorkspaceRecord) -> Iterator[Manifest]:
         """What a workspace declares as it is served."""
         tree = self.served.of(record)
         place = self.served.place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
-            yield from manifests(self.sources.of(tree, place))
+            yield from manifests(self.sources.of(*self.sources.served(tree, place, record.pin)))
 
     def outspoken(self, record: WorkspaceRecord) -> Iterator[Manifest]:
         """At least those of them that say whether they may go."""
         tree = self.served.of(record)
         place = self.served.place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
-            yield from self.sources.of(tree, place).mentioning(PROTECTED.encode())
+            source = self.sources.of(*self.sources.served(tree, place, record.pin))
+            yield from source.mentioning(PROTECTED.encode())
 
 
 def line_of(path: str, key: Key) -> Line:

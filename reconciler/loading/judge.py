@@ -79,8 +79,8 @@ class Judge:
         """What a workspace provides as its manifests say, none of it judged."""
         at, site = self._begun(case), self._grounds.site
         found = generated(system.manifests(case.path), SHIPPED)
-        if case.directory is not None:
-            found.extend(manifests(site.sources.of(case.tree, case.directory)))
+        if case.content is not None:
+            found.extend(manifests(site.sources.of(*case.content)))
         said = (*found, *case.secrets)
         keyring = Keyring(site.identities, case.path, at.record.cluster, at.known.identities, said)
         builtins = builtins_of(at.record.builtins, case.path)

@@ -95,6 +95,8 @@ class Movable:
     def _against_one(self, record: WorkspaceRecord, move: Move, at: Compared) -> str:
         if record.leaves:
             return "is being deleted"
+        if record.pin:
+            return "is pinned: take spec.serve out in a commit before (treeplane resume)"
         if record.errors or not record.served:
             return "is held back: put it right where it is, and move it then"
         if any(map(_is_embedded, self._targets(record.cluster))):

@@ -5,7 +5,7 @@ Asked by declared and placed, before anything is pruned that the store does not 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from apiserver.model import paths
 from apiserver.model.commits import CommitRef
@@ -57,6 +57,11 @@ class PastObjects:
         directory = tree.find(path)
         return (tree, directory) if directory is not None else None
 
-    def manifests(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Iterator[Manifest]:
-        """What of it can be read."""
-        return manifests(self._sources.of(tree, directory))
+    def ever(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Iterator[Iterator[Manifest]]:
+        """What of it can be read: of what it said itself, and of what it was pinned to. Which of both was served, the
+        clock said."""
+        return map(manifests, self._sources.ever(tree, directory))
+
+    def served(self, tree: WorkspaceTree, directory: WorkspaceDir, pin: Mapping[str, str]) -> Iterator[Manifest]:
+        """The same of what is served. `pin`: see WorkspaceRecord."""
+        return manifests(self._sources.of(*self._sources.served(tree, directory, pin)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from apiserver.model.commits import CommitRef
 from apiserver.model.keys import Key
@@ -18,6 +18,7 @@ from apiserver.model.selectors import LabelSelector
 from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
+from reconciler.layout.manifest import Manifest
 from reconciler.loading.past import PastObjects, is_said
 from reconciler.plan.selection import selectable, selector_of
 from reconciler.repository.errors import RepositoryError
@@ -45,14 +46,24 @@ class Placing:
 NOTHING = Placing({}, {})
 
 
+class _Asked(NamedTuple):
+    """`pin`: the commit that the workspace is pinned to as it is served, "" for none."""
+
+    path: str
+    commit: CommitRef
+    served: CommitRef
+    namespace: str
+    pin: str
+
+
 class Placed:
     """Safe from several threads: at worst a tree is read twice."""
 
     def __init__(self, store: Store, repositories: Repositories) -> None:
         self._objects = Objects(store)
         self._past = PastObjects(repositories)
-        self._known: OrderedDict[tuple[str, str], Placing] = OrderedDict()
-        self._verdicts: OrderedDict[tuple[str, CommitRef, CommitRef, str], tuple[set[str], set[str]]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, str | None], list[Placing]] = OrderedDict()
+        self._verdicts: OrderedDict[_Asked, tuple[set[str], set[str]]] = OrderedDict()
 
     def withdrawn(self, path: str, commit: CommitRef, namespace: str, by: Collection[str]) -> bool:
         """Whether the workspace at `path` has taken the namespace away since `commit`: that one, or one after it, had
@@ -68,20 +79,22 @@ class Placed:
         try:
             if record is None and self._past.workspace(path, served) is not None:
                 return False
-            before, still = self._said(path, commit, served, namespace)
+            asked = _Asked(path, commit, served, namespace, record.pin.get("commit", "") if record is not None else "")
+            before, still = self._said(asked)
         except RepositoryError:
             return False
         mine = before & set(by) if by else before
         return bool(mine) and not mine & (still | (self._stored(record.cluster, namespace) if record else set()))
 
-    def _said(self, path: str, commit: CommitRef, served: CommitRef, namespace: str) -> tuple[set[str], set[str]]:
+    def _said(self, asked: _Asked) -> tuple[set[str], set[str]]:
         """The Placements that selected it since the commit, and those that do as git is served."""
-        key = (path, commit, served, namespace)
-        found = self._verdicts.get(key)
+        found = self._verdicts.get(asked)
         if found is None:
+            path, commit, served, namespace, pin = asked
             since = self._past.since(commit, served)
-            before = {name for c in since for name in self._at(path, c).selecting(namespace)}
-            found = self._verdicts[key] = before, self._at(path, served).selecting(namespace)
+            before = {name for c in since for said in self._at(path, c) for name in said.selecting(namespace)}
+            [now] = self._at(path, served, pin) or [NOTHING]
+            found = self._verdicts[asked] = before, now.selecting(namespace)
             if len(self._verdicts) > _KEPT:
                 self._verdicts.popitem(last=False)
         return found
@@ -95,20 +108,26 @@ class Placed:
         placements = self._objects.list(_PLACEMENTS, cluster)
         return {str(p["metadata"]["name"]) for p in placements if selector_of(p).matches(labels)}
 
-    def _at(self, path: str, commit: CommitRef) -> Placing:
+    def _at(self, path: str, commit: CommitRef, pin: str | None = None) -> list[Placing]:
+        """All that a commit may have had served of the workspace; or, with the commit that it is pinned to ("" for
+        none), what is served of it."""
         there = self._past.workspace(path, commit)
         if there is None:
-            return NOTHING
-        key = (path, there[1].tree)
+            return []
+        key = (path, there[1].tree, pin)
         found = self._known.get(key)
         if found is None:
-            manifests = list(self._past.manifests(*there))
-            placements = (m for m in manifests if (m.gvk.group, m.gvk.kind) == ("scheduling.kcp.io", "Placement"))
-            namespaces = (m for m in manifests if (m.gvk.group, m.gvk.kind) == ("", "Namespace"))
-            found = Placing(
-                {m.name: selector_of(m.value) for m in placements}, dict(selectable(m.value) for m in namespaces)
-            )
+            if pin is None:
+                found = [_placing(list(said)) for said in self._past.ever(*there)]
+            else:
+                found = [_placing(list(self._past.served(*there, {"commit": pin} if pin else {})))]
             self._known[key] = found
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         return found
+
+
+def _placing(manifests: list[Manifest]) -> Placing:
+    placements = (m for m in manifests if (m.gvk.group, m.gvk.kind) == ("scheduling.kcp.io", "Placement"))
+    namespaces = (m for m in manifests if (m.gvk.group, m.gvk.kind) == ("", "Namespace"))
+    return Placing({m.name: selector_of(m.value) for m in placements}, dict(selectable(m.value) for m in namespaces))

@@ -8,6 +8,7 @@ Reads every manifest of a commit, and parses those few that may be about one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from apiserver.model.commits import CommitRef
 from reconciler.layout.tree import ROOT, WorkspaceTree
@@ -32,7 +33,8 @@ def _of(repo: Repository, commit: CommitRef) -> Iterator[str]:
     if root is not None and weigh(repo, [root], MOST) > MOST:
         raise RepositoryUnreadable(str(too_heavy(f"{ROOT} of commit {commit:.10}", MOST)))
     for workspace in tree.workspaces():
-        for manifest in sources.of(tree, workspace).mentioning(_FIELD):
+        said = (source.mentioning(_FIELD) for source in sources.ever(tree, workspace))
+        for manifest in chain.from_iterable(said):
             if manifest.gvk.kind == "SyncTarget" and _is_real(manifest.value.get("spec")):
                 yield f"{workspace.path}:{manifest.name}"
 

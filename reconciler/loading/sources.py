@@ -1,22 +1,25 @@
 """Which source a workspace's directory is, and what is remembered of each repository's files.
 
-Called wherever manifests of a tree are needed. A workspace.yaml is its parent's, and no source's.
+Called wherever manifests of a tree are needed. A workspace.yaml is its parent's, and no source's. It may have the
+workspace's own content read from the tree of another commit (a pin, see pins): whoever asks for a source says whence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from apiserver.model import paths
 from apiserver.model.kinds import kind_of
 from apiserver.model.origins import Origin
 from reconciler.layout.manifest import Manifest
+from reconciler.layout.pin import Pin
 from reconciler.layout.source import ManifestSource, Piece
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
 from reconciler.loading.plainfiles import PlainFiles
+from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
 
 Kind = Callable[[Files, WorkspaceTree, WorkspaceDir], ManifestSource | None]
@@ -24,6 +27,13 @@ Kind = Callable[[Files, WorkspaceTree, WorkspaceDir], ManifestSource | None]
 
 KINDS: tuple[Kind, ...] = (PlainFiles,)
 """The first that takes a directory has it; the last takes all."""
+
+
+class Content(NamedTuple):
+    """Where a workspace's own content is read."""
+
+    tree: WorkspaceTree
+    directory: WorkspaceDir
 
 
 class Sources:
@@ -39,6 +49,37 @@ class Sources:
             if found is not None:
                 return found
         raise LookupError(directory.directory)
+
+    def pinned(self, tree: WorkspaceTree, directory: WorkspaceDir, commit: str) -> Content | None:
+        """Where a commit has the content of a workspace that stands in `directory` of `tree`; None where it is no
+        commit here, or the workspace is not there."""
+        try:
+            there = tree.beside(tree.repo.commit(commit).tree)
+        except RepositoryUnreadable:
+            return None
+        found = there.find(directory.path, directory.directory)
+        return Content(there, found) if found is not None else None
+
+    def served(self, tree: WorkspaceTree, directory: WorkspaceDir, pin: Mapping[str, str]) -> Content:
+        """Where the content is read that a workspace is served with. `tree`: of the commit that it is served at;
+        `pin`: what its record says."""
+        found = self.pinned(tree, directory, pin["commit"]) if pin else None
+        return found or Content(tree, directory)
+
+    def ever(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Iterator[ManifestSource]:
+        """What a commit may have had served of a workspace, whether its pin was over or not."""
+        yield self.of(tree, directory)
+        pin = self.pin(tree, directory)
+        found = self.pinned(tree, directory, pin.commit) if pin is not None else None
+        if found is not None:
+            yield self.of(*found)
+
+    def pin(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Pin | None:
+        """What its workspace.yaml says under spec.serve."""
+        if directory.manifest is None:
+            return None
+        files = self._files.get(tree.repo) or self._first(tree.repo)
+        return files.pin_of_workspace(directory.manifest_path, directory.manifest.id)
 
     def workspace(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Piece | None:
         """The workspace.yaml of a directory, as its parent gets it; None where there is none."""

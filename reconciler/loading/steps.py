@@ -111,7 +111,7 @@ class Stepper:
         self._leavers = Leavers(site.store, self._world, target.moment, target.leaving)
         self._served = ServedTrees(site.store, site.trees, target)
         self._kept = KeptWorkspaces(site.store, site.trees, self._served, self._world, target.kept)
-        self._cases = Cases(site, target, self._world, self._kept)
+        self._cases = Cases(site, target, self._world, self._kept, self._served)
         movable = Movable(site.store, self._world, site.sources, self._served, self._leavers)
         self._moves = WorkspaceMoves(site, self._world, movable, target.kept, self._cases.trespassed)
         self._guard = self._new_guard()

@@ -14,7 +14,7 @@ from apiserver.model import paths
 from apiserver.model.conditions import condition
 from apiserver.model.identity import base62_sha224
 from apiserver.model.marks import ORIGIN, PATH, SYSTEM, TYPE
-from apiserver.registry import shards
+from apiserver.registry import pins, shards
 from apiserver.registry.lifecycles import INITIALIZED, not_initialized
 from apiserver.registry.permissionclaims import accepted_by_default
 
@@ -23,7 +23,7 @@ Object = dict[str, Any]
 TENANCY = "tenancy.kcp.io/v1alpha1"
 CORE = "core.kcp.io/v1alpha1"
 
-COMMIT_APPLIED = "CommitApplied"
+COMMIT_APPLIED = pins.APPLIED
 """The condition of a Workspace and a LogicalCluster that says whether what a commit has of them is served."""
 READY, INACTIVE, UNAVAILABLE = "Ready", "Inactive", "Unavailable"
 """Phases of a workspace that is served."""
@@ -41,7 +41,8 @@ class WorkspaceFacts(NamedTuple):
     `shard`: the Shard that it is on, shards.NONE if none takes it. `said`: annotations that its workspace.yaml says for
     its LogicalCluster. `inactive`: it is marked so. `unavailable`: it is a mount of what is not ready. `initializers`,
     `terminators`: names of the programs whose turn is still to come; all that it ever had, as long as none of them has
-    said that it is done. `since`: by type since when conditions are what they are, if not since it came.
+    said that it is done. `pinned`: how its content is pinned, in words, "" if it is not. `since`: by type since when
+    conditions are what they are, if not since it came.
     """
 
     path: str
@@ -58,6 +59,7 @@ class WorkspaceFacts(NamedTuple):
     unavailable: bool = False
     initializers: tuple[str, ...] = ()
     terminators: tuple[str, ...] = ()
+    pinned: str = ""
     since: Mapping[str, str] = MappingProxyType({})
 
     def waiting(self) -> Object:
@@ -124,7 +126,11 @@ def conditions(facts: WorkspaceFacts) -> list[Object]:
 def _conditions(facts: WorkspaceFacts) -> list[Object]:
     if facts.problems:
         text = "held back at the last good commit: " if facts.served else "never had a good commit: "
+        text = f"{pins.HELD} {facts.pinned}: " if facts.pinned else text
         applied = condition(COMMIT_APPLIED, False, "ContentInvalid", text + "; ".join(facts.problems))
+    elif facts.pinned:
+        text = f"pinned {facts.pinned}: what other commits have of its own content is not served"
+        applied = condition(COMMIT_APPLIED, True, pins.PINNED, text)
     else:
         applied = condition(COMMIT_APPLIED, True, "Applied", "all that was judged of it is served")
     if facts.shard == shards.NONE:

@@ -3,7 +3,7 @@
 While commits are on their way, a status commit names the last one that all workspaces are past. One that was held there
 and went on with what is on its way offered others what it was served with then, and not what that commit says of it. So
 its summary says how it was held, beside what else stood before its step (`step`), and a recovery makes its likeness so.
-Called by loading.
+So it says whether its pin was over there, where that turned on the way. Called by loading.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from apiserver.model.commits import CommitRef
 from reconciler.plan.summary import Summary
 
 _HELD = "held"
-_AT = "at"
+_OVER = "over"
+_AT, _WAS = "at", "was"
 _SAID = ("served", "held", "before", "claims", "errors")
 
 
@@ -31,10 +32,20 @@ def note(known: Summary, passed: CommitRef) -> None:
     known.step = step
 
 
+def note_over(known: Summary, over: str, passed: CommitRef) -> None:
+    """Its pin is over from now on, or not any more (see Summary.over)."""
+    if known.over != over and known.step.get(_OVER, {}).get(_AT) != str(passed):
+        known.step = {**known.step, _OVER: {_AT: str(passed), _WAS: known.over}}
+    known.over = over
+
+
 def likeness(known: Summary, passed: CommitRef, later: Collection[CommitRef] = ()) -> Summary:
     """What stood in the place of a summary at the commit that all of the fleet was past, as far as others saw it.
     `later`: the commits that were on their way then. One that is served at such a commit by now went on, and was held
     for another one of them since."""
+    over: dict[str, str] = known.step.get(_OVER) or {}
+    if over.get(_AT) == str(passed):
+        known = replace(known, over=over[_WAS])
     held: dict[str, Any] = known.step.get(_HELD) or {}
     if held.get(_AT) != str(passed):
         if known.served not in later:

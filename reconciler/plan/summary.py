@@ -24,6 +24,8 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     leaves: true             a commit took it away, and something in it waits for finalizers
     first: root:a            of one that moved: where it appeared, from which its logical cluster has its name
     shard: eu                the Shard that it is on, where that is not `root`
+    over: 1f0c… 2026-…       the pin of the commit that it is served at, where that is over (its commit and its end):
+                             it counts for nothing, whatever the clock says by now
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
     brought:                 only while held back, or where its type cannot be resolved by now: what it brought
       {writes: Store, builtins: Kubernetes, labels: {tier: gold}}
@@ -66,6 +68,7 @@ class Summary:
     leaves: bool = False
     first: str = ""
     shard: str = ""
+    over: str = ""
     type: str = ""
     brought: dict[str, Any] = field(default_factory=dict)
     defaults: list[str] = field(default_factory=list)
@@ -100,6 +103,7 @@ class Summary:
             "leaves": self.leaves,
             "first": self.first,
             "shard": self.shard,
+            "over": self.over,
             "type": self.type,
             "brought": self.brought,
             "defaults": self.defaults,
@@ -131,6 +135,7 @@ class Summary:
             leaves=bool(found.get("leaves")),
             first=found.get("first", ""),
             shard=found.get("shard", ""),
+            over=found.get("over", ""),
             type=found.get("type", ""),
             brought=dict(found.get("brought") or {}),
             defaults=list(found.get("defaults") or ()),

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from reconciler.layout.compare import touched
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import ROOT, WORKSPACE_FILES, WorkspaceTree
+from reconciler.layout.tree import ROOT, WORKSPACE_FILES, WorkspaceDir, WorkspaceTree
+from reconciler.layout.workspace import declaration
 from reconciler.layout.yamldoc import parse
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.inpart import Everybody, Heard
@@ -28,6 +29,8 @@ _MOST = 20_000
 _TYPE = b"WorkspaceType"
 _TAKING = (b"APIBinding", b"Placement", _TYPE)
 """Kinds that name a workspace to take something of it."""
+_PINNING = ("serve", "serve:")
+"""How a workspace.yaml says that it is pinned, among others who say so."""
 _SHIPPED = frozenset(str(each["metadata"]["name"]) for each in workspace_types())
 """Types that nobody has to name."""
 
@@ -51,6 +54,7 @@ class WhomItConcerns:
         self._repo, self._before, self._after = repo, before, after
         self._searched: set[str] = set()
         self._found: set[str] = set()
+        self._pinned_found = False
 
     def touched(self) -> frozenset[str]:
         """The paths of workspaces whose files differ. Raises BadFile where the second tree has no root."""
@@ -77,6 +81,8 @@ class WhomItConcerns:
             if _SHIPPED & types:
                 raise Everybody  # whoever names no type has one of these
             types = self._search(types, (_TYPE,))
+        if where - {""}:
+            self._find_pinned()
         if len(self._found) > _MOST:
             raise Everybody
         return self._found
@@ -97,6 +103,22 @@ class WhomItConcerns:
                 types |= _types_in(data, file, new)
                 self._found.add(owner.path)
         return types
+
+    def _find_pinned(self) -> None:
+        """Notes the workspaces whose own content is in another commit's files than those that are searched."""
+        if not self._pinned_found:
+            self._pinned_found = True
+            for file in mentions(self._repo, self._before.tree_id, ROOT, _PINNING):
+                owner = self._before.owner(file) if file.rpartition("/")[2] in WORKSPACE_FILES else None
+                if owner is not None and self._is_pinned(owner):
+                    self._found.add(owner.path)
+
+    def _is_pinned(self, place: WorkspaceDir) -> bool:
+        data = self._repo.blob(place.manifest.id) if place.manifest is not None else b""
+        try:
+            return declaration(data, place.manifest_path).pin is not None
+        except BadFile:
+            return False
 
     def _held(self, recorded: RecordedFleet, hashes: Collection[str]) -> Iterator[str]:
         """Workspaces that are held for a deletion with one of these hashes."""

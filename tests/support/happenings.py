@@ -277,6 +277,7 @@ EVENTS = (
     "die",
     "record and die",
     "relocate",
+    "pin",
 )
 
 
@@ -439,6 +440,14 @@ class Happening:
         files = moved_beside(self.fleet, number)
         if files:
             self.push(files)
+
+    def _pin(self, number: int) -> None:
+        """A workspace is to be served as some commit has it, which may be none that it can be served as."""
+        commit = self.commits[-1 - number // 4 % len(self.commits)]
+        place = ("workspaces/root", A, B, C)[number % 4]
+        self.push(
+            {f"{place}/workspace.yaml": _manifest("Workspace", place.rpartition("/")[2], {"serve": {"commit": commit}})}
+        )
 
     def _decide(self, number: int) -> None:
         """Where a namespace runs from then on."""

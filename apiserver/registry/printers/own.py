@@ -6,6 +6,7 @@ from typing import Any
 
 from apiserver.model import commits, conditions, marks
 from apiserver.model.errors import qualified
+from apiserver.registry import pins
 from apiserver.registry.printers.base import Object, joined
 
 _COMMIT_LENGTH = 10
@@ -15,6 +16,10 @@ _SYNCED_SHOWN = 3
 def commit(obj: Object) -> Any:
     commit = (obj["metadata"].get("annotations") or {}).get(marks.SOURCE_COMMIT, "")
     return commits.shortened(commit, _COMMIT_LENGTH) or None
+
+
+def pinned(obj: Object) -> Any:
+    return pins.in_short(obj)
 
 
 def why(obj: Object) -> Any:

@@ -34,11 +34,12 @@ def ask_owners(at: Judgement) -> None:
     if was_served(case.recorded):
         return  # what is known of it comes back with it
     base = grounds.served.of(case.record) if case.record is not None else None
-    found = case.trespasses
-    if found and not case.stays and Gatherer(grounds.site.sources).is_same(case, base):
+    found, pinned = case.trespasses, bool(case.pinned.said)
+    if found and not (case.stays or pinned) and Gatherer(grounds.site.sources).is_same(case, base):
         found = Trespasses()
     at.known.trespasses = found.as_json()
-    at.content.problems.extend(each.error for each in found)
+    # One that is pinned is not served what was touched; when that is over it is asked about.
+    at.content.problems.extend(each.error for each in found if not pinned or each.asks != case.path)
 
 
 def ask_for_losses(at: Judgement) -> None:

@@ -47,11 +47,21 @@ def _hold(at: Judgement, lacking: Callable[[Judgement], Iterable[ObjectChange]])
         return None
     if not at.gathered.complete:
         return Go.WHOLE
-    changes = WorkspaceChanges(at.case.path, why=sorted(set(at.content.problems)), refused=at.refused)
+    changes = WorkspaceChanges(at.case.path, why=_problems(at), refused=at.refused)
     at.verdict = Verdict(held(at, changes), changes)
     changes.objects += lacking(at)
     _tell(at)
     return Go.DONE
+
+
+def _problems(at: Judgement) -> list[LayoutError]:
+    """All of them; of files that are read in another commit they say so."""
+    found, pinned = set(at.content.problems), at.case.pinned.said
+    if pinned:
+        inside, text = f"{at.record.directory}/", f", in {pinned['commit']:.10} to which it is pinned"
+        here = {each for each in found if each.path.startswith(inside) and each.path != pinned["file"]}
+        found = (found - here) | {replace(each, message=each.message + text) for each in here}
+    return sorted(found)
 
 
 def _nothing(_: Judgement) -> Iterable[ObjectChange]:
@@ -85,7 +95,7 @@ def hold_away(at: Judgement) -> Go | None:
     the status branch knows of it stays as it is."""
     if not was_served(at.case.recorded) or not at.content.problems:
         return hold(at)
-    changes = WorkspaceChanges(at.case.path, why=sorted(set(at.content.problems)))
+    changes = WorkspaceChanges(at.case.path, why=_problems(at))
     at.verdict = Verdict(away(at.record, changes), changes)
     _tell(at)
     return Go.DONE
@@ -95,7 +105,7 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
     """The record of one that stays as it is; `known` is completed."""
     record, known, grounds = at.record, at.known, at.grounds
     changes.became = ChangeKind.HELD
-    out = replace(record, errors=[str(p) for p in changes.why], judged=at.case.moment.commit)
+    out = replace(record, errors=[str(p) for p in changes.why], judged=at.case.moment.commit, due=at.case.pinned.due)
     known.ending = labels_of(grounds.store, known.ending, record.cluster)
     known.errors = out.errors
     known.brought = brought_by(record) if record.served else {}  # its type may say something else meanwhile
@@ -123,7 +133,7 @@ def away(record: WorkspaceRecord, changes: WorkspaceChanges) -> WorkspaceRecord:
     text = "was served, and cannot be brought back"
     changes.became = ChangeKind.HELD
     changes.why = [LayoutError(p.path, p.line, p.column, f"{text}: {p.message}", p.hint) for p in changes.why]
-    return replace(record, served=False, errors=[str(p) for p in changes.why])
+    return replace(record, served=False, errors=[str(p) for p in changes.why], due=0)
 
 
 def _tell(at: Judgement) -> None:

@@ -35,7 +35,6 @@ def merge(at: Judgement) -> None:
     known, content = at.known, at.content
     heldbefore.note(known, at.grounds.served.passed)
     known.served, known.held, known.before, known.claims, known.errors = None, NONE, NONE, {}, []
-    known.trespasses = []
     if content.apis is not None:
         known.bindings = said_otherwise(content.apis.bindings, content.apis)
         known.waiting = waiting(content.apis)
@@ -78,7 +77,8 @@ def drop_likeness(at: Judgement) -> None:
 
 
 def _accept(at: Judgement, effects: Effects) -> None:
-    case, record = at.case, at.record
+    case, record, pinned = at.case, at.record, at.case.pinned
+    heldbefore.note_over(at.known, pinned.over, at.grounds.served.passed)
     served = replace(
         record,
         served=True,
@@ -89,6 +89,8 @@ def _accept(at: Judgement, effects: Effects) -> None:
         directory=case.directory.directory if case.directory else "",
         writes=at.typed.kind.writes,
         labels=dict(at.typed.kind.labels),
+        pin=dict(pinned.said),
+        due=pinned.due,
     )
     at.grounds.tree_objects.put(case, served, at.gathered, effects, at.look)
     at.verdict = Verdict(served, effects.changes)

@@ -88,13 +88,29 @@ def test_workspace_and_placement() -> None:
     obj = {"metadata": {"name": "w", "annotations": annotations, "labels": {"region": "eu"}},
            "spec": {"type": {"name": "team"}, "URL": "https://here"}, "status": {"phase": "Ready"}}  # fmt: skip
     found = cells(WORKSPACE, "tenancy.kcp.io", "v1alpha1", "workspaces", obj)
-    assert [*found] == ["Name", "Type", "Region", "Phase", "Commit", "URL", "Age"], "kcp's, and the commit"
-    assert [*found.values()][1:-1] == ["team", "eu", "Ready", "0123456789", "https://here"]
+    assert [*found] == ["Name", "Type", "Region", "Phase", "Commit", "Pinned", "URL", "Age"], "kcp's, and commits"
+    assert [*found.values()][1:-1] == ["team", "eu", "Ready", "0123456789", None, "https://here"]
     conditions = [{"type": "Ready", "message": "ready"}, {"type": "Scheduled", "message": "runs on t"}]
     found = cells(WORKSPACE, "scheduling.kcp.io", "v1alpha1", "placements", {"status": {"conditions": conditions}})
     assert found["Why"] == "runs on t"
     found = cells(WORKSPACE, "scheduling.kcp.io", "v1alpha1", "placements", {"status": {"conditions": conditions[:1]}})
     assert found["Why"] == "ready"
+
+
+def test_a_workspace_shows_its_pin_as_long_as_that_counts() -> None:
+    obj = {"metadata": {"name": "w"}, "spec": {"serve": {"commit": "0123456789abcdef"}}, "status": {"conditions": []}}
+
+    def shown(reason: str, message: str = "", **serve: str) -> Any:
+        said = {"type": "CommitApplied", "status": "True", "reason": reason, "message": message}
+        spec = {"serve": {**obj["spec"]["serve"], **serve}}
+        found = {**obj, "spec": spec, "status": {"conditions": [said]}}
+        return cells(WORKSPACE, "tenancy.kcp.io", "v1alpha1", "workspaces", found)["Pinned"]
+
+    assert shown("Pinned") == "0123456789"
+    assert shown("Pinned", until="2030-01-01T00:00:00Z") == "0123456789 until 2030-01-01T00:00:00Z"
+    assert shown("ContentInvalid", "held back, and pinned to 0123456789 by a: why") == "0123456789"
+    assert shown("Applied") is None
+    assert shown("ContentInvalid", "held back at the last good commit: pinned to what never was") is None
 
 
 def test_sync_target_names_what_it_takes() -> None:

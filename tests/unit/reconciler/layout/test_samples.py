@@ -93,7 +93,14 @@ def test_what_the_grouped_sample_holds(tmp_path: Path) -> None:
         "apiVersion": "tenancy.kcp.io/v1alpha1",
         "kind": "Workspace",
         "metadata": {"name": "shop", "labels": {"cost-center": "17"}},
-        "spec": {"type": {"name": "organization", "path": "root"}},
+        "spec": {
+            "type": {"name": "organization", "path": "root"},
+            "serve": {
+                "commit": "5f0c3d5b7047e5e3938be09588d65b5aa2a2e900",
+                "until": "2026-01-31T18:00:00+01:00",
+                "reason": "the new prices were wrong",
+            },
+        },
     }
     assert read_workspace(repo, web).value["metadata"] == {"name": "web"}
     objects = [m for path, e in tree.files(root) for m in manifest.read(repo.blob(e.id), path).objects]

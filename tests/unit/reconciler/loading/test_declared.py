@@ -45,3 +45,19 @@ def test_a_workspace_that_is_gone(fleet: LoadedFleet) -> None:
 def test_a_kind_that_nobody_knows(fleet: LoadedFleet) -> None:
     found = Declarations(fleet.store, fleet.mirror.repositories)
     assert not found.declared("root:a", parse(fleet.repo.head), "example.io", "widgets", "default", "app")
+
+
+def pinned(fleet: LoadedFleet, commit: str) -> None:
+    head = "apiVersion: tenancy.kcp.io/v1alpha1\nkind: Workspace\n"
+    fleet.commit({f"{A}/workspace.yaml": f"{head}spec: {{serve: {{commit: {commit}}}}}\n"})
+
+
+def test_what_a_pin_had_served_counts_as_what_the_commit_said_itself(fleet: LoadedFleet) -> None:
+    first = fleet.repo.head
+    fleet.commit({APP: configmap("other")})
+    fleet.commit({f"{A}/workspace.yaml": "", f"{A}/more.yaml": configmap("more")})
+    pinned(fleet, first)
+    there = fleet.repo.head
+    fleet.commit({f"{A}/workspace.yaml": "", APP: None, f"{A}/more.yaml": None})
+    assert all(declared(fleet, there, name) for name in ("app", "other", "more"))
+    assert not declared(fleet, fleet.repo.head, "app")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.loadedfleet import configmap
+from support.moving import HEAD
 from support.ownedfleet import ADMIN, OWNERS_YAML, OwnedFleet, pushers
 from support.recoveries import assert_same
 
@@ -302,3 +303,31 @@ def test_where_nobody_can_be_known_that_is_told_at_once(tmp_path: Path) -> None:
     fleet.push(ADMIN, {"treeplane.yaml": OWNERS_YAML.replace("true", "false")})
     assert fleet.loader.knows_nobody() == ""
     fleet.close()
+
+
+def test_a_pin_does_not_make_good_what_was_touched_without_a_right(
+    owned: OwnedFleet, recovered: Callable[[OwnedFleet], OwnedFleet]
+) -> None:
+    served = owned.repo.head
+    pin = f"{HEAD}spec: {{serve: {{commit: {served}}}}}\n"
+    owned.push("alice", {f"{R}/b/app.yaml": configmap(a="stolen")})
+    did = owned.repo.head
+    owned.push("bob", {f"{R}/b/workspace.yaml": pin})  # which is the parent's to say
+    assert owned.held().keys() == {"root:b"}
+    owned.push("carol", {f"{R}/b/workspace.yaml": ""})
+    owned.push("carol", {f"{R}/b/workspace.yaml": pin}, f"Pin it\n\nAllow-Push: {owned.repo.commits[-2]}\n")
+    assert owned.held() == {}
+    owned.push("alice", {f"{R}/b/more.yaml": configmap("more")})
+    assert owned.held() == {}
+    owned.publish()
+    again = recovered(owned)
+    same(again, owned)
+    owned.push("carol", {f"{R}/b/workspace.yaml": ""})
+    again.load()
+    for fleet in (owned, again):
+        assert fleet.held().keys() == {"root:b"}
+        assert (fleet.data("root:b"), fleet.data("root:b", "more")) == ({"a": "b"}, None)
+    same(again, owned)
+    more = owned.repo.commits[-2]
+    owned.push("bob", {}, f"Allow\n\nAllow-Push: {did} {more}\n")
+    assert (owned.held(), owned.data("root:b")) == ({}, {"a": "stolen"})

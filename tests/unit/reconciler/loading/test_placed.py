@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
+import yaml
 from support import settling
 from support.loadedfleet import A, LoadedFleet
 from support.shipped import SCHEDULING, binding
@@ -14,6 +16,7 @@ from support.syncedfleet import FREE, config, namespace, placement
 
 from apiserver.model.commits import parse
 from apiserver.registry import tree
+from reconciler.loading import pins
 from reconciler.loading.placed import Placed
 from reconciler.repository import keep
 
@@ -55,6 +58,33 @@ def test_what_a_commit_takes_away_is_withdrawn(edit: dict[str, Any], by: tuple[s
     placing.commit({f"{A}/{name}": text for name, text in edit.items()})
     assert withdrawn(placing, first, *by)
     assert not withdrawn(placing, placing.repo.head, *by), "it never placed it"
+
+
+def pinned(commit: str, until: str = "") -> str:
+    said = json.loads(json.dumps(yaml.safe_load(FREE)))
+    serve = {"commit": commit} | ({"until": until} if until else {})
+    return json.dumps({**said, "spec": {**(said.get("spec") or {}), "serve": serve}})
+
+
+def test_what_a_pin_takes_away_is_withdrawn_and_so_is_what_its_end_does(
+    placing: LoadedFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_it = placing.repo.head
+    placing.commit({f"{A}/placement.yaml": None})
+    without = placing.repo.head
+    placing.commit({f"{A}/placement.yaml": placement()})
+    placed = placing.repo.head
+    placing.commit({f"{A}/workspace.yaml": pinned(without)})
+    assert withdrawn(placing, placed, "prod"), "it stands in the head, and is not served"
+    placing.commit({f"{A}/workspace.yaml": pinned(with_it, "2100-01-01T00:00:00Z")})
+    placing.commit({f"{A}/placement.yaml": None})
+    head = placing.repo.head
+    assert not withdrawn(placing, head, "prod")
+    assert not withdrawn(placing, with_it, "prod")
+    monkeypatch.setattr(pins, "now", lambda: 5e9)
+    pins.serve(placing.store, placing.loader.look_again)
+    assert placing.held() == {}
+    assert withdrawn(placing, head, "prod")
 
 
 def test_a_workspace_that_leaves(placing: LoadedFleet) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -13,6 +14,7 @@ from support.widgets import binding, export, schema
 from apiserver.model.commits import own
 from apiserver.registry import tree
 from apiserver.storage.protocol import Store
+from reconciler.loading import pins
 from reconciler.loading.declared import Declarations
 from reconciler.loading.identities import Identities
 from reconciler.loading.loader import Loader
@@ -209,3 +211,28 @@ def test_an_inventory_that_is_ahead_of_a_workspace_prunes_nothing(happening: Hap
     declarations = Declarations(fleet.store, fleet.mirror.repositories)
     assert fleet.record("root:a").head != own(ahead)
     assert not declarations.declared("root:a", own(ahead), "", "configmaps", "default", "extra")
+
+
+def test_a_pin_that_is_over_with_what_is_on_its_way_was_not_over_before(
+    happening: Happening, another: Another, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A consumer comes back with what the pinned provider offered, though that ended on the way."""
+    fleet, clock = happening.fleet, [1e9]
+    monkeypatch.setattr(pins, "now", lambda: clock[0])
+    pinned = serving(fleet.repo.head, "2030-01-01T00:00:00Z")
+    offer = {f"{A}/schema.json": schema("v2", "colour", "string"), f"{A}/export.json": export("v2", allow="v1->v2")}
+    fleet.commit({**offer, f"{A}/workspace.yaml": json.dumps(pinned)})
+    assert fleet.held() == {}
+    clock[0] = 5e9
+    happening.push({f"{A}/app.yaml": configmap(n="1"), f"{B}/app.yaml": configmap(n="1")})
+    recorded = recorded_in(happening, "root:a")
+    assert recorded.ahead()[A] == own(fleet.repo.head)
+    new = recover(fleet, another)
+    assert new.get("root:b", "widgets.example.io", "w")["spec"] == {"size": 1}
+    fleet.load()
+    assert_same(new, fleet, at=False)
+
+
+def serving(commit: str, until: str) -> dict[str, object]:
+    head = {"apiVersion": "tenancy.kcp.io/v1alpha1", "kind": "Workspace"}
+    return {**head, "spec": {"serve": {"commit": commit, "until": until}}}

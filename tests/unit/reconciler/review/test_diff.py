@@ -73,6 +73,26 @@ def run(fleet: LoadedFleet, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["diff", "-C", str(fleet.repo.path), *arguments])
 
 
+def pinned(commit: str) -> str:
+    return json.dumps({"apiVersion": API, "kind": "Workspace", "spec": {"serve": {"commit": commit}}})
+
+
+@pytest.mark.usefixtures("alone")
+def test_who_is_pinned_counts_with_what_is_served_of_him(fleet: LoadedFleet) -> None:
+    consumer = {f"{B}/binding.json": binding("root:a"), f"{B}/w.json": widget(size=1)}
+    fleet.commit({f"{A}/schema.json": schema(), f"{A}/export.json": export(), **consumer})
+    fleet.commit({f"{B}/workspace.yaml": pinned(fleet.repo.head), **dict.fromkeys(consumer)})
+    assert fleet.find("root:b", "widgets.example.io", "w") is not None
+    fleet.publish()
+    assert not foreseen(fleet, {f"{B}/app.yaml": configmap(a="c")}).differs
+    fleet.load()
+    fleet.publish()
+    assert changes(foreseen(fleet, {f"{B}/workspace.yaml": ""}))["root:b"] is ChangeKind.HELD, "its widgets would go"
+    fleet.repo.reset(fleet.repo.commits[-2])
+    review = foreseen(fleet, {f"{A}/export.json": None})
+    assert "consumers have objects of its kinds" in str(found(review, "root:a"))
+
+
 # -- the words
 
 

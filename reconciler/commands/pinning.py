@@ -1,0 +1,204 @@
+"""`treeplane pin`, `suspend` and `resume`: commits to a workspace.yaml, made in a clone.
+
+Called by the command line. All three say one thing, `spec.serve`: a pin names a commit, a suspension is a pin to what
+is served now, and to resume takes it out. They ask no server: what is served, and since when a workspace is there, the
+status branch says, which a clone has. What would be held is refused here already, by what the server goes by.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from apiserver.model import paths
+from reconciler.commands.clone import WorkTree, clone_of
+from reconciler.commands.failure import Failure
+from reconciler.commands.validate import recorded_for
+from reconciler.layout import edit
+from reconciler.layout.errors import BadFile
+from reconciler.layout.pin import Pin
+from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
+from reconciler.layout.workspace import API_VERSION, KIND, declaration
+from reconciler.layout.yamldoc import roots
+from reconciler.loading.changeset import ChangeKind
+from reconciler.loading.pins import PinFault, absent, against
+from reconciler.plan.summary import Summary
+from reconciler.repository.errors import RepositoryError
+from reconciler.statusbranch import format
+from reconciler.statusbranch.recorded import RecordedFleet
+
+_NEVER = 1
+"""Exit code: the workspace cannot be pinned so."""
+_DIGITS = 10
+
+
+class PinDone(NamedTuple):
+    """`pin`: what the file says by now; `commit`: the one that was made, "" where it said so already."""
+
+    workspace: str
+    file: str
+    change: ChangeKind
+    pin: Pin | None
+    commit: str
+
+    def render(self, output: str) -> str:
+        """`text`, `json` or `yaml`."""
+        if output != "text":
+            found = {**self._asdict(), "change": self.change.value, "pin": self.pin.as_said() if self.pin else None}
+            return json.dumps(found, indent=2) + "\n" if output == "json" else yaml.safe_dump(found, sort_keys=False)
+        said = ""
+        if self.pin is not None:
+            until = f" until {self.pin.until}" if self.pin.until else ""
+            said = f": commit {self.pin.commit[:_DIGITS]}{until}"
+        what = f"the pin of {self.workspace} is {self.change.value}{said}"
+        made = f"{self.file} says so in commit {self.commit[:_DIGITS]}: git push"
+        return f"{what}\n{made if self.commit else 'nothing to commit'}\n"
+
+
+def pin(path: str, revision: str, until: str, reason: str) -> PinDone:
+    """Has a workspace's own content served as a commit has it."""
+    return _telling(lambda: _Pinning(path).set(revision, until, reason))
+
+
+def suspend(path: str, until: str, reason: str) -> PinDone:
+    """Has it stay what it is served with now."""
+    return _telling(lambda: _Pinning(path).keep(until, reason))
+
+
+def resume(path: str) -> PinDone:
+    """Has it follow the branch again."""
+    return _telling(lambda: _Pinning(path).write(None, "Resume {}"))
+
+
+def _telling(do: Callable[[], PinDone]) -> PinDone:
+    try:
+        return do()
+    except (RepositoryError, BadFile) as error:
+        raise Failure(str(error), code=2) from error
+
+
+class _Pinning:
+    """Of one workspace, named by its directory or its path."""
+
+    def __init__(self, name: str) -> None:
+        here = Path(name)
+        is_path = not here.exists() and paths.is_path(name)
+        self._clone = clone = WorkTree(*clone_of(Path() if is_path else here))
+        head = clone.repo.resolve("HEAD")
+        if head is None:
+            raise Failure(f"{clone.top} has no commit yet", "a pin names one", 2)
+        self._head, self._recorded = head, recorded_for(clone.repo, head)
+        claims = self._recorded.facts().claims if self._recorded is not None else {}
+        self._tree = WorkspaceTree(clone.repo, clone.repo.commit(head).tree, claims)
+        place = self._tree.find(name) if is_path else self._tree.at(clone.named(here))
+        if place is None:
+            raise Failure(f"{name} is no workspace of commit {head:.{_DIGITS}}", "name its directory, or its path", 2)
+        self._place = place
+        clone.require_committed(place.manifest_path)
+        data = clone.repo.blob(place.manifest.id) if place.manifest is not None else None
+        self._data = data
+        self._pin = declaration(data, place.manifest_path).pin if data is not None else None
+
+    # -- what is asked for
+
+    def set(self, revision: str, until: str, reason: str) -> PinDone:
+        found = Pin(self._resolved(revision), until, reason)
+        self._require(found.commit, revision)
+        return self.write(found, f"Pin {{}} to {found.commit[:_DIGITS]}")
+
+    def keep(self, until: str, reason: str) -> PinDone:
+        found = Pin(self._served(), until, reason)
+        hint = "it has to have what is served in its history: git pull"
+        self._require(found.commit, f"what is served of {self._place.path}", hint)
+        return self.write(found, f"Suspend {{}} at {found.commit[:_DIGITS]}")
+
+    def write(self, pin: Pin | None, subject: str) -> PinDone:
+        """Has workspace.yaml say so, in a commit; every other byte of it stays."""
+        place, clone = self._place, self._clone
+        file = place.manifest_path
+        if pin == self._pin:
+            return PinDone(place.path, file, ChangeKind.UNCHANGED, pin, "")
+        (clone.top / file).write_bytes(_saying(self._data, file, pin))
+        if self._data is None:
+            clone.run("add", "--", file)
+        reason = [f"-m{pin.reason}"] if pin is not None and pin.reason else []
+        clone.run("commit", "--quiet", f"-m{subject.format(place.path)}", *reason, "--", file)
+        change = ChangeKind.CONFIGURED if self._pin else ChangeKind.CREATED
+        made = clone.repo.resolve("HEAD") or ""
+        return PinDone(place.path, file, change if pin is not None else ChangeKind.DELETED, pin, made)
+
+    # -- what may be pinned to
+
+    def _resolved(self, revision: str) -> str:
+        hint = "give a commit, branch or tag that is here; or fetch it: git fetch"
+        if revision.startswith("-"):
+            raise Failure(f"{revision} names no commit", hint, 2)
+        found = self._clone.repo.resolve(revision)
+        if found is not None:
+            return found
+        try:
+            self._clone.run("rev-parse", "--verify", f"{revision}^{{commit}}")
+        except Failure as error:
+            raise Failure(f"{revision} names no commit, or several: {error.message}", hint, 2) from error
+        raise Failure(f"{revision} names no commit", hint, 2)
+
+    def _require(self, commit: str, name: str, hint: str = "") -> None:
+        """That a server would take it."""
+        fault = self._fault(commit)
+        if fault is not None:
+            raise Failure(f"{name} {fault.text}", hint or fault.hint, _NEVER)
+
+    def _fault(self, commit: str) -> PinFault | None:
+        repo, place = self._clone.repo, self._place
+        if self._tree.beside(repo.commit(commit).tree).find(place.path, place.directory) is None:
+            return absent(self._tree, place, commit)
+        if commit == self._head:
+            return None
+        known, root = self._known(place), self._known(self._tree.find(paths.ROOT))
+        tells = known is not None and root is not None and not known.first and known.origin != root.origin
+        origin = known.origin if known is not None and tells else None
+        return against(self._tree, place, commit, self._head, origin)
+
+    def _known(self, place: WorkspaceDir | None) -> Summary | None:
+        """What is recorded of a workspace, None where nothing is."""
+        if self._recorded is None or place is None:
+            return None
+        return self._recorded.summary(format.directory_of(place.path, place.directory))
+
+    def _served(self) -> str:
+        """The commit that has what is served; without a status branch that of HEAD."""
+        recorded = self._recorded
+        if recorded is None:
+            return self._pin.commit if self._pin is not None and not self._pin.is_over(time.time()) else self._head
+        known = self._known(self._place)
+        if known is None or (known.served is not None and not known.served):
+            text = f"nothing is served of {self._place.path}, as the status branch has it"
+            raise Failure(text, "fetch, and wait until it is; or pin it to a commit", _NEVER)
+        commit = (known.served or known.at or recorded.source).id
+        pinned = self._pin_at(commit, recorded)
+        return pinned.commit if pinned is not None and pinned.name != known.over else commit
+
+    def _pin_at(self, commit: str, recorded: RecordedFleet) -> Pin | None:
+        """What the workspace.yaml of a commit says."""
+        repo, place = self._clone.repo, self._place
+        there = WorkspaceTree(repo, repo.commit(commit).tree, recorded.facts().claims).find(place.path, place.directory)
+        if there is None or there.manifest is None:
+            return None
+        return declaration(repo.blob(there.manifest.id), there.manifest_path).pin
+
+
+def _saying(data: bytes | None, file: str, pin: Pin | None) -> bytes:
+    """A workspace.yaml with another pin, or none."""
+    said = {"serve": pin.as_said()} if pin is not None else {}
+    found = roots(data, file) if data is not None else []
+    if not found:
+        return edit.add(data, file, {"apiVersion": API_VERSION, "kind": KIND, "spec": said})
+    value = found[0].value
+    spec = {**{name: each for name, each in (value.get("spec") or {}).items() if name != "serve"}, **said}
+    rest = {name: each for name, each in value.items() if name != "spec"}
+    return edit.replace(data or b"", file, 0, {**rest, "spec": spec} if spec else rest)
