@@ -1,8 +1,9 @@
 """Whether a push may be made, where no store has what is served: gate is asked in one that is thrown away.
 
-Called by `treeplane hook`. The store gets root, as the status branch says that it is served, and gate is asked;
-whatever workspaces it looked for and did not find are loaded beside root, and it is asked again, until it has seen all
-that its answer follows from. So that costs what is touched and what is above it, and nothing where no rights decide.
+Called by `treeplane hook`. Gate is asked in an empty store at first: where no rights decide that is all. Otherwise the
+workspaces that it looked for are loaded as the status branch says that they are served, and it is asked again, until it
+has seen all that its answer follows from. So that costs what is touched and what is above it. Where much is touched,
+root is loaded alone at first, since whoever may push there may push anywhere.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ def barred(
     return _Barring(ends, recorded, gate, config, scratch).run()
 
 
+_FEW = 16
+"""Workspaces that are loaded with root, whether they turn out to be needed or not."""
+
+
 class _Barring:
     def __init__(self, ends: Ends, recorded: RecordedFleet, gate: Gate, config: FleetConfig, scratch: Path) -> None:
         self._ends, self._recorded, self._gate, self._config = ends, recorded, gate, config
@@ -48,23 +53,24 @@ class _Barring:
         self._found: tuple[LayoutError, ...] = ()
 
     def run(self) -> tuple[LayoutError, ...]:
-        if not self._needs_rights():
+        asked = self._asked_about()
+        if not asked:
             return self._found
-        part = Part("", {ROOT, *shipped_workspaces()})
+        part = Part("", {ROOT, *shipped_workspaces(), *(asked if len(asked) <= _FEW else ())})
         try:
             judged(self._repositories, self._recorded, part, self._load, _nobody_else)
         except Everybody:
             self._load(Trees(self._repositories), Heard())
         return self._found
 
-    def _needs_rights(self) -> bool:
-        """Whether the answer follows from RBAC of any workspace."""
+    def _asked_about(self) -> set[str]:
+        """Whose RBAC the answer may follow from."""
         facts, heard, store = self._recorded.facts(), Heard(), self._open()
         try:
             self._ask(heard.in_(store), FleetRecord(claims=facts.claims, verified=facts.verified))
         finally:
             store.close()
-        return bool(heard.paths)
+        return heard.paths
 
     def _load(self, trees: Trees, heard: Heard) -> Loaded:
         store = self._open()

@@ -177,7 +177,14 @@ def test_only_what_was_touched_and_what_is_above_it_is_loaded(
 
     monkeypatch.setattr(barring._Barring, "_ask", ask)
     assert not fleet.hooked(*fleet.pushed(("alice", {f"{A}/kid/3/app.yaml": configmap()}))).refuses
-    assert seen == [set(), {ROOT}, {ROOT, "root:a", "root:a:kid", "root:a:kid:3"}]
+    assert seen == [set(), {ROOT, "root:a", "root:a:kid", "root:a:kid:3"}]
+    seen.clear()
+    everywhere = {f"{R}/n{n}/app.yaml": configmap() for n in range(20)}
+    assert not fleet.hooked(*fleet.pushed(("carol", everywhere))).refuses
+    assert seen == [set(), {ROOT}]  # she may push anywhere
+    seen.clear()
+    assert fleet.hooked(*fleet.pushed(("alice", everywhere))).refuses
+    assert seen[:2] == [set(), {ROOT}] and seen[2] == {ROOT, *(f"root:n{n}" for n in range(20))}
     seen.clear()
     assert fleet.hooked(*fleet.pushed(("", {f"{A}/kid/3/app.yaml": configmap()}))).refuses
     assert seen == [set()]  # nobody's rights decide
