@@ -8,7 +8,7 @@ root is loaded alone at first, since whoever may push there may push anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -20,14 +20,18 @@ from apiserver.stores import open_at
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.fleet import FleetConfig
 from reconciler.layout.part import Part
+from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.gate import Gate
 from reconciler.loading.identities import Identities
 from reconciler.loading.inpart import Everybody, Heard, judged
 from reconciler.loading.loader import Loaded, Loader
 from reconciler.loading.trees import Trees
+from reconciler.plan.deletions import ALLOW
 from reconciler.plan.system import shipped_workspaces
+from reconciler.repository import trailers
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.repositories import Repositories
+from reconciler.review.concerned import held_for
 from reconciler.review.ends import Ends
 from reconciler.statusbranch.recorded import RecordedFleet
 
@@ -53,24 +57,34 @@ class _Barring:
         self._found: tuple[LayoutError, ...] = ()
 
     def run(self) -> tuple[LayoutError, ...]:
-        asked = self._asked_about()
-        if not asked:
+        heard = self._heard_at_first()
+        if not heard.paths and not heard.held:
             return self._found
-        part = Part("", {ROOT, *shipped_workspaces(), *(asked if len(asked) <= _FEW else ())})
+        some = heard.paths if len(heard.paths) <= _FEW else ()
+        part = Part("", {ROOT, *shipped_workspaces(), *some})
         try:
-            judged(self._repositories, self._recorded, part, self._load, _nobody_else)
+            judged(self._repositories, self._recorded, part, self._load, self._further)
         except Everybody:
             self._load(Trees(self._repositories), Heard())
         return self._found
 
-    def _asked_about(self) -> set[str]:
-        """Whose RBAC the answer may follow from."""
+    def _heard_at_first(self) -> Heard:
+        """What the answer may follow from."""
         facts, heard, store = self._recorded.facts(), Heard(), self._open()
         try:
             self._ask(heard.in_(store), FleetRecord(claims=facts.claims, verified=facts.verified))
         finally:
             store.close()
-        return heard.paths
+        return heard
+
+    def _further(self, heard: Heard, _: ChangeSet) -> Iterator[str]:
+        """Of what is held only those are asked about that the push allows to lose something."""
+        if heard.held:
+            repo, old, new = self._ends.repo, self._ends.base.commit, self._ends.target.commit
+            trees = Trees(self._repositories)
+            trees.claims = self._recorded.facts().claims
+            said = trailers.said(repo, new.id, old.id, ALLOW)
+            yield from held_for(repo, self._recorded, said, trees.at(self._recorded.source))
 
     def _load(self, trees: Trees, heard: Heard) -> Loaded:
         store = self._open()
@@ -94,8 +108,3 @@ class _Barring:
 
     def _open(self) -> Store:
         return open_at(self._scratch / f"rights{next(self._numbers)}", sync=False)
-
-
-def _nobody_else(*_: object) -> Iterable[str]:
-    """What is loaded is what was served: whoever is asked about by name is all that it concerns."""
-    return ()

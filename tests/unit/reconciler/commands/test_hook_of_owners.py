@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -44,8 +45,8 @@ PEOPLE = {name: Person(name) for name in ("alice", "bob", "carol", "dave", "mall
 KNOWN = "".join(PEOPLE[name].line() for name in ("alice", "bob", "carol", "dave"))
 
 
-def treeplane_yaml(mode: str = "None", *, owners: bool = True, more: str = "") -> str:
-    said = f"safety: {{owners: {str(owners).lower()}, rewrites: Follow}}, verification: {{mode: {mode}}}{more}"
+def treeplane_yaml(mode: str = "None", *, owners: bool = True, safety: str = "") -> str:
+    said = f"safety: {{owners: {str(owners).lower()}{safety}}}, verification: {{mode: {mode}}}"
     return f"apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {{name: test}}\nspec: {{{said}}}\n"
 
 
@@ -161,6 +162,20 @@ def test_a_directory_of_signers_counts_where_the_commits_have_none(
     assert judge_push(variables, line).refuses
     assert not judge_push(variables, line, tmp_path / "listed").refuses
     fleet.serve(("alice", {f"{A}/app.yaml": configmap(a="new")}))
+
+
+def test_who_may_not_cause_a_loss_does_not_allow_it(served: Callable[..., SignedElsewhere]) -> None:
+    """Though no file of the workspace differs: it is found by what is held there."""
+    fleet = served(treeplane_yaml(safety=", maxDeletedObjects: 0"))
+    fleet.serve(("bob", {f"{B}/app.yaml": None}))
+    [error] = fleet.held()["root:b"]
+    (hashed,) = re.findall(r"Allow-Delete: ([0-9a-f]{40})", error)
+    old = fleet.repo.head
+    for who, may in (("alice", False), ("bob", True), ("carol", True)):
+        new = fleet.add(who, {}, f"Allow\n\nAllow-Delete: {hashed}\n")
+        fleet.repo.reset(old)
+        assert fleet.hooked(old, new).refuses == (not may)
+        assert fleet.hosted(old, new).startswith("take" if may else "refuse")
 
 
 def test_only_what_was_touched_and_what_is_above_it_is_loaded(
