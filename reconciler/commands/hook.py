@@ -1,35 +1,49 @@
 """`treeplane hook pre-receive`: what a push would do, and whether it is refused, on any git server, with none of ours.
 
 Called by the command line, which git runs in the repository with what it keeps the push in. What is served the status
-branch of that repository says; what the push comes to is review/foresight's to find out, the words are answers'. (The
-repository that Treeplane hosts asks the server instead, see pushes.) What cannot be judged is taken, and that is said.
+branch of that repository says; whether whoever signed may touch what is touched review/barring finds out, what the push
+comes to review/foresight, the words are answers'. (The repository that Treeplane hosts asks the server instead, see
+pushes.) What cannot be judged is taken, and that is said; refused, where the served fleet says who may push what.
+
+Whom a forge says that it let in is not asked: its users are not ours, and its variables anybody's who runs this.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from apiserver.model.commits import own
+from apiserver.model.failures import described
 from reconciler.commands import answers
-from reconciler.layout.errors import BadFile
-from reconciler.layout.fleet import REFUSE, read_fleet
+from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.layout.fleet import FILE, REFUSE, UNSIGNED, FleetConfig, read_fleet
 from reconciler.layout.tree import ROOT
+from reconciler.loading.gate import Gate
 from reconciler.loading.trial import Tried, newly
+from reconciler.loading.vouching import Vouching
 from reconciler.repository.borrowed import borrow
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
+from reconciler.repository.pushrecords import PushRecords
+from reconciler.review.barring import barred
 from reconciler.review.ends import End, Ends
 from reconciler.review.foresight import foresee
+from reconciler.signatures.verifier import Verifier
 from reconciler.statusbranch.clones import recorded_for
 from reconciler.statusbranch.naming import Undecided
 from reconciler.statusbranch.recorded import RecordedFleet
 
+log = logging.getLogger(__name__)
+
 _LINE = re.compile(r"([0-9a-f]{40}) ([0-9a-f]{40}) (\S+)\n?")
 _NOTHING = "0" * 40
+_HEADS = "refs/heads/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +54,27 @@ class HookAnswer:
     lines: list[str] = field(default_factory=list)
 
 
-def judge_push(environment: Mapping[str, str], given: Iterable[str]) -> HookAnswer:
-    """`given`: a line `<old> <new> <ref>` for each ref. One at most is the served branch."""
+class _RefMove(NamedTuple):
+    old: str
+    new: str
+    ref: str
+
+
+class _NotJudged(Exception):
+    """Says why."""
+
+
+def judge_push(environment: Mapping[str, str], given: Iterable[str], signers: Path | None = None) -> HookAnswer:
+    """`given`: a line `<old> <new> <ref>` for each ref. One at most is the served branch. `signers`: as `keys/signers`
+    of a server."""
     git_dir = Path(environment.get("GIT_DIR", ".")).absolute()
-    for line in given:
-        found = _LINE.fullmatch(line)
-        if found is None or _NOTHING in found.groups():
-            continue  # a branch that begins or ends
-        old, new, ref = found.groups()
-        try:
-            with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
-                answer = _Judging(Path(scratch), git_dir, [*_pushed(environment)]).run(old, new, ref)
-        except RepositoryError as error:
-            return HookAnswer(lines=[f"taken without being judged: {answers.harmless(str(error))}"])
+    moves = [_RefMove(*found.groups()) for line in given if (found := _LINE.fullmatch(line)) is not None]
+    for move in moves:
+        if move.old == _NOTHING or not move.ref.startswith(_HEADS):
+            continue  # a branch that begins
+        with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
+            judging = _Judging(Path(scratch), git_dir, [*_pushed(environment)], signers)
+            answer = judging.answer(move, moves)
         if answer is not None:
             return answer
     return HookAnswer()
@@ -66,45 +88,98 @@ def _pushed(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 class _Judging:
-    """Raises RepositoryError."""
+    """Of one branch that moves. What is served is read from the repository as it stands, without what is pushed."""
 
-    def __init__(self, scratch: Path, git_dir: Path, pushed: Iterable[Path]) -> None:
-        self._scratch, self._there = scratch, Repository(git_dir)
-        self._repo = borrow(self._there, scratch / "repo", [*pushed])
+    def __init__(self, scratch: Path, git_dir: Path, pushed: Iterable[Path], signers: Path | None) -> None:
+        self._scratch, self._git_dir, self._pushed = scratch, git_dir, pushed
+        self._vouching = Vouching(PushRecords(None), Verifier(None, scratch), signers or scratch / "nobody")
+        self._must = True  # for all that is known so far
 
-    def run(self, old: str, new: str, ref: str) -> HookAnswer | None:
-        """None where the ref is not the served branch."""
+    def answer(self, move: _RefMove, moves: Sequence[_RefMove]) -> HookAnswer | None:
+        """None where the ref is not the served branch. `moves`: all of the push."""
         try:
-            recorded = recorded_for(self._there, old)
-        except Undecided:
-            recorded = None
-        if recorded is None or ref != f"refs/heads/{recorded.facts().branch}":
+            return self._run(move, moves)
+        except _NotJudged as why:
+            return self._unjudged(str(why))
+        except RepositoryError as error:
+            return self._unjudged(str(error))
+        except Exception as error:
+            log.error("a push could not be judged\n%s", described(error))
+            return self._unjudged("of a fault in this program")
+
+    def _unjudged(self, why: str) -> HookAnswer:
+        begin = "refused, since it could not be judged" if self._must else "taken without being judged"
+        return HookAnswer(self._must, [answers.harmless(f"{begin}: {why}")])
+
+    def _run(self, move: _RefMove, moves: Sequence[_RefMove]) -> HookAnswer | None:
+        old, new, ref = move
+        there = Repository(self._git_dir)
+        recorded = self._recorded(there, move)
+        if recorded is None or ref != f"{_HEADS}{recorded.facts().branch}":
             return None
-        if not self._repo.is_ancestor(recorded.source.id, old) or not self._repo.is_ancestor(old, new):
-            return HookAnswer(lines=["taken without being judged: the branch is rewritten, or was since it was served"])
-        found = self._tried(RecordedFleet(self._repo, recorded.commit.id), old, new)
-        if found.holds and self._setting(recorded) == REFUSE:
-            return HookAnswer(refuses=True, lines=[*answers.refusal(found)])
+        config = _served(there, recorded)
+        self._must = _asks(config)
+        if (self._must or config.push == REFUSE) and len([each for each in moves if each.ref == ref]) > 1:
+            return HookAnswer(True, [answers.harmless(f"refused, since it moves {ref} twice")])
+        if new == _NOTHING:
+            if self._must:
+                raise _NotJudged("the branch ends")
+            return None
+        repo = borrow(there, self._scratch / "repo", [*self._pushed])
+        recorded = RecordedFleet(repo, recorded.commit.id)
+        is_on = repo.is_ancestor(recorded.source.id, old)
+        if not repo.is_ancestor(old, new):
+            raise _NotJudged("the branch is rewritten")
+        ends = Ends(repo, End(own(old), "what is there"), End(own(new), "what is pushed"), recorded if is_on else None)
+        why = self._barred(ends, recorded, config) if self._must else ()
+        if why:
+            return HookAnswer(True, [*answers.barred(why)])
+        if not is_on:
+            return HookAnswer(lines=["taken without being judged: the branch was rewritten since it was served"])
+        found = self._tried(ends)
+        if found.holds and config.push == REFUSE:
+            return HookAnswer(True, [*answers.refusal(found)])
         return HookAnswer(lines=[*answers.foretold(new, found)])
 
-    def _tried(self, recorded: RecordedFleet, old: str, new: str) -> Tried:
-        ends = Ends(self._repo, End(own(old), "what is there"), End(own(new), "what is pushed"), recorded)
+    def _recorded(self, there: Repository, move: _RefMove) -> RecordedFleet | None:
+        try:
+            return recorded_for(there, move.old, tracked=False)
+        except Undecided as several:
+            found = [RecordedFleet(there, each.commit) for each in several.candidates]
+            ours = [each for each in found if move.ref == f"{_HEADS}{each.facts().branch}"]
+            if any(_asks(_served(there, each)) for each in ours):
+                raise _NotJudged(f"of {several} each may be the status branch: delete the ones that are not") from None
+            return None
+
+    def _barred(self, ends: Ends, recorded: RecordedFleet, config: FleetConfig) -> tuple[LayoutError, ...]:
+        gate = Gate(ends.repo, self._vouching, recorded.facts().branch)
+        return barred(ends, recorded, gate, config, self._scratch)
+
+    def _tried(self, ends: Ends) -> Tried:
         found = foresee(ends, self._scratch)
         held = newly(found.held_before, {path: [*map(str, errors)] for path, errors in found.found.held.items()})
         # Where nothing was served before, this push is not to blame.
-        problems = tuple(map(str, found.problems)) if found.problems and self._is_fleet(old) else ()
+        problems = tuple(map(str, found.problems)) if found.problems and _is_fleet(ends) else ()
         return Tried(held, problems, found.found)
 
-    def _is_fleet(self, commit: str) -> bool:
-        tree = self._repo.commit(commit).tree
-        try:
-            read_fleet(self._repo, tree)
-        except BadFile:
-            return False
-        return self._repo.tree_at(tree, ROOT) is not None
 
-    def _setting(self, recorded: RecordedFleet) -> str:
-        try:
-            return read_fleet(self._repo, self._repo.commit(recorded.source.id).tree).push
-        except BadFile:
-            return ""
+def _is_fleet(ends: Ends) -> bool:
+    tree = ends.repo.commit(ends.base.commit.id).tree
+    try:
+        read_fleet(ends.repo, tree)
+    except BadFile:
+        return False
+    return ends.repo.tree_at(tree, ROOT) is not None
+
+
+def _served(there: Repository, recorded: RecordedFleet) -> FleetConfig:
+    """Raises _NotJudged where it cannot be read, though it is served: another version wrote it."""
+    try:
+        return read_fleet(there, there.commit(recorded.source.id).tree)
+    except BadFile as bad:
+        raise _NotJudged(f"this version of Treeplane cannot read the served {FILE} ({bad.errors[0]})") from bad
+
+
+def _asks(config: FleetConfig) -> bool:
+    """Whether the fleet says who may push what."""
+    return config.owners or config.verification != UNSIGNED

@@ -18,10 +18,12 @@ _HEADS, _TRACKED = "refs/heads/", "refs/remotes/origin/"
 
 
 class Local:
-    """One repository, opened anew for each call: it may be moved, packed and collected at any time."""
+    """One repository, opened anew for each call: it may be moved, packed and collected at any time. `tracked`: whether
+    branches count that it tracks; where others push, these may be anybody's."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, tracked: bool = True) -> None:
         self._path = path
+        self._prefixes = (_HEADS, _TRACKED) if tracked else (_HEADS,)
 
     def open(self) -> Repository:
         """Raises RepositoryUnreadable."""
@@ -29,13 +31,8 @@ class Local:
 
     def branches(self) -> list[str]:
         """Full names of all branches, own and tracked."""
-        names = self.open().references
-        return [
-            _HEADS + name.removeprefix(prefix)
-            for name in names
-            for prefix in (_HEADS, _TRACKED)
-            if name.startswith(prefix)
-        ]
+        names, prefixes = self.open().references, self._prefixes
+        return [_HEADS + name.removeprefix(prefix) for name in names for prefix in prefixes if name.startswith(prefix)]
 
     def refs(self, prefix: str) -> list[str]:
         """Full names of all refs below a prefix."""
@@ -58,7 +55,9 @@ class Local:
         """Of a branch that the repository has and tracks, where the one stands that goes on from the other. Raises
         DivergedStatus where neither does."""
         source = self.open()
-        own, tracked = source.ref(_HEADS + branch), source.ref(_TRACKED + branch)
+        own, tracked = (
+            source.ref(prefix + branch) if prefix in self._prefixes else None for prefix in (_HEADS, _TRACKED)
+        )
         if own is None or tracked is None:
             return own or tracked
         if goes_on(source, tracked, own):

@@ -75,7 +75,7 @@ class WhomItConcerns:
         where |= {*provided.placing}
         types = {*provided.types} if heard.followers else set[str]()
         if heard.held and recorded is not None:
-            self._found.update(self._held(recorded, provided.allowed))
+            self._found.update(held_for(self._repo, recorded, provided.allowed, self._before))
         types |= self._search(where, _TAKING)
         while types - self._searched:
             if _SHIPPED & types:
@@ -120,15 +120,16 @@ class WhomItConcerns:
         except BadFile:
             return False
 
-    def _held(self, recorded: RecordedFleet, hashes: Collection[str]) -> Iterator[str]:
-        """Workspaces that are held for a deletion with one of these hashes."""
-        for file in mentions(self._repo, recorded.tree, ROOT, hashes):
-            owner = self._before.at(directory_in_git(workspace_of(file)))
-            if owner is not None:
-                yield owner.path
-
     def _root(self, tree: WorkspaceTree) -> str | None:
         return self._repo.tree_at(tree.tree_id, ROOT)
+
+
+def held_for(repo: Repository, recorded: RecordedFleet, hashes: Collection[str], here: WorkspaceTree) -> Iterator[str]:
+    """Workspaces that are held for a deletion with one of these hashes. `here`: where they stand."""
+    for file in mentions(repo, recorded.tree, ROOT, hashes):
+        owner = here.at(directory_in_git(workspace_of(file)))
+        if owner is not None:
+            yield owner.path
 
 
 def _types_in(data: bytes, file: str, terms: Collection[str]) -> set[str]:

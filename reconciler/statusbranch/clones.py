@@ -1,6 +1,6 @@
 """What a clone says was served: the newest commit of the fleet's status branch that it has.
 
-Called by commands that work in a clone, without a server.
+Called by commands that work in a clone, or in a repository that others push to, without a server.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from reconciler.statusbranch.naming import in_use
 from reconciler.statusbranch.recorded import RecordedFleet
 
 
-def recorded_for(repo: Repository, commit: str) -> RecordedFleet | None:
-    """Of the fleet that a commit is of; None where the clone has no status branch of it. Raises Undecided."""
-    name = in_use(repo, commit, "", Local(str(repo.path)))
-    refs = [repo.ref(f"refs/{place}/{name}") for place in ("remotes/origin", "heads")]
+def recorded_for(repo: Repository, commit: str, *, tracked: bool = True) -> RecordedFleet | None:
+    """Of the fleet that a commit is of; None where the clone has no status branch of it. `tracked`: whether what the
+    clone tracks counts, too: where others push, only branches are protected. Raises Undecided."""
+    name = in_use(repo, commit, "", Local(str(repo.path), tracked=tracked))
+    places = ("remotes/origin", "heads") if tracked else ("heads",)
+    refs = [repo.ref(f"refs/{place}/{name}") for place in places]
     heads = [ref for ref in refs if ref is not None]
     newest = next((h for h in heads if all(repo.is_ancestor(other, h) for other in heads)), next(iter(heads), None))
     return RecordedFleet(repo, newest) if newest is not None else None

@@ -15,9 +15,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from apiserver.model.commits import CommitRef
+from apiserver.model.commits import NONE, CommitRef
+from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord, leaving
 from apiserver.storage.protocol import Compacted, Store
+from reconciler.layout.fleet import FILE
 from reconciler.repository.chain import CONTINUES
 from reconciler.repository.difference import difference
 from reconciler.repository.errors import RefMoved, RepositoryError
@@ -49,13 +51,14 @@ _BATCH = 4_096
 class WriterSettings:
     """Seconds. `quiet`, `longest`: see Schedule. `together`: what comes so soon after another is written with it.
     `loading`: how long the end of a commit that is being loaded is worth waiting for. `retry`: until what could not be
-    committed is tried again."""
+    committed is tried again. `looks`: after which it is looked for what no object tells."""
 
     quiet: float = 0.25
     longest: float = 30.0
     together: float = 0.1
     loading: float = 5.0
     retry: float = 5.0
+    looks: float = 5.0
 
 
 class _Recording(NamedTuple):
@@ -99,6 +102,7 @@ class StatusWriter:
         self._covered = 0
         self._unsettled = Unsettled()
         self._looked = 0
+        self._served = NONE  # when it was last looked
         self._whole = False  # the branch holds what our log does not explain: compare all
         self._endless = False  # the source does not let its history end
         self._wake = threading.Event()
@@ -109,7 +113,7 @@ class StatusWriter:
     def start(self) -> None:
         """Bring the branch up to the store, then follow it."""
         self.flush()
-        self._looked = self._covered
+        self._looked, self._served = self._covered, tree.fleet(self._store).commit
         self._unsubscribe = self._store.subscribe(self._wake.set)
         self._thread.start()
 
@@ -208,9 +212,7 @@ class StatusWriter:
         facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch, kept=fleet.kept)
         there = {path: record.directory for path, record in leaving(self._store).items() if not record.stored}
         facts = replace(facts, targets=self._targets(known, fleet), leaving=there, verified=fleet.verified)
-        # A commit that changes nothing is recorded with the next that does, unless a branch that left it is held.
-        left = fleet.error and before is not None and before.source != fleet.commit
-        if before is not None and new == base and facts == known and not left:
+        if before is not None and new == base and facts == known and not self._is_told(before.source, fleet):
             return None
         served = fleet.commit.id
         ends = head is not None and self._ends(head, known, served)
@@ -236,6 +238,19 @@ class StatusWriter:
             return self._made(new, [first, *more, served], message, first) if more else first
         more = history.unreachable(self._repo, named, [head, served])
         return self._made(new, [head, *more, served], message, head)
+
+    def _is_told(self, before: CommitRef, fleet: FleetRecord) -> bool:
+        """Whether a commit that changes nothing is not left to be recorded with the next that does: where a branch that
+        left it is held, and where it says something else of the fleet, which others read here."""
+        if before == fleet.commit:
+            return False
+        return bool(fleet.error) or self._settings_at(before) != self._settings_at(fleet.commit)
+
+    def _settings_at(self, commit: CommitRef) -> str:
+        """What treeplane.yaml is in a commit, as git's id; "" where there is none."""
+        there = self._repo.has(commit.id)
+        entry = self._repo.entry_at(self._repo.commit(commit.id).tree, FILE) if there else None
+        return entry.id if entry is not None else ""
 
     def _targets(self, known: FleetFacts, fleet: FleetRecord) -> tuple[str, ...]:
         """What a recovery could not bring back may have real clusters too."""
@@ -263,7 +278,7 @@ class StatusWriter:
     def _run(self) -> None:
         while not self._stop.is_set():
             due = self._schedule.due - time.monotonic()
-            self._wake.wait(None if due == float("inf") else max(0.0, due))
+            self._wake.wait(min(max(0.0, due), self._settings.looks))
             self._stop.wait(self._settings.together)
             self._wake.clear()
             self._look()
@@ -291,6 +306,18 @@ class StatusWriter:
         except Compacted:
             self._schedule.urgent(now)
         self._looked = max(self._looked, until)
+        self._look_at_settings(now)
+
+    def _look_at_settings(self, now: float) -> None:
+        """No object tells that the fleet says something else."""
+        before, self._served = self._served, tree.fleet(self._store).commit
+        if self._served == before:
+            return
+        try:
+            if self._settings_at(before) != self._settings_at(self._served):
+                self._schedule.urgent(now)
+        except RepositoryError:
+            self._schedule.urgent(now)  # what is wrong is told where it is written
 
     def _await_load(self) -> None:
         until = time.monotonic() + self._settings.loading

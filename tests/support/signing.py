@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import Batch
+from reconciler.signatures.own import CommitKey
 
 needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
 needs_gpg = pytest.mark.skipif(shutil.which("gpg") is None, reason="gpg is not installed")
@@ -23,6 +25,17 @@ def run(*words: str | Path, given: bytes = b"", **variables: str) -> bytes:
     done = subprocess.run(words, input=given, capture_output=True, env={**os.environ, **variables}, check=False)
     assert done.returncode == 0, (words, done.stderr.decode())
     return done.stdout
+
+
+class Person:
+    """Who signs in process, which is quick; `line`: of a file of signers."""
+
+    def __init__(self, name: str) -> None:
+        self._key = CommitKey(Ed25519PrivateKey.generate())
+        self.name, self.sign = name, self._key.sign
+
+    def line(self, options: str = "") -> str:
+        return f"{self.name} {options}{' ' if options else ''}{self._key.public}\n"
 
 
 class SshPerson:

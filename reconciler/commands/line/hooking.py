@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -16,10 +17,18 @@ def hook() -> None:
 
 
 @hook.command("pre-receive")
-def pre_receive() -> None:
-    """Say what a push changes and whom it holds; exit 1, so that it is refused, where it would newly hold a workspace
-    and the served treeplane.yaml says `spec.push: Refuse`. Run by git in the repository."""
-    answer = judge_push(os.environ, sys.stdin)
+@click.option(
+    "--signers",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="The directory of who may sign where a commit has no signers/ at all: as keys/signers of the server.",
+)
+def pre_receive(signers: Path | None) -> None:
+    """Say what a push changes and whom it holds; exit 1, so that it is refused, where the served treeplane.yaml says
+    `spec.push: Refuse` and it would newly hold a workspace, and where it says `spec.safety.owners` or
+    `spec.verification` and whoever signed may not push that. Run by git in the repository."""
+    given = (os.fsdecode(line) for line in sys.stdin.buffer)  # a ref has any bytes
+    answer = judge_push(os.environ, given, signers)
     for line in answer.lines:
         click.echo(f"treeplane: {line}", err=True)
     raise SystemExit(1 if answer.refuses else 0)

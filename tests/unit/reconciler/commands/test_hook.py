@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.ownedfleet import OWNED
+from support.signing import SshPerson, needs_ssh
 
 HOOK = """\
 #!/bin/sh
@@ -108,4 +110,24 @@ def test_what_cannot_be_judged_is_taken(elsewhere: Elsewhere) -> None:
     elsewhere.serve({"treeplane.yaml": f"{TREEPLANE_YAML}spec: {{push: Refuse}}\n"})
     elsewhere.git("reset", "--quiet", "--hard", "HEAD~2")
     taken, said = elsewhere.push({f"{B}/worse.yaml": "kind: ["}, "--force", "HEAD:main")
-    assert (taken, said) == (True, ["taken without being judged: the branch is rewritten, or was since it was served"])
+    assert (taken, said) == (True, ["taken without being judged: the branch is rewritten"])
+
+
+@needs_ssh
+def test_who_signs_with_git_itself_may_push_what_is_his(elsewhere: Elsewhere, tmp_path: Path) -> None:
+    alice = SshPerson(tmp_path / "keys", "alice")
+    elsewhere.serve({**OWNED, "signers/allowed_signers": f"alice {alice.public}\n"})
+    for name, value in (("gpg.format", "ssh"), ("user.signingKey", str(alice.file)), ("commit.gpgSign", "true")):
+        elsewhere.git("config", name, value)
+    taken, said = elsewhere.push({f"{A}/app.yaml": configmap(a="hers")})
+    assert taken, said
+    assert said[1:] == ["workspace root:a configured (1 object)"]
+    head = elsewhere.fleet.repo.head
+    taken, said = elsewhere.push({f"{B}/app.yaml": configmap(a="stolen")})
+    assert not taken
+    assert said[0] == "refused, since it may not be made so, as the served treeplane.yaml says:"
+    assert f"{B}/app.yaml: is touched by " in said[1] and "signed by alice: nobody gave alice" in said[1]
+    assert elsewhere.fleet.repo.head == head
+    elsewhere.git("reset", "--quiet", "--hard", head)
+    elsewhere.git("config", "commit.gpgSign", "false")
+    assert not elsewhere.push({f"{A}/app.yaml": configmap(a="not hers")})[0]

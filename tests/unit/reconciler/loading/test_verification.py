@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import BEGINNING, LoadedFleet, configmap
 from support.ownedfleet import MadeUpPushes
-from support.signing import needs_ssh
+from support.signing import Person, needs_ssh
 
 from apiserver.model.commits import own
 from reconciler.loading.heads import BranchSettings
@@ -27,17 +27,6 @@ SIGNERS = "signers/allowed_signers"
 
 def settings(mode: str, more: str = "") -> str:
     return f"{TREEPLANE_YAML}spec: {{verification: {{mode: {mode}}}{more}}}\n"
-
-
-class Person:
-    """Who signs in process; `line`: of a file of signers."""
-
-    def __init__(self, name: str) -> None:
-        self._key = CommitKey(Ed25519PrivateKey.generate())
-        self.name, self.sign = name, self._key.sign
-
-    def line(self, options: str = "") -> str:
-        return f"{self.name} {options}{' ' if options else ''}{self._key.public}\n"
 
 
 ALICE, BOB, MALLORY = map(Person, ("alice", "bob", "mallory"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fleetrepo import FleetRepo
+from support.fleetrepo import TREEPLANE_YAML, FleetRepo
 from support.signing import git_says_good, needs_ssh
 from support.statusfiles import CLUSTER, DEPLOYMENT, WEB, forget_the_log, source_files, status
 
@@ -345,6 +346,37 @@ def test_after_a_lost_log_all_is_compared_and_what_nothing_explains_goes(
     assert before.keys() - after.keys() == {f"{WEB}/_status/default/deployments.apps/old.yaml"}
     assert after.keys() - before.keys() == {f"{WEB}/_status/default/deployments.apps/new.yaml"}
     assert after[DEPLOYMENT] == before[DEPLOYMENT]
+
+
+def test_what_the_served_commit_says_of_the_fleet_is_recorded_and_nothing_else_that_changes_nothing(
+    writer: StatusWriter, source: FleetRepo, mirror: Mirror, served: Any
+) -> None:
+    """A hook elsewhere goes by treeplane.yaml of the commit that is named."""
+    assert writer.flush() is not None
+    served.fleet(source.commit({"README.md": "x"}))
+    assert writer.flush() is None
+    said = source.commit({"treeplane.yaml": f"{TREEPLANE_YAML}spec: {{safety: {{owners: true}}}}\n"})
+    served.fleet(said)
+    commit = writer.flush()
+    assert commit is not None
+    assert RecordedFleet(mirror.repository, commit).source == own(said)
+    assert writer.flush() is None
+
+
+def test_and_soon(store: Store, source: FleetRepo, mirror: Mirror, served: Any, eventually: Callable[..., Any]) -> None:
+    writer = StatusWriter(store, mirror, replace(QUICK, looks=0.02))
+    writer.start()
+    try:
+        said = source.commit({"treeplane.yaml": f"{TREEPLANE_YAML}spec: {{safety: {{owners: true}}}}\n"})
+        served.fleet(said)
+
+        def recorded() -> bool:
+            head = mirror.repository.ref(STATUS_REF)
+            return head is not None and RecordedFleet(mirror.repository, head).source == own(said)
+
+        eventually(recorded)
+    finally:
+        writer.stop()
 
 
 def test_a_lost_log_alone_is_no_commit(writer: StatusWriter, store: Store, mirror: Mirror, served: Any) -> None:
