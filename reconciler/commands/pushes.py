@@ -30,7 +30,7 @@ from reconciler.layout.fleet import REFUSE, UNSIGNED, FleetConfig, read_fleet
 from reconciler.loading.gate import Gate
 from reconciler.loading.trial import NotTried, Trial
 from reconciler.loading.vouching import Vouching
-from reconciler.repository.errors import RepositoryError
+from reconciler.repository.errors import RepositoryError, RepositoryUnreadable
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecord
 from reconciler.repository.quarantine import PushedObjects
@@ -132,7 +132,12 @@ class Pushes:
 
     def settle(self, repo: Repository) -> None:
         """Has hooks ask if the commit that is served by now says so, and not otherwise. `repo` has that commit."""
-        config = served_config(repo, tree.fleet(self._judge.store).commit.id)
+        try:
+            config = served_config(repo, tree.fleet(self._judge.store).commit.id)
+        except RepositoryError as error:
+            log.warning("no push is taken: %s", error)
+            ask(self._judge.git_dir, on=True, must=True)
+            return
         must = config.owners or config.verification != UNSIGNED
         ask(self._judge.git_dir, on=must or config.push == REFUSE, must=must)
 
@@ -165,11 +170,12 @@ def ask(git_dir: Path, *, on: bool, must: bool = False) -> None:
 
 
 def served_config(repo: Repository, commit: str) -> FleetConfig:
-    """What a fleet says that is served at a commit; the defaults where nothing is."""
+    """What a fleet says that is served at a commit; the defaults where nothing is. Raises RepositoryUnreadable where it
+    cannot be told: it may say who may push."""
     try:
         return read_fleet(repo, repo.commit(commit).tree) if commit else FleetConfig("")
-    except BadFile:
-        return FleetConfig("")
+    except BadFile as bad:
+        raise RepositoryUnreadable(f"treeplane.yaml as it is served cannot be read ({bad})") from bad
 
 
 def _read(pusher: str) -> Mapping[str, Any]:

@@ -339,7 +339,8 @@ class Loader:
         """Why nothing of a head is taken, for who signed it."""
         if self._gate is None or not gone.commits or self._branch.takes(head):
             return ()
-        return self._gate.head(self._coming(fleet, head))
+        unread = self._unread(fleet)
+        return unread or self._gate.head(self._coming(fleet, head))
 
     def _admit(
         self, fleet: FleetRecord, commit: CommitRef, then: Sequence[CommitRef], skipped: Sequence[CommitRef]
@@ -373,7 +374,23 @@ class Loader:
         return self._gate.knows_nobody(self._served_config(fleet), fleet.commit)
 
     def _served_config(self, fleet: FleetRecord) -> FleetConfig:
-        return self._whole.config(fleet.commit)[0] or FleetConfig("")
+        config = self._whole.config(fleet.commit)[0] if self._repo.has(fleet.commit.id) else None
+        return config or FleetConfig("")
+
+    def _unread(self, fleet: FleetRecord) -> tuple[LayoutError, ...]:
+        """Why it cannot be known who may push: a served treeplane.yaml that says so may be one that this version cannot
+        read."""
+        if self._branch.vouching is None or self._branch.vouching.local:
+            return ()
+        hint = f"start with another version of treeplane, or with: {self._branch.command('<head>')}"
+        if not self._repo.has(fleet.commit.id):
+            text = f"{fleet.commit:.12}, which is served, is not here, and so it is not known who may push"
+            return (LayoutError(self._branch.name, 0, 0, text, hint),)
+        config, problems = self._whole.config(fleet.commit)
+        text = "cannot be read as it is served, and so it is not known who may push"
+        return tuple(
+            LayoutError(e.path, e.line, e.column, f"{text}: {e.message}", hint) for e in problems if config is None
+        )
 
     def _leave(self, fleet: FleetRecord, head: CommitRef) -> FleetRecord:
         """The branch goes elsewhere: what was good is good when it comes back."""

@@ -175,7 +175,8 @@ def _trespass(voucher: Voucher, commit: CommitRef, touched: TouchedPlace) -> Tre
 def losses_allowed(rights: PushRights, repo: Repository, commit: CommitRef, before: CommitRef) -> Admission:
     """A commit may say that something goes (plan/deletions) where its pusher may take it away. Costs what is held where
     one says so."""
-    said = trailers.said(repo, commit.id, before.id, deletions.ALLOW) if repo.has(before.id) else set()
+    found = trailers.said(repo, commit.id, before.id, deletions.ALLOW) if repo.has(before.id) else set()
+    said = [each for each in found if deletions.is_digest(each)]
     barred = list[Barred]()
     for path, errors in tree.held(rights.view).items() if said and not rights.voucher.is_free else ():
         if not any(each in error for each in said for error in errors):

@@ -120,6 +120,10 @@ def digest(lines: Iterable[Line]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
+def is_digest(text: str) -> bool:
+    return re.fullmatch(f"[0-9a-f]{{{_DIGITS}}}", text) is not None
+
+
 def refusal(losses: Sequence[Loss], total: int, limits: Limits) -> str:
     """Why these losses of a workspace with `total` objects have to be allowed; "" if they need not."""
     counted = [loss for loss in losses if not loss.free]

@@ -14,6 +14,10 @@ from support.recoveries import assert_same
 
 from apiserver.auth.user import AUTHENTICATED, User
 from apiserver.model import marks
+from reconciler.layout.errors import BadFile, LayoutError
+from reconciler.layout.fleet import FleetConfig
+from reconciler.loading import whole
+from reconciler.repository.objects import Repository
 from reconciler.signatures.own import CommitKey
 
 R = "workspaces/root"
@@ -331,3 +335,24 @@ def test_a_pin_does_not_make_good_what_was_touched_without_a_right(
     more = owned.repo.commits[-2]
     owned.push("bob", {}, f"Allow\n\nAllow-Push: {did} {more}\n")
     assert (owned.held(), owned.data("root:b")) == ({}, {"a": "stolen"})
+
+
+def test_a_served_fleet_that_cannot_be_read_any_more_takes_nothing(
+    owned: OwnedFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a change of version: what it says of owners is not known then."""
+    served = owned.fleet().commit.id
+
+    def cannot(repo: Repository, tree: str) -> FleetConfig:
+        raise BadFile([LayoutError("treeplane.yaml", 3, 0, "spec.later is no field")])
+
+    owned.repo.commit({f"{R}/b/app.yaml": configmap(a="stolen")})
+    with monkeypatch.context() as patched:
+        patched.setattr(whole, "read_fleet", cannot)
+        owned.load()
+        assert owned.fleet().commit.id == served
+        assert "treeplane.yaml:3: cannot be read as it is served, and so it is not known who may push" in (
+            owned.fleet().error
+        )
+    owned.load()
+    assert owned.held().keys() == {"root:b"}
