@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
-from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS, RBAC_GROUP
+from apiserver.auth.bootstrap import CLUSTER_ROLE_BINDINGS
 from apiserver.auth.policy import RBACObjects, compile_policy
+from apiserver.auth.rbac import stored_objects
 from apiserver.auth.requiredgroups import belongs, requirements
 from apiserver.auth.scopes import identities, in_scope
 from apiserver.auth.user import Attributes, User
 from apiserver.model import marks
-from apiserver.model.keys import storage_name
 from apiserver.storage.protocol import View
 
 VERB, URL = "push", "/git/fleet.git"
 _PUSH = Attributes(VERB, path=URL)
-_RESOURCES = ("clusterroles", "roles", "clusterrolebindings", "rolebindings")
 _NOT_DECLARED = frozenset({marks.RUNTIME, marks.REMOVED})
 
 
@@ -35,14 +32,13 @@ def may_push(view: View, cluster: str, user: User) -> bool:
         return True
     if not belongs(user, identities(user, cluster), requirements(view, cluster)):
         return False
-    objects = RBACObjects(*(_declared(view, resource, cluster) for resource in _RESOURCES))
-    policy = compile_policy(objects, CLUSTER_ROLE_BINDINGS)
+    policy = compile_policy(_declared(stored_objects(view, cluster)), CLUSTER_ROLE_BINDINGS)
     return any(policy.granted(each, _PUSH) is not None for each in identities(user, cluster))
 
 
-def _declared(view: View, resource: str, cluster: str) -> list[dict[str, Any]]:
-    found = (orjson.loads(r.value) for r in view.scan(storage_name(RBAC_GROUP, resource), cluster).records)
-    return [obj for obj in found if _origin(obj) not in _NOT_DECLARED]
+def _declared(found: RBACObjects) -> RBACObjects:
+    kinds = found.cluster_roles, found.roles, found.cluster_role_bindings, found.role_bindings
+    return RBACObjects(*([obj for obj in kind if _origin(obj) not in _NOT_DECLARED] for kind in kinds))
 
 
 def _origin(obj: dict[str, Any]) -> str:

@@ -144,7 +144,7 @@ class Authorizer:
 
     def role_rules(self, cluster: str, kind: str, namespace: str, name: str) -> list[dict[str, Any]] | None:
         """The rules of a Role or ClusterRole as it stands in the store; None if there is none of that name."""
-        return role_rules(_objects(self._store, cluster), kind, namespace, name)
+        return role_rules(stored_objects(self._store, cluster), kind, namespace, name)
 
     @staticmethod
     def _missing(policy: Policy, user: User, home: str, namespace: str) -> list[str]:
@@ -226,12 +226,13 @@ def _is_the_servers(asked: Attributes) -> bool:
 
 def _compile(view: View, cluster: str) -> Policy:
     shipped = TARGET_BINDINGS if cluster == TARGET else CLUSTER_ROLE_BINDINGS
-    policy = compile_policy(_objects(view, cluster), shipped)
+    policy = compile_policy(stored_objects(view, cluster), shipped)
     bound = provided(_read(view, BINDINGS, cluster), cluster)
     return replace(policy, provided=bound, limiting=limiting(_read(view, EXPORTS, cluster)))
 
 
-def _objects(view: View, cluster: str) -> RBACObjects:
+def stored_objects(view: View, cluster: str) -> RBACObjects:
+    """A workspace's RBAC as it stands in the store."""
     return RBACObjects(*(_read(view, resource, cluster) for resource in _RESOURCES))
 
 
