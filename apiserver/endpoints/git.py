@@ -17,6 +17,7 @@ from typing import NamedTuple
 from apiserver import gitvouch
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
+from apiserver.auth.pushing import URL
 from apiserver.auth.rbac import Authorizer
 from apiserver.auth.user import Attributes, User
 from apiserver.endpoints.exchange import TEXT, ASGIScope, Exchange, Headers, Receive, Send
@@ -26,7 +27,6 @@ from apiserver.endpoints.pushhooks import LONGEST_PUSHER, PUSHER
 from apiserver.model.errors import StatusError
 from apiserver.model.paths import ROOT
 
-URL = "/git/fleet.git"
 _CHALLENGE: Headers = [(b"www-authenticate", b'Basic realm="treeplane: the password is a token"')]
 _PROTOCOL = re.compile(r"[a-z0-9=:.-]{1,64}")
 _LARGEST = 128 * 1024 * 1024

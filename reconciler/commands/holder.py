@@ -88,7 +88,8 @@ class Holder:
         self._verdicts = Verdicts(hosted, partial(pushers.of, store))
         self._pushes: Pushes | None = None
         identities = Identities(settings.keys_dir / "identities")
-        vouching = _vouching(settings, mirror, hosted)
+        self._key = CommitKey.open(settings.keys_dir)
+        vouching = _vouching(settings, mirror, hosted, self._key)
         branch = _branch(settings, mirror, vouching)
         self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, branch)
         self._loader.carry = self._secrets.move
@@ -112,7 +113,7 @@ class Holder:
         self._teller.over(Trouble.OBSERVING)
         if not self._first_load(beginning):
             return
-        unknown = self._loader.knows_nobody()
+        unknown = self._loader.entrance.knows_nobody()
         if unknown:
             self._teller.note(unknown)
         self._committer = self._new_committer()
@@ -363,7 +364,7 @@ class Holder:
         def ours() -> None:
             self._station.roles.check(Work.LOADING, self._store)
 
-        desired = Desired(self._mirror, ours, CommitKey.open(self._settings.keys_dir).sign)
+        desired = Desired(self._mirror, ours, self._key.sign)
         branch = Branch(desired, self._mirror.repository, catch_up, self._moved)
         secrets = KeptSecrets(self._store, self._settings.keys_dir, self._secrets)
         return Committer(self._store, self._loader, branch, secrets)
@@ -390,11 +391,11 @@ def own(store: Store, beginning: Beginning) -> None:
         store.clear()
 
 
-def _vouching(settings: ReconcileSettings, mirror: Mirror, hosted: Path | None) -> Vouching:
+def _vouching(settings: ReconcileSettings, mirror: Mirror, hosted: Path | None, key: CommitKey) -> Vouching:
     """Whoever commits in a work tree on this machine is taken for who runs the server: its files are his."""
     return Vouching(
         PushRecords(hosted),
-        Verifier(CommitKey.open(settings.keys_dir)),
+        Verifier(key),
         settings.keys_dir / DIRECTORY,
         local=not mirror.is_remote and hosted is None and (Path(settings.source) / ".git").exists(),
     )

@@ -22,7 +22,7 @@ from apiserver.model.commits import own
 from apiserver.model.failures import described
 from reconciler.commands import answers
 from reconciler.layout.errors import BadFile, LayoutError
-from reconciler.layout.fleet import FILE, REFUSE, UNSIGNED, FleetConfig, read_fleet
+from reconciler.layout.fleet import FILE, REFUSE, FleetConfig, read_fleet
 from reconciler.layout.tree import ROOT
 from reconciler.loading.gate import Gate
 from reconciler.loading.trial import Tried, newly
@@ -118,7 +118,7 @@ class _Judging:
         if recorded is None or ref != f"{_HEADS}{recorded.facts().branch}":
             return None
         config = _served(there, recorded)
-        self._must = _asks(config)
+        self._must = config.asks_who
         if (self._must or config.push == REFUSE) and len([each for each in moves if each.ref == ref]) > 1:
             return HookAnswer(True, [answers.harmless(f"refused, since it moves {ref} twice")])
         if new == _NOTHING:
@@ -147,7 +147,7 @@ class _Judging:
         except Undecided as several:
             found = [RecordedFleet(there, each.commit) for each in several.candidates]
             ours = [each for each in found if move.ref == f"{_HEADS}{each.facts().branch}"]
-            if any(_asks(_served(there, each)) for each in ours):
+            if any(_served(there, each).asks_who for each in ours):
                 raise _NotJudged(f"of {several} each may be the status branch: delete the ones that are not") from None
             return None
 
@@ -178,8 +178,3 @@ def _served(there: Repository, recorded: RecordedFleet) -> FleetConfig:
         return read_fleet(there, there.commit(recorded.source.id).tree)
     except BadFile as bad:
         raise _NotJudged(f"this version of Treeplane cannot read the served {FILE} ({bad.errors[0]})") from bad
-
-
-def _asks(config: FleetConfig) -> bool:
-    """Whether the fleet says who may push what."""
-    return config.owners or config.verification != UNSIGNED

@@ -26,7 +26,7 @@ from apiserver.storage.protocol import Store, View
 from reconciler.commands import answers
 from reconciler.commands.spool import PushQuestion, Spool
 from reconciler.layout.errors import BadFile, LayoutError
-from reconciler.layout.fleet import REFUSE, UNSIGNED, FleetConfig, read_fleet
+from reconciler.layout.fleet import REFUSE, FleetConfig, read_fleet
 from reconciler.loading.gate import Gate
 from reconciler.loading.trial import NotTried, Trial
 from reconciler.loading.vouching import Vouching
@@ -138,8 +138,7 @@ class Pushes:
             log.warning("no push is taken: %s", error)
             ask(self._judge.git_dir, on=True, must=True)
             return
-        must = config.owners or config.verification != UNSIGNED
-        ask(self._judge.git_dir, on=must or config.push == REFUSE, must=must)
+        ask(self._judge.git_dir, on=config.asks_who or config.push == REFUSE, must=config.asks_who)
 
     def _run(self) -> None:
         while not self._stop.is_set():

@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from apiserver.auth.pki import SHARD_ADMIN
+from apiserver.auth.pushing import URL
 from apiserver.auth.user import MASTERS, User
-from apiserver.endpoints.git import URL
 from apiserver.endpoints.githooks import install_hooks
 from reconciler.commands.failure import Failure
 from reconciler.layout.fleet import STATUS_BRANCH, status_branch

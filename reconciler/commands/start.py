@@ -72,6 +72,8 @@ class Start:
         self._repo = mirror.repository
         self._installation = installation
         self._first = first
+        self._key = CommitKey.open(settings.keys_dir)
+        self._verifier = Verifier(self._key)
 
     def begin(self, heads: Heads) -> Beginning:
         """Settles what counts. Raises Refused, and RepositoryError where the source has to be asked and does not
@@ -107,7 +109,7 @@ class Start:
 
     def _is_signed(self, commit: str) -> bool:
         try:
-            return Verifier(CommitKey.open(self._settings.keys_dir)).signer(self._repo, commit, Signers()).ours
+            return self._verifier.signer(self._repo, commit, Signers()).ours
         except NotVerified:
             return False
 
@@ -166,8 +168,7 @@ class Start:
         facts = replace(recorded.facts(), settled=0)
         content = {format.FLEET: format.dump(facts.as_file())} if recorded.facts().arriving else {}
         tree = edit_tree(self._repo, recorded.tree, content)
-        sign = CommitKey.open(self._settings.keys_dir).sign
-        made = commit_tree(self._repo, tree, [theirs, recorded.source.id], message, sign=sign)
+        made = commit_tree(self._repo, tree, [theirs, recorded.source.id], message, sign=self._key.sign)
         try:
             self._mirror.push_status(made, heads.status)
         except PushRejected as error:

@@ -47,6 +47,11 @@ class FleetConfig:
     max_deleted_share: int = 30
     retention: timedelta = timedelta(days=90)
 
+    @property
+    def asks_who(self) -> bool:
+        """Whether it matters who pushed or signed a commit."""
+        return self.owners or self.verification != UNSIGNED
+
 
 def read_fleet(repo: Repository, tree_id: str) -> FleetConfig:
     """Of a commit's tree. Raises BadFile."""

@@ -70,7 +70,8 @@ class FirstLoad:
         config, problems = made.whole.config(commit) if known else made.whole.first_config(commit)
         if config is not None and made.gate is not None and not (fleet.commit or made.branch.takes(head)):
             stands = recorded.commit if recorded is not None else NONE
-            problems = made.gate.recorded(stands, commit, config) if stands else made.gate.first(commit, config)
+            verification = made.gate.verification
+            problems = verification.recorded(stands, commit, config) if stands else verification.first(commit, config)
         if config is None or problems:
             made.whole.hold(replace(fleet, branch=made.branch.name), problems)
             return problems

@@ -55,7 +55,7 @@ class Route(NamedTuple):
 
     commits: list[CommitRef]
     leaves: bool = False
-    problem: LayoutError | None = None
+    problems: tuple[LayoutError, ...] = ()
 
 
 def route(
@@ -73,13 +73,20 @@ def route(
     if served == head:
         return Route([])
     if not repo.has(served.id):
-        return Route([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head, known=known))
+        return _elsewhere(repo, settings, rewrites, served, head, known=known)
     chain = repo.first_parents(served.id, head.id)
     if chain is not None:
         return Route([own(commit) for commit in chain])
     if repo.is_ancestor(served.id, head.id):
         return Route([head])  # merged the other way round: one difference, in which what stood keeps its identity
-    return Route([head], leaves=True, problem=_problem(repo, settings, rewrites, served, head, known=known))
+    return _elsewhere(repo, settings, rewrites, served, head, known=known)
+
+
+def _elsewhere(
+    repo: Repository, settings: BranchSettings, rewrites: str, served: CommitRef, head: CommitRef, *, known: bool
+) -> Route:
+    problem = _problem(repo, settings, rewrites, served, head, known=known)
+    return Route([head], leaves=True, problems=(problem,) if problem is not None else ())
 
 
 def _problem(

@@ -64,22 +64,14 @@ class KeptWorkspaces:
                 self._of[directory.path] = Kept(here, None)
 
     def judge(
-        self,
-        removed: Collection[str],
-        here: Collection[str],
-        is_there: Callable[[str], bool],
-        removals: Removals,
-        *,
-        allowed: bool = False,
+        self, removed: Collection[str], here: Collection[str], is_there: Callable[[str], bool], removals: Removals
     ) -> list[str]:
         """Which workspaces go: of `removed`, and of those that stayed until now. `here`: the paths of what the commit
-        brings or changes; `is_there`: whether a workspace of this path does not go now; `allowed`: whether one may that
-        was touched without a right."""
+        brings or changes; `is_there`: whether a workspace of this path does not go now."""
         before, gone = dict(self.tops), set(removed)
         for top in before:
             if (
-                allowed
-                or removals.hears()
+                removals.hears()
                 or any(paths.is_within(p, top) for p in here)
                 or any(paths.is_within(top, p) for p in removed)
             ):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,22 +25,21 @@ from apiserver.registry.intents import Intent, waiting
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import BadFile, LayoutError
-from reconciler.layout.fleet import FleetConfig
 from reconciler.layout.tree import WorkspaceTree
 from reconciler.loading import departure
+from reconciler.loading.admission import FREE, Admission
 from reconciler.loading.ahead import Ahead
 from reconciler.loading.asked import NOTHING, Asked, Proposed
 from reconciler.loading.case import was_served
 from reconciler.loading.changeset import ChangeSet
+from reconciler.loading.entrance import Entrance
 from reconciler.loading.firstload import FirstLoad, Making, is_lost, reader
-from reconciler.loading.gate import ComingCommit, Gate, remembered
-from reconciler.loading.heads import BranchSettings, Route, route
+from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import Identities
 from reconciler.loading.leaving import told_anew
 from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.overtaker import Overtaker
 from reconciler.loading.overtaking import Makes, Overtaking
-from reconciler.loading.owners import FREE, Admission, NotThere
 from reconciler.loading.pauses import Pauses
 from reconciler.loading.renewal import Judges, Renewal
 from reconciler.loading.returning import Returning
@@ -139,9 +138,7 @@ class Loader:
         self.sources = Sources()
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
-        self._gate: Gate | None = None
-        if branch.vouching is not None:
-            self._gate = Gate(repositories.own, branch.vouching, branch.name, branch.command)
+        self.entrance = Entrance(store, repositories.own, self._whole, branch)
         judges = Judges(lambda path: self._judge_again(RENEWAL, (path,)), partial(self._judge_again, SHIPPING))
         self._renewal = Renewal(store, judges)
 
@@ -153,19 +150,19 @@ class Loader:
         if first.problems:
             return first
         fleet, steps = tree.fleet(self._store), [*first.steps]
-        gone = self._route(fleet, head)
-        problems = (gone.problem,) if gone.problem is not None else self._not_followed(fleet, gone, head)
+        gone = self.entrance.route(fleet, head)
+        problems = gone.problems
         if problems:
             self._whole.hold(fleet, problems)
             return Loaded(head, problems, tuple(steps))
         if gone.leaves:
-            fleet = self._leave(fleet, head)
+            fleet = self.entrance.leave(fleet, head)
         later, skipped = set[str](), list[CommitRef]()
         # Of a commit that was on its way when the branch went back to what is served, some workspaces are to go back.
         then = [*gone.commits] or [fleet.commit] * bool(fleet.arriving)
         while then:
             commit = then.pop(0)
-            admission = self._admit(fleet, commit, then, skipped)
+            admission = self.entrance.admission(fleet, commit, then, skipped)
             if admission.whole:
                 self._whole.hold(fleet, admission.whole)
                 return Loaded(head, admission.whole, tuple(steps))
@@ -188,7 +185,14 @@ class Loader:
         if fleet.loaded:
             return Loaded(head)
         making = Making(
-            self._store, self._repo, self._trees, self._whole, self._branch, self._stepper, self._moments, self._gate
+            self._store,
+            self._repo,
+            self._trees,
+            self._whole,
+            self._branch,
+            self._stepper,
+            self._moments,
+            self.entrance.gate,
         )
         first = FirstLoad(making, recorded)
         begun = first.begin(head, fleet)
@@ -325,81 +329,6 @@ class Loader:
 
     # -- commits -----------------------------------------------------------------------------------------------------
 
-    def _route(self, fleet: FleetRecord, head: CommitRef) -> Route:
-        """How the head is reached, as the served commit has it. What it leaves behind is kept first."""
-        known = self._gate is not None and self._gate.has_to_know_who_moves(self._served_config(fleet))
-        found = route(self._repo, self._branch, self._whole.rewrites(fleet), fleet.commit, head, known=known)
-        if found.leaves:
-            self._branch.keep(fleet.commit.id, head.id)
-        if not found.commits and fleet.error:
-            self._whole.note(replace(fleet, error=""))  # the branch is back where it was
-        return found
-
-    def _not_followed(self, fleet: FleetRecord, gone: Route, head: CommitRef) -> tuple[LayoutError, ...]:
-        """Why nothing of a head is taken, for who signed it."""
-        if self._gate is None or not gone.commits or self._branch.takes(head):
-            return ()
-        unread = self._unread(fleet)
-        return unread or self._gate.head(self._coming(fleet, head))
-
-    def _admit(
-        self, fleet: FleetRecord, commit: CommitRef, then: Sequence[CommitRef], skipped: Sequence[CommitRef]
-    ) -> Admission:
-        """What is to be made of a commit, by who stands for it. Of one that came halfway that is known."""
-        if self._gate is None or commit == fleet.commit:
-            return FREE
-        coming = self._coming(fleet, commit, later=tuple(then), skipped=tuple(skipped))
-        if self._branch.takes(then[-1] if then else commit):
-            return self._gate.taken(self._store, coming)
-        known = fleet.admitted.get(str(commit))
-        if known is not None:
-            return Admission.from_json(known)
-        _, found = self._gate.admit(self._store, coming, fleet.claims)
-        return found
-
-    def _coming(
-        self,
-        fleet: FleetRecord,
-        commit: CommitRef,
-        later: tuple[CommitRef, ...] = (),
-        skipped: tuple[CommitRef, ...] = (),
-    ) -> ComingCommit:
-        return ComingCommit(commit, fleet.commit, self._served_config(fleet), later, skipped, fleet.verified)
-
-    def knows_nobody(self) -> str:
-        """See Gate."""
-        fleet = tree.fleet(self._store)
-        if self._gate is None or not fleet.commit:
-            return ""
-        return self._gate.knows_nobody(self._served_config(fleet), fleet.commit)
-
-    def _served_config(self, fleet: FleetRecord) -> FleetConfig:
-        config = self._whole.config(fleet.commit)[0] if self._repo.has(fleet.commit.id) else None
-        return config or FleetConfig("")
-
-    def _unread(self, fleet: FleetRecord) -> tuple[LayoutError, ...]:
-        """Why it cannot be known who may push: a served treeplane.yaml that says so may be one that this version cannot
-        read."""
-        if self._branch.vouching is None or self._branch.vouching.local:
-            return ()
-        hint = f"start with another version of treeplane, or with: {self._branch.command('<head>')}"
-        if not self._repo.has(fleet.commit.id):
-            text = f"{fleet.commit:.12}, which is served, is not here, and so it is not known who may push"
-            return (LayoutError(self._branch.name, 0, 0, text, hint),)
-        config, problems = self._whole.config(fleet.commit)
-        text = "cannot be read as it is served, and so it is not known who may push"
-        return tuple(
-            LayoutError(e.path, e.line, e.column, f"{text}: {e.message}", hint) for e in problems if config is None
-        )
-
-    def _leave(self, fleet: FleetRecord, head: CommitRef) -> FleetRecord:
-        """The branch goes elsewhere: what was good is good when it comes back."""
-        verified = remembered(fleet, self._served_config(fleet)) if self._gate is not None else ()
-        verified = tuple(c for c in verified if self._repo.has(c.id) and not self._repo.is_ancestor(c.id, head.id))
-        fleet = replace(fleet, verified=verified)
-        self._whole.note(fleet)
-        return fleet
-
     def _advance(
         self,
         fleet: FleetRecord,
@@ -446,9 +375,7 @@ class Loader:
             fleet,
             commit=commit,
             arriving=arriving,
-            admitted={
-                str(each): over.stored.admitted[str(each)] for each in arriving if str(each) in over.stored.admitted
-            },
+            admitted={c: found for c, found in over.stored.admitted.items() if c in map(str, arriving)},
             error="",
             writes=config.writes,
             claims=claims,
@@ -462,7 +389,7 @@ class Loader:
     def _overtaken(
         self, stored: FleetRecord, coming: FleetRecord, stepper: Stepper, then: list[CommitRef] | None
     ) -> Iterator[Overtaking]:
-        makes = Makes(self._repo, self._trees, self._whole, self._ahead_stepper, self._comes_in)
+        makes = Makes(self._repo, self._trees, self._whole, self._ahead_stepper, self.entrance.ahead)
         over = Overtaking(makes, stored, coming, stepper, then if then is not None else [])
         if then is None or self.meanwhile is None:
             yield over
@@ -475,18 +402,6 @@ class Loader:
             self._over = None
             for commit, found in over.done.items():
                 self._overtook[commit] = self._overtook.get(commit, ChangeSet()).then(found)
-
-    def _comes_in(self, fleet: FleetRecord, commit: CommitRef, earlier: Callable[[str], bool]) -> Admission | None:
-        """Of a commit that is to go before others: what is noted of it; None where its turn has to be waited for.
-        `earlier` takes a workspace past the commits before: their RBAC is as it will be then."""
-        if self._gate is None:
-            return FREE
-        coming = self._coming(fleet, commit)
-        try:
-            _, found = self._gate.admit(self._store, coming, fleet.claims, earlier)
-        except NotThere:
-            return None
-        return found if found.is_plain and not self._gate.head(coming) else None
 
     def _ahead_stepper(
         self,

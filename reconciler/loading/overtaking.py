@@ -20,9 +20,9 @@ from apiserver.registry.intents import Intent
 from apiserver.registry.tree import FleetRecord
 from reconciler.layout.errors import BadFile
 from reconciler.layout.fleet import FILE
+from reconciler.loading.admission import FREE, Admission
 from reconciler.loading.changeset import ChangeSet
 from reconciler.loading.overtaker import Overtaker
-from reconciler.loading.owners import FREE, Admission
 from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
 from reconciler.loading.whole import Whole

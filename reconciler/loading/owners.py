@@ -7,10 +7,8 @@ touched without a right is held, and what is outside of all workspaces holds the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, NamedTuple
 
 from apiserver.auth.pushing import URL, VERB, may_push
 from apiserver.auth.user import User
@@ -21,6 +19,7 @@ from apiserver.registry import tree
 from apiserver.storage.protocol import View
 from reconciler.layout.errors import LayoutError
 from reconciler.layout.reach import OwnedPlace, TouchedPlace
+from reconciler.loading.admission import FREE, Admission, Barred
 from reconciler.loading.vouching import Voucher
 from reconciler.plan import deletions
 from reconciler.plan.trespasses import Trespass, Trespasses
@@ -29,67 +28,6 @@ from reconciler.repository.objects import Repository
 
 ALLOW = "Allow-Push"
 """The trailer of a commit: commits of others that may touch what its own pusher may touch."""
-
-
-class Barred(NamedTuple):
-    """A workspace that was touched without a right. `directory` "": no file of it was, but something is said of it.
-    `spreads`: what stands below its directory may be another, or no workspace any more, for the same reason."""
-
-    path: str
-    directory: str
-    trespass: Trespass
-    spreads: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """What is to be made of a commit. `whole`: why nothing of it is taken; `barred`: the workspaces that are not taken
-    further by it; `allows`: by workspace, the commits that were barred there and are not from now on."""
-
-    whole: tuple[LayoutError, ...] = ()
-    barred: tuple[Barred, ...] = ()
-    allows: Mapping[str, frozenset[str]] = field(default_factory=lambda: MappingProxyType({}))
-
-    @property
-    def spoken_of(self) -> Mapping[str, Trespass]:
-        """The workspaces of which something is said without a right."""
-        return {each.path: each.trespass for each in self.barred if not each.directory}
-
-    def of(self, path: str, directory: str) -> Trespass | None:
-        """Why a workspace that the commit touches is barred, None if it is not. `directory`: where it stands, or
-        stood."""
-        for each in self.barred:
-            below = each.spreads and (directory == each.directory or directory.startswith(f"{each.directory}/"))
-            if each.path == path or below:
-                return each.trespass
-        return None
-
-    def then(self, later: Admission) -> Admission:
-        """Of a commit and one that follows it, in one step."""
-        allows = {
-            p: self.allows.get(p, frozenset()) | later.allows.get(p, frozenset()) for p in {*self.allows, *later.allows}
-        }
-        return Admission((*self.whole, *later.whole), (*self.barred, *later.barred), allows)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it makes no difference."""
-        return not (self.whole or self.barred or self.allows)
-
-    def as_json(self) -> dict[str, Any]:
-        barred = [[e.path, e.directory, e.trespass.as_json(), e.spreads] for e in self.barred]
-        allows = {path: sorted(commits) for path, commits in sorted(self.allows.items())}
-        return {name: value for name, value in (("barred", barred), ("allows", allows)) if value}
-
-    @staticmethod
-    def from_json(found: Mapping[str, Any]) -> Admission:
-        barred = (Barred(p, d, Trespass.from_json(t), bool(s)) for p, d, t, s in found.get("barred") or ())
-        allows = {path: frozenset(commits) for path, commits in (found.get("allows") or {}).items()}
-        return Admission((), tuple(barred), allows)
-
-
-FREE = Admission()
-"""Of a commit about which nobody had to be asked."""
 
 
 class NotThere(Exception):

@@ -46,7 +46,7 @@ class Removal(NamedTuple):
 class Removals:
     """`record` finds a workspace's record; `most`: how many may go at once, None for any number; `moves`: why one stays
     since it may be what a commit was to move, "" if it does not; `trespassed`: what was touched of one without a right,
-    which nobody allows."""
+    which nobody allows; `allows`: whether the commit allows any of that."""
 
     def __init__(
         self,
@@ -55,9 +55,11 @@ class Removals:
         most: int | None,
         moves: Callable[[str], str] = lambda _: "",
         trespassed: Callable[[str], Trespasses] = lambda _: Trespasses(),
+        *,
+        allows: bool = False,
     ) -> None:
         self._guard, self._record, self._most, self._moves = guard, record, most, moves
-        self._trespassed = trespassed
+        self._trespassed, self._allows = trespassed, allows
 
     @property
     def since(self) -> CommitRef:
@@ -66,7 +68,7 @@ class Removals:
 
     def hears(self) -> bool:
         """Whether a commit that is new allows anything."""
-        return bool(self._guard.said())
+        return self._allows or bool(self._guard.said())
 
     def judge(self, gone: Collection[str], since: Mapping[str, CommitRef]) -> list[Removal]:
         """`gone`: paths of workspaces. `since`: of those that were refused before, what was served by then."""

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from apiserver.model.commits import CommitRef
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.tree import WorkspaceTree
+from reconciler.loading.admission import FREE, Admission
 from reconciler.loading.asked import NOTHING, Asked
 from reconciler.loading.case import Recorded
 from reconciler.loading.moment import Moment
-from reconciler.loading.owners import FREE, Admission
 from reconciler.plan.deletions import Limits
 
 Secrets = Callable[[str], tuple[Manifest, ...]]

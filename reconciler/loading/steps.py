@@ -51,7 +51,6 @@ from reconciler.loading.turns import Steps, Turns
 from reconciler.loading.ways import Way
 from reconciler.loading.world import PutOff, World
 from reconciler.plan import system
-from reconciler.plan.trespasses import Trespass
 from reconciler.repository.errors import RepositoryError
 
 log = logging.getLogger(__name__)
@@ -161,7 +160,7 @@ class Stepper:
         for each in self._trees_before(before)[1:]:
             found |= touched(self._target.tree, each, self._cases.known)
         self._cases.places = found.places
-        self._cases.trespasses = self._without_right(found)
+        self._cases.trespasses = self._target.admission.among(found, self._stands)
         self._served.note(before, found.left)
         self._find_moves(found)
         made = {path for path in found.removed if self._leavers.is_stored(path)}
@@ -183,17 +182,9 @@ class Stepper:
         # A number takes half of the memory of the name's text.
         return sorted(appeared, key=lambda path: int(logical_cluster_name(fleet, path, commit)[:_BEGIN], 36))
 
-    def _without_right(self, found: Touched) -> dict[str, Trespass]:
-        """The workspaces that the commit touches and may not."""
-        admission = self._target.admission
-        out = dict(admission.spoken_of)
-        for path in found.changed | found.appeared | found.removed if admission.barred else ():
-            place, record = found.places.get(path), self._world.record(path)
-            places = (place.directory if place is not None else "", record.directory if record is not None else "")
-            trespass = next((t for each in places if (t := admission.of(path, each)) is not None), None)
-            if trespass is not None:
-                out[path] = trespass
-        return out
+    def _stands(self, path: str) -> str:
+        record = self._world.record(path)
+        return record.directory if record is not None else ""
 
     def _find_moves(self, found: Touched) -> None:
         if self._guard is None or self._writes.keeps_back:
@@ -295,15 +286,17 @@ class Stepper:
         limits = self._target.limits
         if self._guard is None or limits is None:
             return list(removed)
-        removals = Removals(self._guard, self._world.record, limits.workspaces, self._moves.why, self._cases.trespassed)
+        cases, allows = self._cases, bool(self._target.admission.allows)
+        removals = Removals(
+            self._guard, self._world.record, limits.workspaces, self._moves.why, cases.trespassed, allows=allows
+        )
         # What leaves is allowed to: that a commit brought its directory back for a while changes nothing.
         leaving = self._leavers.paths
 
         def is_there(path: str) -> bool:
-            return path in leaving or self._cases.find(path) is not None
+            return path in leaving or cases.find(path) is not None
 
-        allowed = bool(self._target.admission.allows)
-        return [*self._kept.judge(removed - leaving, here, is_there, removals, allowed=allowed), *(removed & leaving)]
+        return [*self._kept.judge(removed - leaving, here, is_there, removals), *(removed & leaving)]
 
     def _allowed(self) -> Iterator[str]:
         """The workspaces that are held for a deletion which the commit allows, or for what it allows others to have

@@ -16,12 +16,14 @@ from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.fleet import FILE, FleetConfig, read_fleet
 from reconciler.layout.tree import ROOT, WorkspaceTree
 from reconciler.layout.weight import MOST, too_heavy, weigh
-from reconciler.loading.owners import FREE, Admission
+from reconciler.loading.admission import FREE, Admission
 from reconciler.loading.step import SafetyLimits
 from reconciler.loading.trees import Trees
 from reconciler.plan import bootstrap, system
 from reconciler.plan.deletions import Limits
 from reconciler.repository.objects import Repository
+
+_KEPT = 8
 
 
 def ships() -> str:
@@ -35,9 +37,19 @@ class Whole:
 
     def __init__(self, store: Store, repo: Repository, trees: Trees) -> None:
         self._store, self._repo, self._trees = store, repo, trees
+        self._configs: dict[CommitRef, tuple[FleetConfig | None, tuple[LayoutError, ...]]] = {}
+        """Of the commits that were asked about last: a load asks about two of them again and again."""
 
     def config(self, commit: CommitRef) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
         """treeplane.yaml and the workspace root of a commit, or why the commit is held as a whole."""
+        found = self._configs.get(commit)
+        if found is None:
+            if len(self._configs) >= _KEPT:
+                self._configs.clear()
+            found = self._configs[commit] = self._read_config(commit)
+        return found
+
+    def _read_config(self, commit: CommitRef) -> tuple[FleetConfig | None, tuple[LayoutError, ...]]:
         here = self._trees.at(commit)
         fault = here.fault()
         errors = [fault] if fault else []
@@ -67,11 +79,6 @@ class Whole:
             hint = "restore it: what was recorded there would count as lost"
             problems = (*problems, LayoutError(FILE, 0, 0, text, hint))
         return (None, problems) if problems else (config, ())
-
-    def rewrites(self, fleet: FleetRecord) -> str:
-        """What the served commit says of branches that were rewritten, "" where it does not."""
-        config = self.config(fleet.commit)[0] if self._repo.has(fleet.commit.id) else None
-        return config.rewrites if config is not None else ""
 
     def limits(self, fleet: FleetRecord) -> SafetyLimits:
         """Of what may be deleted, as the served commit says."""

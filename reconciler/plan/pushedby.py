@@ -1,6 +1,6 @@
 """Who is known to be behind a commit of the served branch. Its author is anybody's text and says nothing of that.
 
-Made where a commit is taken (loading/whopushed) or written (loading/committer), kept in the store and told on the
+Made where a commit is taken (loading/vouching) or written (loading/committer), kept in the store and told on the
 status branch (statusbranch/pushers, pushtrailers), shown beside the author. Pure.
 """
 

@@ -299,13 +299,13 @@ def test_a_repository_that_is_ones_own_work_tree_asks_nobody(tmp_path: Path) -> 
 def test_where_nobody_can_be_known_that_is_told_at_once(tmp_path: Path) -> None:
     fleet = OwnedFleet(tmp_path / "fleet")
     fleet.begin()
-    assert "no signer is named: all that commits touch from now on is held" in fleet.loader.knows_nobody()
+    assert "no signer is named: all that commits touch from now on is held" in fleet.loader.entrance.knows_nobody()
     signers = tmp_path / "fleet" / "signers"
     signers.mkdir()
     (signers / "allowed_signers").write_text(f"alice {CommitKey(Ed25519PrivateKey.generate()).public}\n")
-    assert fleet.loader.knows_nobody() == ""
+    assert fleet.loader.entrance.knows_nobody() == ""
     fleet.push(ADMIN, {"treeplane.yaml": OWNERS_YAML.replace("true", "false")})
-    assert fleet.loader.knows_nobody() == ""
+    assert fleet.loader.entrance.knows_nobody() == ""
     fleet.close()
 
 
@@ -349,10 +349,12 @@ def test_a_served_fleet_that_cannot_be_read_any_more_takes_nothing(
     owned.repo.commit({f"{R}/b/app.yaml": configmap(a="stolen")})
     with monkeypatch.context() as patched:
         patched.setattr(whole, "read_fleet", cannot)
+        owned.loader = owned.new_loader()
         owned.load()
         assert owned.fleet().commit.id == served
         assert "treeplane.yaml:3: cannot be read as it is served, and so it is not known who may push" in (
             owned.fleet().error
         )
+    owned.loader = owned.new_loader()
     owned.load()
     assert owned.held().keys() == {"root:b"}
