@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+
+from apiserver.localsocket import address
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +24,9 @@ _BELL = (socket.AF_UNIX, socket.SOCK_DGRAM)
 
 def notify_push(data_dir: Path) -> None:
     """Ring. Without a listener nothing happens."""
-    with contextlib.suppress(OSError), _address(data_dir) as address, socket.socket(*_BELL) as bell:
+    with contextlib.suppress(OSError), address(data_dir, NAME) as at, socket.socket(*_BELL) as bell:
         bell.setblocking(False)
-        bell.sendto(b"push", address)
+        bell.sendto(b"push", at)
 
 
 def listen_push(data_dir: Path, callback: Callable[[], None]) -> Callable[[], None]:
@@ -34,16 +35,16 @@ def listen_push(data_dir: Path, callback: Callable[[], None]) -> Callable[[], No
     Returns what ends it. Raises OSError where the socket cannot be made.
     """
     bell = socket.socket(*_BELL)
-    with _address(data_dir) as address:
+    with address(data_dir, NAME) as at:
         # Left over from a listener that was killed.
         (data_dir / NAME).unlink(missing_ok=True)
-        bell.bind(address)
+        bell.bind(at)
     (data_dir / NAME).chmod(0o600)
     thread = threading.Thread(target=_listen, args=(bell, callback), name="push-bell", daemon=True)
     thread.start()
 
     def stop() -> None:
-        with contextlib.suppress(OSError), _address(data_dir) as at, socket.socket(*_BELL) as ringer:
+        with contextlib.suppress(OSError), address(data_dir, NAME) as at, socket.socket(*_BELL) as ringer:
             ringer.sendto(_STOP, at)
         thread.join(timeout=5)
         bell.close()
@@ -59,13 +60,3 @@ def _listen(bell: socket.socket, callback: Callable[[], None]) -> None:
         except Exception:
             # The listener outlives one failed look; the next push rings again.
             log.exception("the push was not followed up")
-
-
-@contextlib.contextmanager
-def _address(data_dir: Path) -> Iterator[str]:
-    """Socket paths end at 108 bytes, data directories may be longer: reached through the open directory instead."""
-    directory = os.open(data_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{directory}/{NAME}"
-    finally:
-        os.close(directory)

@@ -14,15 +14,17 @@ from apiserver.auth.authn import Authenticator
 from apiserver.auth.keys import Keys
 from apiserver.auth.pki import TokenSigner
 from apiserver.auth.rbac import Authorizer
+from apiserver.endpoints.commitviews import CommitViews
 from apiserver.endpoints.homes import homes
 from apiserver.endpoints.kube import KubernetesAPI
+from apiserver.endpoints.realms import Realm
 from apiserver.endpoints.targets import EmbeddedTargets
 from apiserver.registry.builtins.served import target_builtins
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.outbound import Outbound
 from apiserver.registry.webhookconversion import Webhooks
 from apiserver.settings import ServerSettings
-from apiserver.stores import open_main_store, open_target_store
+from apiserver.stores import open_at, open_main_store, open_target_store
 from apiserver.worker import server
 
 
@@ -43,7 +45,12 @@ def serve(settings: ServerSettings, listener: socket.socket) -> None:
     issuer = Issuer(settings.service_account_issuer, (settings.service_account_issuer,))
     accounts = Accounts(signer, issuer, homes(store, catalog, targets))
     authenticator = Authenticator(settings.token_auth_file, accounts, anonymous=settings.anonymous)
-    kubernetes = KubernetesAPI(store, catalog, authenticator, authorizer, settings, targets, accounts)
+    commits = CommitViews(
+        settings.data_dir,
+        lambda directory: open_at(directory, sync=False),
+        lambda found: Realm(found, Catalog(found), authorizer),  # no webhook is called about what was
+    )
+    kubernetes = KubernetesAPI(store, catalog, authenticator, authorizer, settings, targets, accounts, commits)
     app = App(settings, store, authenticator, authorizer, kubernetes, kubernetes.lists)
     heap.settle()
 

@@ -17,6 +17,9 @@ from apiserver.auth.scopes import home_of, in_scope
 from apiserver.auth.user import Attributes, User
 from apiserver.endpoints import discovery, homeworkspaces, lifecycleviews, nodeless, openapi, reads, writes
 from apiserver.endpoints.asking import Asking
+from apiserver.endpoints.atcommit import NOT_HERE, READING, PastReader, warnings
+from apiserver.endpoints.commitasking import CommitQuestion
+from apiserver.endpoints.commitviews import CommitViews
 from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
 from apiserver.endpoints.health import health
@@ -56,8 +59,8 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _WARNING = 2000
 """Characters of a warning: clients limit headers."""
 
-_LATER = ("/services/", "/commits/")
-"""Views that clients of kcp and readers of the design may look for."""
+_LATER = "/services/"
+"""Views that clients of kcp may look for."""
 
 _OF_PROCESS = frozenset({RequestRoute.HEALTH, RequestRoute.ISSUER, RequestRoute.JWKS, RequestRoute.METRICS})
 """What says something of the server, and nothing of a world."""
@@ -81,12 +84,14 @@ class KubernetesAPI:
         settings: ServerSettings,
         targets: Targets,
         accounts: Accounts | None = None,
+        commits: CommitViews | None = None,
     ) -> None:
-        """`accounts` None: this server issues no ServiceAccount tokens."""
+        """`accounts` None: this server issues no ServiceAccount tokens; `commits` None: it reads no commits."""
         self.settings = settings
         self.lists = ListCounts()
         self._authenticator = authenticator
         self._accounts = accounts
+        self._commits = commits
         self._inflight = InFlight(settings.max_requests, settings.max_requests_per_user)
         self._realms = Realms(Realm(store, catalog, authorizer), targets)
         self._writes = Writes(self._realms.main.store, settings.disabled_admission, settings.most_objects)
@@ -108,8 +113,10 @@ class KubernetesAPI:
         self._realms.close()
 
     def close(self) -> None:
-        """Ends every watch and the threads of writes."""
+        """Ends every watch and the threads of writes, and closes what was opened of commits."""
         self._realms.close()
+        if self._commits is not None:
+            self._commits.close()
         self._writes.close()
 
     async def _serve(self, exchange: Exchange) -> None:
@@ -136,6 +143,9 @@ class KubernetesAPI:
         """Which world, as whom, and the answer."""
         if place.view:
             await self._seen_by_program(exchange, place, user)
+            return
+        if place.at:
+            await self._at_commit(exchange, place, user)
             return
         world = self._world(exchange, place, user)
         await self._asked(exchange, place, world, self._acting(exchange, world, user))
@@ -187,6 +197,43 @@ class KubernetesAPI:
             return Asking(exchange, bearer, world, place, kind, self._authenticator.review, self._accounts)
 
         await lifecycleviews.serve(program, asking, _verb(exchange, place))
+
+    async def _at_commit(self, exchange: Exchange, place: RequestPath, user: User) -> None:
+        """As a commit has it."""
+        try:
+            now = self._realms.world(place)
+        except StatusError:
+            now = self._realms.nowhere(place.world)
+        asked = attributes(_renamed(now, place), verb := _verb(exchange, place))
+        reader = PastReader(self._realms, now, self._acting(exchange, now, user), asked)
+        decision = reader.own()
+        if not (decision.allowed or reader.everywhere()):
+            await self._refuse(exchange, place, denial(reader.bearer, attributes(place, verb), decision.reason))
+            return
+        if verb not in READING:
+            raise method_not_allowed("commits are read only, and nothing changes in them: get and list")
+        if now.inactive:
+            raise StatusError(403, "Forbidden", "logical cluster is marked inactive")
+        if place.route in NOT_HERE or self._commits is None:
+            raise NoSuchPath
+        question = CommitQuestion(place.at, reader.path(place), reader.bearer.name)
+        async with self._commits.found(question) as found:
+            world = reader.world(found, place, own=decision.allowed)
+            exchange.warnings += [text[:_WARNING] for text in warnings(found, world)]
+            self._check_served(exchange, world, place)
+            await self._read(exchange, world, _renamed(world, place), reader.bearer, place.group)
+
+    async def _read(self, exchange: Exchange, world: RealmWorld, place: RequestPath, user: User, group: str) -> None:
+        """Answers a request that is allowed and reads. `group`: as it was asked for."""
+        if place.route is not RequestRoute.RESOURCE:
+            await self._other(exchange, world, place, user)
+            return
+        kind = kind_of(world, place)
+        if group != place.group:
+            kind = oldgroups.spelled(kind, group)
+        _warn_of(kind, exchange)
+        asking = Asking(exchange, user, world, place, kind, self._authenticator.review, self._accounts)
+        await _reader(asking, _verb(exchange, place))(asking)
 
     def _world(self, exchange: Exchange, place: RequestPath, user: User) -> RealmWorld:
         """Only system:masters, asking for themselves, are told that there is no such workspace: to others it is one
@@ -242,8 +289,7 @@ class KubernetesAPI:
 
     async def _resource(self, asking: Asking, verb: str) -> None:
         kind, place, exchange = asking.kind, asking.place, asking.exchange
-        if kind.deprecated and kind.deprecation_warning:
-            exchange.warnings.append(kind.deprecation_warning)
+        _warn_of(kind, exchange)
         if place.subresource in CONNECTIONS and place.subresource in kind.subresources:
             await nodeless.connect(asking, verb)
             return
@@ -311,6 +357,11 @@ def _held(world: RealmWorld, user: User, asked: Attributes) -> HeldRights:
     return HeldRights.of(world.realm.store, world.view.deciding(asked), hold)
 
 
+def _warn_of(kind: ServedKind, exchange: Exchange) -> None:
+    if kind.deprecated and kind.deprecation_warning:
+        exchange.warnings.append(kind.deprecation_warning)
+
+
 def _waits(exchange: Exchange, place: RequestPath) -> bool:
     """Whether it is a watch, which may wait for hours."""
     if place.route is not RequestRoute.RESOURCE or exchange.method != "GET":
@@ -320,7 +371,7 @@ def _waits(exchange: Exchange, place: RequestPath) -> bool:
 
 def _at_home(path: str, place: RequestPath, home: str) -> RequestPath:
     """A ServiceAccount that names no world means its own: programs in a Pod know the server's address alone."""
-    if not home or path.startswith(("/clusters/", "/targets/", "/services/")):
+    if not home or path.startswith(("/clusters/", "/targets/", "/services/", "/commits/")):
         return place
     if home.startswith(TARGET_PREFIX):
         return place._replace(scope=Scope.TARGET, world=home.removeprefix(TARGET_PREFIX))

@@ -8,6 +8,7 @@
     /api/v1/namespaces                                       → the root workspace
     /api/v1/watch/namespaces/web/configmaps                  → as with ?watch=1
     /services/initializingworkspaces/1a:gold/clusters/*/apis → as seen by the initializer 1a:gold
+    /commits/v1.2/clusters/root:shop/apis                    → root:shop as the commit v1.2 has it
 
 Trailing slashes mean nothing. Whether a world or a resource exists is for others to say.
 """
@@ -61,7 +62,7 @@ class RequestPath(NamedTuple):
     the world, without a trailing slash, as RBAC's nonResourceURLs name it. The remaining fields are "" where the route
     has none; `name` also holds the health check asked for and the OpenAPI document's key. `watch`: the path itself says
     so (`/api/v1/watch/configmaps`, the old form). `view`: through which service the world is seen, "" if it is by
-    itself; `program`: as whom.
+    itself; `program`: as whom. `at`: the revision (an id, a branch, a tag) that it is read at, "" for what is served.
     """
 
     scope: Scope
@@ -77,8 +78,10 @@ class RequestPath(NamedTuple):
     watch: bool = False
     view: str = ""
     program: str = ""
+    at: str = ""
 
 
+_COMMITS = "/commits/"
 _PROVIDER = "/services/apiexport/"
 _SCHEMAS = "/services/apiresourceschema/"
 VIEWS = frozenset(each.view for each in LIFECYCLES)
@@ -104,12 +107,23 @@ def parse(path: str) -> RequestPath:
 
 
 def _parse(path: str) -> RequestPath:
+    if path.startswith(_COMMITS):
+        return _at_commit(path)
     match path.split("/", 5):
         case ["", "services", view, program, "clusters", rest] if view in VIEWS and program:
             return _inside(f"/clusters/{rest}")._replace(view=view, program=program)
         case ["", "services", view, *_] if view in VIEWS:
             return RequestPath(Scope.WORKSPACE, ROOT, path, RequestRoute.NESTED)
     return _inside(path)
+
+
+def _at_commit(path: str) -> RequestPath:
+    """One workspace, and nothing else; a revision with `/clusters/` in its name is asked for by its id."""
+    rev, found, rest = path[len(_COMMITS) :].partition("/clusters/")
+    place = _inside(f"/clusters/{rest}") if found and rev else None
+    if place is None or place.scope is not Scope.WORKSPACE or not place.world:
+        return RequestPath(Scope.WORKSPACE, ROOT, path, RequestRoute.NOWHERE)
+    return place._replace(at=rev)
 
 
 def _inside(path: str) -> RequestPath:

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 
 MODULE, SETTINGS = "reconciler.commands.reconcile", "TREEPLANE_RECONCILE"
 """What runs as a reconciler's process, and the variable that holds its settings, as JSON."""
+VIEWER = "reconciler.commands.viewer"
+"""What runs as the process that reads commits, with the same settings."""
 _SOONEST = 1.0
 _LATEST = 30.0
 _LOOK = 1.0
@@ -119,6 +121,18 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
+
+
+def spawn_viewer(settings: str, log: int) -> subprocess.Popen[bytes]:
+    """The process that reads commits for API workers; `log` takes its messages."""
+    return subprocess.Popen(
+        [sys.executable, "-m", VIEWER],
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+        env={**os.environ, SETTINGS: settings},
+        process_group=0,
+    )
 
 
 def spawn_reconciler(settings: str, log: int, roles: str = "all") -> subprocess.Popen[bytes]:

@@ -34,7 +34,7 @@ from apiserver.settings import ServerSettings, Serving
 from reconciler.commands import addresses, forgeplaces, words
 from reconciler.commands.again import typed
 from reconciler.commands.certificates import Certificates
-from reconciler.commands.children import Children, spawn_reconciler
+from reconciler.commands.children import Children, spawn_reconciler, spawn_viewer
 from reconciler.commands.failure import BUSY, Failure
 from reconciler.commands.ports import holder
 from reconciler.commands.progress import ProgressBar
@@ -127,6 +127,7 @@ class _Run:
             return spawn_reconciler(replace(told, restarted=next(starts) > 0).to_json(), log)
 
         self._children.add("the reconciler", reconciler, self._heard)
+        self._children.add("the reader of commits", lambda: spawn_viewer(told.to_json(), log))
 
     def _start_rest(self) -> None:
         """The process to which the reconciler lends roles; it is started once, and again when it ends."""

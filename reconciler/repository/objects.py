@@ -323,6 +323,14 @@ class Repository:
         for found in walker:
             yield self.commit(str(found.id))
 
+    def before(self, commit_id: str) -> Iterator[str]:
+        """A commit and those that it contains, roughly the newest first. Raises RepositoryUnreadable."""
+        try:
+            for found in self._git.walk(commit_id, library.SortMode.TIME):
+                yield str(found.id)
+        except library.FAILURES as error:
+            raise _missing(commit_id, self.path) from error
+
     def versions(self, head: str, file: str) -> list[str]:
         """Ids of the blobs that a file at the top was in the history of a commit, each once, roughly the newest
         first."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -93,6 +93,25 @@ class Remote:
         if answer.code != 0:
             raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
         return [line.partition("\t")[2] for line in answer.output.splitlines()]
+
+    def named(self, refs: Iterable[str]) -> dict[str, str]:
+        """Which of some refs, by their full names, the source has, and the commits that they lead to, whose objects
+        need not be here. Raises RepositoryUnreadable."""
+        wanted = {name: ref for ref in refs for name in (ref, f"{ref}^{{}}")}
+        answer = self._run("ls-remote", "origin", *wanted, patience=self._settings.ask)
+        if answer.code != 0:
+            raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
+        there = {name: commit for commit, _, name in (line.partition("\t") for line in answer.output.splitlines())}
+        return {wanted[name]: there[name] for name in wanted if name in there}  # what a tag is of comes behind it
+
+    def bring(self, wanted: str) -> bool:
+        """Fetches a commit by its id, with all that it has, and no ref moves. Whether the source gave it. Raises
+        RepositoryUnreadable where it does not answer."""
+        answer = self._run(
+            *("fetch", "--progress", "--no-tags", "--refmap=", "--no-write-fetch-head", "origin", wanted),
+            patience=self._settings.fetch,
+        )
+        return answer.code == 0 and self._repository.has(wanted)
 
     def tracked(self, branch: str) -> str | None:
         """Where the branch stood when it was last looked at, or pushed."""

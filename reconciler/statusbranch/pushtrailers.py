@@ -14,11 +14,12 @@ from itertools import islice
 
 from apiserver.storage.protocol import View
 from reconciler.plan.pushedby import HOW, PushedBy
-from reconciler.repository.chain import CONTINUES, brought
+from reconciler.repository.chain import brought
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.messages import one_line
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch import pushers
+from reconciler.statusbranch.chronicle import status_commits
 
 PUSHED_BY = "Pushed-By"
 MOST = 200
@@ -47,30 +48,16 @@ def pushed_by(repo: Repository, head: str, commits: Iterable[str]) -> Mapping[st
     found: dict[str, PushedBy] = {}
     asked = dict.fromkeys(commits)
     left, seen = [*asked], ""
-    for message, source in islice(_history(repo, head), _FAR):
+    for info in islice(status_commits(repo, head), _FAR):
+        source = info.parents[-1]
         # Of what is not in this commit no earlier one tells. One that is in it is enough to go on.
         while left and (left[-1] in found or (source != seen and not repo.is_ancestor(left[-1], source))):
             left.pop()
         seen = source
         if not left:
             break
-        found |= {commit: by for commit, by in _said(message) if commit in asked and commit not in found}
+        found |= {commit: by for commit, by in _said(info.message) if commit in asked and commit not in found}
     return found
-
-
-def _history(repo: Repository, head: str) -> Iterator[tuple[str, str]]:
-    """The messages of status commits, newest first, and the commit that each is about. Nothing else is read: what they
-    are about is anybody's."""
-    current = head
-    while repo.has(current):
-        info = repo.commit(current)
-        if not info.parents:
-            return
-        yield info.message, info.parents[-1]
-        ended = repo.trailers(current).get(CONTINUES, "") if CONTINUES in info.message else ""
-        if not ended and len(info.parents) < 2:
-            return
-        current = ended or info.parents[0]
 
 
 def _said(message: str) -> Iterator[tuple[str, PushedBy]]:

@@ -1,0 +1,99 @@
+"""A store that holds a workspace as a commit has it, with whom it takes something of: judged in part.
+
+Called by viewer, in a process that lives for one store. It is loaded as a recovery loads it from the status commit that
+names this commit; where none does, from the last one before it, and then led on to the commit as a server would lead
+it. So what is held there is held here, and what the program decides it decides as it does for what is served. Nobody is
+asked, no key is read, and nothing is written elsewhere.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+
+from apiserver.model import paths
+from apiserver.model.commits import own
+from apiserver.model.errors import StatusError
+from apiserver.stores import open_at
+from reconciler.layout.part import Part
+from reconciler.loading.changeset import ChangeSet
+from reconciler.loading.identities import Identities
+from reconciler.loading.inpart import Heard, judged
+from reconciler.loading.loader import Loaded, Loader
+from reconciler.loading.trees import Trees
+from reconciler.plan.system import shipped_workspaces
+from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
+from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
+
+STORE = "store"
+
+
+class Filling:
+    """`commit`: its id; `path`: the workspace's; `status`: the status commit to begin from, "" for none."""
+
+    def __init__(self, repo: Repository, commit: str, path: str, status: str) -> None:
+        self._repo, self._commit, self._path = repo, own(commit), path
+        self._repositories = Repositories(repo)
+        self._recorded = _OfOne(repo, status, path) if status else None
+        self._numbers = count()
+
+    def into(self, directory: Path) -> None:
+        """Leaves the store in `directory/STORE`. Raises StatusError, RepositoryError and Everybody."""
+        if self._recorded is not None and self._path in self._recorded.kept_then:
+            text = f'the removal of workspace "{self._path}" was held at this commit: ask for the one before it'
+            raise StatusError(404, "NotFound", text)
+        part = Part("", {self._path, *shipped_workspaces()})
+        loaded = judged(
+            self._repositories, self._recorded, part, lambda trees, heard: self._load(directory, trees, heard), _no_more
+        )
+        if loaded.problems:
+            text = "; ".join(str(each) for each in loaded.problems)
+            raise StatusError(404, "NotFound", f"nothing of commit {self._commit:.10} can be served: {text}")
+
+    def _load(self, directory: Path, trees: Trees, heard: Heard) -> Loaded:
+        """Once more for each round in which somebody was missed: what the last one left is in STORE."""
+        shutil.rmtree(directory / STORE, ignore_errors=True)
+        store, recorded = open_at(directory / STORE, sync=False), self._recorded
+        try:
+            identities = Identities(directory / f"identities{next(self._numbers)}")
+            loader = Loader(heard.in_(store), self._repositories, identities, lambda _: (), trees=trees)
+            loader.guesses = recorded is None
+            if recorded is None:
+                return loader.load(self._commit)
+            begun = loader.begin(self._commit, recorded)
+            if begun.problems or recorded.source == self._commit:
+                return begun
+            return loader.take(self._commit)
+        finally:
+            store.close()
+
+
+class _OfOne(RecordedFleet):
+    """What is recorded, without the workspaces that the one at `path` has nothing to do with: those that were held
+    against their removal, or waited for their end, are read from trees of their own."""
+
+    def __init__(self, repo: Repository, commit: str, path: str) -> None:
+        super().__init__(repo, commit)
+        self._path = path
+
+    @cached_property
+    def _facts(self) -> FleetFacts:
+        return super().facts()
+
+    @property
+    def kept_then(self) -> frozenset[str]:
+        return frozenset(self._facts.kept)
+
+    def facts(self) -> FleetFacts:
+        leaving = {path: where for path, where in self._facts.leaving.items() if paths.is_within(self._path, path)}
+        return replace(self._facts, kept={}, leaving=leaving)
+
+
+def _no_more(heard: Heard, found: ChangeSet) -> Iterator[str]:  # noqa: ARG001
+    """What others have of it (whether a loss is to be allowed) is not found out for who only reads."""
+    return iter(())

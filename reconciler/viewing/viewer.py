@@ -1,0 +1,156 @@
+"""Answers API workers that ask for workspaces as commits have them.
+
+Made by commands/viewer, in a process of its own that follows nothing: it looks at git when it is asked. It keeps which
+status commit names which commit, and which stores are there; revisions are looked up and stores are filled in processes
+that live for one of them (jobs). Who may read what is asked for was decided before; here it is decided how much of this
+server that may take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+from apiserver.endpoints.commitasking import KEPT, CommitFilled, CommitQuestion, raise_refusal, refusal
+from apiserver.model import paths
+from apiserver.model.errors import StatusError, unavailable
+from apiserver.model.failures import described
+from reconciler.loading.inpart import Everybody
+from reconciler.repository.errors import RepositoryError
+from reconciler.repository.objects import Repository
+from reconciler.statusbranch.recorded import RecordedFleet
+from reconciler.viewing.filling import Filling
+from reconciler.viewing.jobs import JobLimits, Jobs
+from reconciler.viewing.recordings import Recordings
+from reconciler.viewing.shelf import Shelf, ShelfLimits
+from reconciler.viewing.sources import RevisionSource, beside
+
+log = logging.getLogger(__name__)
+
+_REPOSITORY = "repository"
+_FETCHED = 256 * 1024 * 1024
+"""Bytes that are fetched of commits which the mirror does not have, before they are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewerLimits:
+    """How much of this machine readers of commits may take."""
+
+    shelf: ShelfLimits = field(default=ShelfLimits())
+    jobs: JobLimits = field(default=JobLimits())
+
+
+_USUAL = ViewerLimits()
+
+
+class Viewer:
+    """`source`: the fleet's repository as the mirror in `data_dir` has it. Call it in an event loop's thread, in a
+    process without others."""
+
+    def __init__(self, data_dir: Path, source: str, limits: ViewerLimits = _USUAL) -> None:
+        """Raises OSError."""
+        self._mirror, self._source = data_dir / "mirror", source
+        self._shelf = Shelf(data_dir / KEPT, limits.shelf)
+        self._jobs = Jobs(limits.jobs)
+        self._recordings = Recordings()
+        self._filling: dict[tuple[str, str], asyncio.Task[CommitFilled]] = {}
+        self._git = data_dir / KEPT / _REPOSITORY
+        self._opened: Repository | None = None
+
+    async def answer(self, asked: CommitQuestion) -> CommitFilled:
+        """Raises StatusError."""
+        if not paths.is_path(asked.path):
+            raise StatusError(404, "NotFound", f'"{asked.path}" is no path of a workspace')
+        commit = await self._commit(asked)
+        kept = self._shelf.find(commit, asked.path)
+        if kept is not None:
+            return CommitFilled(commit, kept, self._recorded(commit)[1])
+        key = commit, asked.path
+        if key not in self._filling:
+            self._filling[key] = asyncio.create_task(self._fill(asked, commit))
+            self._filling[key].add_done_callback(lambda _: self._filling.pop(key))
+        # Others wait for the same: it goes on where the first of them has gone.
+        return await asyncio.shield(self._filling[key])
+
+    async def _commit(self, asked: CommitQuestion) -> str:
+        """The commit that is meant. One that is named by its id and there is not looked up."""
+        if len(asked.rev) == 40 and self._repo().has(asked.rev):
+            return asked.rev
+        try:
+            return await self._job(asked.user, lambda: self._looked_up(asked.rev))
+        finally:
+            self._forget_fetched()
+
+    def _looked_up(self, rev: str) -> str:
+        return RevisionSource(Repository(self._git), self._source).commit(rev)
+
+    async def _fill(self, asked: CommitQuestion, commit: str) -> CommitFilled:
+        status, recorded = self._recorded(commit)
+        room = self._shelf.room()
+
+        def fill() -> str:
+            Filling(Repository(self._git), commit, asked.path, status).into(room)
+            return commit
+
+        try:
+            await self._job(asked.user, fill)
+            return CommitFilled(commit, self._shelf.put(commit, asked.path, room), recorded)
+        finally:
+            self._shelf.drop(room)
+
+    def _recorded(self, commit: str) -> tuple[str, str]:
+        """The status commit to begin from, and the commit that it names."""
+        try:
+            self._recordings.refresh(Repository(self._mirror))
+            status = self._recordings.of(self._repo(), commit)
+            return status, RecordedFleet(self._repo(), status).source.id if status else ""
+        except RepositoryError as error:
+            raise _unreadable(error) from error
+
+    async def _job(self, user: str, work: Callable[[], str]) -> str:
+        answer = orjson.loads(await self._jobs.run(user, lambda: _said(work)))
+        raise_refusal(answer)
+        return str(answer["commit"])
+
+    def _repo(self) -> Repository:
+        """Raises StatusError."""
+        try:
+            if self._opened is None:
+                self._opened = beside(self._mirror, self._git)
+            self._opened.let_go()
+            return self._opened
+        except (OSError, RepositoryError) as error:
+            raise unavailable("the fleet's repository has not been read yet; please try again") from error
+
+    def _forget_fetched(self) -> None:
+        """Begins the repository anew where much was fetched into it, once nobody reads it."""
+        packs = (self._git / "objects" / "pack").glob("*")
+        if not self._jobs.busy and sum(file.stat().st_size for file in packs) > _FETCHED:
+            shutil.rmtree(self._git, ignore_errors=True)
+            self._opened = None
+
+
+def _said(work: Callable[[], str]) -> bytes:
+    """In a process of its own: what came of it, as JSON."""
+    try:
+        return bytes(memoryview(orjson.dumps({"commit": work()})))
+    except StatusError as error:
+        found = error
+    except RepositoryError as error:
+        found = _unreadable(error)
+    except Everybody:
+        found = StatusError(503, "ServiceUnavailable", "who else has a word in this commit cannot be told in part")
+    except Exception as error:
+        log.error("a commit could not be read\n%s", described(error))
+        found = StatusError(500, "InternalError", "the commit could not be read: see the log")
+    return bytes(memoryview(orjson.dumps(refusal(found))))
+
+
+def _unreadable(error: RepositoryError) -> StatusError:
+    return StatusError(503, "ServiceUnavailable", f"the commit cannot be read: {error}", retry_after=5)
