@@ -17,6 +17,7 @@ _COMMANDS = {
     "hook": "line.hooking:hook",
     "init": "line.beginning:init",
     "kcp": "line.kcp:kcp",
+    "kubeconfig": "line.beginning:kubeconfig",
     "mv": "line.moving:mv",
     "pin": "line.pinning:pin",
     "reconcile": "line.serving:reconcile",

@@ -18,16 +18,20 @@ KEPT = "commits"
 """The directory of the data directory in which the stores are."""
 MARK = "used"
 """A file beside each store, touched when it is read: which ones are used, and whether one is there still."""
+HEADER = b"treeplane-commit"
+"""Of an answer about a commit: its id, whatever it was asked for by."""
 LONGEST = 16 * 1024
 """Bytes of a line."""
 
 
 class CommitQuestion(NamedTuple):
-    """`rev`: an id, a branch, a tag, a pull request's ref; `path`: the workspace's; `user`: who asks."""
+    """`rev`: an id, a branch, a tag, a pull request's ref; `path`: the workspace's; `user`: who asks; `children`:
+    whether the workspaces right below it are looked at, too, as objects in it."""
 
     rev: str
     path: str
     user: str
+    children: bool = False
 
     def line(self) -> bytes:
         return bytes(memoryview(orjson.dumps(self._asdict()))) + b"\n"
@@ -36,9 +40,9 @@ class CommitQuestion(NamedTuple):
     def parse(line: bytes) -> CommitQuestion:
         """Raises ValueError."""
         found = orjson.loads(line)
-        if not isinstance(found, dict) or not all(isinstance(found.get(k), str) for k in CommitQuestion._fields):
+        if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in ("rev", "path", "user")):
             raise ValueError("it is no question about a commit")
-        return CommitQuestion(found["rev"], found["path"], found["user"])
+        return CommitQuestion(found["rev"], found["path"], found["user"], bool(found.get("children")))
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class CommitViews:
     def __init__(self, data_dir: Path, open_store: Callable[[Path], Store], realm: Callable[[Store], Realm]) -> None:
         self._data_dir, self._open_store, self._realm = data_dir, open_store, realm
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
-        self._known: OrderedDict[tuple[str, str], CommitFilled] = OrderedDict()
+        self._known: OrderedDict[CommitQuestion, CommitFilled] = OrderedDict()
         """Answers about commits that were asked for by their ids, which mean the same for ever."""
         self._opening = asyncio.Lock()
 
@@ -59,11 +59,12 @@ class CommitViews:
     async def found(self, asked: CommitQuestion) -> AsyncIterator[FoundCommit]:
         """For as long as a request reads it. Raises StatusError: 404 for a revision that is not there, 429 for too many
         at a time, 503 for what cannot be told now."""
+        same = asked._replace(user="")
         for _ in range(_TRIES):
-            filled = self._known.get((asked.rev, asked.path)) or await self._ask(asked)
+            filled = self._known.get(same) or await self._ask(asked)
             if self._touch(filled):
                 break
-            self._known.pop((asked.rev, asked.path), None)
+            self._known.pop(same, None)
         else:
             raise unavailable("more commits are being read than are kept: please try again", retry_after=1)
         opened = await self._open(filled.directory)
@@ -84,7 +85,7 @@ class CommitViews:
     async def _ask(self, asked: CommitQuestion) -> CommitFilled:
         filled = await ask(self._data_dir, asked)
         if _ID.fullmatch(asked.rev):
-            self._known[asked.rev, asked.path] = filled
+            self._known[asked._replace(user="")] = filled
             if len(self._known) > _KNOWN:
                 self._known.popitem(last=False)
         return filled

@@ -48,7 +48,7 @@ class Direct(Protocol):
 class Exchange:
     """A request and the way to answer it."""
 
-    __slots__ = ("_query", "_send", "answered", "headers", "method", "path", "receive", "scope", "warnings")
+    __slots__ = ("_query", "_send", "answered", "headers", "method", "path", "receive", "said", "scope", "warnings")
 
     def __init__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -59,6 +59,8 @@ class Exchange:
         self.headers: Headers = scope["headers"]
         self.answered = False
         self.warnings: list[str] = []
+        self.said: Headers = []
+        """Headers that any answer has."""
         self._query: dict[str, list[str]] | None = None
 
     def header(self, name: bytes) -> str:
@@ -167,7 +169,7 @@ class Exchange:
         return "gzip" in self.header(b"accept-encoding")
 
     def _head(self, kind: bytes, packed: bool, extra: Headers | None = None) -> Headers:
-        headers: Headers = [(b"content-type", kind), *(extra or ())]
+        headers: Headers = [(b"content-type", kind), *self.said, *(extra or ())]
         headers += [(b"warning", f'299 - "{_quoted(text)}"'.encode()) for text in self.warnings]
         if packed:
             headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]

@@ -18,7 +18,7 @@ from apiserver.auth.user import Attributes, User
 from apiserver.endpoints import discovery, homeworkspaces, lifecycleviews, nodeless, openapi, reads, writes
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.atcommit import NOT_HERE, READING, PastReader, warnings
-from apiserver.endpoints.commitasking import CommitQuestion
+from apiserver.endpoints.commitasking import HEADER, CommitQuestion
 from apiserver.endpoints.commitviews import CommitViews
 from apiserver.endpoints.errors import NoSuchPath, answer
 from apiserver.endpoints.exchange import ASGIScope, Exchange, Receive, Send
@@ -47,7 +47,7 @@ from apiserver.endpoints.watch import watch
 from apiserver.endpoints.writes import Writes
 from apiserver.model.errors import StatusError, forbidden, method_not_allowed, no_such_resource
 from apiserver.model.paths import ROOT
-from apiserver.model.storagenames import LOGICAL_CLUSTERS
+from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import oldgroups
 from apiserver.registry.kinds import KUBERNETES, common_builtins
 from apiserver.registry.served import ServedKind
@@ -216,8 +216,10 @@ class KubernetesAPI:
             raise StatusError(403, "Forbidden", "logical cluster is marked inactive")
         if place.route in NOT_HERE or self._commits is None:
             raise NoSuchPath
-        question = CommitQuestion(place.at, reader.path(place), reader.bearer.name)
+        children = f"{place.resource}.{place.group}" == WORKSPACES
+        question = CommitQuestion(place.at, reader.path(place), reader.bearer.name, children)
         async with self._commits.found(question) as found:
+            exchange.said.append((HEADER, found.filled.commit.encode()))
             world = reader.world(found, place, own=decision.allowed)
             exchange.warnings += [text[:_WARNING] for text in warnings(found, world)]
             self._check_served(exchange, world, place)

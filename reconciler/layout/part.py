@@ -18,24 +18,25 @@ from reconciler.repository.objects import Repository, TreeEntry, entry_of
 
 
 class Part:
-    """`top` with all below it ("": nobody); what is above it; and some more, each with what is above it."""
+    """`top` with all below it ("": nobody); what is above it; and some more, each with what is above it. `around`: of
+    this one those right below it as well."""
 
-    def __init__(self, top: str = "", more: Iterable[str] = ()) -> None:
-        self.top = top
+    def __init__(self, top: str = "", more: Iterable[str] = (), around: str = "") -> None:
+        self.top, self.around = top, around
         self._paths = {path for each in (top, *more) if each for path in _with_above(each)}
         names = {paths.base(path) for path in self._paths}
         self.names = frozenset(each.encode("utf-8", "surrogateescape") for name in names for each in _directories(name))
         """Those that the directories of its workspaces have, but for what is below the top."""
 
     def __contains__(self, path: str) -> bool:
-        return path in self._paths or self.is_below(path)
+        return path in self._paths or self.is_below(path) or (bool(self.around) and paths.parent(path) == self.around)
 
     def is_below(self, path: str) -> bool:
         """Whether it is the top, or below it."""
         return bool(self.top) and paths.is_within(path, self.top)
 
     def and_(self, more: Iterable[str]) -> Part:
-        return Part(self.top, (*self._paths, *more))
+        return Part(self.top, (*self._paths, *more), self.around)
 
 
 def _with_above(path: str) -> Iterator[str]:
@@ -128,9 +129,9 @@ class PartTree(WorkspaceTree):
 
     def _narrowed(self, tree: str, directory: str, stack: ignore.Stack) -> Level:
         """Without the subdirectories that are other workspaces', as far as that is known of all of them at once."""
-        if self.claims:
-            return super().look(tree, directory, stack)
         part = self._outside.part
+        if self.claims or part.around:
+            return super().look(tree, directory, stack)
         return self.level(
             tree, directory, stack, self.repo.besides(tree, self._outside.known.workspaces(directory), part.names)
         )

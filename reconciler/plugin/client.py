@@ -22,6 +22,7 @@ from reconciler.plugin.kubeconfigs import Credentials, Entry, KubeconfigError
 
 Object = dict[str, Any]
 
+_COMMIT = "Treeplane-Commit"
 _SECONDS = 70
 """Longer than a server takes for a request, so that it is the one to say that time is over."""
 
@@ -31,10 +32,11 @@ class Unreachable(PluginError):
 
 
 class Answer(NamedTuple):
-    """`object` is {} where the body is no JSON object."""
+    """`object` is {} where the body is no JSON object. `commit`: the one that it is about, where it says so."""
 
     status: int
     object: Object
+    commit: str = ""
 
     def refusal(self) -> PluginError:
         """Of a request, in the server's words."""
@@ -77,7 +79,7 @@ class Client:
         request = urllib.request.Request(self._base + target, body, headers, method=method)  # noqa: S310
         try:
             with self._opener.open(request, timeout=_SECONDS) as answer:
-                return Answer(answer.status, _object(answer.read()))
+                return Answer(answer.status, _object(answer.read()), answer.headers.get(_COMMIT, ""))
         except urllib.error.HTTPError as error:
             with error:
                 return Answer(error.code, _object(error.read()))

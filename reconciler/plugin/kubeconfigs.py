@@ -96,6 +96,17 @@ class KubeconfigFiles:
         _write(self._first, written)
         return there, enter and before != name
 
+    def alone(self, name: str, server: str) -> str:
+        """A kubeconfig, as text, with one context for `server`, as who the current one is. It holds what that holds of
+        secrets."""
+        cluster, user = self.credentials()
+        document: Entry = {"apiVersion": "v1", "kind": "Config", "current-context": name}
+        _set(document, "clusters", name, "cluster", {**cluster, "server": server})
+        _set(document, "contexts", name, "context", {"cluster": name, "user": name})
+        _set(document, "users", name, "user", user)
+        text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+        return text
+
     def exchange(self, previous: str, current: str) -> None:
         """Swap the two contexts and go to `current`."""
         before, now = self._find("contexts", previous) or {}, self._current()

@@ -11,7 +11,7 @@ from reconciler.plugin.claims import warnings
 from reconciler.plugin.client import Answer
 from reconciler.plugin.errors import PluginError
 from reconciler.plugin.saying import warn
-from reconciler.plugin.session import CLUSTERS, WORKSPACES, Session, ShownWorkspace, from_root, split_url
+from reconciler.plugin.session import CLUSTERS, WORKSPACES, ServerPlace, Session, ShownWorkspace, from_root
 from reconciler.plugin.waiting import until
 
 CURRENT = "workspace.kcp.io/current"
@@ -28,6 +28,17 @@ def use(session: Session, target: str) -> ShownWorkspace:
     return place
 
 
+def use_at(session: Session, rev: str, target: str) -> ShownWorkspace:
+    """Make `target` ("": the current one) the current workspace, as the commit that `rev` names has it; "": as it is
+    served. From there on others are reached at that commit, too."""
+    path = _resolve(session, target) if target else session.path()
+    other = Session(session.config, session.commit(rev, path) if rev else "")
+    place = other.look_up(path)
+    if (place.path, place.at) != (session.here, session.at):
+        session.config.remember(PREVIOUS, CURRENT, other.url(place.path))
+    return place
+
+
 def _go(session: Session, target: str) -> ShownWorkspace:
     place = session.look_up(_resolve(session, target))
     if place.path != session.here:
@@ -39,10 +50,10 @@ def _back(session: Session) -> ShownWorkspace:
     server = session.config.server(PREVIOUS)
     if server is None:
         raise PluginError("no previous workspace found in kubeconfig")
-    base, path = split_url(server)
-    if base != session.base or not path:
+    before = ServerPlace.of(server)
+    if before.base != session.base or not before.path:
         raise PluginError(f'previous URL "{server}" does not point to a workspace of this server')
-    place = session.look_up(path)
+    place = Session(session.config, before.at).look_up(before.path)
     session.config.exchange(PREVIOUS, CURRENT)
     return place
 
@@ -88,7 +99,7 @@ def _home(session: Session) -> str:
         raise PluginError("this server has no home workspaces; a workspace is made with: kubectl ws create NAME")
     if answer.status != 200:
         raise answer.refusal()
-    _, path = split_url((answer.object.get("spec") or {}).get("URL"))
-    if not path:
+    home = ServerPlace.of((answer.object.get("spec") or {}).get("URL"))
+    if not home.path:
         raise PluginError("the home workspace has no URL yet; try again")
-    return session.look_up(path).path
+    return session.look_up(home.path).path

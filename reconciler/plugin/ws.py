@@ -6,6 +6,7 @@
     kubectl ws tree                    the workspaces from here down
     kubectl ws create NAME             a workspace below here; `kubectl create workspace NAME` does the same
     kubectl ws create-context [NAME]   a context for the workspace one is in
+    kubectl ws --at REV [PATH]         the workspace as a commit has it, and from there others; back with --now or -
 
 Texts and contexts are those of kcp's plugin, so that scripts work with either. This package imports nothing of the rest
 of Treeplane: a plugin has to start at once.
@@ -19,7 +20,7 @@ import sys
 from reconciler.plugin.creating import WantedWorkspace, create
 from reconciler.plugin.errors import PluginError, ended
 from reconciler.plugin.kubeconfigs import KubeconfigFiles
-from reconciler.plugin.moving import use
+from reconciler.plugin.moving import use, use_at
 from reconciler.plugin.saying import say
 from reconciler.plugin.session import Session, ShownWorkspace
 from reconciler.plugin.tree import ShownTree
@@ -62,8 +63,15 @@ def _move(arguments: list[str], program: str) -> None:
     parser.add_argument("what", nargs="*", metavar="COMMAND", help="(default: current)")
     parser.add_argument("--short", action="store_true", help="print the path alone")
     parser.add_argument("-f", "--full", action="store_true", help="tree: full paths")
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--at", default="", metavar="REV", help="as a commit has it: an id, a branch, a tag, pull/NUMBER")
+    when.add_argument("--now", action="store_true", help="as it is served")
     options = parser.parse_args(arguments)
     session = _session(options)
+    if options.at or options.now:
+        place = use_at(session, options.at, _target(options.what, program))
+        say(place.path if options.short else place.told())
+        return
     match options.what:
         case [] | ["."] | ["current"] | ["use", "."]:
             place = session.current()
@@ -75,6 +83,16 @@ def _move(arguments: list[str], program: str) -> None:
         case what:
             raise PluginError(f"unexpected arguments: {' '.join(what)}; see {program} --help")
     say(place.path if options.short else place.told())
+
+
+def _target(what: list[str], program: str) -> str:
+    """Of a move to a commit; "" for the current workspace."""
+    match what:
+        case [] | ["."] | ["use"]:
+            return ""
+        case ["use" | "cd", target] | [target] if target not in ("-", "tree", "current"):
+            return target
+    raise PluginError(f"unexpected arguments: {' '.join(what)}; see {program} --help")
 
 
 def _create(arguments: list[str], program: str) -> None:

@@ -34,10 +34,11 @@ STORE = "store"
 
 
 class Filling:
-    """`commit`: its id; `path`: the workspace's; `status`: the status commit to begin from, "" for none."""
+    """`commit`: its id; `path`: the workspace's; `status`: the status commit to begin from, "" for none; `children`:
+    with the workspaces right below it, which have an object in it each."""
 
-    def __init__(self, repo: Repository, commit: str, path: str, status: str) -> None:
-        self._repo, self._commit, self._path = repo, own(commit), path
+    def __init__(self, repo: Repository, commit: str, path: str, status: str, *, children: bool = False) -> None:
+        self._repo, self._commit, self._path, self._children = repo, own(commit), path, children
         self._repositories = Repositories(repo)
         self._recorded = _OfOne(repo, status, path) if status else None
         self._numbers = count()
@@ -47,7 +48,7 @@ class Filling:
         if self._recorded is not None and self._path in self._recorded.kept_then:
             text = f'the removal of workspace "{self._path}" was held at this commit: ask for the one before it'
             raise StatusError(404, "NotFound", text)
-        part = Part("", {self._path, *shipped_workspaces()})
+        part = Part("", {self._path, *shipped_workspaces()}, self._path if self._children else "")
         loaded = judged(
             self._repositories, self._recorded, part, lambda trees, heard: self._load(directory, trees, heard), _no_more
         )

@@ -43,12 +43,12 @@ class Shelf:
         self._directory, self._limits = directory, limits
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(mode=0o700, parents=True)
-        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._kept: dict[tuple[str, str, bool], _Kept] = {}
         self._numbers = itertools.count()
 
-    def find(self, commit: str, path: str) -> str | None:
-        """The name of the store's directory."""
-        found = self._kept.get((commit, path))
+    def find(self, commit: str, path: str, *, children: bool) -> str | None:
+        """The name of the store's directory; see filling."""
+        found = self._kept.get((commit, path, children))
         return found.name if found is not None else None
 
     def room(self) -> Path:
@@ -57,12 +57,12 @@ class Shelf:
         made.mkdir(mode=0o700)
         return made
 
-    def put(self, commit: str, path: str, filled: Path) -> str:
+    def put(self, commit: str, path: str, filled: Path, *, children: bool) -> str:
         """Keeps what was filled; the name of its directory. Others go for it. Raises OSError."""
         (filled / MARK).touch(0o600)
         kept = _Kept(f"{commit}-{next(self._numbers)}", commit, _size(filled))
         filled.rename(self._directory / kept.name)
-        self._kept[commit, path] = kept
+        self._kept[commit, path, children] = kept
         self._make_room(kept)
         return kept.name
 

@@ -59,7 +59,7 @@ class Viewer:
         self._shelf = Shelf(data_dir / KEPT, limits.shelf)
         self._jobs = Jobs(limits.jobs)
         self._recordings = Recordings()
-        self._filling: dict[tuple[str, str], asyncio.Task[CommitFilled]] = {}
+        self._filling: dict[tuple[str, str, bool], asyncio.Task[CommitFilled]] = {}
         self._git = data_dir / KEPT / _REPOSITORY
         self._opened: Repository | None = None
 
@@ -68,10 +68,10 @@ class Viewer:
         if not paths.is_path(asked.path):
             raise StatusError(404, "NotFound", f'"{asked.path}" is no path of a workspace')
         commit = await self._commit(asked)
-        kept = self._shelf.find(commit, asked.path)
+        kept = self._shelf.find(commit, asked.path, children=asked.children)
         if kept is not None:
             return CommitFilled(commit, kept, self._recorded(commit)[1])
-        key = commit, asked.path
+        key = commit, asked.path, asked.children
         if key not in self._filling:
             self._filling[key] = asyncio.create_task(self._fill(asked, commit))
             self._filling[key].add_done_callback(lambda _: self._filling.pop(key))
@@ -95,12 +95,14 @@ class Viewer:
         room = self._shelf.room()
 
         def fill() -> str:
-            Filling(Repository(self._git), commit, asked.path, status).into(room)
+            repo = Repository(self._git)
+            Filling(repo, commit, asked.path, status, children=asked.children).into(room)
             return commit
 
         try:
             await self._job(asked.user, fill)
-            return CommitFilled(commit, self._shelf.put(commit, asked.path, room), recorded)
+            kept = self._shelf.put(commit, asked.path, room, children=asked.children)
+            return CommitFilled(commit, kept, recorded)
         finally:
             self._shelf.drop(room)
 
