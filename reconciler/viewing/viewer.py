@@ -74,13 +74,19 @@ class Viewer:
         key = commit, asked.path, asked.children
         if key not in self._filling:
             self._filling[key] = asyncio.create_task(self._fill(asked, commit))
-            self._filling[key].add_done_callback(lambda _: self._filling.pop(key))
+            self._filling[key].add_done_callback(lambda done: self._filled(key, done))
         # Others wait for the same: it goes on where the first of them has gone.
         return await asyncio.shield(self._filling[key])
 
+    def _filled(self, key: tuple[str, str, bool], done: asyncio.Task[CommitFilled]) -> None:
+        del self._filling[key]
+        if not done.cancelled():
+            done.exception()  # it was told whoever waits, if somebody still does
+
     async def _commit(self, asked: CommitQuestion) -> str:
         """The commit that is meant. One that is named by its id and there is not looked up."""
-        if len(asked.rev) == 40 and self._repo().has(asked.rev):
+        repo = self._repo()
+        if len(asked.rev) == 40 and repo.has(asked.rev):
             return asked.rev
         try:
             return await self._job(asked.user, lambda: self._looked_up(asked.rev))
