@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from support.kubectls import KUBECTLS
 from support.plane import COMMAND, Clone, Credentials, Plane, environment, kubectl_program
 
 A = "workspaces/root/a"
@@ -68,10 +70,10 @@ def fleet(folder: Path) -> Path:
 Done = subprocess.CompletedProcess[str]
 
 
-def kubectl(plane: Plane, kubeconfig: Path | None, *arguments: str) -> Done:
+def kubectl(plane: Plane, kubeconfig: Path | None, *arguments: str, program: str = "") -> Done:
     path = f"{plane.command.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     variables = environment(KUBECONFIG=str(kubeconfig or plane.kubeconfig), PATH=path)
-    command = [kubectl_program(), *arguments]
+    command = [program or kubectl_program(), *arguments]
     return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
 
 
@@ -105,8 +107,9 @@ def allow(clone: Clone, said: str) -> None:
     clone.push("origin", "HEAD:main")
 
 
+@pytest.mark.parametrize("program", KUBECTLS.values(), ids=list(KUBECTLS))
 def test_kubectl_reads_a_workspace_as_a_commit_has_it(
-    plane: Callable[..., Plane], tmp_path: Path, eventually: Any
+    plane: Callable[..., Plane], tmp_path: Path, eventually: Any, program: str
 ) -> None:
     running = plane(fleet(tmp_path / "fleet"))
     clone = running.clone(tmp_path / "clone")
@@ -119,24 +122,28 @@ def test_kubectl_reads_a_workspace_as_a_commit_has_it(
     assert yaml.safe_load(past.read_text())["clusters"][0]["cluster"]["server"].endswith(
         f"/commits/{first}/clusters/root:a"
     ), "it names the id"
-    listed = kubectl(running, past, "get", "gadgets")
+
+    def past_says(*words: str) -> Done:
+        return kubectl(running, past, *words, program=program)
+
+    listed = past_says("get", "gadgets")
     assert listed.returncode == 0, listed.stderr
     assert [line.split() for line in listed.stdout.splitlines()][:2] == [
         ["NAME", "SIZE"],
         ["big", "7"],
     ]
-    got = kubectl(running, past, "get", "cm", "said", "-o", "json")
+    got = past_says("get", "cm", "said", "-o", "json")
     assert json.loads(got.stdout)["data"] == {"a": "first"}
-    explained = kubectl(running, past, "explain", "gadget.spec.size")
+    explained = past_says("explain", "gadget.spec.size")
     assert "How large it is." in explained.stdout, explained.stderr
-    described = kubectl(running, past, "describe", "gadget", "big")
+    described = past_says("describe", "gadget", "big")
     assert "Size:  7" in described.stdout, described.stderr
-    assert kubectl(running, past, "api-resources", "--api-group=example.com").stdout.count("Gadget") == 1
+    assert past_says("api-resources", "--api-group=example.com").stdout.count("Gadget") == 1
 
     for words in (["delete", "cm", "said"], ["label", "cm", "said", "a=b"], ["create", "cm", "new"]):
-        refused = kubectl(running, past, *words)
+        refused = past_says(*words)
         assert refused.returncode != 0 and "read only" in refused.stderr, (words, refused)
-    watched = kubectl(running, past, "get", "cm", "--watch-only", "--request-timeout=5s")
+    watched = past_says("get", "cm", "--watch-only", "--request-timeout=5s")
     assert "read only" in watched.stderr
     assert said(running) == "second"
 

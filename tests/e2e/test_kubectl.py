@@ -22,7 +22,7 @@ import pytest
 from kubernetes import client, dynamic, watch
 from kubernetes.leaderelection import electionconfig, leaderelection
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
-from realclusters import binaries
+from support.kubectls import KUBECTLS
 from support.plane import Plane, environment, kubectl_program
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet-repo"
@@ -114,21 +114,6 @@ FILES = {
 CHANGED = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c01}\ndata: {k: changed}\n"
 NEW = CHANGED.replace("c01", "new")
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: lock}\nspec: {holderIdentity: me}\n"
-
-
-def kubectls() -> dict[str, str]:
-    """Paths by version; one that has to be built first is ""."""
-    built = sorted(binaries.cache_home().glob("*/kubectl"))
-    found = {}
-    for path in (os.environ.get("KUBECTL"), shutil.which("kubectl"), *built[-1:]):
-        if path:
-            command = [path, "version", "--client", "--output=json"]
-            version = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["clientVersion"]
-            found.setdefault(version["gitVersion"], str(path))
-    return found or {"built": ""}
-
-
-KUBECTLS = kubectls()
 
 
 @dataclass(frozen=True, slots=True)
