@@ -33,7 +33,7 @@ from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
 STORE = "store"
 
 
-class Filling:
+class CommitFilling:
     """`commit`: its id; `path`: the workspace's; `status`: the status commit to begin from, "" for none; `children`:
     with the workspaces right below it, which have an object in it each."""
 

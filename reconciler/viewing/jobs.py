@@ -38,7 +38,7 @@ class JobLimits:
     file: int = 1024 * _MIB
 
 
-class Jobs:
+class BoundedJobs:
     """Of one event loop."""
 
     def __init__(self, limits: JobLimits) -> None:

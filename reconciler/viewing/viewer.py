@@ -25,8 +25,8 @@ from reconciler.loading.inpart import Everybody
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch.recorded import RecordedFleet
-from reconciler.viewing.filling import Filling
-from reconciler.viewing.jobs import JobLimits, Jobs
+from reconciler.viewing.filling import CommitFilling
+from reconciler.viewing.jobs import JobLimits, BoundedJobs
 from reconciler.viewing.recordings import Recordings
 from reconciler.viewing.shelf import Shelf, ShelfLimits
 from reconciler.viewing.sources import RevisionSource, beside
@@ -57,7 +57,7 @@ class Viewer:
         """Raises OSError."""
         self._mirror, self._source = data_dir / "mirror", source
         self._shelf = Shelf(data_dir / KEPT, limits.shelf)
-        self._jobs = Jobs(limits.jobs)
+        self._jobs = BoundedJobs(limits.jobs)
         self._recordings = Recordings()
         self._filling: dict[tuple[str, str, bool], asyncio.Task[CommitFilled]] = {}
         self._git = data_dir / KEPT / _REPOSITORY
@@ -102,7 +102,7 @@ class Viewer:
 
         def fill() -> str:
             repo = Repository(self._git)
-            Filling(repo, commit, asked.path, status, children=asked.children).into(room)
+            CommitFilling(repo, commit, asked.path, status, children=asked.children).into(room)
             return commit
 
         try:

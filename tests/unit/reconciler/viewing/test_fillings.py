@@ -18,7 +18,7 @@ from apiserver.registry import tree
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
 from reconciler.repository.objects import Repository
-from reconciler.viewing.filling import STORE, Filling
+from reconciler.viewing.filling import STORE, CommitFilling
 from reconciler.viewing.recordings import Recordings
 
 Said = dict[str, str]
@@ -50,7 +50,7 @@ def filled(fleet: LoadedFleet, directory: Path, commit: str, path: str, *, child
     repo, recordings = fleet.mirror.repository, Recordings()
     recordings.refresh(repo)
     directory.mkdir(parents=True, exist_ok=True)
-    Filling(Repository(repo.path), commit, path, recordings.of(repo, commit), children=children).into(directory)
+    CommitFilling(Repository(repo.path), commit, path, recordings.of(repo, commit), children=children).into(directory)
     return open_at(directory / STORE, sync=False)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from apiserver.model.errors import StatusError
-from reconciler.viewing.jobs import JobLimits, Jobs
+from reconciler.viewing.jobs import JobLimits, BoundedJobs
 
 MIB = 1024 * 1024
 
@@ -23,7 +23,7 @@ def run(made: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(asyncio.wait_for(made, 60))
 
 
-async def refused(jobs: Jobs, work: Callable[[], bytes], user: str = "ann") -> StatusError:
+async def refused(jobs: BoundedJobs, work: Callable[[], bytes], user: str = "ann") -> StatusError:
     with pytest.raises(StatusError) as told:
         await jobs.run(user, work)
     return told.value
@@ -31,7 +31,7 @@ async def refused(jobs: Jobs, work: Callable[[], bytes], user: str = "ann") -> S
 
 def test_its_answer_comes_back_from_another_process() -> None:
     async def scenario() -> None:
-        jobs = Jobs(JobLimits())
+        jobs = BoundedJobs(JobLimits())
         answers = await asyncio.gather(*(jobs.run(user, lambda: b"%d" % os.getpid()) for user in "abcd"))
         assert len({*answers, b"%d" % os.getpid()}) == 5
         large = await jobs.run("ann", lambda: b"x" * MIB)
@@ -58,7 +58,7 @@ def is_there(pid: int) -> bool:
 
 def test_what_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
     async def scenario() -> None:
-        jobs = Jobs(JobLimits(seconds=2))
+        jobs = BoundedJobs(JobLimits(seconds=2))
         began = time.monotonic()
         told = await refused(jobs, lambda: forever(tmp_path / "pid"))
         assert (told.code, time.monotonic() - began < 30) == (503, True)
@@ -79,7 +79,7 @@ def test_what_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> No
 ])  # fmt: skip
 def test_what_takes_too_much_or_fails_is_told(work: Any) -> None:
     async def scenario() -> None:
-        told = await refused(Jobs(JobLimits(memory=256 * MIB)), work)
+        told = await refused(BoundedJobs(JobLimits(memory=256 * MIB)), work)
         assert told.code == 503
 
     run(scenario())
@@ -91,7 +91,7 @@ def test_a_file_that_is_too_large_is_not_written(tmp_path: Path) -> None:
         return b"written"
 
     async def scenario() -> None:
-        assert (await refused(Jobs(JobLimits(file=MIB)), work)).code == 503
+        assert (await refused(BoundedJobs(JobLimits(file=MIB)), work)).code == 503
         assert (tmp_path / "large").stat().st_size <= MIB
 
     run(scenario())
@@ -106,7 +106,7 @@ def test_who_asks_for_too_many_waits(tmp_path: Path) -> None:
         return b"done"
 
     async def scenario() -> None:
-        jobs = Jobs(JobLimits(waiting=4))
+        jobs = BoundedJobs(JobLimits(waiting=4))
         under_way = [asyncio.ensure_future(jobs.run(user, work)) for user in ("ann", "ann", "bob", "bob")]
         await asyncio.sleep(0)
         told = await refused(jobs, work)
@@ -124,7 +124,9 @@ def test_a_signal_to_it_is_not_one_to_its_parent() -> None:
     async def scenario() -> None:
         loop, heard = asyncio.get_running_loop(), asyncio.Event()
         loop.add_signal_handler(signal.SIGTERM, heard.set)
-        told = await refused(Jobs(JobLimits()), lambda: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(30) or b"")
+        told = await refused(
+            BoundedJobs(JobLimits()), lambda: os.kill(os.getpid(), signal.SIGTERM) or time.sleep(30) or b""
+        )
         assert told.code == 503
         await asyncio.sleep(0)
         assert not heard.is_set()
