@@ -26,7 +26,7 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.viewing.filling import CommitFilling
-from reconciler.viewing.jobs import JobLimits, BoundedJobs
+from reconciler.viewing.jobs import BoundedJobs, JobLimits
 from reconciler.viewing.recordings import Recordings
 from reconciler.viewing.shelf import Shelf, ShelfLimits
 from reconciler.viewing.sources import RevisionSource, beside

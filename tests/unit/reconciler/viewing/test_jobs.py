@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from apiserver.model.errors import StatusError
-from reconciler.viewing.jobs import JobLimits, BoundedJobs
+from reconciler.viewing.jobs import BoundedJobs, JobLimits
 
 MIB = 1024 * 1024
 
