@@ -102,7 +102,7 @@ class _Recorded:
         self._recorded = recorded
         self._repo = repositories.own
         self._tree = self._repo.commit(recorded.source.id).tree if recorded is not None else ""
-        self._known: dict[str, tuple[frozenset[bytes], frozenset[bytes]]] = {}
+        self._known: dict[str, tuple[Mapping[bytes, bool], frozenset[bytes]]] = {}
 
     def workspaces(self, directory: str) -> frozenset[bytes]:
         return self._in(directory)[1]
@@ -110,15 +110,15 @@ class _Recorded:
     def was_workspace(self, directory: str, name: str) -> bool:
         return name.encode("utf-8", "surrogateescape") in self._in(directory)[0]
 
-    def _in(self, directory: str) -> tuple[frozenset[bytes], frozenset[bytes]]:
-        """The names of workspaces in a directory as recorded, and the entries of the tree that these were."""
+    def _in(self, directory: str) -> tuple[Mapping[bytes, bool], frozenset[bytes]]:
+        """The names of workspaces in a directory as recorded, and the entries of the tree that these were. What stands
+        where one was that is held may be something else."""
         if directory not in self._known:
             tree = self._repo.tree_at(self._tree, directory) if self._recorded is not None else None
-            names = (
-                self._recorded.workspaces_in(directory) if self._recorded is not None and tree else frozenset[bytes]()
-            )
+            names = self._recorded.workspaces_in(directory) if self._recorded is not None and tree else {}
             subs = self._repo.subtrees(tree) if tree and names else ()
-            self._known[directory] = names, frozenset(entry for entry, name, _ in subs if name in names)
+            entries = frozenset(entry for entry, name, _ in subs if names.get(name) is False)
+            self._known[directory] = names, entries
         return self._known[directory]
 
 

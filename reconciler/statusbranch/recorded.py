@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -53,6 +54,8 @@ class FleetFacts:
 
 
 _ALWAYS = frozenset({"id", "revision", "settled", "targets"})
+_SERVED = re.compile(rb"^['\"]?served\b", re.MULTILINE)
+"""What the summary of a workspace that is held says of it, among other things."""
 _KEPT = 1024
 """Distinct summaries that are remembered as they were read."""
 
@@ -192,13 +195,19 @@ class RecordedFleet:
             if entry.kind == "tree" and entry.name not in (format.STATUS, format.ENDING):
                 yield from self._below(entry.id, f"{folder}/{entry.name}", owner)
 
-    def workspaces_in(self, directory: str) -> frozenset[bytes]:
-        """The names of subdirectories of the repository's directory that are workspaces by themselves. Folders that
-        hold the same are opened once."""
+    def workspaces_in(self, directory: str) -> dict[bytes, bool]:
+        """The names of subdirectories of the repository's directory that are workspaces by themselves, and whether each
+        is held: then what stands there may be something else by now. Folders that hold the same are opened once."""
         tree = self._repo.tree_at(self._info.tree, format.directory_of("", directory))
         subs = self._repo.subtrees(tree) if tree is not None else []
-        ours = {each for each in {folder for _, _, folder in subs} if self._repo.pick(each.hex(), (format.SUMMARY,))}
-        return frozenset(format.name_in_git(name) for _, name, folder in subs if folder in ours)
+        found = {each: self._repo.pick(each.hex(), (format.SUMMARY,)) for each in {folder for _, _, folder in subs}}
+        ours = {folder: entries[format.SUMMARY].id for folder, entries in found.items() if entries}
+        held = {blob: self._is_held(blob) for blob in {*ours.values()}}
+        return {format.name_in_git(name): held[ours[folder]] for _, name, folder in subs if folder in ours}
+
+    def _is_held(self, summary: str) -> bool:
+        """Whether a file of a summary says so. It is looked at, not read: there may be as many as workspaces."""
+        return _SERVED.search(self._repo.blob(summary)) is not None
 
     def schemas(self) -> Iterator[tuple[str, format.Object]]:
         """APIResourceSchemas that their providers no longer have: logical cluster and object."""
