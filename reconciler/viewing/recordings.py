@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from itertools import islice
 
-from reconciler.repository.errors import RepositoryError
 from reconciler.repository.mirror import STATUS_REF
 from reconciler.repository.objects import Repository
 from reconciler.statusbranch.chronicle import status_commits
@@ -15,8 +14,8 @@ from reconciler.statusbranch.recorded import RecordedFleet
 
 _FAR = 20_000
 """Commits before one that are looked through for one that was recorded."""
-_SETTLED = 20
-"""Status commits of one commit that are looked at for one that was not made in the middle of a load."""
+_SETTLED = 50
+"""Status commits that are looked through for one that was not made in the middle of a load."""
 
 
 class Recordings:
@@ -46,19 +45,13 @@ class Recordings:
         if found is None:
             before = (self._newest.get(bytes.fromhex(each)) for each in islice(repo.before(commit), _FAR))
             found = next((each for each in before if each is not None), None)
-        return _settled(repo, found.hex()) if found is not None else ""
+        return _settled(repo, found.hex(), commit) if found is not None else ""
 
 
-def _settled(repo: Repository, status: str) -> str:
-    """An earlier one that says the same, where this one was made while a commit was being loaded: of that, all would
-    have to be read."""
-    source = RecordedFleet(repo, status).source.id
+def _settled(repo: Repository, status: str, commit: str) -> str:
+    """It, or the last one before it that was not made in the middle of a load: in that, some workspaces are past the
+    commit that is named."""
     for info in islice(status_commits(repo, status), _SETTLED):
-        if info.parents[-1] != source:
-            break
-        try:
-            if not RecordedFleet(repo, info.id).facts().arriving:
-                return info.id
-        except RepositoryError:
-            break
+        if not RecordedFleet(repo, info.id).facts().arriving and repo.is_ancestor(info.parents[-1], commit):
+            return info.id
     return status
