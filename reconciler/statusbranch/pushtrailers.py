@@ -47,7 +47,7 @@ def pushed_by(repo: Repository, head: str, commits: Iterable[str]) -> Mapping[st
     found: dict[str, PushedBy] = {}
     asked = dict.fromkeys(commits)
     left, seen = [*asked], ""
-    for message, source in islice(_history(repo, head), _FAR):
+    for _, message, source in islice(history(repo, head), _FAR):
         # Of what is not in this commit no earlier one tells. One that is in it is enough to go on.
         while left and (left[-1] in found or (source != seen and not repo.is_ancestor(left[-1], source))):
             left.pop()
@@ -58,15 +58,15 @@ def pushed_by(repo: Repository, head: str, commits: Iterable[str]) -> Mapping[st
     return found
 
 
-def _history(repo: Repository, head: str) -> Iterator[tuple[str, str]]:
-    """The messages of status commits, newest first, and the commit that each is about. Nothing else is read: what they
-    are about is anybody's."""
+def history(repo: Repository, head: str) -> Iterator[tuple[str, str, str]]:
+    """Status commits, newest first: id, message, and the commit that each is about. Nothing else is read: what they are
+    about is anybody's."""
     current = head
     while repo.has(current):
         info = repo.commit(current)
         if not info.parents:
             return
-        yield info.message, info.parents[-1]
+        yield current, info.message, info.parents[-1]
         ended = repo.trailers(current).get(CONTINUES, "") if CONTINUES in info.message else ""
         if not ended and len(info.parents) < 2:
             return
