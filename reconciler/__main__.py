@@ -10,6 +10,7 @@ import click
 
 _COMMANDS = {
     "bind": "sharing:bind",
+    "blame": "line.history:blame",
     "claims": "sharing:claims",
     "comment": "comment:comment",
     "crd": "sharing:crd",
@@ -17,11 +18,13 @@ _COMMANDS = {
     "hook": "line.hooking:hook",
     "init": "line.beginning:init",
     "kcp": "line.kcp:kcp",
+    "log": "line.history:log",
     "mv": "line.moving:mv",
     "pin": "line.pinning:pin",
     "reconcile": "line.serving:reconcile",
     "resume": "line.pinning:resume",
     "suspend": "line.pinning:suspend",
+    "trace": "line.history:trace",
     "up": "line.serving:up",
     "validate": "line.validating:validate",
     "ws": "line.beginning:ws",
