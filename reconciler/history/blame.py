@@ -8,13 +8,15 @@ file and are not told.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
+from apiserver.model import paths
 from reconciler.history.fleet import FleetHistory
-from reconciler.history.kinds import DeclaredId, resource_of, schema_of
+from reconciler.history.kinds import DeclaredId, resource_of, schema_of, workspace_id
 from reconciler.history.leaves import DeclaredLeaf, Leaves
 from reconciler.history.lines import Lines
 from reconciler.history.moved import Moves
+from reconciler.history.objects import unread
 from reconciler.history.people import People
 from reconciler.history.result import ObjectBlame, SetField
 from reconciler.history.watched import Watched
@@ -53,8 +55,8 @@ def blame(history: FleetHistory, people: People, found: DeclaredAt) -> ObjectBla
     commits = sorted(order, key=blaming.walked.index)
     told = people.told(commits)
     key = DeclaredId.of(found.manifest)
-    paths = {each.at.commit.id: each.at.place.path for each in settled}
-    writers = (people.writers(each).of(paths[each.id], key) for each in told)
+    by_commit = {each.at.commit.id: each.at for each in settled}
+    writers = (people.writers(each).of(*_home(by_commit[each.id])) for each in told)
     lines, resource = Lines(history), resource_of(found.manifest.gvk)
     by_field = {each.field: each for each in settled}
     fields = []
@@ -65,8 +67,8 @@ def blame(history: FleetHistory, people: People, found: DeclaredAt) -> ObjectBla
         fields.append(SetField(name, value, commits.index(at.commit.id), file, line))
     head = found.manifest
     return ObjectBlame(
-        key.told(found.place.path),
-        history.words,
+        key.told(_home(found)[0]),
+        history.name,
         history.head,
         head.path,
         head.line,
@@ -74,6 +76,14 @@ def blame(history: FleetHistory, people: People, found: DeclaredAt) -> ObjectBla
         tuple(zip(told, writers, strict=True)),
         tuple(notes),
     )
+
+
+def _home(at: DeclaredAt) -> tuple[str, DeclaredId]:
+    """The workspace that an object is in: a Workspace is its parent's."""
+    path = at.place.path
+    if at.manifest.path == at.place.manifest_path:
+        return paths.parent(path) or "", workspace_id(path)
+    return path, DeclaredId.of(at.manifest)
 
 
 class _Blaming:
@@ -138,6 +148,8 @@ class _Blaming:
         there = old.at(now.place.directory) or self._moves.before(now.place, now.commit, before)
         if there is None:
             return None
+        if now.manifest.path == now.place.manifest_path:
+            return self._workspace(history.sources.workspace(old, there), there, before)
         changes = [*history.sources.of(new, now.place).changes(history.sources.of(old, there))]
         for change in changes:
             manifest = self._in(change.old)
@@ -148,15 +160,24 @@ class _Blaming:
         self._require_readable(changes, there, before)
         return None
 
+    def _workspace(self, piece: Piece | None, there: WorkspaceDir, before: CommitInfo) -> DeclaredAt | None:
+        """A Workspace, which its own directory declares under whatever name that has."""
+        if piece is None:
+            return None
+        if not piece.manifests:
+            self._pass_over(piece, before)
+        return DeclaredAt(before, there, piece.manifests[0])
+
+    def _pass_over(self, piece: Piece, commit: CommitInfo) -> NoReturn:
+        self.notes[unread(piece, commit)] = None
+        raise _Unreadable
+
     def _require_readable(self, changes: Iterable[PieceChange], there: WorkspaceDir, before: CommitInfo) -> None:
         """Where the file in which it stood cannot be read, it may have stood there."""
         file = there.directory + self._now.manifest.path[len(self._now.place.directory) :]
         for change in changes:
             if change.old is not None and change.old.name == file and change.old.problems:
-                error = change.old.problems[0]
-                place = f"{error.path}:{error.line}" if error.line else error.path
-                self.notes[f"{place} of {before.id:.10} cannot be read, and is passed over"] = None
-                raise _Unreadable
+                self._pass_over(change.old, before)
 
     def _in(self, piece: Piece | None) -> Manifest | None:
         every = piece.manifests if piece is not None else ()

@@ -53,10 +53,6 @@ class FleetHistory:
             above = next(iter(commit.parents), None)
             yield commit, self.repo.commit(above) if above is not None else None
 
-    @property
-    def words(self) -> str:
-        return self.head[:10] if self.head.startswith(self.name) else f"{self.name} ({self.head:.10})"
-
 
 def open_history(clone: Repository, asked: str, what: str) -> FleetHistory:
     """`asked`: a revision, `A..B`, or "" for what is served. `what`: could not be told of a clone that lacks commits.

@@ -49,7 +49,7 @@ def log(history: FleetHistory, people: People, directory: str, asked: AskedObjec
     # Who asks for some objects is not told what is said of others.
     whole = not asked.kind and not asked.namespace
     entries = (_entry(each, told, people, whole) for each, told in zip(shown, commits, strict=True))
-    return FleetLog(history.words, history.head, tuple(entries), len(met) > len(shown))
+    return FleetLog(history.name, history.head, tuple(entries), len(met) > len(shown))
 
 
 def _entry(found: _Found, commit: ToldCommit, people: People, whole: bool) -> LogEntry:

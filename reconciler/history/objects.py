@@ -47,10 +47,11 @@ class _Comparing:
     def run(self) -> Differences:
         sides = _Sides({}, {})
         for change in self._changes():
-            old, new = self._read(change.old, self._at.before), self._read(change.new, self._at.commit)
+            new = self._read(change.new)
             if new is None:
                 continue  # it says nothing, so nothing goes
-            if old is None:
+            old = change.old.manifests if change.old is not None else ()
+            if change.old is not None and change.old.problems:
                 old = self._last_read(change.name)
             for side, manifests in zip(sides, (old, new), strict=True):
                 for manifest in manifests:
@@ -74,14 +75,12 @@ class _Comparing:
         elif old is not None:
             yield from (PieceChange(piece.name, piece, None) for piece in old.pieces())
 
-    def _read(self, piece: Piece | None, commit: CommitInfo | None) -> tuple[Manifest, ...] | None:
-        """None where it cannot be read. Its text is no part of what is told of that: it may be a Secret's."""
+    def _read(self, piece: Piece | None) -> tuple[Manifest, ...] | None:
+        """None where it cannot be read now."""
         if piece is None:
             return ()
-        if piece.problems and commit is not None:
-            error = piece.problems[0]
-            place = f"{error.path}:{error.line}" if error.line else error.path
-            self._unread[f"{place} of {commit.id:.10} cannot be read, and is passed over"] = None
+        if piece.problems:
+            self._unread[unread(piece, self._at.commit)] = None
             return None
         return piece.manifests
 
@@ -139,7 +138,7 @@ class _Comparing:
         key = workspace_id(at.new.path)
         if new == old or not self._asked.takes(key):
             return
-        said, was = self._read(new, at.commit), self._read(old, at.before)
+        said, was = self._read(new), old.manifests if old is not None else ()
         if said is None:
             return
         before, after = (each[0].value if each else None for each in (was, said))
@@ -149,6 +148,13 @@ class _Comparing:
             file = found.file or at.old.manifest_path
             name = found.object._replace(workspace=paths.parent(at.new.path) or "")
             yield found._replace(file=file, object=name)
+
+
+def unread(piece: Piece, commit: CommitInfo) -> str:
+    """What is told of a piece that cannot be read in a commit: nothing of its text, which may be a Secret's."""
+    error = piece.problems[0]
+    place = f"{error.path}:{error.line}" if error.line else error.path
+    return f"{place} of {commit.id:.10} cannot be read, and is passed over"
 
 
 def _nameless(value: dict[str, object]) -> dict[str, object]:

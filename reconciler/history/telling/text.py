@@ -36,6 +36,10 @@ def told(found: Any) -> str:
     return "".join(f"{plain(line)}\n" for line in _lines(found))
 
 
+def _head(found: FleetLog | ObjectBlame) -> str:
+    return found.head if found.commit.startswith(found.head) else f"{found.head} ({found.commit:.10})"
+
+
 def people(commit: ToldCommit) -> Iterator[str]:
     """Three who need not be one: the author is whoever the commit says."""
     yield f"author {commit.author}"
@@ -68,7 +72,7 @@ def _(found: FleetLog) -> Iterator[str]:
     for entry in found.entries:
         yield from _entry(entry)
     if not found.entries:
-        yield f"no commit of {found.head} changes it"
+        yield f"no commit of {_head(found)} changes it"
     if found.more:
         yield "there are older commits: --max shows more"
 
@@ -99,7 +103,7 @@ def _object(step: ObjectStep) -> str:
 
 @_lines.register
 def _(found: ObjectBlame) -> Iterator[str]:
-    yield f"{found.object} of {found.object.workspace}, at {found.head}: {found.file}:{found.line}"
+    yield f"{found.object} of {found.object.workspace}, at {_head(found)}: {found.file}:{found.line}"
     for each in found.fields:
         commit, _ = found.commits[each.commit]
         yield f"{commit.id:.10} {each.file}:{each.line} {each.field}: {value(each.value)}"
