@@ -35,6 +35,8 @@ def followed(history: FleetHistory, moves: Moves, directory: str) -> Iterator[To
         was = watch.look(before.tree) if before is not None else None
         if was == now:
             continue
+        # What the directories above say, as in a .treeplaneignore, is of all that is below.
+        within = was is not None and was.above == now.above
         now = was
         new = history.tree(commit.tree).at(directory)
         old = history.tree(before.tree).at(directory) if before is not None else None
@@ -44,7 +46,8 @@ def followed(history: FleetHistory, moves: Moves, directory: str) -> Iterator[To
             new = _left(history, old, commit, before)
         if new is None and old is None:
             continue
-        if new is None or old is None or old.directory != directory or _is_its(history, new, old):
+        apart = new is None or old is None or old.directory != directory or not within
+        if apart or (new is not None and old is not None and _is_its(history, new, old)):
             yield TouchedWorkspace(commit, before, new, old)
         if old is not None and before is not None and old.directory != directory:
             directory = old.directory
@@ -62,8 +65,6 @@ def _left(history: FleetHistory, old: WorkspaceDir, commit: CommitInfo, before: 
 def _is_its(history: FleetHistory, new: WorkspaceDir, old: WorkspaceDir) -> bool:
     """Whether what differs may be the workspace's own, and not that of one below it: a wide directory of workspaces is
     not read for each of them."""
-    if new.tree == old.tree:
-        return True  # what is above it says something else of it
     return any(_is_own(history, entry) for side in history.repo.unlike(new.tree, old.tree) for entry in side)
 
 

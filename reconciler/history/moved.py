@@ -107,10 +107,13 @@ class Moves:
             back = (each for each, said in stated if said and self._alike(each, place))
             return next((each for each in back if self._first(each, before) == place.directory), None)
         same = [each for each, said in stated if said == uid]
-        silent = [each for each, said in stated if not said and self._alike(each, place)] if not same else []
-        if len(silent) > 1:
-            return next((each for each in silent if self._uid(each, before) == uid), None)
-        return next(iter((*same, *silent)), None)
+        if same:
+            return same[0]
+        silent = [each for each, said in stated if not said]
+        alike = [each for each in silent if self._alike(each, place)]
+        if len(alike) == 1:
+            return alike[0]
+        return next((each for each in alike or silent if self._uid(each, before) == uid), None)
 
     def _alike(self, one: WorkspaceDir, other: WorkspaceDir) -> bool:
         a, b = (self._contents(each) for each in (one, other))
