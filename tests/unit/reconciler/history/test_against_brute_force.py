@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def test_log_tells_what_comparing_all_files_finds(edits: list[Any]) -> None:
             repo.commit({f: t for f, t in files.items() if t is not None or f in present})
         history = repo.commits
         found = {entry.commit.id: entry for entry in logged(repo).entries}
-        for before, commit in zip(history, history[1:], strict=False):
+        for before, commit in pairwise(history):
             by_hand = told_by_hand(brute(repo, before), brute(repo, commit))
             steps = found[commit].workspaces if commit in found else ()
             assert {(step.directory, each) for step in steps for each in words(step) if "ConfigMap" in each} == by_hand
