@@ -1,24 +1,24 @@
 """`treeplane log`, `blame` and `trace`: who changed what, and where a copy comes from. In a clone, without a server.
 
-Called by the command line. What was typed is made out here; all else is history/'s.
+Called by the command line. What was typed historywords makes out; all else is history/'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TypeVar
 
 from apiserver.auth.keys import KeysError
-from apiserver.model import paths
 from reconciler.commands.clone import opened
 from reconciler.commands.failure import Failure
+from reconciler.commands.historywords import AskedClone, HistoryWords, read_words
 from reconciler.history.blame import blame as blamed
 from reconciler.history.copies import given
 from reconciler.history.find import directory_of, nothing_there, object_in, place_of
 from reconciler.history.fleet import FleetHistory, open_history
-from reconciler.history.kinds import AskedObjects, is_known
+from reconciler.history.kinds import AskedObjects
 from reconciler.history.log import log as logged
 from reconciler.history.people import People, ServerKeys
 from reconciler.history.result import FleetLog, NotFound, ObjectBlame, ObjectTrace
@@ -27,7 +27,6 @@ from reconciler.layout.errors import BadFile
 from reconciler.layout.tree import ROOT
 from reconciler.layout.yamldoc import parse
 from reconciler.repository.errors import RepositoryError
-from reconciler.repository.objects import Repository
 from reconciler.review.revisions import BadRange
 from reconciler.review.telling.harmless import plain
 
@@ -35,15 +34,6 @@ FAILED = 4
 _WHAT = "who changed what"
 
 _T = TypeVar("_T")
-
-
-class Typed(NamedTuple):
-    """What the words of a command name; "" what none of them does."""
-
-    path: str = ""
-    kind: str = ""
-    name: str = ""
-    revision: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +79,9 @@ def _answered(answer: Callable[[], _T]) -> _T:
         raise Failure(plain(str(error)), code=FAILED) from error
 
 
-class _Clone(NamedTuple):
-    repo: Repository
-    top: Path | None
-    here: Path
-
-    def within(self, text: str) -> str:
-        """A directory as the repository names it; "" where it is none of it."""
-        there = (self.here / text).resolve()
-        if self.top is None or not there.is_relative_to(self.top.resolve()):
-            return ""
-        return there.relative_to(self.top.resolve()).as_posix()
-
-
-def _clone(asked: HistoryAsked) -> _Clone:
+def _clone(asked: HistoryAsked) -> AskedClone:
     repo, top = opened(asked.directory)
-    return _Clone(repo, top, asked.directory.absolute())
+    return AskedClone(repo, top, asked.directory.absolute())
 
 
 def _people(history: FleetHistory, asked: HistoryAsked) -> People:
@@ -113,12 +90,12 @@ def _people(history: FleetHistory, asked: HistoryAsked) -> People:
 
 def _log(asked: HistoryAsked, most: int) -> FleetLog:
     clone = _clone(asked)
-    typed = _typed(clone, asked.words)
+    typed = read_words(clone, asked.words)
     history = open_history(clone.repo, typed.revision, _WHAT)
     tree = history.tree(history.repo.commit(history.head).tree)
     where = asked.workspace or typed.path
     if where:
-        directory = directory_of(tree, _named(clone, where))
+        directory = directory_of(tree, clone.named(where))
     else:
         owner = tree.owner(f"{clone.within('.')}/x")
         directory = owner.directory if owner is not None else ""
@@ -126,7 +103,7 @@ def _log(asked: HistoryAsked, most: int) -> FleetLog:
     found = logged(history, _people(history, asked), directory, objects, most)
     if not found.entries and not history.without:
         if directory and tree.at(directory) is None:
-            raise nothing_there(tree, _named(clone, where))
+            raise nothing_there(tree, clone.named(where))
         if objects.name:
             place = place_of(tree, directory or ROOT)
             object_in(history, history.repo.commit(history.head), place, objects)
@@ -135,7 +112,7 @@ def _log(asked: HistoryAsked, most: int) -> FleetLog:
 
 def _blame(asked: HistoryAsked) -> ObjectBlame:
     clone = _clone(asked)
-    typed = _one(_typed(clone, asked.words))
+    typed = read_words(clone, asked.words).of_one()
     if ".." in typed.revision:
         raise BadRange(f"{typed.revision} is a range", "name the one commit as of which the object is told")
     history = open_history(clone.repo, typed.revision, _WHAT)
@@ -147,7 +124,7 @@ def _blame(asked: HistoryAsked) -> ObjectBlame:
 
 def _trace(asked: HistoryAsked, target: str) -> ObjectTrace:
     clone = _clone(asked)
-    typed = _one(_typed(clone, asked.words))
+    typed = read_words(clone, asked.words).of_one()
     history = open_history(clone.repo, typed.revision, _WHAT)
     tracing = Tracing(history, _people(history, asked))
     tree = history.tree(history.repo.commit(history.head).tree)
@@ -169,52 +146,9 @@ def _trace_copies(asked: HistoryAsked, text: bytes) -> tuple[ObjectTrace, ...]:
     return tuple(tracing.given(each, asked.workspace) for each in copies)
 
 
-def _where(clone: _Clone, asked: HistoryAsked, typed: Typed) -> str:
+def _where(clone: AskedClone, asked: HistoryAsked, typed: HistoryWords) -> str:
     said = asked.workspace or typed.path
     if said:
-        return _named(clone, said)
+        return clone.named(said)
     inside = clone.within(".")
     return inside if f"{inside}/".startswith(f"{ROOT}/") else "root"
-
-
-def _named(clone: _Clone, text: str) -> str:
-    """A workspace's path, or its directory as the repository names it."""
-    return text if paths.is_path(text) else clone.within(text) or text
-
-
-def _one(typed: Typed) -> Typed:
-    if not typed.name:
-        raise BadRange("of which object?", "name it, like deployment/web, and its workspace by --workspace")
-    return typed
-
-
-def _typed(clone: _Clone, words: Iterable[str]) -> Typed:
-    """Raises BadRange for a word that names nothing, or a second one of a sort."""
-    found: dict[str, Any] = {}
-    for word in words:
-        for part, said in _word(clone, word).items():
-            if part in found:
-                raise BadRange(f"{found[part]} and {said} are both given", "name one")
-            found[part] = said
-    return Typed(**found)
-
-
-def _word(clone: _Clone, word: str) -> dict[str, str]:
-    """What one word names. A kind that is known comes first, then what is in the clone: a path, a commit, a directory;
-    with a slash it may be an object of any other kind."""
-    kind, slash, name = word.partition("/")
-    if ".." in word.strip("./") and not slash:
-        return {"revision": word}
-    if is_known(kind):
-        return {"kind": kind} | ({"name": name} if slash else {})
-    if paths.is_path(word) and word.split(":", maxsplit=1)[0] == "root":
-        return {"path": word}
-    if (clone.here / word).is_dir() or word.startswith((f"{ROOT}/", "./", "../")) or word in (ROOT, ".", ".."):
-        return {"path": word}
-    if clone.repo.resolve(word) or clone.repo.resolve(f"origin/{word}") or ".." in word or word.startswith("-"):
-        return {"revision": word}
-    if slash and name and "/" not in name:
-        return {"kind": kind, "name": name}
-    if "." in word and not slash:
-        return {"kind": word}
-    return {"revision": word}

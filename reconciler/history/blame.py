@@ -15,7 +15,7 @@ from reconciler.history.fleet import FleetHistory
 from reconciler.history.kinds import DeclaredId, resource_of, schema_of, workspace_id
 from reconciler.history.leaves import DeclaredLeaf, Leaves
 from reconciler.history.lines import Lines
-from reconciler.history.moved import Moves
+from reconciler.history.moved import MoveHistory
 from reconciler.history.objects import unread
 from reconciler.history.people import People
 from reconciler.history.result import ObjectBlame, SetField
@@ -90,7 +90,7 @@ class _Blaming:
     """`fields`: those of the head; `walked`: the commits that were looked at, the newest first."""
 
     def __init__(self, history: FleetHistory, found: DeclaredAt) -> None:
-        self._history, self._moves = history, Moves(history)
+        self._history, self._moves = history, MoveHistory(history)
         self._id = DeclaredId.of(found.manifest)
         self._leaves = Leaves(schema_of(found.manifest.gvk))
         self._now = found

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from reconciler.history.fleet import FleetHistory
-from reconciler.history.moved import Moves, differing
+from reconciler.history.moved import MoveHistory, differing
 from reconciler.history.watched import Watched
 from reconciler.layout.tree import SUFFIXES, WORKSPACE_FILES, WorkspaceDir
 from reconciler.repository.objects import CommitInfo, TreeEntry
@@ -26,7 +26,7 @@ class TouchedWorkspace(NamedTuple):
     old: WorkspaceDir | None
 
 
-def followed(history: FleetHistory, moves: Moves, directory: str) -> Iterator[TouchedWorkspace]:
+def followed(history: FleetHistory, moves: MoveHistory, directory: str) -> Iterator[TouchedWorkspace]:
     """The workspace in a directory of the head, or that ever was in it; the newest commit first."""
     watch = Watched(history.repo, directory)
     now = None

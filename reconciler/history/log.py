@@ -14,7 +14,7 @@ from apiserver.model import paths
 from reconciler.history.fleet import FleetHistory
 from reconciler.history.follow import TouchedWorkspace, followed
 from reconciler.history.kinds import AskedObjects, DeclaredId, workspace_id
-from reconciler.history.moved import MovedWorkspace, Moves, differing
+from reconciler.history.moved import MovedWorkspace, MoveHistory, differing
 from reconciler.history.objects import compared
 from reconciler.history.people import ObjectWriters, People
 from reconciler.history.result import FleetLog, LogEntry, ObjectStep, ToldCommit, WorkspaceStep
@@ -79,7 +79,7 @@ def _id(step: ObjectStep) -> DeclaredId:
 
 class _Logging:
     def __init__(self, history: FleetHistory, asked: AskedObjects) -> None:
-        self._history, self._asked, self._moves = history, asked, Moves(history)
+        self._history, self._asked, self._moves = history, asked, MoveHistory(history)
 
     def of_one(self, directory: str) -> Iterator[_Found]:
         for at in followed(self._history, self._moves, directory):

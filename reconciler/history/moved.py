@@ -55,7 +55,7 @@ def differing(new: WorkspaceTree, old: WorkspaceTree) -> Touched | None:
         return None
 
 
-class Moves:
+class MoveHistory:
     """Of one history."""
 
     def __init__(self, history: FleetHistory) -> None:

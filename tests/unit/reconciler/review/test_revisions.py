@@ -37,7 +37,7 @@ def test_what_names_none_says_what_to_do(repo: FleetRepo) -> None:
 
 def test_a_branch_and_a_tag_of_one_name(repo: FleetRepo) -> None:
     subprocess.run(["git", "-C", str(repo.path), "tag", "main", repo.commits[0]], check=True)
-    with pytest.raises(BadRange, match="main is a branch .* and a tag") as found:
+    with pytest.raises(BadRange, match=r"main is a branch .* and a tag") as found:
         resolve(repo.repo, "main")
     assert found.value.hint == "say which is meant: refs/heads/main or refs/tags/main"
     assert resolve(repo.repo, "refs/tags/main") == repo.commits[0]
