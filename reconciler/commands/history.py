@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import yaml
+
 from apiserver.auth.keys import KeysError
 from reconciler.commands.clone import opened
 from reconciler.commands.failure import Failure
@@ -77,6 +79,10 @@ def _answered(answer: Callable[[], _T]) -> _T:
         raise Failure(plain(str(error)), code=2) from error
     except RepositoryError as error:
         raise Failure(plain(str(error)), code=FAILED) from error
+    except yaml.YAMLError as error:
+        raise Failure(
+            "what the status branch says cannot be read", "fetch it anew: git fetch origin", FAILED
+        ) from error
 
 
 def _clone(asked: HistoryAsked) -> AskedClone:
@@ -125,7 +131,9 @@ def _blame(asked: HistoryAsked) -> ObjectBlame:
 def _trace(asked: HistoryAsked, target: str) -> ObjectTrace:
     clone = _clone(asked)
     typed = read_words(clone, asked.words).of_one()
-    history = open_history(clone.repo, typed.revision, _WHAT)
+    if typed.revision:
+        raise BadRange(f"{typed.revision} is a commit", "a trace is of what is served: leave it out")
+    history = open_history(clone.repo, "", _WHAT)
     tracing = Tracing(history, _people(history, asked))
     tree = history.tree(history.repo.commit(history.head).tree)
     path = place_of(tree, _where(clone, asked, typed)).path

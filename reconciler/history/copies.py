@@ -45,18 +45,32 @@ class GivenCopy(NamedTuple):
 
 def given(objects: Iterable[Object]) -> Iterator[GivenCopy]:
     """The copies among them: inventories explain the others, and are none."""
-    every = [each for each in objects if isinstance(each.get("metadata"), dict) and each["metadata"].get("name")]
+    every = [*filter(None, map(_shaped, objects))]
     parents = {str(each["metadata"].get("namespace", "")): inventory_of(each) for each in every if _is_parent(each)}
     for each in every:
         if _is_parent(each):
             continue
         metadata = each["metadata"]
-        labels, namespace = metadata.get("labels") or {}, str(metadata.get("namespace") or "")
+        labels, namespace = metadata["labels"], str(metadata.get("namespace") or "")
         ours = labels.get(PART_OF) == applyset_id(namespace)
         group = str(each.get("apiVersion", "")).rpartition("/")[0]
         key = str(labels.get(CLUSTER_LABEL, "")) if ours else ""
         name, kind = str(metadata["name"]), str(each.get("kind", ""))
         yield GivenCopy(each, kind, group, namespace, name, key, file_of(each), parents.get(namespace))
+
+
+def _shaped(value: Object) -> Object | None:
+    """An object with maps where maps belong, whatever was given; None for what has no name."""
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return None
+    maps = {part: said if isinstance(said := metadata.get(part), dict) else {} for part in ("labels", "annotations")}
+    owners = metadata.get("managedFields")
+    lists = {"managedFields": owners if isinstance(owners, list) else []}
+    found: Object = {**value, "metadata": {**metadata, **maps, **lists}}
+    if not isinstance(found.get("data"), dict):
+        found.pop("data", None)
+    return found
 
 
 def _is_parent(value: Object) -> bool:

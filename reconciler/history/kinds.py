@@ -64,6 +64,10 @@ class AskedObjects(NamedTuple):
     name: str = ""
     namespace: str = ""
 
+    def __bool__(self) -> bool:
+        """Whether some are left out."""
+        return any(self)
+
     def takes(self, found: DeclaredId) -> bool:
         if self.name and found.name != self.name:
             return False

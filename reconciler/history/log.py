@@ -47,7 +47,7 @@ def log(history: FleetHistory, people: People, directory: str, asked: AskedObjec
     shown = met[:most] if most else met
     commits = people.told(each.commit.id for each in shown)
     # Who asks for some objects is not told what is said of others.
-    whole = not asked.kind and not asked.namespace
+    whole = not asked
     entries = (_entry(each, told, people, whole) for each, told in zip(shown, commits, strict=True))
     return FleetLog(history.name, history.head, tuple(entries), len(met) > len(shown))
 
@@ -104,7 +104,7 @@ class _Logging:
         found = differing(new, old)
         if found is None:
             note = f"{commit.id:.10} cannot be read as a fleet, and is passed over"
-            return _Found(commit, (), (note,)) if not self._asked.kind else None
+            return _Found(commit, (), (note,)) if not self._asked else None
         moves = self._moves.between(commit, before, found)
         paths = sorted({*found.changed, *found.appeared, *found.removed})
         touched = (each for path in paths if (each := _touched(path, found, moves, (commit, before), (new, old))))
@@ -126,9 +126,7 @@ class _Logging:
         assert place is not None, "it is there in one of the commits"
         change = _change(at)
         moved = at.old.directory if at.new and at.old and change is ChangeKind.MOVED else ""
-        if self._asked.kind and not found.objects:
-            return None, tuple(found.unread)
-        if change is ChangeKind.CONFIGURED and not found.objects:
+        if not found.objects and (self._asked or change is ChangeKind.CONFIGURED):
             return None, tuple(found.unread)
         to = self._moves.after(at.old, at.commit, at.before) if at.old and at.before and at.new is None else ""
         if to:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,11 +144,28 @@ def test_what_is_not_from_here_says_so(synced: SyncedFleet) -> None:
         assert found.value.exit_code == 1
 
 
+def test_nothing_that_is_given_does_harm(synced: SyncedFleet) -> None:
+    """Whatever stands where a map, a list or a text belongs."""
+    settings = kinded(copy(synced, "configmaps", "settings"), "ConfigMap")
+    parent = kinded(copy(synced, "configmaps", "treeplane-inventory"), "ConfigMap")
+    for base in (settings, parent, kinded(synced.fleet.get("root:shop", "configmaps", "settings", "web"), "ConfigMap")):
+        for part in ("labels", "annotations", "managedFields", "namespace", "name", None):
+            for odd in (None, [], ["x"], {}, {"a": {"b": []}}, "x", 1, True):
+                metadata = {**base["metadata"], part: odd} if part else base["metadata"]
+                value = {**base, "metadata": metadata} if part else {**base, "data": odd}
+                with contextlib.suppress(ClickException):
+                    trace_copies(asked(synced), json.dumps(value).encode())
+    for odd in (None, [], "x", 1):
+        with pytest.raises(ClickException, match="no object was given"):
+            trace_copies(asked(synced), json.dumps({"kind": "ConfigMap", "metadata": odd}).encode())
+
+
 def test_what_is_asked_badly(synced: SyncedFleet) -> None:
     for words, target, text, code in (
         (("cm/setting",), "west", "near it: settings", 1),
         (("cm/settings",), "east", f"it runs on {WEST}", 1),
         (("cm/settings", "deploy/web"), "west", "are both given", 2),
+        (("cm/settings", "main"), "west", "a trace is of what is served", 2),
     ):
         with pytest.raises(ClickException, match=text) as found:
             trace(asked(synced, *words), target)
