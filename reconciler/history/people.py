@@ -7,7 +7,7 @@ server's own list, where that is given. Pushers the status branch says.
 
 from __future__ import annotations
 
-import tempfile
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +25,8 @@ from reconciler.signatures.verifier import NotVerified, Verifier
 from reconciler.statusbranch.pushtrailers import pushed_by
 
 _SIGNERS = "signers"
+_NOBODY = Path(os.devnull) / "nobody"
+"""A directory that nobody can make."""
 
 
 class ServerKeys(NamedTuple):
@@ -47,8 +49,7 @@ class People:
 
     def __init__(self, history: FleetHistory, keys: ServerKeys) -> None:
         self._history = history
-        nobody = Path(tempfile.gettempdir()) / "no-signers"
-        self._vouching = Vouching(PushRecords(None), Verifier(keys.own), keys.signers or nobody)
+        self._vouching = Vouching(PushRecords(None), Verifier(keys.own), keys.signers or _NOBODY)
         self._pushers: dict[str, PushedBy] = {}
 
     def told(self, commits: Iterable[str]) -> list[ToldCommit]:
