@@ -56,6 +56,7 @@ settings: $(STAMP)
 bench: $(STAMP) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)
 	@$(BIN)/python bench/diff.py $(WORKSPACES)
+	@$(BIN)/python bench/history.py $(WORKSPACES)
 	@$(BIN)/python bench/pushes.py
 	@$(BIN)/python bench/start.py
 	@$(BIN)/python bench/commit_to_applied.py

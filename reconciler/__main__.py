@@ -10,6 +10,7 @@ import click
 
 _COMMANDS = {
     "bind": "sharing:bind",
+    "blame": "line.history:blame",
     "claims": "sharing:claims",
     "comment": "comment:comment",
     "crd": "sharing:crd",
@@ -18,11 +19,13 @@ _COMMANDS = {
     "init": "line.beginning:init",
     "kcp": "line.kcp:kcp",
     "kubeconfig": "line.beginning:kubeconfig",
+    "log": "line.history:log",
     "mv": "line.moving:mv",
     "pin": "line.pinning:pin",
     "reconcile": "line.serving:reconcile",
     "resume": "line.pinning:resume",
     "suspend": "line.pinning:suspend",
+    "trace": "line.history:trace",
     "up": "line.serving:up",
     "validate": "line.validating:validate",
     "ws": "line.beginning:ws",

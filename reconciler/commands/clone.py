@@ -8,6 +8,7 @@ from typing import NamedTuple
 from reconciler.commands.failure import Failure
 from reconciler.layout.tree import ROOT
 from reconciler.repository.command import git
+from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 
 
@@ -18,6 +19,17 @@ def clone_of(directory: Path) -> tuple[Path, Repository]:
         if (above / ".git").exists():
             return above, Repository(above)
     raise Failure(f"{directory} is in no clone", "go to a clone of the fleet's repository, or name one", 2)
+
+
+def opened(directory: Path) -> tuple[Repository, Path | None]:
+    """The repository that a directory is in, or is, and the top of its work tree, None where it has none."""
+    try:
+        if (directory / "HEAD").is_file() and (directory / "objects").is_dir():
+            return Repository(directory), None
+        top, repo = clone_of(directory)
+    except RepositoryError as error:
+        raise Failure(str(error), code=2) from error
+    return repo, top
 
 
 class WorkTree(NamedTuple):

@@ -9,13 +9,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from reconciler.commands.clone import clone_of
+from reconciler.commands.clone import opened
 from reconciler.commands.failure import Failure
 from reconciler.repository.errors import RepositoryError
-from reconciler.repository.objects import Repository
-from reconciler.review.ends import BadRange, CommitRange, find
+from reconciler.review.ends import CommitRange, find
 from reconciler.review.made import review
 from reconciler.review.result import ChangeReview
+from reconciler.review.revisions import BadRange
 
 DIFFERENT, HELD, FAILED = 1, 3, 4
 """Exit codes: something would be another; something would be held; it could not be found out."""
@@ -23,7 +23,7 @@ DIFFERENT, HELD, FAILED = 1, 3, 4
 
 def compare(directory: Path, asked: str) -> ChangeReview:
     """Of the clone that a directory is in. `asked`: `A..B`, `A...B`, `A`; "" for what is served and the work tree."""
-    clone, top = _clone(directory)
+    clone, top = opened(directory)
     with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
         try:
             return review(find(clone, top, CommitRange.parse(asked), Path(scratch) / "repo"), Path(scratch))
@@ -35,14 +35,3 @@ def compare(directory: Path, asked: str) -> ChangeReview:
 
 def exit_code(found: ChangeReview) -> int:
     return HELD if found.holds else DIFFERENT if found.differs else 0
-
-
-def _clone(directory: Path) -> tuple[Repository, Path | None]:
-    """The repository that a directory is in, or is, and the top of its work tree."""
-    try:
-        if (directory / "HEAD").is_file() and (directory / "objects").is_dir():
-            return Repository(directory), None
-        top, repo = clone_of(directory)
-    except RepositoryError as error:
-        raise Failure(str(error), code=2) from error
-    return repo, top

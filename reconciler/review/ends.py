@@ -14,22 +14,13 @@ from typing import NamedTuple
 from apiserver.model.commits import CommitRef, own
 from reconciler.layout.fleet import FILE
 from reconciler.layout.tree import ROOT
-from reconciler.repository import borrowed, origin
+from reconciler.repository import borrowed
 from reconciler.repository.objects import Repository
-from reconciler.statusbranch.clones import recorded_for
-from reconciler.statusbranch.naming import Undecided
+from reconciler.review.revisions import BadRange, recorded_of, require_whole, resolve
 from reconciler.statusbranch.recorded import RecordedFleet
 
 _WORK_TREE = "the work tree"
 _HEAD = "HEAD"
-
-
-class BadRange(Exception):
-    """What was asked for names nothing. `hint`: what to do."""
-
-    def __init__(self, text: str, hint: str) -> None:
-        super().__init__(text)
-        self.hint = hint
 
 
 class End(NamedTuple):
@@ -76,11 +67,11 @@ class CommitRange(NamedTuple):
 
 def find(clone: Repository, top: Path | None, asked: CommitRange, scratch: Path) -> Ends:
     """`top`: of the clone's work tree, None where it has none. Raises BadRange and RepositoryUnreadable."""
-    _require_whole(clone)
+    require_whole(clone, "what a change does")
     repo = borrowed.borrow(clone, scratch)
     target = _target(clone, repo, top, asked.other)
     # Which branch is the status branch the first commit says: the second is whoever's who proposes it.
-    recorded = _recorded(clone, _resolve(clone, asked.one or _HEAD))
+    recorded = recorded_of(clone, resolve(clone, asked.one or _HEAD))
     status = recorded.commit.id if recorded is not None else ""
     base, notes = _base(clone, asked.one, recorded)
     if asked.merges:
@@ -94,29 +85,12 @@ def find(clone: Repository, top: Path | None, asked: CommitRange, scratch: Path)
     elif recorded is None:
         notes = (*notes, "there is no status branch here, so what is served and what stands on clusters is not known")
     reads = RecordedFleet(repo, recorded.commit.id) if recorded else None
-    return Ends(repo, base, target, reads, notes, _resolve(clone, asked.other or _HEAD), status)
-
-
-def _recorded(clone: Repository, commit: str) -> RecordedFleet | None:
-    try:
-        return recorded_for(clone, commit)
-    except Undecided as error:
-        text = f"commits name several status branches, and each is one: {error}"
-        raise BadRange(text, "delete the ones that are none") from error
-
-
-def _require_whole(clone: Repository) -> None:
-    incomplete, narrow = origin.incomplete(clone), origin.narrow(clone)
-    remedy = "; ".join(each for each in (incomplete, narrow) if each)
-    if incomplete:
-        raise BadRange("this clone is not whole, so what a change does cannot be told", f"complete it: {remedy}")
-    if narrow:
-        raise BadRange("this clone fetches one branch alone, so what is served is not known", f"complete it: {remedy}")
+    return Ends(repo, base, target, reads, notes, resolve(clone, asked.other or _HEAD), status)
 
 
 def _target(clone: Repository, repo: Repository, top: Path | None, revision: str) -> End:
     if revision:
-        return End(own(_resolve(clone, revision)), revision)
+        return End(own(resolve(clone, revision)), revision)
     if top is None:
         raise BadRange("there is no work tree here", "name what to compare, like main..other")
     commit = borrowed.work_tree(clone, repo, top, (ROOT, FILE), int(time.time()))
@@ -125,7 +99,7 @@ def _target(clone: Repository, repo: Repository, top: Path | None, revision: str
 
 def _base(clone: Repository, revision: str, recorded: RecordedFleet | None) -> tuple[End, tuple[str, ...]]:
     if revision:
-        return End(own(_resolve(clone, revision)), revision), ()
+        return End(own(resolve(clone, revision)), revision), ()
     if recorded is not None:
         return End(recorded.source, f"what is served of {recorded.facts().branch or 'the fleet'}"), ()
     for ref in ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/heads/main"):
@@ -133,7 +107,7 @@ def _base(clone: Repository, revision: str, recorded: RecordedFleet | None) -> t
         if found is not None:
             name = ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")
             return End(own(found), name), ()
-    return End(own(_resolve(clone, _HEAD)), _HEAD), ()
+    return End(own(resolve(clone, _HEAD)), _HEAD), ()
 
 
 def _merged(repo: Repository, base: End, target: End) -> tuple[End, tuple[str, ...]]:
@@ -143,10 +117,3 @@ def _merged(repo: Repository, base: End, target: End) -> tuple[End, tuple[str, .
         return (target if made == target.commit.id else End(own(made), target.name)), ()
     why = "conflicts with it" if borrowed.merges() else "cannot be merged here (git is older than 2.38)"
     return target, (f"{target} {why}: it is compared with the last commit that it and {base} have in common",)
-
-
-def _resolve(clone: Repository, revision: str) -> str:
-    found = clone.resolve(revision) or clone.resolve(f"origin/{revision}")
-    if found is None:
-        raise BadRange(f"{revision} names no commit here", "give a commit, branch or tag; or fetch it: git fetch")
-    return found

@@ -59,11 +59,14 @@ def content(resource: str, value: Object) -> Object:
 
 def differences(resource: str, before: Object, after: Object) -> Iterator[FieldChange]:
     """In the order of their names. Both as `content` gives them."""
-    secret = resource == "secrets"
     for at, old, new in _differing("", before, after):
         name = at.lstrip(".")
-        hidden = _LAST_APPLIED in name or (secret and not _is_plain(name))
-        yield FieldChange(name, *(_hide(old), _hide(new)) if hidden else (old, new))
+        yield FieldChange(name, *(_hide(old), _hide(new)) if is_hidden(resource, name) else (old, new))
+
+
+def is_hidden(resource: str, field: str) -> bool:
+    """Whether nobody is to see what a field says."""
+    return _LAST_APPLIED in field or (resource == "secrets" and not _is_plain(field))
 
 
 def _is_plain(field: str) -> bool:

@@ -27,7 +27,7 @@ from typing import TypeVar
 import pysequoia
 from pysequoia.packet import HashAlgorithm, Packet, PacketPile, SignatureType, Tag
 
-from reconciler.signatures.verdict import NotVerified, Signer
+from reconciler.signatures.verdict import NotVerified, Signer, Unverified
 
 BEGIN, _END = "-----BEGIN PGP SIGNATURE-----", "-----END PGP SIGNATURE-----"
 _ARMOR = re.compile(
@@ -91,7 +91,7 @@ def signer(payload: bytes, armor: str, known_keys: OpenpgpKeys) -> Signer:
         raise NotVerified("its signature names no key")
     owners = known_keys.by_key.get(issuer.lower(), ())
     if not owners:
-        raise NotVerified(f"the key OpenPGP {issuer.upper()} is nobody's in signers/")
+        raise NotVerified(f"the key OpenPGP {issuer.upper()} is nobody's in signers/", Unverified.UNKNOWN)
     good = [(owned, key) for owned in owners if (key := _made_by(owned, payload, signature))]
     if not good:
         barred = next((why for owned in owners if (why := _barred(owned, issuer.lower()))), "")
@@ -99,12 +99,11 @@ def signer(payload: bytes, armor: str, known_keys: OpenpgpKeys) -> Signer:
     users = sorted({owned.user for owned, _ in good})
     shown = good[0][0].certificate.fingerprint.upper()
     if len(users) > 1:
-        raise NotVerified(
-            f"the key OpenPGP {shown} is given to more than one in signers/ ({', '.join(users[:5])}): so it is nobody's"
-        )
+        several = f"the key OpenPGP {shown} is given to more than one in signers/ ({', '.join(users[:5])})"
+        raise NotVerified(f"{several}: so it is nobody's", Unverified.UNKNOWN)
     bars = [_barred(owned, key) for owned, key in good]
     if all(bars):
-        raise NotVerified(bars[0])
+        raise NotVerified(bars[0], Unverified.LAPSED)
     return Signer(users[0], f"OpenPGP {shown}")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from apiserver.auth.files import locked, private_directory, write_private
 from apiserver.auth.keys import KeysError
@@ -23,14 +23,46 @@ _TYPE = b"ssh-ed25519"
 _OTHERS = 0o077
 
 
-class CommitKey:
-    """`key`: for people, like `SSH SHA256:…`. `public`: its line, as `keys/commits.pub` holds it."""
+class KnownCommitKey:
+    """The public half, which tells what the server signed. `key`: for people, like `SSH SHA256:…`. `public`: its line,
+    as `keys/commits.pub` holds it."""
 
-    def __init__(self, private: Ed25519PrivateKey) -> None:
-        self._private, self._public = private, private.public_key()
-        self._wire = sshsig.string(_TYPE) + sshsig.string(self._public.public_bytes_raw())
+    def __init__(self, public: Ed25519PublicKey) -> None:
+        self._public = public
+        self._wire = sshsig.string(_TYPE) + sshsig.string(public.public_bytes_raw())
         self.key = f"SSH {sshsig.fingerprint(self._wire)}"
         self.public = f"{sshsig.line(self._wire)} treeplane"
+
+    @classmethod
+    def read(cls, path: Path) -> KnownCommitKey:
+        """A file like `keys/commits.pub`. Raises KeysError for one that holds no such key."""
+        try:
+            found = serialization.load_ssh_public_key(path.read_bytes())
+        except (OSError, ValueError, UnsupportedAlgorithm) as error:
+            raise KeysError(f"{path} is not a public key of OpenSSH's: name a server's keys/{NAME}.pub") from error
+        if not isinstance(found, Ed25519PublicKey):
+            raise KeysError(f"{path} is no Ed25519 key: name a server's keys/{NAME}.pub")
+        return cls(found)
+
+    def made(self, payload: bytes, armor: str) -> bool:
+        """Whether this key made that signature of a commit's bytes."""
+        try:
+            signature = sshsig.parse(armor)
+            if signature.key != self._wire or signature.namespace != sshsig.NAMESPACE:
+                return False
+            kind, found = sshsig.algorithm(signature.signature)
+            self._public.verify(found, sshsig.to_sign(payload, signature.hash))
+        except (ValueError, InvalidSignature):
+            return False
+        return kind == _TYPE
+
+
+class CommitKey(KnownCommitKey):
+    """Both halves."""
+
+    def __init__(self, private: Ed25519PrivateKey) -> None:
+        super().__init__(private.public_key())
+        self._private = private
 
     @classmethod
     def open(cls, keys_dir: Path) -> CommitKey:
@@ -55,18 +87,6 @@ class CommitKey:
         """The armored signature of a commit's bytes."""
         made = self._private.sign(sshsig.to_sign(payload))
         return sshsig.armored(sshsig.made(self._wire, sshsig.string(_TYPE) + sshsig.string(made)))
-
-    def made(self, payload: bytes, armor: str) -> bool:
-        """Whether this key made that signature of a commit's bytes."""
-        try:
-            signature = sshsig.parse(armor)
-            if signature.key != self._wire or signature.namespace != sshsig.NAMESPACE:
-                return False
-            kind, found = sshsig.algorithm(signature.signature)
-            self._public.verify(found, sshsig.to_sign(payload, signature.hash))
-        except (ValueError, InvalidSignature):
-            return False
-        return kind == _TYPE
 
 
 def _pem(key: Ed25519PrivateKey) -> bytes:

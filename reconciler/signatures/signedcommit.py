@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from reconciler.signatures.verdict import NotVerified
+from reconciler.signatures.verdict import NotVerified, Unverified
 
 _BEGINS = re.compile(rb"tree [0-9a-f]{40}\n(?:parent [0-9a-f]{40}\n)*author [^\n]*\ncommitter [^\n]*(?:\n(?=[^\n])|$)")
 _ONCE = (b"tree ", b"parent ", b"author ", b"committer ")
@@ -40,7 +40,7 @@ def part(raw: bytes) -> tuple[bytes, str]:
             inside = False
         (signature if inside else kept).append(line.removeprefix(b" ") if inside else line)
     if not signature:
-        raise NotVerified("it is not signed")
+        raise NotVerified("it is not signed", Unverified.NONE)
     text = b"\n".join(signature)
     if len(text) > _LARGEST or not text.isascii():
         raise NotVerified("its signature is too large, or not text")

@@ -16,19 +16,23 @@ from pathlib import Path
 from reconciler.signatures import sshsig
 from reconciler.signatures.allowed import AllowedKey, read
 from reconciler.signatures.sshsig import SshSignature
-from reconciler.signatures.verdict import NotVerified, Signer
+from reconciler.signatures.verdict import NotVerified, Signer, Unverified
 
 _PROGRAM = "ssh-keygen"
 _DEADLINE = 10.0
 _ONE = "signer"
 """As whom a plain key is looked up in the lines that are all of one user."""
 _SAID = (
-    (b"incorrect signature", "its signature is bad"),
-    (b"not permitted for use in signature namespace", "the key {key} of {user} is not for signatures of git"),
-    (b"key has expired", "the key {key} of {user} has expired"),
-    (b"key is not yet valid", "the key {key} of {user} is not valid yet"),
-    (b"Certificate invalid: expired", "the certificate of {user} has expired"),
-    (b"Certificate invalid: not yet valid", "the certificate of {user} is not valid yet"),
+    (b"incorrect signature", "its signature is bad", Unverified.BAD),
+    (
+        b"not permitted for use in signature namespace",
+        "the key {key} of {user} is not for signatures of git",
+        Unverified.BAD,
+    ),
+    (b"key has expired", "the key {key} of {user} has expired", Unverified.LAPSED),
+    (b"key is not yet valid", "the key {key} of {user} is not valid yet", Unverified.LAPSED),
+    (b"Certificate invalid: expired", "the certificate of {user} has expired", Unverified.LAPSED),
+    (b"Certificate invalid: not yet valid", "the certificate of {user} is not valid yet", Unverified.LAPSED),
 )
 _UNABLE = (b"unknown key type", b"unsupported", b"No user exists", b"invalid key", b"key type not supported")
 
@@ -41,7 +45,7 @@ def signer(payload: bytes, signature: SshSignature, allowed: bytes, where: Path 
     user = lines[0].user
     answer = _ask(payload, signature.raw, _file(lines, principal), principal, where)
     if answer.returncode != 0:
-        raise NotVerified(_why(answer.stderr + answer.stdout, shown, user))
+        raise _refused(answer.stderr + answer.stdout, shown, user)
     return Signer(user, f"SSH {shown}")
 
 
@@ -60,11 +64,10 @@ def _lines(key: bytes, allowed: bytes) -> tuple[Sequence[AllowedKey], str, str]:
         shown = f"certificate of {sshsig.fingerprint(certificate.authority)}"
     users = sorted({line.user for line in found})
     if not users:
-        raise NotVerified(f"the key {shown} is nobody's in signers/")
+        raise NotVerified(f"the key {shown} is nobody's in signers/", Unverified.UNKNOWN)
     if len(users) > 1:
-        raise NotVerified(
-            f"the key {shown} is given to more than one in signers/ ({', '.join(users[:5])}): so it is nobody's"
-        )
+        several = f"the key {shown} is given to more than one in signers/ ({', '.join(users[:5])})"
+        raise NotVerified(f"{several}: so it is nobody's", Unverified.UNKNOWN)
     return found, shown, _ONE if certificate is None else users[0]
 
 
@@ -95,19 +98,22 @@ def _ask(
                 start_new_session=True,
             )
     except subprocess.TimeoutExpired:
-        raise NotVerified(f"ssh-keygen did not judge its signature within {_DEADLINE:.0f} seconds") from None
+        why = f"ssh-keygen did not judge its signature within {_DEADLINE:.0f} seconds"
+        raise NotVerified(why, Unverified.UNKNOWN) from None
     except OSError as error:
         if isinstance(error, FileNotFoundError) and error.filename == _PROGRAM:
-            raise NotVerified("ssh-keygen is not there: install OpenSSH's client, 8.8 or later") from None
-        raise NotVerified(f"ssh-keygen could not be run ({error.strerror})") from None
+            why = "ssh-keygen is not there: install OpenSSH's client, 8.8 or later"
+            raise NotVerified(why, Unverified.UNKNOWN) from None
+        raise NotVerified(f"ssh-keygen could not be run ({error.strerror})", Unverified.UNKNOWN) from None
 
 
-def _why(said: bytes, key: str, user: str) -> str:
+def _refused(said: bytes, key: str, user: str) -> NotVerified:
     """In our words; what ssh-keygen says of its own failure is told as it says it."""
-    for sign, words in _SAID:
+    for sign, words, how in _SAID:
         if sign in said:
-            return words.format(key=key, user=user)
+            return NotVerified(words.format(key=key, user=user), how)
     if any(sign in said for sign in _UNABLE):
         line = said.decode("utf-8", "replace").strip().splitlines()[0]
-        return f"ssh-keygen cannot judge its signature: {''.join(c for c in line if c.isprintable())[:200]}"
-    return "its signature is bad"
+        shown = "".join(c for c in line if c.isprintable())[:200]
+        return NotVerified(f"ssh-keygen cannot judge its signature: {shown}", Unverified.UNKNOWN)
+    return NotVerified("its signature is bad")

@@ -6,6 +6,7 @@ For other rooms these stand in verifier.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +19,21 @@ class Signer:
     ours: bool = False
 
 
+class Unverified(Enum):
+    """Of a commit that nobody vouches for: what is the matter with its signature."""
+
+    NONE = "none"
+    """There is none."""
+    UNKNOWN = "unknown"
+    """It is by a key that is nobody's, or this program cannot judge it."""
+    LAPSED = "lapsed"
+    """It is by somebody's key, which is not valid at present: it ended, or was revoked."""
+    BAD = "bad"
+
+
 class NotVerified(Exception):
     """Nobody vouches for a commit. `why`: in plain words, of the commit: "it is not signed"."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, how: Unverified = Unverified.BAD) -> None:
         super().__init__(why)
-        self.why = why
+        self.why, self.how = why, how

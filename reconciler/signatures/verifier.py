@@ -15,12 +15,12 @@ from typing import TypeVar
 
 from reconciler.repository.objects import Repository
 from reconciler.signatures import openpgp, sshkeys, sshsig
-from reconciler.signatures.own import CommitKey
+from reconciler.signatures.own import KnownCommitKey
 from reconciler.signatures.signedcommit import part
 from reconciler.signatures.signers import Signers
-from reconciler.signatures.verdict import NotVerified, Signer
+from reconciler.signatures.verdict import NotVerified, Signer, Unverified
 
-__all__ = ["NotVerified", "Signer", "Verifier"]
+__all__ = ["NotVerified", "Signer", "Unverified", "Verifier"]
 
 _T = TypeVar("_T")
 _KEPT = 10_000
@@ -33,29 +33,29 @@ class Verifier:
     """Threads may share it."""
 
     def __init__(
-        self, own: CommitKey | None, where: Path | None = None, now: Callable[[], float] = time.monotonic
+        self, own: KnownCommitKey | None, where: Path | None = None, now: Callable[[], float] = time.monotonic
     ) -> None:
-        """`own`: this server's key. `where`: the directory for what ssh-keygen reads; None: the system's for temporary
-        files. `now`: seconds."""
+        """`own`: this server's key, or its public half. `where`: the directory for what ssh-keygen reads; None: the
+        system's for temporary files. `now`: seconds."""
         self._own, self._where, self._now = own, where, now
         self._lock = threading.Lock()
         self._good: dict[tuple[str, str], Signer] = {}
-        self._bad: dict[tuple[str, str], tuple[float, str]] = {}
+        self._bad: dict[tuple[str, str], tuple[float, NotVerified]] = {}
 
     def signer(self, repo: Repository, commit: str, signers: Signers) -> Signer:
         """Of the commit with this full id. Raises NotVerified, and RepositoryUnreadable where git lacks the commit."""
         asked = commit, signers.digest
         with self._lock:
-            good, (until, why) = self._good.get(asked), self._bad.get(asked, (0.0, ""))
+            good, (until, bad) = self._good.get(asked), self._bad.get(asked, (0.0, None))
         if good is not None:
             return good
-        if why and self._now() < until:
-            raise NotVerified(why)
+        if bad is not None and self._now() < until:
+            raise NotVerified(bad.why, bad.how)
         try:
             good = self._judged(repo.raw_commit(commit), signers)
         except NotVerified as error:
             with self._lock:
-                _put(self._bad, asked, (self._now() + _AGAIN, error.why))
+                _put(self._bad, asked, (self._now() + _AGAIN, NotVerified(error.why, error.how)))
             raise
         with self._lock:
             _put(self._good, asked, good)
@@ -74,8 +74,10 @@ class Verifier:
         if armor.startswith(openpgp.BEGIN):
             return openpgp.signer(payload, armor, openpgp.read(signers.certificates))
         if armor.startswith(_X509):
-            raise NotVerified("it is signed by X.509, which is not supported: sign with SSH or OpenPGP")
-        raise NotVerified("its signature is of a kind that is not supported: sign with SSH or OpenPGP")
+            why = "it is signed by X.509, which is not supported: sign with SSH or OpenPGP"
+        else:
+            why = "its signature is of a kind that is not supported: sign with SSH or OpenPGP"
+        raise NotVerified(why, Unverified.UNKNOWN)
 
 
 def _put(memo: dict[tuple[str, str], _T], key: tuple[str, str], value: _T) -> None:

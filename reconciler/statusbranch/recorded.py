@@ -180,6 +180,19 @@ class RecordedFleet:
                 found[folder] = said[blob]
         return found
 
+    def folders(self) -> Iterator[tuple[str, str]]:
+        """All workspaces by the folders' names, and their folders. Reads every folder, and no file."""
+        return ((owner, folder) for owner, folder, _ in self._workspaces())
+
+    def residues(self, directory: str, resource: str) -> Iterator[format.Object]:
+        """Those of a workspace's cluster-scoped objects of one resource."""
+        tree = self._repo.tree_at(self._info.tree, f"{directory}/{format.STATUS}/_/{resource}")
+        for entry in self._repo.entries(tree) if tree is not None else ():
+            with self._said_in(f"{directory}/{format.STATUS}/_/{resource}/{entry.name}"):
+                found = format.load(self._repo.blob(entry.id)) if entry.kind == "blob" else None
+                if isinstance(found, dict) and isinstance(found.get("metadata"), dict):
+                    yield found
+
     def _workspaces(self) -> Iterator[tuple[str, str, str]]:
         tree = self._repo.tree_at(self._info.tree, format.WORKSPACES)
         return self._below(tree, format.WORKSPACES, "") if tree is not None else iter(())

@@ -42,6 +42,12 @@ def same(before: Object, after: Object) -> bool:
     return _content(before) == _content(after)
 
 
+def means(wanted: Any, live: Any) -> bool:
+    """Whether a part of a live object says what is wanted of it, be it with more beside it; `live` None: it is not
+    there."""
+    return _within(wanted, live) or (live is None and _void(wanted))
+
+
 def _content(obj: Object) -> Object:
     metadata = {k: v for k, v in obj["metadata"].items() if k not in ("managedFields", "resourceVersion", "generation")}
     return {**{k: v for k, v in obj.items() if k not in _TYPE}, "metadata": metadata}

@@ -29,13 +29,21 @@ Object = dict[str, Any]
 
 
 def as_json(review: ChangeReview) -> str:
-    # In ASCII: what is no character, and what a terminal acts on, is escaped.
-    return quoted(json.dumps(told(review), indent=2), "\\u%04x") + "\n"
+    return json_of(told(review))
 
 
 def as_yaml(review: ChangeReview) -> str:
-    found = yaml.dump(told(review), Dumper=_Dumper, sort_keys=False, width=10**9)
-    return quoted(str(found), "\\x%02x")
+    return yaml_of(told(review))
+
+
+def json_of(found: Object) -> str:
+    """In ASCII: what is no character, and what a terminal acts on, is escaped."""
+    return quoted(json.dumps(found, indent=2), "\\u%04x") + "\n"
+
+
+def yaml_of(found: Object) -> str:
+    """The same as YAML."""
+    return quoted(str(yaml.dump(found, Dumper=_Dumper, sort_keys=False, width=10**9)), "\\x%02x")
 
 
 class _Dumper(yaml.SafeDumper):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.signing import needs_ssh, run
 
 from apiserver.auth.keys import KeysError
-from reconciler.signatures.own import CommitKey
+from reconciler.signatures.own import CommitKey, KnownCommitKey
 
 
 def test_the_key_is_made_once_and_is_nobody_elses_to_read(tmp_path: Path) -> None:
@@ -35,6 +35,22 @@ def test_a_public_key_that_is_missing_or_wrong_is_put_right(tmp_path: Path) -> N
     (tmp_path / "commits").chmod(0o644)
     CommitKey.open(tmp_path)
     assert (tmp_path / "commits").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_public_half_knows_what_the_key_signed(tmp_path: Path) -> None:
+    key, public = CommitKey.open(tmp_path), tmp_path / "commits.pub"
+    known = KnownCommitKey.read(public)
+    assert (known.key, known.public) == (key.key, key.public)
+    assert known.made(b"payload", key.sign(b"payload"))
+    assert not known.made(b"other", key.sign(b"payload"))
+    other = ec.generate_private_key(ec.SECP256R1()).public_key()
+    form = serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    for content in (b"", b"no key", b"ssh-ed25519 AAAA", other.public_bytes(*form)):
+        public.write_bytes(content)
+        with pytest.raises(KeysError, match=r"commits\.pub"):
+            KnownCommitKey.read(public)
+    with pytest.raises(KeysError, match="absent"):
+        KnownCommitKey.read(tmp_path / "absent")
 
 
 def _ecdsa() -> bytes:

@@ -14,7 +14,7 @@ from reconciler.repository.objects import Repository
 from reconciler.signatures import sshkeys, verifier
 from reconciler.signatures.own import CommitKey
 from reconciler.signatures.signers import Signers
-from reconciler.signatures.verifier import NotVerified, Signer, Verifier
+from reconciler.signatures.verifier import NotVerified, Signer, Unverified, Verifier
 
 
 @pytest.fixture
@@ -51,6 +51,23 @@ def test_what_this_server_signed_is_its_own_whatever_signers_say(
     other = CommitKey.open(tmp_path / "other")
     with pytest.raises(NotVerified, match="x"):
         Verifier(other).signer(repo, made, Signers())
+
+
+def test_what_is_the_matter_with_a_signature_is_told_and_remembered(repo: Repository, own: CommitKey) -> None:
+    unsigned = payload(repo)
+    strange, damaged = commit(repo, own), write(repo, with_signature(unsigned, "-----BEGIN SSH SIGNATURE-----\nx"))
+    other = write(repo, with_signature(unsigned, "-----BEGIN SIGNED MESSAGE-----\nx"))
+    judge = Verifier(None)
+    for made, how in (
+        (write(repo, unsigned), Unverified.NONE),
+        (strange, Unverified.UNKNOWN),
+        (other, Unverified.UNKNOWN),
+        (damaged, Unverified.BAD),
+    ):
+        for _ in range(2):
+            with pytest.raises(NotVerified) as found:
+                judge.signer(repo, made, Signers())
+            assert found.value.how is how
 
 
 def test_a_good_verdict_stays_for_the_same_signers(
