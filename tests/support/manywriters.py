@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -9,8 +10,13 @@ from typing import Any
 import pytest
 from support.commitfleet import CommitFleet, a_configmap
 
+from apiserver.admission.committing import CommitSink
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Internal
+from apiserver.registry import rest
+from apiserver.registry.rest_options import WriteOptions
+from apiserver.registry.waiter import Waiter
+from apiserver.storage.protocol import Op
 from reconciler.repository.writtenby import written_by
 
 Object = dict[str, Any]
@@ -50,6 +56,13 @@ class ManyWriters:
     def create(self, path: str, name: str, user: str) -> Future[Any]:
         return self.ask(self.fleet.create, path, "configmaps", a_configmap(name), user)
 
+    def create_for_now(self, path: str, name: str, user: str) -> tuple[Waiter, Future[Any]]:
+        """With who waits for it, and may leave."""
+        at = self.fleet.at(path, "configmaps", user)
+        answer = self.ask(lambda: rest.create(at, "default", a_configmap(name), WriteOptions("test")).obj)
+        assert isinstance(at.sink, CommitSink)
+        return at.sink.waiter, answer
+
     def create_all(self, users: Iterable[str], path: str = "root:a") -> list[Future[Any]]:
         """A ConfigMap each, of the user's name."""
         return [self.create(path, user, user) for user in users]
@@ -72,6 +85,38 @@ def judgements(fleet: CommitFleet) -> list[int]:
 
     fleet.loader.propose = counted  # type: ignore[method-assign]
     return found
+
+
+def crash(fleet: CommitFleet, when: int) -> None:
+    """The reconciler dies in its turn, before the branch is moved (0), behind that (1), or before one of its
+    transactions; the next one loads what stands."""
+    desired, store, me = fleet.committer._branch.desired, fleet.store, threading.get_ident()
+    publish, write = desired.publish, store.write
+    left = when - 1
+
+    def publishing(*given: Any) -> None:
+        if when:
+            publish(*given)
+        if when < 2:
+            raise SystemExit
+
+    def writing(*ops: Op) -> Future[list[int]]:
+        nonlocal left
+        if threading.get_ident() == me:
+            left -= 1
+            if not left and when > 1:
+                raise SystemExit
+        return write(*ops)
+
+    desired.publish, store.write = publishing, writing  # type: ignore[method-assign]
+    try:
+        fleet.committer.serve()
+    except SystemExit:
+        pass
+    finally:
+        desired.publish, store.write = publish, write  # type: ignore[method-assign]
+    fleet.committer = fleet.new_committer()
+    fleet.load()
 
 
 def messages(fleet: CommitFleet) -> list[str]:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from support.commitfleet import CommitFleet, a_configmap
+from support.commitfleet import CommitFleet
 from support.loadedfleet import A, B
 from support.manywriters import (
     BUILT_ON,
@@ -23,9 +23,7 @@ from support.manywriters import (
     told,
 )
 
-from apiserver.registry import rest
 from apiserver.registry.intents import waiting
-from apiserver.registry.rest_options import WriteOptions
 from reconciler.plan.pushedby import SEVERAL, PushedBy
 from reconciler.repository.errors import PushRejected, RepositoryUnreadable
 from reconciler.statusbranch import pushers
@@ -142,14 +140,13 @@ def test_two_that_cannot_both_be_are_not_both_refused(writers: ManyWriters) -> N
 def test_who_withdraws_has_the_others_judged_once_more(writers: ManyWriters) -> None:
     fleet = writers.fleet
     good = writers.create_all(SIX)
-    at = fleet.at("root:a", "configmaps", "mallory")
-    gone = writers.ask(lambda: rest.create(at, "default", a_configmap("gone"), WriteOptions("test")).obj)
+    waiter, gone = writers.create_for_now("root:a", "gone", "mallory")
     hers = writers.create("root:a", "stays", "mallory")
     propose = fleet.loader.propose
 
     def late(*given: Any) -> Any:
         proposal = propose(*given)
-        at.sink.waiter.leave()  # type: ignore[union-attr]
+        waiter.leave()
         assert refusal(gone).code == 499
         return proposal
 
