@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from apiserver.model.commits import own
 from apiserver.model.errors import StatusError, unavailable
@@ -83,7 +84,8 @@ class Committer:
         if not self._loader.is_under_way:
             self._later.clear()
         self._unfetched.sweep()
-        for group in next_round(filter(self._is_due, waiting(self._store))):
+        path_of = cache(self._path)
+        for group in next_round([i for i in waiting(self._store) if self._is_due(i, path_of(i.key.cluster))]):
             self._take(group)
 
     def turn_away(self, why: str) -> None:
@@ -91,11 +93,11 @@ class Committer:
         while found := waiting(self._store, _TOGETHER):
             self._ends.refuse(found, unavailable(why))
 
-    def _is_due(self, intent: Intent) -> bool:
+    def _is_due(self, intent: Intent, path: str) -> bool:
         if intent.deadline and intent.deadline < time.time():
             self._ends.drop(intent)
             return False
-        return not self._has_to_wait(intent)
+        return (intent.key, intent.revision) not in self._later and self._loader.is_past(path)
 
     # -- one commit's
 
@@ -113,7 +115,7 @@ class Committer:
 
     def _commit(self, part: CommitPart) -> list[CommitPart]:
         """One commit; what of it is to be tried again, or by itself."""
-        part = replace(part, intents=[i for i in part.intents if self._ends.stands(i)])
+        part = replace(part, intents=self._ends.standing(part.intents))
         if not part.intents:
             return []
         try:
@@ -158,22 +160,22 @@ class Committer:
 
     def _judged(self, part: CommitPart, fleet: FleetRecord, edits: Edits) -> list[CommitPart]:
         chosen = {intent.key: intent for intent in part.intents}
-        allowed = losses(self._store, self._catalog, part.intents, self._path)
+        allowed = losses(self._store, self._catalog, part.intents, edits.path_of)
         commit = self._made(fleet, edits, part, allowed)
         if commit is None:
             for intent in part.intents:
                 self._ends.aside(intent)
             return []
         proposal = self._loader.propose(own(commit), chosen)
-        meant = losses_with_workspaces(proposal, part.intents, self._path)
+        meant = losses_with_workspaces(proposal, part.intents, edits.path_of)
         if meant - allowed:
             commit = self._made(fleet, edits, part, allowed | meant) or commit
             proposal = self._loader.propose(own(commit), chosen)
         if proposal.later:
             return self._wait(part)
         if proposal.held:
-            return self._apart(part, at_fault(proposal, part.intents, edits.paths, self._path))
-        if not all(map(self._ends.stands, part.intents)):
+            return self._apart(part, at_fault(proposal, part.intents, edits.paths, edits.path_of))
+        if len(self._ends.standing(part.intents)) < len(part.intents):
             return self._apart(part, AtFault())  # somebody withdrew: it is made again without him
         return self._publish(part, fleet, commit, proposal)
 
@@ -199,7 +201,7 @@ class Committer:
 
     def _made(self, fleet: FleetRecord, edits: Edits, part: CommitPart, allowed: set[str]) -> str | None:
         """The commit; None where it would change nothing. `allowed`: which losses it allows."""
-        said = message(part.intents, self._path, allowed)
+        said = message(part.intents, edits.path_of, allowed)
         return self._branch.desired.commit(fleet.commit.id, edits.draft.files, part.author, said)
 
     # -- what cannot be one commit
@@ -216,18 +218,14 @@ class Committer:
         """What is to be tried of a part that is held, or from which somebody withdrew. What is left in the end waits
         for the next round."""
         if part.is_shared:
-            out = {i.author for i in part.intents if i.key in at.guilty or not self._ends.stands(i)}
+            stand = {i.key for i in self._ends.standing(part.intents)}
+            out = {i.author for i in part.intents if i.key in at.guilty or i.key not in stand}
             return part.without(out, at.suspects)
         for intent in part.intents:
             if intent.key in at.guilty:
                 self._ends.refuse([intent], at.guilty[intent.key])
-        left = [i for i in part.intents if i.key not in at.suspects and self._ends.stands(i)]
+        left = [i for i in self._ends.standing(part.intents) if i.key not in at.suspects]
         return [*replace(part, intents=left).once_more(), *CommitPart([*at.suspects.values()]).halves()]
-
-    def _has_to_wait(self, intent: Intent) -> bool:
-        """Whether a commit that is under way has to be there first."""
-        found = (intent.key, intent.revision) in self._later
-        return found or not self._loader.is_past(self._path(intent.key.cluster))
 
     def _wait(self, part: CommitPart) -> list[CommitPart]:
         """They are served once the commit that is under way is there; of several authors those who have to."""
@@ -253,7 +251,7 @@ class Committer:
     # -- without a commit
 
     def _alone(self, intent: Intent) -> None:
-        if not self._ends.stands(intent):
+        if not self._ends.standing([intent]):
             return
         try:
             self._secrets(intent)

@@ -83,13 +83,14 @@ class Edits:
         self.paths: dict[Key, str] = {}
         self._store, self._catalog, self._sources, self._tree = store, catalog, sources, tree
         self._editors: dict[str, Editor] = {}
+        self._workspaces_of: dict[str, WorkspaceRecord] = {}
         self._dropped: list[str] = []
         self._taken: set[tuple[object, ...]] = set()
 
     def add(self, intent: Intent) -> bool:
         """Whether the intent changes a file. Raises Outdated, NotTogether, and StatusError for what cannot be
         committed."""
-        workspace = _workspace(self._store, intent.key.cluster)
+        workspace = self._of(intent.key.cluster)
         besides = places(intent)
         if besides & self._taken or any(is_within(workspace.directory, each) for each in self._dropped):
             raise NotTogether
@@ -102,6 +103,16 @@ class Edits:
         if changes:
             self._taken |= besides
         return changes
+
+    def path_of(self, cluster: str) -> str:
+        """Of a workspace of which something is edited."""
+        return self._of(cluster).path
+
+    def _of(self, cluster: str) -> WorkspaceRecord:
+        found = self._workspaces_of.get(cluster)
+        if found is None:
+            found = self._workspaces_of[cluster] = _workspace(self._store, cluster)
+        return found
 
     def _add(self, workspace: WorkspaceRecord, intent: Intent) -> bool:
         live = self._store.get(intent.key)

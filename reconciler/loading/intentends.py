@@ -6,10 +6,10 @@ Called by the committer. Each is ended by compare-and-swap, so one that was with
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from apiserver.model.errors import StatusError
-from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, refused, stands
+from apiserver.registry.intents import AGAIN, DONE, KEPT, Intent, intent_key, refused
 from apiserver.storage.protocol import Check, Conflict, Delete, Op, Put, Store
 
 log = logging.getLogger(__name__)
@@ -21,9 +21,11 @@ class IntentEnds:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def stands(self, intent: Intent) -> bool:
-        """Whether it waits still: it was neither answered nor withdrawn."""
-        return stands(self._store, intent)
+    def standing(self, intents: Sequence[Intent]) -> list[Intent]:
+        """Those that wait still: they were neither answered nor withdrawn."""
+        found = self._store.get_many([intent_key(intent.key) for intent in intents])
+        there = zip(intents, found, strict=True)
+        return [each for each, record in there if record is not None and record.revision == each.revision]
 
     def refuse(self, intents: Iterable[Intent], error: StatusError) -> None:
         for intent in intents:
@@ -49,9 +51,9 @@ class IntentEnds:
         except Conflict:
             self.answer(intent, AGAIN)
 
-    def unwritten(self, intents: Iterable[Intent], unread: StatusError) -> None:
+    def unwritten(self, intents: Sequence[Intent], unread: StatusError) -> None:
         """Answers those that their commit left as they were. `unread`: why it may have, where nothing else tells."""
-        for intent in filter(self.stands, intents):
+        for intent in self.standing(intents):
             live = self._store.get(intent.key)
             if live is None and intent.value is None:
                 self.answer(intent, KEPT)  # it went with what it stood for
