@@ -2,8 +2,8 @@
 
     .venv/bin/python bench/commit_writes.py [--writes 1000]
 
-ConfigMaps are created over TLS in two workspaces of one server: in one writes are commits, in the other they go to the
-store alone. One client at first, then 64 at once, of one user, of 8 and of 64; and one client again, when the workspace
+ConfigMaps are created over TLS in workspaces of one server: in some writes are commits, in others they go to the store
+alone. One client at first, then 64 at once, of one user, of 8 and of 64; and one client again, when the workspace
 holds all of them.
 """
 
@@ -41,7 +41,7 @@ kind: Workspace
 spec: {type: {name: %s, path: root}}
 """
 GROUP = "writers"
-"""Whoever is one of it may write in both workspaces."""
+"""Whoever is one of it may write in all of the workspaces."""
 GRANTS = "---\n".join(
     f"""
 apiVersion: rbac.authorization.k8s.io/v1
@@ -56,11 +56,14 @@ FLEET = {
     "treeplane.yaml": "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: bench}\n",
     "workspaces/root/committed.yaml": TYPE % ("committed", "Commit"),
     "workspaces/root/stored.yaml": TYPE % ("stored", "Store"),
-    "workspaces/root/commit/workspace.yaml": WORKSPACE % "committed",
-    "workspaces/root/commit/grants.yaml": GRANTS,
-    "workspaces/root/store/workspace.yaml": WORKSPACE % "stored",
-    "workspaces/root/store/grants.yaml": GRANTS,
+    **{
+        f"workspaces/root/{kind}-{users}/{file}": text
+        for kind, type_ in (("commit", "committed"), ("store", "stored"))
+        for users in USERS
+        for file, text in (("workspace.yaml", WORKSPACE % type_), ("grants.yaml", GRANTS))
+    },
 }
+"""A commit takes longer where many objects stand, so each number of users has its own workspaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +101,13 @@ async def run(plane: Plane, writes: int) -> None:
     cases = [
         WriteCase(ALONE, SINGLE, 1),
         *(WriteCase(together(users), writes, TOGETHER, users) for users in USERS),
-        WriteCase(f"one client, {len(USERS) * writes} objects there", SINGLE, 1),
+        WriteCase(f"one client, {writes} objects there", SINGLE, 1),
     ]
     for case in cases:
         for where in ("commit", "store"):
-            server = Server(where, Credentials.read(plane.kubeconfig), f"/clusters/root:{where}", plane.pids)
+            server = Server(
+                where, Credentials.read(plane.kubeconfig), f"/clusters/root:{where}-{case.users}", plane.pids
+            )
             before = commits(plane)
             result = await load(server, case.requests(server, names), case.connections)
             found[case.title, where] = result
