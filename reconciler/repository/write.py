@@ -2,7 +2,7 @@
 
 Called by the status branch, seed, and tests. Nothing here has a work tree or an index: only the trees on the way to a
 changed file are read and written. A handful of objects is written loose; more go into one pack, which costs a tenth of
-the disk and one flush.
+the disk and a few flushes.
 """
 
 from __future__ import annotations
