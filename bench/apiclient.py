@@ -33,8 +33,19 @@ class Server:
         """Seconds spent so far."""
         return sum(_cpu(pid) for pid in self.pids())
 
-    def request(self, method: str, path: str, body: bytes = b"", kind: str = JSON, accept: str = JSON) -> bytes:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        kind: str = JSON,
+        accept: str = JSON,
+        who: tuple[str, str] | None = None,
+    ) -> bytes:
+        """`who`: a user and a group of his that are acted for."""
         headers = {"Host": self.credentials.host, "Accept": accept, **self.credentials.headers}
+        if who is not None:
+            headers |= dict(zip(("Impersonate-User", "Impersonate-Group"), who, strict=True))
         if body:
             headers |= {"Content-Type": kind, "Content-Length": str(len(body))}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())

@@ -2,8 +2,9 @@
 
     .venv/bin/python bench/commit_writes.py [--writes 1000]
 
-ConfigMaps are created over TLS in two workspaces of one server: in one writes are commits, in the other they go to the
-store alone. One client at first, then 64 at once; and one client again, when the workspace holds all of them.
+ConfigMaps are created over TLS in workspaces of one server: in some writes are commits, in others they go to the store
+alone. One client at first, then 64 at once, of one user, of 8 and of 64; and one client again, when the workspace
+holds all of them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -24,6 +27,8 @@ from measure import milliseconds, percentile, table, verdict
 from support.plane import Credentials, Plane
 
 SINGLE, TOGETHER = 50, 64
+USERS = (1, 8, 64)
+ALONE = "one client"
 TYPE = """
 apiVersion: tenancy.kcp.io/v1alpha1
 kind: WorkspaceType
@@ -35,13 +40,46 @@ apiVersion: tenancy.kcp.io/v1alpha1
 kind: Workspace
 spec: {type: {name: %s, path: root}}
 """
+GROUP = "writers"
+"""Whoever is one of it may write in all of the workspaces."""
+GRANTS = "---\n".join(
+    f"""
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: {name}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "{role}"}}
+subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: Group, name: {GROUP}}}]
+"""
+    for name, role in (("enter", "system:kcp:workspace:access"), ("write", "cluster-admin"))
+)
 FLEET = {
     "treeplane.yaml": "apiVersion: treeplane.dev/v1alpha1\nkind: Fleet\nmetadata: {name: bench}\n",
     "workspaces/root/committed.yaml": TYPE % ("committed", "Commit"),
     "workspaces/root/stored.yaml": TYPE % ("stored", "Store"),
-    "workspaces/root/commit/workspace.yaml": WORKSPACE % "committed",
-    "workspaces/root/store/workspace.yaml": WORKSPACE % "stored",
+    **{
+        f"workspaces/root/{kind}-{users}/{file}": text
+        for kind, type_ in (("commit", "committed"), ("store", "stored"))
+        for users in USERS
+        for file, text in (("workspace.yaml", WORKSPACE % type_), ("grants.yaml", GRANTS))
+    },
 }
+"""A commit takes longer where many objects stand, so each number of users has its own workspaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteCase:
+    """`users`: who write, in turn."""
+
+    title: str
+    writes: int
+    connections: int
+    users: int = 1
+
+    def requests(self, server: Server, names: Iterator[int]) -> list[bytes]:
+        return [
+            server.request("POST", maps("default"), config_map("default", f"c{next(names)}"), who=(f"user-{n}", GROUP))
+            for n in (number % self.users for number in range(self.writes))
+        ]
 
 
 def main() -> None:
@@ -59,26 +97,38 @@ def main() -> None:
 
 async def run(plane: Plane, writes: int) -> None:
     rows, names = [["", "", "per second", "p50", "p99", "CPU ms each", "commits"]], count()
-    alone: dict[str, Result] = {}
-    for title, number, connections in (
-        ("one client", SINGLE, 1),
-        (f"{TOGETHER} clients", writes, TOGETHER),
-        (f"one client, {writes} objects there", SINGLE, 1),
-    ):
+    found: dict[tuple[str, str], Result] = {}
+    cases = [
+        WriteCase(ALONE, SINGLE, 1),
+        *(WriteCase(together(users), writes, TOGETHER, users) for users in USERS),
+        WriteCase(f"one client, {writes} objects there", SINGLE, 1),
+    ]
+    for case in cases:
         for where in ("commit", "store"):
-            server = Server(where, Credentials.read(plane.kubeconfig), f"/clusters/root:{where}", plane.pids)
-            wanted = [server.request("POST", maps("default"), config_map("default", f"c{next(names)}"))
-                      for _ in range(number)]  # fmt: skip
+            server = Server(
+                where, Credentials.read(plane.kubeconfig), f"/clusters/root:{where}-{case.users}", plane.pids
+            )
             before = commits(plane)
-            result = await load(server, wanted, connections)
-            alone.setdefault(where, result)
+            result = await load(server, case.requests(server, names), case.connections)
+            found[case.title, where] = result
             figures = [milliseconds(percentile(result.latencies, share)) for share in (0.5, 0.99)]
-            cost = f"{1000 * result.cpu / number:.1f}"
+            cost = f"{1000 * result.cpu / case.writes:.1f}"
             made = str(commits(plane) - before)
-            rows.append([title, where, f"{number / result.seconds:.0f}", *figures, cost, made])
+            rows.append([case.title, where, f"{result.rate:.0f}", *figures, cost, made])
     table("creating ConfigMaps", rows)
-    median = percentile(alone["commit"].latencies, 0.5)
-    table("expected", [["a write alone, median", milliseconds(median), "< 100 ms", verdict(median < 0.1)]])
+    median = percentile(found[ALONE, "commit"].latencies, 0.5)
+    one, many = (found[together(users), "commit"].rate for users in (USERS[0], USERS[-1]))
+    beside = f"a write of {USERS[-1]} users' beside one of one user's"
+    expected = [
+        ["a write alone, median", milliseconds(median), "< 100 ms", verdict(median < 0.1)],
+        [f"writes a second of {USERS[-1]} users", f"{many:.0f}", ">= 500", verdict(many >= 500)],
+        [beside, f"{many / one:.2f}", ">= 0.7", verdict(many >= 0.7 * one)],
+    ]  # fmt: skip
+    table("expected", expected)
+
+
+def together(users: int) -> str:
+    return f"{TOGETHER} clients of {users} user{'s' if users > 1 else ''}"
 
 
 def commits(plane: Plane) -> int:

@@ -15,7 +15,7 @@ import hashlib
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import orjson
 
@@ -127,6 +127,16 @@ def stands(store: ReadView, intent: Intent) -> bool:
     return record is not None and record.revision == intent.revision
 
 
+def fits(store: ReadView, intent: Intent) -> bool:
+    """Whether what belongs to its object's transaction can be written as things stand."""
+    return all(_fits(store, op) for op in intent.also)
+
+
+def places(intent: Intent) -> frozenset[tuple[object, ...]]:
+    """What else than its object an intent writes: no two of a transaction may have one of them in common."""
+    return frozenset((op.table, op.row) if isinstance(op, PutRow) else op.key for op in intent.also if _is_put(op))
+
+
 def intent_key(key: Key) -> Key:
     """Where the intent of an object stands. A digest: keys of the store are short."""
     name = hashlib.blake2b("\0".join((key.resource, key.namespace, key.name)).encode(), digest_size=16).hexdigest()
@@ -135,6 +145,19 @@ def intent_key(key: Key) -> Key:
 
 def answer_key(intent: str) -> Key:
     return Key(Internal.ANSWER, "", "", intent)
+
+
+def _is_put(op: Op) -> TypeGuard[Put | PutRow]:
+    return isinstance(op, Put | PutRow)
+
+
+def _fits(store: ReadView, op: Op) -> bool:
+    if not _is_put(op) or op.expect is None:
+        return True
+    if isinstance(op, PutRow):
+        return store.get_row(op.table, op.row) == (None if op.expect is ABSENT else op.expect)
+    record = store.get(op.key)
+    return (record.revision if record is not None else NEVER) == op.expect
 
 
 def _op_json(op: Op) -> Object:

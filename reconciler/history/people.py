@@ -17,7 +17,7 @@ from reconciler.history.fleet import FleetHistory
 from reconciler.history.kinds import DeclaredId
 from reconciler.history.result import ObjectWriter, SignatureState, SignedBy, ToldCommit
 from reconciler.loading.vouching import Vouching
-from reconciler.plan.pushedby import NOBODY, SERVER, PushedBy
+from reconciler.plan.pushedby import NOBODY, SERVER, SEVERAL, PushedBy
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.writtenby import WrittenBy, written_by
 from reconciler.signatures.own import NAME, KnownCommitKey
@@ -61,7 +61,7 @@ class People:
         return [self._told(commit) for commit in wanted]
 
     def writers(self, commit: ToldCommit) -> ObjectWriters:
-        known = commit.pusher.how == SERVER or commit.signer.state is SignatureState.SERVER
+        known = commit.pusher.how in (SERVER, SEVERAL) or commit.signer.state is SignatureState.SERVER
         return ObjectWriters(written_by(self._history.repo.commit(commit.id).message), known)
 
     def _told(self, commit: str) -> ToldCommit:

@@ -11,18 +11,22 @@ from reconciler.repository.objects import Repository
 @dataclass(slots=True)
 class Draft:
     """On top of `base`, the id of a tree. `files`: the new content of each changed file, None where it goes, or a whole
-    directory does; `counts`: how many names directories have."""
+    directory does; `counts`: how many names directories have; `trees`: directories of `base` that were looked up, None
+    where there is none."""
 
     repo: Repository
     base: str
     files: dict[str, bytes | None] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    trees: dict[str, str | None] = field(default_factory=dict)
 
     def read(self, path: str) -> bytes | None:
         """None where there is no such file."""
         if path in self.files:
             return self.files[path]
-        entry = self.repo.entry_at(self.base, path)
+        directory, _, name = path.rpartition("/")
+        tree = self._tree(directory)
+        entry = self.repo.pick(tree, (name,)).get(name) if tree is not None else None
         return self.repo.blob(entry.id) if entry is not None and entry.kind == "blob" else None
 
     def write(self, path: str, data: bytes | None) -> bool:
@@ -48,7 +52,12 @@ class Draft:
         """Whether so much stands there that what comes had better be spread. Counts what comes."""
         count = self.counts.get(directory)
         if count is None:
-            there = self.repo.tree_at(self.base, directory)
+            there = self._tree(directory)
             count = len(self.repo.entries(there)) if there is not None else 0
         self.counts[directory] = count + 1
         return count >= CROWDED
+
+    def _tree(self, directory: str) -> str | None:
+        if directory not in self.trees:
+            self.trees[directory] = self.repo.tree_at(self.base, directory)
+        return self.trees[directory]

@@ -13,7 +13,7 @@ import orjson
 
 from apiserver.model import marks
 from apiserver.model.keys import Key
-from apiserver.registry.intents import Intent, stands
+from apiserver.registry.intents import Intent, fits, stands
 from apiserver.storage.protocol import NEVER, ReadView, Record
 from reconciler.plan.merge import same_content
 
@@ -22,10 +22,11 @@ Object = dict[str, Any]
 
 class Asked:
     """Intents that wait. A crash may have come between the commit that was made of them and its answer, so one counts
-    where the commit says the same."""
+    where the commit says the same. What it writes besides somebody else may have taken meanwhile: then it counts no
+    more, or nothing of its workspace could be written."""
 
-    def __init__(self, intents: Mapping[Key, Intent] = MappingProxyType({})) -> None:
-        self._intents = intents
+    def __init__(self, intents: Mapping[Key, Intent] = MappingProxyType({}), store: ReadView | None = None) -> None:
+        self._intents, self._store = intents, store
 
     def __bool__(self) -> bool:
         return bool(self._intents)
@@ -37,7 +38,9 @@ class Asked:
     def of(self, key: Key, record: Record | None, said: Object) -> Intent | None:
         """The intent that the commit fulfils, if there is one. `said`: the object that git makes without it."""
         intent = self._intents.get(key)
-        return intent if intent is not None and self._counts(intent, record, said) else None
+        if intent is None or (self._store is not None and not fits(self._store, intent)):
+            return None
+        return intent if self._counts(intent, record, said) else None
 
     def _counts(self, intent: Intent, record: Record | None, said: Object) -> bool:
         asked = with_place(object_of(intent), said)
@@ -51,15 +54,15 @@ class Proposed(Asked):
     its object is what git says, and nobody is answered."""
 
     def __init__(self, intents: Mapping[Key, Intent], store: ReadView) -> None:
-        super().__init__(intents)
-        self._store = store
+        super().__init__(intents, store)
+        self._waiting = store
 
     def ending(self, key: Key) -> Intent | None:
         intent = super().ending(key)
-        return intent if intent is not None and stands(self._store, intent) else None
+        return intent if intent is not None and stands(self._waiting, intent) else None
 
     def _counts(self, intent: Intent, _record: Record | None, _said: Object) -> bool:
-        return stands(self._store, intent)
+        return stands(self._waiting, intent)
 
 
 NOTHING = Asked()

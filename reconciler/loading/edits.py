@@ -19,7 +19,7 @@ from apiserver.model.kinds import kind_of
 from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry import pins, strategy, tree
 from apiserver.registry.catalog import Catalog
-from apiserver.registry.intents import Intent
+from apiserver.registry.intents import Intent, fits, places
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.draft import Draft
@@ -38,6 +38,10 @@ Object = dict[str, Any]
 
 class Outdated(Exception):
     """The object is another by now than the one that an intent was made from."""
+
+
+class NotTogether(Exception):
+    """An earlier write of the same commit is in its way: what it comes to is told by what that leaves."""
 
 
 class PinnedEditor:
@@ -79,14 +83,36 @@ class Edits:
         self.paths: dict[Key, str] = {}
         self._store, self._catalog, self._sources, self._tree = store, catalog, sources, tree
         self._editors: dict[str, Editor] = {}
+        self._workspaces_of: dict[str, WorkspaceRecord] = {}
+        self._dropped: list[str] = []
+        self._taken: set[tuple[object, ...]] = set()
 
     def add(self, intent: Intent) -> bool:
-        """Whether the intent changes a file. Raises Outdated, and StatusError for what cannot be committed."""
-        workspace = _workspace(self._store, intent.key.cluster)
+        """Whether the intent changes a file. Raises Outdated, NotTogether, and StatusError for what cannot be
+        committed."""
+        workspace = self._of(intent.key.cluster)
+        besides = places(intent)
+        if besides & self._taken or any(is_within(workspace.directory, each) for each in self._dropped):
+            raise NotTogether
+        if not fits(self._store, intent):
+            raise Outdated
         try:
-            return self._add(workspace, intent)
+            changes = self._add(workspace, intent)
         except ReadOnly as error:
             raise StatusError(403, "Forbidden", f"workspace {workspace.path} is not written to: {error}") from error
+        if changes:
+            self._taken |= besides
+        return changes
+
+    def path_of(self, cluster: str) -> str:
+        """Of a workspace of which something is edited."""
+        return self._of(cluster).path
+
+    def _of(self, cluster: str) -> WorkspaceRecord:
+        found = self._workspaces_of.get(cluster)
+        if found is None:
+            found = self._workspaces_of[cluster] = _workspace(self._store, cluster)
+        return found
 
     def _add(self, workspace: WorkspaceRecord, intent: Intent) -> bool:
         live = self._store.get(intent.key)
@@ -158,9 +184,17 @@ class Edits:
         self.paths[intent.key] = file
         files, live = self._workspaces(parent), self._store.get(intent.key)
         if intent.value is None or live is None:
-            return files.remove(intent.key)
+            return self._drop(files, intent.key)
         before, final = orjson.loads(live.value), orjson.loads(intent.value)
         return files.change(file, intent.key.name, lambda manifest: self._said(manifest, parent, before, final))
+
+    def _drop(self, files: WorkspaceFiles, key: Key) -> bool:
+        """A directory goes alone: a file that is written into it would be left below the workspace around it."""
+        directory = files.directory(key)
+        if any(is_within(path, directory) for path in self.draft.files):
+            raise NotTogether
+        self._dropped += [directory] if directory else []
+        return files.remove(key)
 
     def _said(self, manifest: Manifest, workspace: WorkspaceRecord, live: Object, final: Object) -> Object:
         """What the file is to say of an object that it declares. A file may be written in another version than the
@@ -179,6 +213,11 @@ class Edits:
             return made
 
         return declared_form(manifest.value, live, final, render)
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Whether a path of the repository is a directory ("": none), or below it."""
+    return bool(directory) and (path == directory or path.startswith(f"{directory}/"))
 
 
 def _workspace(store: Store, cluster: str) -> WorkspaceRecord:

@@ -346,7 +346,7 @@ class Loader:
             return tree.fleet(self._store), problems
         began = time.perf_counter()
         # Our own commit, where a crash came between it and the store: whoever waits for it is answered.
-        asked, ahead = Asked({i.key: i for i in waiting(self._store)}), frozenset((commit, *(then or ())))
+        asked, ahead = Asked({i.key: i for i in waiting(self._store)}, self._store), frozenset((commit, *(then or ())))
         left = tuple(each for each in fleet.arriving if each not in ahead)
         stepper = self._stepper(
             COMMIT,
@@ -411,7 +411,11 @@ class Loader:
         earlier: Callable[[str], Earlier],
     ) -> Overtaker:
         """See overtaking.Makes."""
-        asked = Asked({i.key: i for i in waiting(self._store)}) if intents is None else Proposed(intents, self._store)
+        asked = (
+            Asked({i.key: i for i in waiting(self._store)}, self._store)
+            if intents is None
+            else Proposed(intents, self._store)
+        )
         way, limits = (COMMIT if intents is None else PROPOSAL), self._whole.limits(fleet)
         taken = [*dict.fromkeys((*fleet.arriving, commit))]
         beyond = frozenset(taken[taken.index(commit) :])

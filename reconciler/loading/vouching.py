@@ -2,8 +2,8 @@
 
 Called by owners, for commits that are to be taken. The author line is anybody's text and decides nothing. A user of the
 hosted repository was authenticated when he pushed (repository/pushrecords); elsewhere it is who signed the commit
-(signatures), under the user name that the signers' file gives him; a commit that the server made of a write through the
-API is signed by the server's own key, and was allowed when it was written.
+(signatures), under the user name that the signers' file gives him; a commit that the server made of writes through the
+API, of one user or of several, is signed by the server's own key, and each write was allowed when it was written.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from pathlib import Path
 from apiserver.auth.pki import SHARD_ADMIN
 from apiserver.auth.user import AUTHENTICATED, User
 from apiserver.model.commits import CommitRef
-from reconciler.plan.pushedby import NOBODY, OPERATOR, PUSH, SERVER, SIGNATURE, PushedBy
+from reconciler.plan.pushedby import NOBODY, OPERATOR, PUSH, SERVER, SEVERAL, SIGNATURE, PushedBy
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecord, PushRecords, covering
+from reconciler.repository.writtenby import written_by
 from reconciler.signatures.signers import DIRECTORY, Signers, of_directory, of_tree
 from reconciler.signatures.verifier import NotVerified, Signer, Verifier
 
@@ -36,7 +37,7 @@ class Voucher:
     @property
     def is_free(self) -> bool:
         """Whether he may touch all there is: who runs the server, and the server itself, which asked before writing."""
-        return self.said.how in (SERVER, OPERATOR) or (self.user is not None and self.user.is_master)
+        return self.said.how in (SERVER, SEVERAL, OPERATOR) or (self.user is not None and self.user.is_master)
 
     def __str__(self) -> str:
         """For people."""
@@ -107,9 +108,14 @@ class Vouching:
         except NotVerified as bad:
             return Voucher(why=bad.why)
         if signer.ours:
-            name = repo.commit(commit.id).author.rpartition(" <")[0]
-            return Voucher(PushedBy(name, SERVER, signer.key))
+            return Voucher(PushedBy.server(_writers(repo, commit), signer.key))
         return Voucher(PushedBy(signer.user, SIGNATURE, signer.key), User(signer.user, (AUTHENTICATED,)))
+
+
+def _writers(repo: Repository, commit: CommitRef) -> list[str]:
+    """Of a commit that is the server's own. It has an author, or says of each write whose it is."""
+    info = repo.commit(commit.id)
+    return [each.user for each in written_by(info.message)] or [info.author.rpartition(" <")[0]]
 
 
 def _user(push: PushRecord) -> User | None:

@@ -54,11 +54,15 @@ class WorkspaceFiles(NamedTuple):
 
     def remove(self, key: Key) -> bool:
         """The directory goes, workspaces below it too."""
+        directory = self.directory(key)
+        if directory:
+            self.draft.drop(directory)
+        return bool(directory)
+
+    def directory(self, key: Key) -> str:
+        """Of a Workspace; "" where it has none."""
         record = tree.workspace_at(self.store, paths.join(self.parent.path, key.name))
-        if record is None or not record.directory:
-            return False
-        self.draft.drop(record.directory)
-        return True
+        return record.directory if record is not None else ""
 
     def change(self, file: str, name: str, said: Callable[[Manifest], Object]) -> bool:
         """A workspace.yaml says something else: `said`, of what it says now, its name included. Raises BadFile."""

@@ -45,16 +45,18 @@ class Desired:
             return f"{self._mirror.source} has no branch {self._mirror.branch} of its own"
         return ""
 
-    def commit(self, base: str, changes: Mapping[str, bytes | Blob | None], author: str, message: str) -> str | None:
-        """A commit on top of `base` with `changes` made (as write.edit_tree takes them), by `author`, a user's name.
-        None where they change nothing."""
+    def commit(
+        self, base: str, changes: Mapping[str, bytes | Blob | None], author: str | None, message: str
+    ) -> str | None:
+        """A commit on top of `base` with `changes` made (as write.edit_tree takes them), by `author`, a user's name, or
+        by Treeplane itself. None where they change nothing."""
         target = self._target()
         before = self._mirror.repository.commit(base).tree
         tree = edit_tree(target, before, changes)
         if tree == before:
             return None
         now = int(time.time())
-        name, mail = signature(author)
+        name, mail = signature(author) if author is not None else (AUTHOR, MAIL)
         try:
             who, ours = library.Author(name, mail, now), library.Author(AUTHOR, MAIL, now)
             return library.create_commit(target.git, tree, [base], message, who, ours, self._sign)

@@ -31,6 +31,7 @@ __all__ = [
     "bound_cache",
     "create",
     "create_commit",
+    "flushes",
     "let_go",
     "open_directory",
     "set_fsync",
@@ -52,6 +53,10 @@ _CACHE: Final = 8 * 1024 * 1024
 """Bytes: tens of thousands of commits; of trees, what `Repository` remembers is asked first."""
 
 
+class _Flushing:
+    on = True
+
+
 class Author(NamedTuple):
     """`when`: seconds since 1970."""
 
@@ -63,6 +68,12 @@ class Author(NamedTuple):
 def set_fsync(enabled: bool) -> None:
     """Whether this process's writes to git are flushed to disk before they count. For the whole process."""
     pygit2.option(Option.ENABLE_FSYNC_GITDIR, enabled)
+    _Flushing.on = enabled
+
+
+def flushes() -> bool:
+    """What `set_fsync` said last; at first that packs are flushed, as git's own program does it."""
+    return _Flushing.on
 
 
 def bound_cache(most: int = _CACHE) -> None:

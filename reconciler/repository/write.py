@@ -2,18 +2,17 @@
 
 Called by the status branch, seed, and tests. Nothing here has a work tree or an index: only the trees on the way to a
 changed file are read and written. A handful of objects is written loose; more go into one pack, which costs a tenth of
-the disk and one flush.
+the disk and a few flushes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import time
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from reconciler.repository import library
+from reconciler.repository import library, packwriting
 from reconciler.repository.command import git
 from reconciler.repository.errors import RefMoved, RepositoryUnreadable
 from reconciler.repository.objects import Repository, raw_entries
@@ -138,25 +137,17 @@ def move_ref(repo: Repository, ref: str, commit: str | None, expected: str | Non
 
 
 def write_pack(repo: Repository, objects: Mapping[str, tuple[int, bytes]]) -> None:
-    """Stores all `objects` as one pack, which git checks, indexes and flushes."""
-    parts = [b"PACK" + (2).to_bytes(4, "big") + len(objects).to_bytes(4, "big")]
-    for kind, data in objects.values():
-        parts.append(_pack_header(kind, len(data)))
-        parts.append(zlib.compress(data, 1))
-    body = b"".join(parts)
-    body += hashlib.sha1(body, usedforsecurity=False).digest()
-    answer = git(repo.git_dir, "index-pack", "--stdin", given=body)
-    if answer.code != 0:
-        raise RepositoryUnreadable(f"{repo.path} cannot be written to ({answer.error})")
-
-
-def _pack_header(kind: int, size: int) -> bytes:
-    out, byte, size = bytearray(), (kind << 4) | (size & 15), size >> 4
-    while size:
-        out.append(byte | 0x80)
-        byte, size = size & 0x7F, size >> 7
-    out.append(byte)
-    return bytes(out)
+    """Stores all `objects` as one pack, and flushes it."""
+    pack, index = packwriting.packed(objects)
+    if not index:
+        answer = git(repo.git_dir, "index-pack", "--stdin", given=pack)
+        if answer.code != 0:
+            raise RepositoryUnreadable(f"{repo.path} cannot be written to ({answer.error})")
+        return
+    try:
+        packwriting.put(repo.git_dir / "objects" / "pack", pack, index)
+    except OSError as error:
+        raise RepositoryUnreadable(f"{repo.path} cannot be written to ({error})") from error
 
 
 def _insert(root: _Node, path: str, change: bytes | Blob | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.client
 import itertools
 import os
@@ -10,11 +11,12 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.plane import Plane, PlaneError, environment
+from support.plane import Connection, Credentials, Plane, PlaneError, environment
 from support.shipped import SCHEDULING, binding
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fleet-repo"
@@ -186,6 +188,53 @@ def test_a_manifest_of_kcps_first_years_is_applied(served: Plane, kubectl: Calla
     file.write_text((EXAMPLE / "workspaces/root/media/teams/streaming/placements.yaml").read_text())
     with pytest.raises(PlaneError, match=r"edit workspaces/root/media/teams/streaming/placements\.yaml"):
         served.kubectl("label", "--filename", str(file), "a=b", workspace="root:media:streaming")
+
+
+USERS, EACH = [f"user-{number}" for number in range(8)], 12
+
+
+def test_many_users_at_once_are_few_commits_and_git_says_who(
+    served: Plane, kubectl: Callable[..., str], tmp_path: Path
+) -> None:
+    for name, role in (("enter", "system:kcp:workspace:access"), ("rule", "cluster-admin")):
+        kubectl("create", "clusterrolebinding", f"team-{name}", f"--clusterrole={role}", "--group=team")
+    clone = served.clone(tmp_path / "clone")
+    before, begun = clone.git("rev-parse", "HEAD").strip(), threading.Barrier(len(USERS))
+    wrote = {f"{user}-{number}": user for user in USERS for number in range(EACH)}
+
+    def write(user: str) -> list[int]:
+        admin = Credentials.read(served.kubeconfig)
+        headers = {**admin.headers, "Impersonate-User": user, "Impersonate-Group": "team"}
+        connection = Connection(dataclasses.replace(admin, headers=headers), 30)
+        begun.wait()
+        found = []
+        for name in (name for name, who in wrote.items() if who == user):
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"by": user}}
+            found.append(connection.request("POST", CONFIGMAPS, body).status)
+        connection.close()
+        return found
+
+    with ThreadPoolExecutor(len(USERS)) as threads:
+        assert {status for answers in threads.map(write, USERS) for status in answers} == {201}
+    clone.git("pull", "--quiet")
+    log = clone.git("log", "--format=%H %an", f"{before}..HEAD").splitlines()
+    assert len(log) < len(wrote) / 2
+    said: dict[str, str] = {}
+    for commit, author in (line.split(" ") for line in log):
+        trailers = clone.git("show", "--no-patch", "--format=%(trailers:key=Written-By,valueonly)", commit).splitlines()
+        lines = [line.split(" ") for line in trailers if line]
+        assert bool(lines) == (author == "Treeplane")
+        if lines:
+            co_authors = clone.git("show", "--no-patch", "--format=%(trailers:key=Co-authored-by,valueonly)", commit)
+            assert {*co_authors.split("\n")} - {""} == {f"{user} <{user}@localhost>" for *_, user in lines}
+        for workspace, resource, name, user in lines:
+            assert (workspace, resource) == (LAB, "configmaps")
+            said[name.removeprefix("default/")] = user
+        if not lines:
+            changed = clone.git("show", "--name-only", "--format=", commit).splitlines()
+            said |= {Path(path).stem: author for path in changed}
+    assert said == wrote
+    assert kubectl("get", "configmap", "user-3-7", "--output=jsonpath={.data.by}") == "user-3"
 
 
 @pytest.mark.parametrize("roles", ["together", "apart"])

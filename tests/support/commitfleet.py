@@ -21,6 +21,7 @@ from apiserver.registry.rest_options import Collection, DeleteOptions, Outcome, 
 from reconciler.loading.committer import Branch, Committer
 from reconciler.loading.keptsecrets import KeptSecrets
 from reconciler.repository.desired import Desired
+from reconciler.repository.library import Sign
 
 Object = dict[str, Any]
 
@@ -31,7 +32,10 @@ WRITES_COMMIT = TREEPLANE_YAML + "spec: {writes: Commit}\n"
 
 
 class CommitFleet(LoadedFleet):
-    """Writes are by `user`; `kind` is given as its store name."""
+    """Writes are by `user`; `kind` is given as its store name. `sign`: what the server's own commits are signed
+    with."""
+
+    sign: Sign | None = None
 
     def __init__(self, directory: Path, repo: FleetRepo | None = None, keys: Path | None = None) -> None:
         super().__init__(directory, repo, keys)
@@ -45,7 +49,7 @@ class CommitFleet(LoadedFleet):
     def new_committer(self) -> Committer:
         """As after a restart, together with a new loader."""
         self.loader = self.new_loader()
-        desired = Desired(self.mirror)
+        desired = Desired(self.mirror, sign=self.sign)
         branch = Branch(desired, self.mirror.repository, self._catch_up, self.published.append)
         return Committer(self.store, self.loader, branch, KeptSecrets(self.store, self.keys, self.secrets))
 
@@ -98,14 +102,16 @@ class CommitFleet(LoadedFleet):
         namespace = (obj["metadata"].get("namespace") or "default") if at.kind.namespaced else ""
         return rest.create(at, namespace, obj, WriteOptions("test")).obj
 
-    def change(self, path: str, resource: str, name: str, *, sub: str = "", **fields: Any) -> Object:
+    def change(
+        self, path: str, resource: str, name: str, *, sub: str = "", user: str = "alice", **fields: Any
+    ) -> Object:
         """A patch that sets top-level fields."""
-        at = self.at(path, resource)
+        at = self.at(path, resource, user)
         namespace = "default" if at.kind.namespaced else ""
         return rest.patch(at, namespace, name, lambda live: {**live, **fields}, WriteOptions("test"), sub).obj
 
-    def remove(self, path: str, resource: str, name: str) -> Outcome:
-        at = self.at(path, resource)
+    def remove(self, path: str, resource: str, name: str, user: str = "alice") -> Outcome:
+        at = self.at(path, resource, user)
         return deletion.delete(at, "default" if at.kind.namespaced else "", name, DeleteOptions())
 
     # -- git's side

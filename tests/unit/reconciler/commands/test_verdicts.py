@@ -35,6 +35,7 @@ def test_who_pushed_is_told_where_it_is_known(fleet: LoadedFleet) -> None:
     assert [*told(loaded, PushedBy("al\x1b[2Jice\nx", PUSH))][1] == "pushed by al\\x1b[2Jice\\nx"
     held = fleet.commit({"treeplane.yaml": "kind: ["})
     assert [*told(held, PushedBy("alice", SIGNATURE))][-1] == "pushed by alice (signed)"
+    assert [*told(held, PushedBy.server(["ann", "b\x1b"]))][-1] == "pushed by treeplane for ann and b\\x1b"
 
 
 def test_problems_are_listed(fleet: LoadedFleet) -> None:

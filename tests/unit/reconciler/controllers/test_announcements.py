@@ -324,6 +324,15 @@ def test_who_pushed_is_told() -> None:
     assert CommitOutcome.decode(orjson.dumps(before)).pushed_by == NOBODY
 
 
+def test_of_several_users_commit_it_is_told_that_it_is_theirs() -> None:
+    by = PushedBy.server(["ann", "bob\n", "cid", "dan", "eve"])
+    found = CommitOutcome.decode(CommitOutcome(ONE, counts={"configured": 1}, pushed_by=by).encode())
+    assert found.pushed_by == by
+    assert document(found)["pushedBy"] == {"how": "several", "users": ["ann", "bob\n", "cid"], "more": 2}
+    [one] = statuses(found)
+    assert one.description.endswith("pushed by treeplane for ann, bob , cid and 2 more")
+
+
 def test_the_document_is_what_is_documented() -> None:
     found = document(outcome(CommitOutcome(ONE, "fleet-id", "main"), [BAD, WorkspaceOutcome("root:b", "created")]))
     assert found == {

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from support.commitfleet import WRITES_COMMIT, CommitFleet
 from support.loadedfleet import A, LoadedFleet, configmap
+from support.signing import Person
 
 from apiserver.endpoints.pushhooks import PUSHED
 from apiserver.model.commits import own
 from apiserver.registry import tree
 from reconciler.loading.vouching import Vouching
 from reconciler.loading.whopushed import WhoPushed
-from reconciler.plan.pushedby import NOBODY, OPERATOR, PUSH, SERVER, PushedBy
+from reconciler.plan.pushedby import NOBODY, OPERATOR, PUSH, SERVER, SEVERAL, SIGNATURE, PushedBy
 from reconciler.repository.pushrecords import PushRecord, PushRecords
+from reconciler.signatures.own import CommitKey
 from reconciler.signatures.verifier import Verifier
 from reconciler.statusbranch import pushers
 from reconciler.statusbranch.pushtrailers import pushed_by
@@ -83,3 +87,23 @@ def test_what_a_record_comes_to(fleet: CommitFleet, tmp_path: Path, record: Push
     fleet.begin()
     vouching = Vouching(PushRecords(None), Verifier(None), tmp_path / "signers")
     assert vouching.voucher(fleet.repo.repo, own(fleet.repo.head), "", record).said == by
+
+
+def test_what_a_pushed_commit_says_of_who_wrote_it_is_nothing(fleet: CommitFleet, tmp_path: Path) -> None:
+    """Whoever pushed or signed it: only under the server's own signature it counts."""
+    key = CommitKey(Ed25519PrivateKey.generate())
+    vouching, alice = Vouching(PushRecords(None), Verifier(key), tmp_path / "signers"), Person("alice")
+    (tmp_path / "signers").mkdir()
+    (tmp_path / "signers" / "allowed_signers").write_text(alice.line())
+    fleet.begin()
+    said = "Mine\n\nWritten-By: root:a configmaps default/x ann\nWritten-By: root:a configmaps default/y bob\n"
+    pushed = PushRecord("", {"username": "eve"})
+    for sign, record, by in (
+        (None, None, NOBODY),
+        (None, pushed, PushedBy("eve", PUSH)),
+        (alice.sign, None, PushedBy("alice", SIGNATURE)),
+        (key.sign, None, PushedBy("", SEVERAL, users=("ann", "bob"))),
+    ):
+        commit = fleet.repo.commit({f"{A}/x.md": str(by)}, said, sign=sign)
+        found = vouching.voucher(fleet.repo.repo, own(commit), "", record).said
+        assert replace(found, key="") == by

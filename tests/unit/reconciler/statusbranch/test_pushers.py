@@ -12,8 +12,9 @@ from support.statusfiles import status
 
 from apiserver.model.tables import Table
 from apiserver.storage.protocol import Store
-from reconciler.plan.pushedby import HOW, NOBODY, PUSH, SIGNATURE, PushedBy
+from reconciler.plan.pushedby import HOW, NOBODY, PUSH, SEVERAL, SIGNATURE, PushedBy
 from reconciler.repository.chain import brought
+from reconciler.repository.messages import one_line
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.statusbranch import pushers, pushtrailers
 from reconciler.statusbranch.writer import StatusWriter
@@ -183,6 +184,23 @@ def test_no_name_says_anything_but_itself(
     [(commit, by)] = pushtrailers._said(text)
     assert (commit, by.how) == (source.head, how)
     assert "".join(by.user.split()) in ("".join(name.split()), "?") or not name.isprintable() or len(name) > 400
+
+
+@given(st.lists(NAMES, min_size=2, unique=True))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=30)
+def test_of_several_it_is_told_how_many_and_who_some_are(store: Store, source: FleetRepo, users: list[str]) -> None:
+    by = PushedBy.server(users)
+    pushers.note(store, {source.head: by})
+    [value] = pushtrailers.lines(source.repo, store, None, source.head)
+    [(commit, read)] = pushtrailers._said(f"x\n\nPushed-By: {value}\n")
+    assert (commit, read.how, read.more, len(read.users)) == (source.head, SEVERAL, by.more, len(by.users))
+    for name, told in zip(by.users, read.users, strict=True):
+        assert told == (one_line(name, 400) or "?")
+
+
+def test_what_says_nothing_of_several() -> None:
+    for said in ("several x", "several -1 ann", "several 1 ann bob", "several \u0661 ann"):
+        assert [*pushtrailers._said(f"x\n\nPushed-By: {'1' * 40} {said}\n")] == []
 
 
 def test_a_long_name_and_one_of_nothing_that_shows(

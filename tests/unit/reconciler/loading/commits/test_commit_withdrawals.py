@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.commitfleet import WRITES_COMMIT, CommitFleet, a_configmap
+from support.manywriters import crash
 
 from apiserver.admission.committing import CommitSink
 from apiserver.model.errors import StatusError
@@ -21,7 +21,7 @@ from apiserver.registry import deletion, rest
 from apiserver.registry.intents import waiting
 from apiserver.registry.rest_options import Collection, DeleteOptions, WriteOptions
 from apiserver.registry.waiter import Waiter
-from apiserver.storage.protocol import NEVER, Check, Op
+from apiserver.storage.protocol import NEVER, Check
 
 Object = dict[str, Any]
 
@@ -190,7 +190,7 @@ def test_each_is_carried_out_once_or_not_at_all(steps: list[tuple[str, int, int]
                     fleet.committer.serve()
                     made |= _answered(open_)
                 elif step == "crash":
-                    _crash(fleet, when)
+                    crash(fleet, when)
             fleet.committer.serve()
             made |= _answered(open_)
             assert not open_
@@ -225,35 +225,3 @@ def _answered(open_: dict[str, tuple[Waiter, Future[Object]]]) -> set[str]:
 def _messages(fleet: CommitFleet) -> list[str]:
     repo = fleet.mirror.repository
     return [repo.commit(c).message + "\n" for c in repo.first_parents(fleet.repo.commits[-1], fleet.repo.head) or []]
-
-
-def _crash(fleet: CommitFleet, when: int) -> None:
-    """The reconciler dies in its turn, before the branch is moved, behind that, or before one of its transactions; the
-    next one loads what stands."""
-    desired, store, me = fleet.committer._branch.desired, fleet.store, threading.get_ident()
-    publish, write = desired.publish, store.write
-    left = when - 1
-
-    def publishing(*given: Any) -> None:
-        if when:
-            publish(*given)
-        if when < 2:
-            raise SystemExit
-
-    def writing(*ops: Op) -> Future[list[int]]:
-        nonlocal left
-        if threading.get_ident() == me:
-            left -= 1
-            if not left and when > 1:
-                raise SystemExit
-        return write(*ops)
-
-    desired.publish, store.write = publishing, writing  # type: ignore[method-assign]
-    try:
-        fleet.committer.serve()
-    except SystemExit:
-        pass
-    finally:
-        desired.publish, store.write = publish, write  # type: ignore[method-assign]
-    fleet.committer = fleet.new_committer()
-    fleet.load()
