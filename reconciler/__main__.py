@@ -14,6 +14,7 @@ _COMMANDS = {
     "comment": "comment:comment",
     "crd": "sharing:crd",
     "diff": "line.reviewing:diff",
+    "drill": "line.recovering:drill",
     "hook": "line.hooking:hook",
     "init": "line.beginning:init",
     "kcp": "line.kcp:kcp",
