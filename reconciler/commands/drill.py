@@ -22,7 +22,7 @@ from reconciler.repository.source import is_repository, kind_of_source
 from reconciler.statusbranch.naming import Undecided
 
 DIFFERENT = 1
-"""Exit code: a recovery does not give what is recorded."""
+"""Exit code: a recovery does not give what is recorded, or that is not the server's."""
 _HOSTED = "repo/fleet.git"
 """The repository that a server hosts, below its data directory."""
 
@@ -47,7 +47,7 @@ def drill(source: str, branch: str, keys: Path | None) -> Drill:
 
 
 def exit_code(found: Drill) -> int:
-    return 0 if found.same else DIFFERENT
+    return 0 if found.good else DIFFERENT
 
 
 def _drilled(where: str, branch: str, keys: Path | None, scratch: Path) -> Drill:

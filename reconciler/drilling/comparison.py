@@ -6,7 +6,7 @@ end all is recorded, and who reads the log of a job need not be who may read tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from reconciler.layout.errors import BadFile
@@ -32,13 +32,10 @@ class RecordDifference(NamedTuple):
     alike: bool = False
 
 
-def compared(
-    repo: Repository, cloned: str, made: str, is_meant: Callable[[FileChange], bool] = lambda _: False
-) -> Iterator[RecordDifference]:
-    """By path. `cloned`, `made`: trees. `is_meant`: of a difference that is none."""
+def compared(repo: Repository, cloned: str, made: str) -> Iterator[RecordDifference]:
+    """By path. `cloned`, `made`: trees."""
     for change in difference(repo, cloned, made):
-        if not is_meant(change):
-            yield _told(repo, change)
+        yield _told(repo, change)
 
 
 def _told(repo: Repository, change: FileChange) -> RecordDifference:

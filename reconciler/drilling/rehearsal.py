@@ -19,7 +19,7 @@ from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.paging import rows
 from apiserver.storage.protocol import Store
 from apiserver.stores import open_at
-from reconciler.drilling.comparison import RecordDifference, compared
+from reconciler.drilling.comparison import MADE, RecordDifference, compared
 from reconciler.drilling.freshclone import FreshClone, NothingRecorded
 from reconciler.drilling.keysneeded import NeededKey, needed
 from reconciler.layout.fleet import read_fleet
@@ -28,14 +28,13 @@ from reconciler.loading.identities import IdentitiesAside
 from reconciler.loading.loader import Loader
 from reconciler.loading.secrets import SecretFiles
 from reconciler.loading.vouching import Vouching
-from reconciler.repository.difference import FileChange
 from reconciler.repository.objects import Repository
 from reconciler.repository.pushrecords import PushRecords
 from reconciler.repository.repositories import Repositories
 from reconciler.repository.write import edit_tree
 from reconciler.signatures.own import CommitKey
-from reconciler.signatures.signers import DIRECTORY
-from reconciler.signatures.verifier import Verifier
+from reconciler.signatures.signers import DIRECTORY, Signers
+from reconciler.signatures.verifier import NotVerified, Verifier
 from reconciler.statusbranch import fleetfacts, format
 from reconciler.statusbranch.content import StatusContent
 from reconciler.statusbranch.recorded import FleetFacts
@@ -49,7 +48,8 @@ class Rehearsal:
     """`differences`: see comparison. `lost`: workspaces that were served and could not be brought back, and why.
     `held`: how many are held, as they were. `workspaces`: how many there are. `unrecorded`: those in which objects are
     made through the API that nothing but the store has. `seconds`: of loading, and of rendering with the comparison.
-    `with_keys`: whether keys were given. `signed`: whether the fleet asks for signatures, which keys tell."""
+    `with_keys`: whether keys were given. `signed`: whether the fleet asks for signatures, which keys tell.
+    `ours`: whether the key of those that were given signed the status commit; None: there is no such key."""
 
     differences: tuple[RecordDifference, ...]
     lost: dict[str, tuple[str, ...]]
@@ -60,6 +60,7 @@ class Rehearsal:
     seconds: tuple[float, float]
     with_keys: bool = False
     signed: bool = False
+    ours: bool | None = None
 
     @property
     def unchecked(self) -> bool:
@@ -90,6 +91,7 @@ def rehearse(clone: FreshClone, branch: str, keys: Path | None, scratch: Path) -
             needed(store, keys, signed=signed),
             (loaded - began, done - loaded),
             with_keys=keys is not None,
+            ours=_is_ours(clone, keys),
             signed=signed,
         )
     finally:
@@ -102,6 +104,17 @@ def _settings(branch: str, keys: Path | None) -> BranchSettings:
         return BranchSettings(name=branch)
     verifier = Verifier(CommitKey.known(keys))
     return BranchSettings(name=branch, vouching=Vouching(PushRecords(None), verifier, keys / DIRECTORY))
+
+
+def _is_ours(clone: FreshClone, keys: Path | None) -> bool | None:
+    """What a record says by itself without a contradiction no loading can tell from what the server wrote."""
+    key = CommitKey.known(keys) if keys is not None else None
+    if key is None:
+        return None
+    try:
+        return Verifier(key).signer(clone.repo, clone.recorded.commit.id, Signers()).ours
+    except NotVerified:
+        return False
 
 
 def _load(store: Store, clone: FreshClone, branch: BranchSettings, keys: Path | None, scratch: Path) -> None:
@@ -127,17 +140,21 @@ def _differences(
     clone: FreshClone, store: Store, lost: dict[str, tuple[str, tuple[str, ...]]]
 ) -> Iterator[RecordDifference]:
     known = clone.recorded.facts()
-    made, spared = _rendered(clone.repo, store, known), ""
-    if known.arriving:
-        spared = _rendered(clone.repo, store, known, sparing=True)
+    made = _rendered(clone.repo, store, known)
+    spared = _rendered(clone.repo, store, known, sparing=True) if known.arriving else ""
+    for each in compared(clone.repo, clone.recorded.tree, made):
+        if format.owner_of(each.file) not in lost and not (spared and _is_on_its_way(clone.repo, spared, each)):
+            yield each
 
-    def is_meant(change: FileChange) -> bool:
-        if format.owner_of(change.path) in lost:
-            return True
-        # What came with a commit that was on its way may have been left out: a recovery makes it of that commit.
-        return bool(spared) and change.old is None and clone.repo.entry_at(spared, change.path) is None
 
-    yield from compared(clone.repo, clone.recorded.tree, made, is_meant)
+def _is_on_its_way(repo: Repository, spared: str, found: RecordDifference) -> bool:
+    """Whether that is none, in what was recorded while commits were being loaded. A workspace that came with these may
+    have been left out, since a recovery makes it of its commit; and one that is held at the commit that is named, and
+    at a later one for something else, says the latter, which is found out anew when that commit is followed."""
+    if found.what == MADE:
+        return repo.entry_at(spared, found.file) is None
+    reasons = {field.partition("[")[0] for field in found.fields}
+    return found.file.endswith(f"/{format.SUMMARY}") and reasons == {"errors"}
 
 
 def _rendered(repo: Repository, store: Store, known: FleetFacts, *, sparing: bool = False) -> str:

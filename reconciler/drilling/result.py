@@ -46,6 +46,11 @@ class Drill:
         """Whether a recovery gives what was recorded."""
         return not (self.found.differences or self.found.lost)
 
+    @property
+    def good(self) -> bool:
+        """Whether it does, and nothing is known to say that somebody else recorded it."""
+        return self.same and self.found.ours is not False
+
 
 def point_of(clone: FreshClone) -> RecoveryPoint:
     """Raises RepositoryError."""

@@ -54,6 +54,8 @@ def _lines(drill: Drill) -> Iterator[str]:
         count = len(found.differences) + len(found.lost)
         yield f"recovery does not give what is recorded: {_many(count, 'difference')}, {was}"
     yield from _wrong(drill)
+    if found.ours is False:
+        yield f"  {drill.point.status_branch} is not signed by keys/commits: somebody else wrote it, or had another key"
     yield from _time(drill)
     yield from _point(drill.point)
     yield from _beside(drill)
@@ -175,4 +177,5 @@ def told(drill: Drill) -> Object:
             "keys": [{"place": k.place, "what": k.what, "of": [*k.of], "there": k.there} for k in found.keys],
         },
         "signaturesChecked": not found.unchecked,
+        "signedByServer": found.ours,
     }

@@ -26,6 +26,8 @@ from reconciler.drilling.comparison import CHANGED, MADE, MISSING
 from reconciler.loading.case import Case, Verdict
 from reconciler.loading.judge import Judge
 from reconciler.repository.write import commit_tree, move_ref
+from reconciler.signatures.own import CommitKey
+from reconciler.statusbranch.writer import StatusWriter
 
 SUMMARY = f"{A}/_summary.yaml"
 
@@ -166,6 +168,19 @@ def test_what_did_not_come_with_the_clone_is_told(fleet: LoadedFleet) -> None:
     rewritten(fleet, {SUMMARY: data.replace(served.encode(), b"e" * 40)})
     said = run(fleet.repo.path, code=3).output
     assert f"did not come with the clone (the clone lacks the object {'e' * 40})" in said
+
+
+def test_what_the_server_did_not_sign_is_told_by_its_key(fleet: LoadedFleet) -> None:
+    """What is edited without a contradiction comes back as it was edited."""
+    key = CommitKey.open(fleet.keys)
+    touch(fleet)
+    fleet.publish(StatusWriter(fleet.store, fleet.mirror, sign=key.sign))
+    assert (drilled(fleet, fleet.keys).found.ours, drilled(fleet).found.ours) == (True, None)
+    file = f"{A}/_status/default/configmaps/app.yaml"
+    rewritten(fleet, {file: saying(recorded_files(fleet)[file], status={"seen": 2})})
+    assert drilled(fleet).good
+    said = run(fleet.repo.path, "--keys", fleet.keys, code=1).output
+    assert "  treeplane/status is not signed by keys/commits: somebody else wrote it, or had another key\n" in said
 
 
 def test_no_value_is_told(empty: LoadedFleet) -> None:
