@@ -21,6 +21,7 @@ _COMMANDS = {
     "mv": "line.moving:mv",
     "pin": "line.pinning:pin",
     "reconcile": "line.serving:reconcile",
+    "restore": "line.restoring:restore",
     "resume": "line.pinning:resume",
     "suspend": "line.pinning:suspend",
     "up": "line.serving:up",
