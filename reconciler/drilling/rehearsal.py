@@ -22,7 +22,7 @@ from apiserver.stores import open_at
 from reconciler.drilling.comparison import MADE, RecordDifference, compared
 from reconciler.drilling.freshclone import FreshClone, NothingRecorded
 from reconciler.drilling.keysneeded import NeededKey, needed
-from reconciler.layout.fleet import read_fleet
+from reconciler.layout.fleet import UNSIGNED, read_fleet
 from reconciler.loading.heads import BranchSettings
 from reconciler.loading.identities import IdentitiesAside
 from reconciler.loading.loader import Loader
@@ -76,7 +76,8 @@ def rehearse(clone: FreshClone, branch: str, keys: Path | None, scratch: Path) -
     try:
         _load(store, clone, _settings(branch, keys), keys, scratch)
         loaded = time.monotonic()
-        signed = read_fleet(clone.repo, clone.repo.commit(clone.recorded.source.id).tree).asks_who
+        config = read_fleet(clone.repo, clone.repo.commit(clone.recorded.source.id).tree)
+        signed = config.verification != UNSIGNED
         lost = dict(_lost(store))
         differences = tuple(_differences(clone, store, lost))
         done = time.monotonic()
