@@ -209,7 +209,7 @@ def test_files_that_another_workspace_has_by_now_stay_its(clone: Clone) -> None:
     assert f"{A}/apps/web.yaml does not come back: it would be root:a:apps's by now\n" in done.output
 
 
-def test_links_modes_and_odd_names_come_back_as_they_were(clone: Clone) -> None:
+def test_modes_and_odd_names_come_back_as_they_were(clone: Clone) -> None:
     odd = f"{A}/*ä [x].yaml"
     clone.write({odd: configmap("odd"), f"{A}/run.yaml": configmap("run")})
     (clone.top / A / "run.yaml").chmod(0o755)
@@ -219,6 +219,14 @@ def test_links_modes_and_odd_names_come_back_as_they_were(clone: Clone) -> None:
     assert clone.read(odd) == configmap("odd")
     assert os.access(clone.top / A / "run.yaml", os.X_OK)
     assert clone.git("diff", "--stat", then, "HEAD") == ""
+
+
+def test_a_link_of_then_is_held_as_ever(clone: Clone) -> None:
+    (clone.top / A / "link.yaml").symlink_to("/etc/passwd")
+    then = clone.commit({})
+    head = clone.commit({f"{A}/link.yaml": None})
+    assert f"{A}/link.yaml: is a symbolic link" in clone.run(A, "--at", then, code=3).output
+    assert (clone.head, (clone.top / A / "link.yaml").exists()) == (head, False)
 
 
 def test_another_staged_change_stays_out_of_the_commit(clone: Clone) -> None:

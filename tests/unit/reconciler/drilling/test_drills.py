@@ -9,7 +9,9 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
@@ -197,6 +199,15 @@ def test_no_value_is_told(empty: LoadedFleet) -> None:
         assert "do not tell" not in said
 
 
+def test_names_that_a_terminal_would_obey_are_spelled(fleet: LoadedFleet) -> None:
+    rewritten(fleet, {"workspaces/root/\x1b[2J::error::.txt": b"x"})
+    for form in ("text", "json", "yaml"):
+        said = run(fleet.repo.path, "-o", form, code=1).output
+        assert "[2J" in said
+        assert "\x1b" not in said
+        assert not re.search("(?m)^::", said)
+
+
 # -- time, point, keys
 
 
@@ -297,9 +308,46 @@ def test_a_branch_that_is_not_there_is_told_with_those_that_are(fleet: LoadedFle
     assert "--branch main" in run(fleet.repo.path, "--branch", "release", code=2).output
 
 
-def test_a_url_that_asks_for_credentials_is_told_without_them(tmp_path: Path) -> None:
-    said = run(f"file://user:secret@{tmp_path}/nowhere.git", code=4).output
-    assert "secret" not in said
+class Locked(BaseHTTPRequestHandler):
+    """Of a server that wants to know who asks."""
+
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", "Basic realm=forge")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_url_that_asks_for_credentials_is_told_without_those_that_were_given() -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Locked)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        for who in ("", "ann:do-not-tell@"):
+            said = run(f"http://{who}127.0.0.1:{server.server_port}/fleet.git", code=4).output
+            assert "does not answer" in said
+            assert "check the URL, the network and your credentials" in said
+            assert "do-not-tell" not in said
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+# -- signatures
+
+
+def test_where_commits_have_to_be_signed_the_keys_decide_as_at_a_start(empty: LoadedFleet, tmp_path: Path) -> None:
+    empty.begin({"treeplane.yaml": TREEPLANE_YAML + "spec: {verification: {mode: Head}}\n"})
+    key = CommitKey.open(empty.keys)
+    empty.publish(StatusWriter(empty.store, empty.mirror, sign=key.sign))
+    assert drilled(empty, empty.keys).good
+    assert "note: the fleet asks for signatures, which were not looked at: give --keys\n" in run(empty.repo.path).output
+    (tmp_path / "others").mkdir()
+    said = run(empty.repo.path, "--keys", tmp_path / "others", code=3).output
+    assert "nothing would be served: main: " in said
 
 
 def test_what_is_no_repository_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
