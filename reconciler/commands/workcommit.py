@@ -25,7 +25,8 @@ def require_clean(clone: WorkTree, changes: Iterable[FileChange]) -> None:
     given = b"".join(_bytes(change.path) + b"\0" for change in changes)
     every = clone.run("ls-files", "-z", "--others", "--", *_tops(changes)).split("\0")
     wanted = {*given.decode("utf-8", "replace").split("\0")} - {""}
-    differing = clone.run("diff-index", "-z", "--name-only", "HEAD", "--", *_tops(changes)).split("\0")
+    against = ("--no-ext-diff", "--no-renames", "HEAD", "--", *_tops(changes))
+    differing = clone.run("diff", "-z", "--name-only", *against).split("\0")
     dirty = sorted(wanted.intersection((*every, *differing)))
     if dirty:
         more = f" and {len(dirty) - _NAMED} more" if len(dirty) > _NAMED else ""

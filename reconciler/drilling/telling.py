@@ -19,7 +19,7 @@ from reconciler.review.telling.harmless import plain, quoted
 
 Object = dict[str, Any]
 
-_FILES, _FIELDS, _NAMES, _WHY = 200, 20, 10, 5
+_FILES, _FIELDS, _NAMES, _WHY = 200, 10, 10, 5
 _DIGITS = 10
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"))
 _WORDS = {
@@ -64,7 +64,7 @@ def _lines(drill: Drill) -> Iterator[str]:
 def _wrong(drill: Drill) -> Iterator[str]:
     for path, why in sorted(drill.found.lost.items()):
         yield f"  workspace {path} cannot be brought back:"
-        yield from (f"    {line}" for line in _cut(why, _WHY, "errors"))
+        yield from (f"    {line}" for line in _cut(why, _WHY))
     for each in drill.found.differences[:_FILES]:
         yield f"  {each.file} {_WORDS[each.what]}{_fields(each)}"
     if len(drill.found.differences) > _FILES:
@@ -76,7 +76,7 @@ def _fields(found: RecordDifference) -> str:
         return ""
     if not found.fields:
         return ", though it says the same: it is not in the form that is written" if found.alike else ""
-    return f": {', '.join(_cut(found.fields, _FIELDS, 'fields'))}"
+    return f": {', '.join(_cut(found.fields, _FIELDS))}"
 
 
 def _time(drill: Drill) -> Iterator[str]:
@@ -124,12 +124,12 @@ def _there(found: NeededKey) -> str:
 
 
 def _named(names: tuple[str, ...]) -> str:
-    return ", ".join(_cut(names, _NAMES, "others"))
+    return ", ".join(_cut(names, _NAMES))
 
 
-def _cut(lines: Iterable[str], most: int, what: str) -> list[str]:
+def _cut(lines: Iterable[str], most: int) -> list[str]:
     found = [*lines]
-    return found if len(found) <= most else [*found[:most], f"and {len(found) - most} more {what}"]
+    return found if len(found) <= most else [*found[:most], f"and {len(found) - most} more"]
 
 
 def _many(count: int, one: str) -> str:

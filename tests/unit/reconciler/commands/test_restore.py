@@ -232,6 +232,8 @@ def test_a_link_of_then_is_held_as_ever(clone: Clone) -> None:
 def test_another_staged_change_stays_out_of_the_commit(clone: Clone) -> None:
     clone.commit({f"{A}/app.yaml": configmap(a="new")})
     clone.write({f"{B}/app.yaml": configmap(a="staged"), f"{A}/README.md": "mine\n"})
+    clone.write({f"{A}/app.yaml": clone.read(f"{A}/app.yaml")})  # touched, and not changed
+    os.utime(clone.top / A / "app.yaml", (1, 1))
     clone.git("add", f"{B}/app.yaml")
     clone.run(A, "--at", "HEAD^")
     assert clone.changed() == {f"{A}/app.yaml": "M"}
