@@ -410,3 +410,24 @@ def test_an_unsigned_commit_of_a_fleet_that_verifies_is_told(clone: Clone) -> No
     clone.git("update-ref", "-d", "refs/remotes/origin/treeplane/status")
     clone.commit({f"{A}/app.yaml": configmap(a="new")})
     assert "note: the commit is not signed" in clone.run(A, "--at", then).output
+
+
+def test_a_commit_of_another_branch_or_one_that_was_merged_in_will_do(clone: Clone) -> None:
+    clone.git("switch", "--quiet", "-c", "other")
+    there = clone.commit({f"{A}/app.yaml": configmap(a="there")})
+    clone.git("switch", "--quiet", "main")
+    clone.commit({f"{A}/app.yaml": configmap(a="here")})
+    clone.run(A, "--at", "other")
+    assert clone.read(f"{A}/app.yaml") == configmap(a="there")
+    clone.commit({f"{A}/app.yaml": configmap(a="here")})
+    clone.git("merge", "--quiet", "--strategy=ours", "-m", "Merge", "other")
+    clone.run(A, "--at", there)
+    assert clone.read(f"{A}/app.yaml") == configmap(a="there")
+
+
+def test_a_clone_that_is_not_whole_names_what_completes_it(clone: Clone, tmp_path: Path) -> None:
+    clone.commit({f"{A}/app.yaml": configmap(a="new")})
+    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{clone.top}", str(tmp_path / "shallow")], check=True)
+    done = CliRunner().invoke(main, ["restore", str(tmp_path / "shallow" / A), "--at", "HEAD"])
+    assert done.exit_code == 2
+    assert "fetch --unshallow" in done.output
