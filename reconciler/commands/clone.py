@@ -57,8 +57,24 @@ class WorkTree(NamedTuple):
         if self.run("status", "--porcelain", "--", place).strip():
             raise Failure(f"{place} has changes that are in no commit", "commit them first, or take them back", 2)
 
-    def run(self, *arguments: str) -> str:
-        answer = git(self.repo.git_dir.absolute(), "-C", str(self.top), *arguments)
+    def commit(self, revision: str) -> str:
+        """The commit that a revision of this clone names."""
+        hint = "give a commit, branch or tag that is here; or fetch it: git fetch"
+        if revision.startswith("-"):
+            raise Failure(f"{revision} names no commit", hint, 2)
+        found = self.repo.resolve(revision)
+        if found is not None:
+            return found
+        try:
+            self.run("rev-parse", "--verify", f"{revision}^{{commit}}")
+        except Failure as error:
+            raise Failure(f"{revision} names no commit, or several: {error.message}", hint, 2) from error
+        raise Failure(f"{revision} names no commit", hint, 2)
+
+    def run(self, *arguments: str, given: bytes = b"") -> str:
+        """What git says. `given`: what it reads. Paths are taken as they are, and are no patterns."""
+        literal = {"GIT_LITERAL_PATHSPECS": "1"}
+        answer = git(self.repo.git_dir.absolute(), "-C", str(self.top), *arguments, given=given, variables=literal)
         if answer.code != 0:
             raise Failure(f"git {arguments[0]}: {answer.error or answer.output}", "", 2)
         return answer.output

@@ -107,7 +107,7 @@ class _Pinning:
     # -- what is asked for
 
     def set(self, revision: str, until: str, reason: str) -> PinDone:
-        found = Pin(self._resolved(revision), until, reason)
+        found = Pin(self._clone.commit(revision), until, reason)
         self._require(found.commit, revision)
         return self.write(found, f"Pin {{}} to {found.commit[:_DIGITS]}")
 
@@ -133,19 +133,6 @@ class _Pinning:
         return PinDone(place.path, file, change if pin is not None else ChangeKind.DELETED, pin, made)
 
     # -- what may be pinned to
-
-    def _resolved(self, revision: str) -> str:
-        hint = "give a commit, branch or tag that is here; or fetch it: git fetch"
-        if revision.startswith("-"):
-            raise Failure(f"{revision} names no commit", hint, 2)
-        found = self._clone.repo.resolve(revision)
-        if found is not None:
-            return found
-        try:
-            self._clone.run("rev-parse", "--verify", f"{revision}^{{commit}}")
-        except Failure as error:
-            raise Failure(f"{revision} names no commit, or several: {error.message}", hint, 2) from error
-        raise Failure(f"{revision} names no commit", hint, 2)
 
     def _require(self, commit: str, name: str, hint: str = "") -> None:
         """That a server would take it."""

@@ -7,6 +7,7 @@ is in no branch yet (the files of a work tree, a merge that nobody made) becomes
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -86,6 +87,20 @@ def find(clone: Repository, top: Path | None, asked: CommitRange, scratch: Path)
         notes = (*notes, "there is no status branch here, so what is served and what stands on clusters is not known")
     reads = RecordedFleet(repo, recorded.commit.id) if recorded else None
     return Ends(repo, base, target, reads, notes, resolve(clone, asked.other or _HEAD), status)
+
+
+def proposed(clone: Repository, scratch: Path, make: Callable[[Repository, str, RecordedFleet | None], str]) -> Ends:
+    """What a commit does that nobody has made yet, on top of HEAD. `make`: writes it into a repository beside the
+    clone, on top of a commit, with what is recorded of the fleet. Raises BadRange and RepositoryUnreadable."""
+    require_whole(clone, "what a change does")
+    head = resolve(clone, _HEAD)
+    recorded, repo = recorded_of(clone, head), borrowed.borrow(clone, scratch)
+    reads = RecordedFleet(repo, recorded.commit.id) if recorded is not None else None
+    target = make(repo, head, reads)
+    if reads is not None and not repo.is_ancestor(reads.source.id, head):
+        reads = None
+    status = recorded.commit.id if recorded is not None else ""
+    return Ends(repo, End(own(head), _HEAD), End(own(target), "the commit"), reads, (), target, status)
 
 
 def _target(clone: Repository, repo: Repository, top: Path | None, revision: str) -> End:

@@ -83,6 +83,15 @@ class CommitKey(KnownCommitKey):
             raise KeysError(f"{path} cannot be used ({error.strerror}): mend that, and start again") from error
         return found
 
+    @classmethod
+    def known(cls, keys_dir: Path) -> CommitKey | None:
+        """The same where nothing may be made or mended: None where there is none. Raises KeysError."""
+        path = keys_dir / NAME
+        try:
+            return cls(_read(path)) if path.is_file() else None
+        except OSError as error:
+            raise KeysError(f"{path} cannot be read ({error.strerror})") from error
+
     def sign(self, payload: bytes) -> str:
         """The armored signature of a commit's bytes."""
         made = self._private.sign(sshsig.to_sign(payload))

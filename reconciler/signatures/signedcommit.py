@@ -16,6 +16,11 @@ _HEADER = b"gpgsig"
 _LARGEST = 64 * 1024
 
 
+def is_signed(raw: bytes) -> bool:
+    """Whether a commit bears any signature, be it good or not."""
+    return b"\n" + _HEADER + b" " in raw.partition(b"\n\n")[0]
+
+
 def part(raw: bytes) -> tuple[bytes, str]:
     """(what was signed, the signature) of a commit's bytes. Raises NotVerified."""
     head, blank, message = raw.partition(b"\n\n")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.registry import tree
-from apiserver.registry.tree import FleetRecord, leaving
+from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Compacted, Store
 from reconciler.layout.fleet import FILE
 from reconciler.repository.chain import CONTINUES
@@ -28,12 +28,11 @@ from reconciler.repository.messages import with_trailers
 from reconciler.repository.mirror import STATUS_REF, Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree
-from reconciler.statusbranch import format, history, pushtrailers, urgency
+from reconciler.statusbranch import fleetfacts, format, history, pushtrailers, urgency
 from reconciler.statusbranch.claim import Claim
 from reconciler.statusbranch.content import StatusContent
 from reconciler.statusbranch.folders import Folders
 from reconciler.statusbranch.message import describe
-from reconciler.statusbranch.realtargets import real_targets
 from reconciler.statusbranch.recorded import FleetFacts, RecordedFleet
 from reconciler.statusbranch.render import Rendering
 from reconciler.statusbranch.schedule import Schedule
@@ -209,9 +208,7 @@ class StatusWriter:
         before = RecordedFleet(self._repo, head) if head is not None else None
         base = before.tree if before is not None else None
         known = before.facts() if before is not None else FleetFacts()
-        facts = replace(known, id=fleet.fleet, claims=fleet.claims, branch=fleet.branch, kept=fleet.kept)
-        there = {path: record.directory for path, record in leaving(self._store).items() if not record.stored}
-        facts = replace(facts, targets=self._targets(known, fleet), leaving=there, verified=fleet.verified)
+        facts = fleetfacts.of_store(self._store, fleet, known)
         if before is not None and new == base and facts == known and not self._is_told(before.source, fleet):
             return None
         served = fleet.commit.id
@@ -251,11 +248,6 @@ class StatusWriter:
         there = self._repo.has(commit.id)
         entry = self._repo.entry_at(self._repo.commit(commit.id).tree, FILE) if there else None
         return entry.id if entry is not None else ""
-
-    def _targets(self, known: FleetFacts, fleet: FleetRecord) -> tuple[str, ...]:
-        """What a recovery could not bring back may have real clusters too."""
-        lost = known.targets or () if fleet.lost else ()
-        return tuple(sorted({*real_targets(self._store), *lost}))
 
     def _made(self, content: str, parents: Sequence[str], message: str, head: str | None) -> str:
         return commit_tree(self._repo, content, parents, message, int(self._now()), STATUS_REF, head, self._sign)

@@ -26,6 +26,11 @@ COMMENTING = {
     "gitlab/.gitlab-ci.yml": "fleet-comment",
     "gitea/fleet.yml": "comment",
 }
+DRILLING = {
+    "github/fleet-drill.yml": "drill",
+    "gitlab/.gitlab-ci.yml": "fleet-drill",
+    "gitea/fleet-drill.yml": "drill",
+}
 ACTIONS = [each for each in FILES if "gitlab" not in str(each)]
 
 
@@ -57,7 +62,19 @@ def rights(name: str, key: str) -> dict[str, str]:
 
 
 def test_all_files_are_looked_at() -> None:
-    assert {str(each.relative_to(FOLDER)) for each in FILES} == {*READING, *COMMENTING}
+    assert {str(each.relative_to(FOLDER)) for each in FILES} == {*READING, *COMMENTING, *DRILLING}
+
+
+@pytest.mark.parametrize(("name", "key"), DRILLING.items())
+def test_who_drills_reads_and_has_no_secret(name: str, key: str) -> None:
+    found = job(name, key)
+    assert any("treeplane drill" in script for script, _ in scripts(found))
+    assert not re.search(r"secrets|TOKEN|--keys", yaml.safe_dump(found))
+    if "gitlab" not in name:
+        assert rights(name, key) == {"contents": "read"}
+        assert set(named(name)[True]) == {"schedule", "workflow_dispatch"}, "nobody's pull request starts it"
+        [checkout] = [step for step in found["steps"] if "actions/checkout" in step.get("uses", "")]
+        assert checkout["with"] == {"fetch-depth": 0, "persist-credentials": False}
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)

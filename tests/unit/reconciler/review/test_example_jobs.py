@@ -69,3 +69,19 @@ def test_gitlab(clone: Path, tmp_path: Path) -> None:
     done = run(["bash", "-e", "-c", script], clone, TRIGGER_PAYLOAD=str(event))
     assert done.returncode == 0, done.stderr
     assert "### Workspace `root:a` would be held" in (clone / "diff.md").read_text()
+
+
+@pytest.mark.parametrize("file", ["github/fleet-drill.yml", "gitea/fleet-drill.yml"])
+def test_drills(clone: Path, file: str) -> None:
+    """In what a runner checks out: one commit, and all branches as those of the origin."""
+    [step] = [each for each in yaml.safe_load((EXAMPLES / file).read_text())["jobs"]["drill"]["steps"] if "env" in each]
+    done = run(["bash", "-e", "-c", step["run"]], clone, BRANCH="main")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("recovery gives what is recorded, byte for byte: 4 workspaces\n")
+
+
+def test_a_drill_on_gitlab(clone: Path) -> None:
+    install, *script = yaml.safe_load((EXAMPLES / "gitlab/.gitlab-ci.yml").read_text())["fleet-drill"]["script"]
+    assert install == "pip install treeplane"
+    done = run(["bash", "-e", "-c", "\n".join(script)], clone, CI_DEFAULT_BRANCH="main")
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,82 @@
+"""`treeplane drill`: whether a fleet comes back from its repository, before it has to. Needs no server.
+
+Called by the command line. What is cloned, loaded and compared is reconciler/drilling's, in a directory that is thrown
+away; how it is told is drilling/telling's. The source and the keys are only read.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+
+from apiserver.auth.keys import KeysError
+from reconciler.commands.clone import clone_of
+from reconciler.commands.failure import BROKEN, BUSY, Failure
+from reconciler.drilling.freshclone import NothingRecorded, clone
+from reconciler.drilling.rehearsal import rehearse
+from reconciler.drilling.result import Drill, point_of
+from reconciler.repository.errors import RepositoryError, redact
+from reconciler.repository.library import set_fsync
+from reconciler.repository.source import is_repository, kind_of_source
+from reconciler.statusbranch.naming import Undecided
+
+DIFFERENT = 1
+"""Exit code: a recovery does not give what is recorded, or that is not the server's."""
+_HOSTED = "repo/fleet.git"
+"""The repository that a server hosts, below its data directory."""
+
+
+def drill(source: str, branch: str, keys: Path | None) -> Drill:
+    """`source`: a URL, a repository, or a data directory with one; "" for the clone that this is called in. `keys`: the
+    server's keys/, or a backup of them."""
+    where = _location(source)
+    set_fsync(False)  # what is written is thrown away
+    with tempfile.TemporaryDirectory(prefix="treeplane-") as scratch:
+        try:
+            return _drilled(where, branch, keys, Path(scratch))
+        except NothingRecorded as error:
+            raise Failure(str(error), error.hint) from error
+        except Undecided as error:
+            hint = "take away those that no server wrote: git push <source> --delete <branch>"
+            raise Failure(f"commits name several status branches, and each is one: {error}", hint) from error
+        except KeysError as error:
+            raise Failure(str(error)) from error
+        except RepositoryError as error:
+            raise Failure(str(error), code=BUSY if kind_of_source(where) == "url" else BROKEN) from error
+
+
+def exit_code(found: Drill) -> int:
+    return 0 if found.good else DIFFERENT
+
+
+def _drilled(where: str, branch: str, keys: Path | None, scratch: Path) -> Drill:
+    began = time.monotonic()
+    cloned = clone(where, branch, scratch)
+    served = cloned.recorded.facts().branch
+    if served not in ("", branch):
+        raise Failure(f"this fleet is served from branch {served}, as its status branch says", f"--branch {served}", 2)
+    took = time.monotonic() - began
+    try:
+        return Drill(redact(where), point_of(cloned), took, rehearse(cloned, branch, keys, scratch))
+    except RepositoryError as error:
+        what = error.what.replace(str(cloned.repo.path), "the clone")
+        text = f"something that the status branch names did not come with the clone ({what})"
+        raise NothingRecorded(
+            text, "push it from a clone or a mirror that has it; a server's data has a mirror/"
+        ) from error
+
+
+def _location(source: str) -> str:
+    try:
+        if not source:
+            return str(clone_of(Path())[0])
+        kind = kind_of_source(source)
+    except RepositoryError as error:
+        raise Failure(str(error), code=2) from error
+    if kind != "directory":
+        return source
+    hosted = Path(source) / _HOSTED
+    if is_repository(hosted):
+        return str(hosted)
+    raise Failure(f"{source} is no repository", "name a repository, its URL, or the data directory of a server", 2)

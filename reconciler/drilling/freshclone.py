@@ -1,0 +1,70 @@
+"""A clone of a fleet's repository with what a recovery would have and no more: the desired and the status branch.
+
+Called by the drill. Objects are copied, never borrowed, and git checks that they are whole, so the source could be gone
+by then. A path is cloned as a start does that finds its server gone (repository/rehost): a clone's tracked branches
+count, too. Nothing is written to the source.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from reconciler.layout.fleet import STATUS_BRANCH
+from reconciler.repository.mirror import Mirror
+from reconciler.repository.objects import Repository
+from reconciler.repository.rehost import rehost
+from reconciler.repository.source import kind_of_source
+from reconciler.statusbranch.naming import in_use, names, served_by
+from reconciler.statusbranch.recorded import RecordedFleet
+
+_COPY = "fleet.git"
+
+
+class NothingRecorded(Exception):
+    """There is nothing that a recovery could go on from. `hint`: what to do."""
+
+    def __init__(self, text: str, hint: str) -> None:
+        super().__init__(text)
+        self.hint = hint
+
+
+class FreshClone(NamedTuple):
+    """`head`: of the desired branch. `status_branch`: its name."""
+
+    repo: Repository
+    head: str
+    status_branch: str
+    recorded: RecordedFleet
+
+
+def clone(source: str, branch: str, scratch: Path) -> FreshClone:
+    """`source`: a URL, or the path of a repository. Raises NothingRecorded, Undecided and RepositoryError."""
+    mirror = _copied(source, branch, scratch)
+    head = mirror.newest(branch)
+    if head is None:
+        there = ", ".join(mirror.branches()) or "none"
+        raise NothingRecorded(f"{mirror.source_name} has no branch {branch}", f"give --branch; there are: {there}")
+    mirror.status_branch = in_use(mirror.repository, head, branch, mirror)
+    status = mirror.refresh().status
+    if status is None:
+        known = " or ".join(names(mirror.repository, head))
+        raise NothingRecorded(
+            f"there is no status branch ({known}): a server that begins from this makes a new fleet, with new UIDs",
+            "drill what the server pushes to; a clone needs `git fetch origin`, and a forge has to take the branch",
+        )
+    if not served_by(mirror.repository, status):
+        raise NothingRecorded(
+            f"{mirror.status_branch} ({status:.10}) is no status commit: its last parent is not the commit that its "
+            "trailer Source-Commit names, or that is not there",
+            "somebody else wrote it: have the branch point to the last commit of a server's",
+        )
+    return FreshClone(mirror.repository, head, mirror.status_branch, RecordedFleet(mirror.repository, status))
+
+
+def _copied(source: str, branch: str, scratch: Path) -> Mirror:
+    """A mirror of the source, or of a copy of it."""
+    if kind_of_source(source) == "url":
+        return Mirror(scratch, source, branch, STATUS_BRANCH)
+    rehost(Path(source).resolve(), scratch / _COPY, branch)
+    return Mirror(scratch, str(scratch / _COPY), branch, STATUS_BRANCH)
