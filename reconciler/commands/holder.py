@@ -95,7 +95,7 @@ class Holder:
         self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, branch)
         self._loader.carry = self._secrets.move
         trial = Trial(self._loader, self._secrets.of, settings.keys_dir / "identities")
-        self._proposals = proposals(settings, store, mirror, trial, self._check_ours, self._key.sign)
+        self._proposals = proposals(settings, store, mirror, trial, self._check_ours)
         if settings.hosted:
             ref = f"refs/heads/{settings.branch}"
             judge = PushJudge(Path(settings.source), mirror.path, ref, store, trial, vouching)

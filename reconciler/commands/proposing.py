@@ -14,7 +14,6 @@ from reconciler.forges.comparing import ForgeHint, compare_url
 from reconciler.loading.proposals import Proposals
 from reconciler.loading.trial import Trial
 from reconciler.plan.deletions import ALLOW
-from reconciler.repository.library import Sign
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.proposals import ProposalBranches
 
@@ -60,12 +59,12 @@ class Proposing:
 
 
 def proposals(
-    settings: ReconcileSettings, store: Store, mirror: Mirror, trial: Trial, ours: Callable[[], None], sign: Sign
+    settings: ReconcileSettings, store: Store, mirror: Mirror, trial: Trial, ours: Callable[[], None]
 ) -> Proposals:
-    """`ours`, `sign`: see Desired."""
+    """`ours`: see Desired."""
     hint = ForgeHint(settings.forge or "", settings.forge_url, settings.forge_repository)
     page = partial(_page, mirror.source if mirror.is_remote else "", settings.branch, hint)
-    return Proposals(store, ProposalBranches(mirror, ours, sign, carried=[ALLOW]), trial, page)
+    return Proposals(store, ProposalBranches(mirror, ours, carried=[ALLOW]), trial, page)
 
 
 def _page(source: str, base: str, hint: ForgeHint, branch: str) -> str:

@@ -4,6 +4,9 @@ Called by loading/proposals, in a thread of its own. A branch is made of commits
 moved on, what the branch holds becomes one commit on top of it, as long as nobody has to decide anything; what was
 merged is on it no more. People may push to it: what they pushed is gone on with. Like the desired branch it is moved by
 compare-and-swap, and never under a work tree's feet.
+
+Its commits bear no signature of the server's. That stands for what may be served (loading/vouching), and of a proposal
+nobody has said so yet: whoever merges it does. Nor did the server see all that people pushed to it.
 """
 
 from __future__ import annotations
@@ -35,14 +38,13 @@ class ProposalBranches:
         self,
         mirror: Mirror,
         ours: Callable[[], None] = lambda: None,
-        sign: library.Sign | None = None,
         *,
         commits: int = 50,
         carried: Collection[str] = (),
     ) -> None:
-        """`ours`, `sign`: see Desired. `commits`: that a branch has at most before they become one; `carried`: trailers
+        """`ours`: see Desired. `commits`: that a branch has at most before they become one; `carried`: trailers
         of theirs that the one says, too."""
-        self._mirror, self._ours, self._sign = mirror, ours, sign
+        self._mirror, self._ours = mirror, ours
         self._commits, self._carried = commits, tuple(carried)
         # Its own, since the mirror's is another thread's.
         self.repo = Repository(mirror.path)
@@ -122,7 +124,7 @@ class ProposalBranches:
         now = int(time.time())
         who, ours = library.Author(name, mail, now), library.Author(AUTHOR, MAIL, now)
         try:
-            return library.create_commit(self.repo.git, tree, [base], message, who, ours, self._sign)
+            return library.create_commit(self.repo.git, tree, [base], message, who, ours)
         except library.FAILURES as error:
             raise RepositoryUnreadable(f"{self.repo.path} cannot be written to ({error})") from error
 

@@ -270,7 +270,7 @@ def test_what_a_server_commits_is_signed_with_its_own_key_on_both_branches(
     fleet.close()
 
 
-def test_what_is_proposed_is_served_beside_and_signed(
+def test_what_is_proposed_is_put_on_its_branch_and_the_server_does_not_vouch_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
 ) -> None:
     fleet = ProposalFleet(tmp_path / "proposed")
@@ -288,7 +288,8 @@ def test_what_is_proposed_is_served_beside_and_signed(
     assert outcome.warnings == (f"proposed on branch {name}; it is served once that is merged",)
     made = fleet.proposal()
     assert made is not None
-    assert Verifier(CommitKey.open(fleet.keys)).signer(fleet.mirror.repository, made, Signers()).ours
+    with pytest.raises(NotVerified, match="not signed"):
+        Verifier(CommitKey.open(fleet.keys)).signer(fleet.mirror.repository, made, Signers())
     assert fleet.find("root:a", "configmaps", "made") is None
     fleet.close()
 
