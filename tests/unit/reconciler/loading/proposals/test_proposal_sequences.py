@@ -23,6 +23,7 @@ from apiserver.registry import rest, tree
 from apiserver.registry.rest_options import WriteOptions
 from reconciler.loading.proposals import ProposalBounds
 from reconciler.loading.trial import NotTried, Trial
+from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
 from reconciler.repository.write import commit_tree, edit_tree, move_ref
 
@@ -311,3 +312,27 @@ def test_for_a_workspace_so_often_whoever_does(bound: Callable[..., ProposalFlee
     with pytest.raises(StatusError, match="too many proposals"):
         fleet.made("root:a", "configmaps", a_configmap(), user="eve")
     fleet.made("root:b", "configmaps", a_configmap(), user="eve")
+
+
+def test_a_source_that_is_a_url_is_pushed_to(idle: ProposalFleet, tmp_path: Path) -> None:
+    """Also when it was rebased, and when it was merged and deleted there."""
+    (tmp_path / "url").mkdir()
+    idle.mirror = Mirror(tmp_path / "url", f"file://{idle.repo.path}", "main", "treeplane/status")
+    idle.mirror.refresh()
+    idle.new_committer()
+    idle.proposals = idle.new_proposals()
+    idle.serve()
+    idle.made("root:a", "configmaps", a_configmap())
+    first = idle.proposal()
+    idle.repo.commit({f"{A}/more.yaml": configmap("more")})
+    idle.mirror.refresh()
+    idle.load()
+    idle.made("root:a", "configmaps", a_configmap("second"))
+    assert not Repository(idle.repo.path).is_ancestor(first or "", idle.proposal() or "")
+    assert len(idle.proposed()) == 2
+    idle.repo.merge({**idle.proposed()}, idle.proposal() or "")
+    move_ref(Repository(idle.repo.path), REF, None, idle.proposal())
+    idle.mirror.refresh()
+    idle.load()
+    idle.made("root:a", "configmaps", a_configmap("third"))
+    assert [path.rpartition("/")[2] for path in idle.proposed()] == ["third.yaml"]
