@@ -3,9 +3,9 @@
 A workspace's objects are declared in git; with `writes: ReadOnly` a request may store runtime state only: Events,
 Leases and statuses, and what a commit took away may be let go of by whoever holds it with a finalizer. With `writes:
 Store` every write is done and makes runtime objects, but for the objects that git declares: those stay git's, since the
-next commit would put them back. With `writes: Commit` a write becomes a commit (committing.py). Dry runs
-are told the same; reviews are no writes. Whoever may not write learns that from the authorizer, before this names a
-file.
+next commit would put them back. With `writes: Commit` a write becomes a commit (committing.py), with `writes: Propose`
+one of a branch that waits for review (proposing.py). Dry runs are told the same; reviews are no writes. Whoever may not
+write learns that from the authorizer, before this names a file.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def stored(kind: ServedKind, record: WorkspaceRecord) -> Admit:
 
 
 def committed(kind: ServedKind, record: WorkspaceRecord) -> Admit:
-    """The Admit of a workspace whose writes are Commit: what no commit of one object can bring about is refused."""
+    """The Admit of a workspace whose writes are Commit or Propose: what no commit of one object can bring about is
+    refused."""
 
     def admit(verb: str, name: str, live: Object | None) -> None:  # noqa: ARG001
         annotations = (live["metadata"].get("annotations") or {}) if live is not None else {}
@@ -99,12 +100,15 @@ def _is_gits(live: Object) -> bool:
     return bool(origins.path_in(annotations)) or annotations.get(marks.ORIGIN) == marks.SYSTEM
 
 
-COMMIT = "Commit"
+COMMIT, PROPOSE = "Commit", "Propose"
+IN_GIT = frozenset({COMMIT, PROPOSE})
+"""Modes in which what a request makes is git's."""
 
 POLICIES: dict[str, Callable[[ServedKind, WorkspaceRecord], Admit]] = {
     "ReadOnly": read_only,
     "Store": stored,
     COMMIT: committed,
+    PROPOSE: committed,
 }
 """By the mode of a workspace: its type's `spec.writes`, else that of treeplane.yaml."""
 

@@ -98,6 +98,11 @@ def in_full(home: str, name: str) -> str:
     return f"system:kcp:serviceaccount:{home}:{name.removeprefix(SERVICE_ACCOUNT_PREFIX)}"
 
 
+def full_name(user: User) -> str:
+    """The name of a user as `in_scope` gives it, which tells a ServiceAccount of elsewhere from everybody."""
+    return next(iter(user.extra.get(ABROAD, ())), user.name) if user.name == ANONYMOUS else user.name
+
+
 def _nobody(user: User, clusters: list[str], extra: dict[str, tuple[str, ...]] | None = None) -> User:
     kept = {WARRANT: user.extra[WARRANT]} if WARRANT in user.extra else {}
     groups = (AUTHENTICATED, *(f"system:cluster:{name}" for name in clusters))

@@ -17,15 +17,16 @@ from typing import NamedTuple
 from apiserver import gitvouch
 from apiserver.auth.authn import Authenticator
 from apiserver.auth.denial import denial
-from apiserver.auth.pushing import URL
+from apiserver.auth.pushing import URL, VERB
 from apiserver.auth.rbac import Authorizer
-from apiserver.auth.user import Attributes, User
+from apiserver.auth.user import SERVICE_ACCOUNT_PREFIX, Attributes, User
 from apiserver.endpoints.exchange import TEXT, ASGIScope, Exchange, Headers, Receive, Send
 from apiserver.endpoints.gitplaces import Places
 from apiserver.endpoints.gitservice import PUSH, SERVICES, GitService, advertise, call
-from apiserver.endpoints.pushhooks import LONGEST_PUSHER, PUSHER
+from apiserver.endpoints.pushhooks import ANYONES, LONGEST_PUSHER, PROPOSES, PUSHER
 from apiserver.model.errors import StatusError
 from apiserver.model.paths import ROOT
+from apiserver.model.proposals import spelled
 
 _CHALLENGE: Headers = [(b"www-authenticate", b'Basic realm="treeplane: the password is a token"')]
 _PROTOCOL = re.compile(r"[a-z0-9=:.-]{1,64}")
@@ -70,6 +71,13 @@ class GitEndpoint:
             extra = _CHALLENGE if error.code == 401 else []
             await exchange.answer(error.code, f"{error.message}\n".encode(), TEXT, extra)
 
+    def _proposes(self, user: User) -> str:
+        """For the hooks: on which branches of proposals the user may push. A ServiceAccount has none: its name is that
+        of others in other workspaces."""
+        if self._authorizer.authorize(ROOT, user, Attributes(VERB, path=URL)).allowed:
+            return ANYONES
+        return "" if user.name.startswith(SERVICE_ACCOUNT_PREFIX) else spelled(user.name)
+
     async def _serve(self, exchange: Exchange) -> None:
         user = self._authenticator.authenticate(dict(exchange.scope), basic=True)
         service = _asked(exchange)
@@ -84,7 +92,7 @@ class GitEndpoint:
         git_dir = self._hosted.git_dir.resolve()
         environment = _environment(exchange, git_dir, user, self._hosted.most)
         if service == PUSH:
-            environment[PUSHER] = _pusher(user)
+            environment |= {PUSHER: _pusher(user), PROPOSES: self._proposes(user)}
         serving = GitService(service, git_dir, environment, self._hosted.most)
         async with self._places.one(user.name):
             if exchange.method == "GET":

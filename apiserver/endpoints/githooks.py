@@ -7,14 +7,17 @@ a push comes in (HTTP, or a path on the same machine). The server itself does no
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from apiserver.endpoints import pushhooks
+from apiserver.model.proposals import PROPOSALS
 
 _RESERVED = "treeplane"
-"""Below refs/ and refs/heads/ all of it is the server's, whatever the status branch is called."""
+"""Below refs/ and refs/heads/ all of it is the server's, whatever the status branch is called, but for proposals, which
+are their users' too."""
 
 # It runs for each ref by itself, once what is pushed is judged, so what passes here is about to be taken: there it is
 # written down who pushes it. Ancestors are asked for without replacements, which a push could bring along; names are
@@ -35,6 +38,7 @@ case $ref in
     printf %s "$ref" | iconv -f UTF-8 -t UTF-8 >/dev/null 2>&1 || refuse "its name is not UTF-8" ;;
 esac
 small=$(printf %s "$ref" | tr '[:upper:]' '[:lower:]')
+PROPOSALS
 case $small in
 RESERVED)
     refuse "$ref is written by the server alone; push to $served and read the status here" ;;
@@ -56,15 +60,33 @@ exit 0
 """
 
 
+# Spelled as the server spells them (model/proposals), so none stands in the way of another.
+_PROPOSALS = """\
+case $ref in
+HEADS*/*/*) ;;
+HEADS*[!a-z0-9=.@_+-]*/* | HEADS*/*[!a-z0-9=.@_+-]*) ;;
+HEADS?*/?*)
+    may=${PROPOSES-ANYONES}
+    case $ref in
+    HEADS"$may"/*) exit 0 ;;
+    esac
+    [ "$may" = 'ANYONES' ] && exit 0
+    refuse "$ref is another user's proposal: push to branches below PROPOSED${may:-<your name>}/" ;;
+esac
+"""
+
+
 def install_hooks(git_dir: Path, branch: str, status_branch: str) -> None:
     """Make `git_dir` refuse pushes to what is the server's, and deletion or rewriting of `branch`, and have it say what
     the server made of the others. Idempotent.
 
     The server's are `status_branch`, all refs under refs/treeplane/ and refs/heads/treeplane/, and what would stand in
-    their way as files do: a branch `a` where `a/b` is one of them.
+    their way as files do: a branch `a` where `a/b` is one of them. Proposals are pushed to by their own users, and by
+    who may push to the workspace root.
     """
     served = f"refs/heads/{branch}"
     text = _UPDATE.replace("RESERVED)", f"{' | '.join(_reserved(status_branch))})")
+    text = text.replace("PROPOSALS\n", _proposals(status_branch))
     text = text.replace("SMALL)", f"{shlex.quote(_small(served))})")
     text = text.replace('"$ref" = SERVED', f'"$ref" = {shlex.quote(served)}')
     text = text.replace("RECORDING\n", pushhooks.recording())
@@ -83,6 +105,18 @@ def _install(hook: Path, text: str) -> None:
         fresh.write_text(text)
         fresh.chmod(0o755)
         fresh.replace(hook)
+
+
+def _proposals(status_branch: str) -> str:
+    """Nothing where the status branch stands in their way."""
+    if f"{_small(status_branch)}/".startswith(PROPOSALS):
+        return ""
+    places = {"HEADS": shlex.quote(f"refs/heads/{PROPOSALS}"), "ANYONES": pushhooks.ANYONES}
+    places |= {"PROPOSES": pushhooks.PROPOSES, "PROPOSED": PROPOSALS}
+    text = _PROPOSALS
+    for name, value in places.items():
+        text = re.sub(rf"\b{name}\b", lambda _, value=value: value, text)  # type: ignore[misc]
+    return text
 
 
 def _reserved(status_branch: str) -> Iterator[str]:

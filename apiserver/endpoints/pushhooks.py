@@ -30,6 +30,11 @@ PUSHED = "treeplane/pushed"
 is the commit that the branch was at, the second what PUSHER was (repository/pushrecords)."""
 PUSHER = "TREEPLANE_PUSHER"
 """In the environment of a push through the server: the authenticated user, as one line of JSON. Nothing: a path."""
+PROPOSES = "TREEPLANE_PROPOSES"
+"""In the environment of a push through the server: what the names of the branches begin with on which the user
+proposes, ANYONES for one who may write on those of others, nothing for who has none. Not there: a path, and whoever
+pushes by one may write into the repository in any case."""
+ANYONES = "*"
 LONGEST_PUSHER = 64 * 1024
 """Bytes of it. Linux takes twice as many in one variable."""
 MOST_WAITING = 32

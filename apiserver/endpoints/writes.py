@@ -19,11 +19,12 @@ from apiserver.admission.committing import KEPT_FROM_GIT, SECRETS, CommitSink
 from apiserver.admission.completion import completing, vetting
 from apiserver.admission.marking import Marking
 from apiserver.admission.place import Place
+from apiserver.admission.proposing import ProposalSink
 from apiserver.admission.shardlabels import ShardLabels
-from apiserver.admission.writes import COMMIT, POLICIES, check_status
+from apiserver.admission.writes import COMMIT, IN_GIT, POLICIES, PROPOSE, check_status
 from apiserver.auth import reserving
 from apiserver.auth.guards import RequestWriter, guard
-from apiserver.auth.scopes import in_scope
+from apiserver.auth.scopes import full_name, in_scope
 from apiserver.endpoints import bodies, bulk, finishing, podactions, reviews, scale, yamlbodies
 from apiserver.endpoints.asking import Asking
 from apiserver.endpoints.deletes import delete_answer, delete_options
@@ -58,6 +59,7 @@ from apiserver.registry.rest_options import (
     WriteOptions,
 )
 from apiserver.registry.room import BESIDES, Room, room_of
+from apiserver.registry.tree import WorkspaceRecord
 from apiserver.registry.waiter import Waiter
 from apiserver.storage.protocol import Store
 
@@ -247,7 +249,7 @@ class Writes:
         if writes not in POLICIES:
             raise StatusError(501, "NotImplemented", f"writes are {writes} here, which is not supported yet")
         if asking.kind.storage == WORKSPACES:
-            user, stored = acting.as_json(), writes != COMMIT
+            user, stored = acting.as_json(), writes not in IN_GIT
             new = newworkspaces.NewWorkspace(store, world.record, asking.kind, user, stored)
             complete, vet = new.completing(complete), new.vetting(vet)
         if _administers(asking):
@@ -266,9 +268,18 @@ class Writes:
             admit=POLICIES[writes](asking.kind, world.record),
             complete=complete,
             vet=vet,
-            sink=CommitSink(store, self._commits, world.record, asking.user.name) if writes == COMMIT else None,
+            sink=self._sink(asking, world.record, writes),
             room=partial(self._room, asking),
         )
+
+    def _sink(self, asking: Asking, record: WorkspaceRecord, writes: str) -> CommitSink | None:
+        """Where writes go first, None: to the store."""
+        store = asking.world.realm.store
+        if writes == COMMIT:
+            return CommitSink(store, self._commits, record, asking.user.name)
+        if writes == PROPOSE:
+            return ProposalSink(store, self._commits, record, full_name(asking.user))
+        return None
 
     def _room(self, asking: Asking) -> Room | None:
         """Looked up only for what is new."""

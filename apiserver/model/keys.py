@@ -35,6 +35,10 @@ class Internal:
     """Key(INTENT, <logical cluster>, "", <digest of the object's key>): a write that waits for its commit; while it is
     there, nobody else's write of that object is taken. See registry/intents.py."""
 
+    PROPOSED = "~proposed"
+    """Key(PROPOSED, <logical cluster>, "", <digest of the object's key and the author>): a write that waits to be put
+    on the branch of its author's proposal. See registry/intents.py."""
+
     AWAITED = "~awaited"
     """Key(AWAITED, <logical cluster>, "", "") → its workspace's path: what that may have waited for has gone, so it is
     to be judged again. See reconciler/loading/awaited.py."""

@@ -1,4 +1,5 @@
-"""Asks for commits and waits for what becomes of them. One per API worker; the reconciler answers (intents.py).
+"""Asks for commits and proposals, and waits for what becomes of them. One per API worker; the reconciler answers
+(intents.py).
 
 A worker that waits costs a thread and no work: one look at the answers it waits for whenever the store changes. Whoever
 waits no longer, since time is over or the client has gone, withdraws: the intent is deleted as it was put down, by
@@ -52,8 +53,8 @@ class Commits:
                 [revision, _] = stored.result()
                 return self._result(intent, self._answer(intent, revision, answer, waiter))
             except Conflict as conflict:
-                if conflict.key == intent_key(intent.key):
-                    self._await_turn(intent.key, intent.deadline, waiter)
+                if conflict.key == intent.place:
+                    self._await_turn(intent.place, intent.deadline, waiter)
                 raise
             finally:
                 with self._lock:
@@ -73,7 +74,7 @@ class Commits:
                 return Written(stored.result()[0])
             except Conflict as conflict:
                 if conflict.key == reserved:
-                    self._await_turn(write.key, deadline, waiter)
+                    self._await_turn(reserved, deadline, waiter)
                 raise
 
         return wait
@@ -111,16 +112,15 @@ class Commits:
             if found is not None:
                 return found
         try:
-            self._store.write(Delete(intent_key(intent.key), revision)).result()
+            self._store.write(Delete(intent.place, revision)).result()
         except Conflict:
             # It ended first, and the answer came with its end.
             if (found := self._store.get(answer_key(intent.id))) is not None:
                 return found
         raise _withdrawn() if waiter.left else _late()
 
-    def _await_turn(self, key: Key, deadline: float, waiter: Waiter) -> None:
-        """Until whoever writes the object now is done."""
-        reserved = intent_key(key)
+    def _await_turn(self, reserved: Key, deadline: float, waiter: Waiter) -> None:
+        """Until whoever writes the object now is done. `reserved`: where his intent stands."""
         waiter.on_leaving(self._notify)
         with self._changed:
             free = self._changed.wait_for(
@@ -136,6 +136,8 @@ class Commits:
     def _result(self, intent: Intent, answer: Record) -> Written:
         self._store.write(Delete(answer.key))
         told = orjson.loads(answer.value)
+        if "proposed" in told:
+            return Written(intent.base, stored=False, warnings=(told["proposed"],))
         if told.get("done"):
             revision = answer.revision - 1
             return Written(revision, None if intent.value is None else self._value_at(intent, revision))

@@ -7,6 +7,9 @@ whoever wants to change it meanwhile waits.
     worker      write(Check(object, 7), Put(intent, NEVER))
     reconciler  commit 5d3e…; write(Put(object, expect 7), Put(answer), Delete(intent))
     worker      reads the answer at revision n: the object's is n - 1
+
+One that *proposes* is to be a commit of a branch that nobody is served from, so it leaves its object as it is, reserves
+nothing and stands apart: who judges or makes commits of the desired branch does not meet it.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ class Intent:
     `author`: the user's name. `value`: the object as it shall be stored, None: it goes. `base`: the revision that it
     was made from (NEVER: it is new). `sent`: a new object as the client sent it. `also`: operations that belong to the
     object's transaction. `deadline`: seconds since 1970 after which nobody waits any more; 0: nobody waits at all, so
-    there is no answer. `revision`: the intent's own, once it is read from the store.
+    there is no answer. `revision`: the intent's own, once it is read from the store. `proposes`: see the module's head.
     """
 
     key: Key
@@ -46,6 +49,12 @@ class Intent:
     deadline: float = 0.0
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     revision: int = 0
+    proposes: bool = False
+
+    @property
+    def place(self) -> Key:
+        """Where it stands. Of an object an author has one proposal at a time, whatever others propose."""
+        return _proposed_key(self.key, self.author) if self.proposes else intent_key(self.key)
 
     @property
     def verb(self) -> str:
@@ -55,7 +64,7 @@ class Intent:
 
     def ops(self) -> tuple[Op, Op]:
         """What puts the intent into the store: only if the object is as it was, and nobody else has one for it."""
-        return Put(intent_key(self.key), self.encode(), NEVER), Check(self.key, self.base)
+        return Put(self.place, self.encode(), NEVER), Check(self.key, self.base)
 
     def encode(self) -> bytes:
         found = {
@@ -83,11 +92,12 @@ class Intent:
             deadline=found["deadline"],
             id=found["id"],
             revision=record.revision,
+            proposes=record.key.resource == Internal.PROPOSED,
         )
 
     def answered(self, answer: Object) -> list[Op]:
         """The operations that end the intent. An answer `done` stands right behind the operation on the object."""
-        ended: Op = Delete(intent_key(self.key), self.revision)
+        ended: Op = Delete(self.place, self.revision)
         if not self.deadline:
             return [ended]
         told = orjson.dumps({**answer, "until": self.deadline})
@@ -100,6 +110,11 @@ KEPT: Object = {"kept": True}
 """The answer to an intent that left the object as it is."""
 AGAIN: Object = {"again": True}
 """The answer to an intent whose object another writer changed first."""
+
+
+def proposed(text: str) -> Object:
+    """The answer to an intent that proposes: what its author is to know of it."""
+    return {"proposed": text}
 
 
 def refused(error: StatusError) -> Object:
@@ -121,9 +136,14 @@ def waiting(store: ReadView, limit: int | None = None) -> list[Intent]:
     return [Intent.decode(record) for record in store.scan(Internal.INTENT, limit=limit, count=False).records]
 
 
+def proposing(store: ReadView, limit: int | None = None) -> list[Intent]:
+    """The same of those that propose."""
+    return [Intent.decode(record) for record in store.scan(Internal.PROPOSED, limit=limit, count=False).records]
+
+
 def stands(store: ReadView, intent: Intent) -> bool:
     """Whether an intent that was read waits still: it was neither answered nor withdrawn."""
-    record = store.get(intent_key(intent.key))
+    record = store.get(intent.place)
     return record is not None and record.revision == intent.revision
 
 
@@ -139,8 +159,16 @@ def places(intent: Intent) -> frozenset[tuple[object, ...]]:
 
 def intent_key(key: Key) -> Key:
     """Where the intent of an object stands. A digest: keys of the store are short."""
-    name = hashlib.blake2b("\0".join((key.resource, key.namespace, key.name)).encode(), digest_size=16).hexdigest()
-    return Key(Internal.INTENT, key.cluster, "", name)
+    return Key(Internal.INTENT, key.cluster, "", _digest(key))
+
+
+def _proposed_key(key: Key, author: str) -> Key:
+    return Key(Internal.PROPOSED, key.cluster, "", _digest(key, author))
+
+
+def _digest(key: Key, *besides: str) -> str:
+    text = "\0".join((key.resource, key.namespace, key.name, *besides))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def answer_key(intent: str) -> Key:

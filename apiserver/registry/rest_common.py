@@ -40,7 +40,10 @@ def value_of(at: Collection, obj: Object) -> bytes:
 
 
 def as_written(kind: ServedKind, obj: Object, written: Written, value: bytes | None) -> Object:
-    """The object as it is stored now. `obj`: as it was to be; `value`: what it came to in its storage version."""
+    """The object as it is stored now. `obj`: as it was to be; `value`: what it came to in its storage version. Of what
+    was not stored, as it would be."""
+    if not written.stored:
+        return obj
     if written.value is not None:
         return live_of(kind, written.value, written.revision)
     if value is not None and kind.conversion is not None and not kind.storage_version:

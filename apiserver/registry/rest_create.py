@@ -93,6 +93,7 @@ def _create(
         except Conflict:
             inside = checks.check_cluster(at, key)
             continue
+        warnings += written.warnings
         return Outcome(as_written(kind, made, written, value), created=True, warnings=warnings)
     raise already_exists(kind.resource, kind.group, name)
 

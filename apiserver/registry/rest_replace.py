@@ -77,7 +77,8 @@ def replace(at: Collection, key: Key, change: Change, how: How) -> Outcome:
             written = at.begin(write)()
         except Conflict:
             continue
-        return Outcome(as_written(kind, new, written, value), removed=gone, warnings=outcome.warnings)
+        warnings = outcome.warnings + written.warnings
+        return Outcome(as_written(kind, new, written, value), removed=gone, warnings=warnings)
     raise conflict(kind.resource, kind.group, key.name)
 
 

@@ -1,7 +1,8 @@
 """Where the write path puts an object once it is settled: into the store, or first into git.
 
 The write path (rest) and deletion call a Sink with what shall be true of one object; admission chooses which one.
-StoreSink writes at once; that of `writes: Commit` (admission/committing.py) asks for a commit and waits for it.
+StoreSink writes at once; that of `writes: Commit` (admission/committing.py) asks for a commit and waits for it, and so
+does that of `writes: Propose` (admission/proposing.py), for one that stores nothing.
 """
 
 from __future__ import annotations
@@ -45,10 +46,13 @@ class Write(NamedTuple):
 
 
 class Written(NamedTuple):
-    """`value`: the object as it was stored; None where that is what the Write said, or nothing is left."""
+    """`value`: the object as it was stored; None where that is what the Write said, or nothing is left. `stored` False:
+    all of it stays as it was, and what was asked for stands elsewhere, as `warnings` tell whoever asked."""
 
     revision: int
     value: bytes | None = None
+    stored: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 class Sink(Protocol):

@@ -23,6 +23,7 @@ from reconciler.commands.again import again
 from reconciler.commands.apart import Apart
 from reconciler.commands.beside import Beside
 from reconciler.commands.installation import Installation
+from reconciler.commands.proposing import Proposing, proposals
 from reconciler.commands.pushes import Pushes, PushJudge
 from reconciler.commands.roles import Work
 from reconciler.commands.settings import ReconcileSettings
@@ -93,8 +94,9 @@ class Holder:
         branch = _branch(settings, mirror, vouching)
         self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, branch)
         self._loader.carry = self._secrets.move
+        trial = Trial(self._loader, self._secrets.of, settings.keys_dir / "identities")
+        self._proposals = proposals(settings, store, mirror, trial, self._check_ours)
         if settings.hosted:
-            trial = Trial(self._loader, self._secrets.of, settings.keys_dir / "identities")
             ref = f"refs/heads/{settings.branch}"
             judge = PushJudge(Path(settings.source), mirror.path, ref, store, trial, vouching)
             self._pushes = Pushes(judge, self._lookout.wake.set)
@@ -198,8 +200,9 @@ class Holder:
 
     def _serve(self) -> None:
         self._beside.start()
-        packing = tidying(self._station)
+        packing, proposing = tidying(self._station), Proposing(self._store, self._proposals)
         packing.start()
+        proposing.start()
         stop_hearing = self._store.subscribe(self._written)
         self._lookout.wake.set()  # writes that waited before
         self._loader.meanwhile = self._meanwhile
@@ -208,6 +211,7 @@ class Holder:
         finally:
             self._loader.meanwhile = None
             stop_hearing()
+            proposing.stop()
             if self._beside.lost.is_set():
                 self._give_way()
             packing.stop()
@@ -220,7 +224,9 @@ class Holder:
         holder = claim_of(self._mirror.repository, theirs).writer if theirs is not None else ""
         holder = holder or "another server"
         self._store.write(tree.put_fleet(replace(tree.fleet(self._store), holder=holder))).result()
-        self._committer.turn_away(f"{holder} holds the fleet, and this server only shows what it records: write there")
+        why = f"{holder} holds the fleet, and this server only shows what it records: write there"
+        self._committer.turn_away(why)
+        self._proposals.turn_away(why)
 
     def _first_load(self, beginning: Beginning) -> bool:
         began, heads = time.monotonic(), beginning.heads
@@ -361,13 +367,14 @@ class Holder:
             else:
                 self._take(heads, at_once=True)
 
-        def ours() -> None:
-            self._station.roles.check(Work.LOADING, self._store)
-
-        desired = Desired(self._mirror, ours, self._key.sign)
+        desired = Desired(self._mirror, self._check_ours, self._key.sign)
         branch = Branch(desired, self._mirror.repository, catch_up, self._moved)
         secrets = KeptSecrets(self._store, self._settings.keys_dir, self._secrets)
         return Committer(self._store, self._loader, branch, secrets)
+
+    def _check_ours(self) -> None:
+        """Raises where another process has the role by now."""
+        self._station.roles.check(Work.LOADING, self._store)
 
     def _moved(self, commit: str) -> None:
         self._seen = commit

@@ -31,7 +31,7 @@ from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.render import key_of
 from reconciler.loading.sources import Content, Sources
 from reconciler.loading.workspacefiles import WorkspaceFiles
-from reconciler.plan.gitform import declared_form, sent_form
+from reconciler.plan.gitform import Render, declared_form, sent_form
 
 Object = dict[str, Any]
 
@@ -152,21 +152,26 @@ class Edits:
         return place
 
     def _create(self, workspace: WorkspaceRecord, intent: Intent, final: Object) -> bool:
+        key, value = intent.key, self._sent(intent, final)
+        if key.resource == WORKSPACES:
+            self.paths[key] = self._workspaces(workspace).create(key.name, value, intent.author)
+            return True
+        within = folder(workspace.directory, key.resource.partition(":")[0], key.namespace)
+        path = place(within, key.name, crowded=self.draft.is_crowded(within))
+        self.paths[key] = path
+        return self._editor(workspace).add(path, value)
+
+    def _sent(self, intent: Intent, final: Object) -> Object:
+        """What a file is to say of an object that none says yet."""
         key = intent.key
         value = sent_form({"apiVersion": final["apiVersion"], "kind": final["kind"], **(intent.sent or final)}, final)
         kind = self._catalog.kinds(key.cluster).by_kind(*kind_of(value))
         if kind is not None:
             strategy.drop_unknown(kind, value)
         value["metadata"] = {**value["metadata"], "name": key.name}
-        if key.resource == WORKSPACES:
-            self.paths[key] = self._workspaces(workspace).create(key.name, value, intent.author)
-            return True
         if key.namespace:
             value["metadata"]["namespace"] = key.namespace
-        within = folder(workspace.directory, key.resource.partition(":")[0], key.namespace)
-        path = place(within, key.name, crowded=self.draft.is_crowded(within))
-        self.paths[key] = path
-        return self._editor(workspace).add(path, value)
+        return value
 
     def _find(self, workspace: WorkspaceRecord, path: str, key: Key) -> Manifest | None:
         """The manifest of an object in the piece that declares it."""
@@ -201,6 +206,10 @@ class Edits:
         stored one; then it says all of it anew."""
         if manifest.value["apiVersion"] != live["apiVersion"]:
             return sent_form(final)
+        return declared_form(manifest.value, live, final, self._render(manifest, workspace, live))
+
+    def _render(self, manifest: Manifest, workspace: WorkspaceRecord, live: Object) -> Render:
+        """Makes a complete object of what a manifest of the same kind says."""
         kind = self._catalog.kinds(workspace.cluster).by_kind(*manifest.gvk)
 
         def render(value: Object) -> Object | None:
@@ -212,7 +221,7 @@ class Edits:
                 made["metadata"].setdefault("namespace", live["metadata"]["namespace"])
             return made
 
-        return declared_form(manifest.value, live, final, render)
+        return render
 
 
 def is_within(path: str, directory: str) -> bool:

@@ -38,7 +38,17 @@ from reconciler.repository.objects import Repository
 from reconciler.statusbranch import format
 from reconciler.statusbranch.recorded import RecordedFleet
 
-_FLEETS = frozenset({Internal.WORKSPACE, Internal.INTENT, Internal.ANSWER, Internal.AWAITED, KEPT_SCHEMAS, WORKSPACES})
+_FLEETS = frozenset(
+    {
+        Internal.WORKSPACE,
+        Internal.INTENT,
+        Internal.PROPOSED,
+        Internal.ANSWER,
+        Internal.AWAITED,
+        KEPT_SCHEMAS,
+        WORKSPACES,
+    }
+)
 """Resources whose objects do not belong to the workspace in whose logical cluster they stand, if they stand in one, or
 are nobody's to recover. A Workspace belongs to the one that it is."""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from apiserver.model.commits import own
 from apiserver.registry import tree
-from apiserver.storage.protocol import View
+from apiserver.storage.protocol import Store, View
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.weight import changed
 from reconciler.loading.changeset import ChangeSet, together
@@ -73,7 +73,7 @@ class Trial:
             raise NotTried("a commit is being loaded")
         _require_small(repo, old, new)
         store = Overlay(view)
-        loader = self.loader.aside(store, Repositories(repo), self._around())
+        loader = self.aside(store, repo)
         until = time.monotonic() + self.seconds
         loader.meanwhile = lambda: _require_time(until)
         # What was pushed last may not be loaded yet, and is not this push's fault.
@@ -82,6 +82,10 @@ class Trial:
         loaded = loader.load(own(new))
         problems = () if first.problems else tuple(map(str, loaded.problems))
         return Tried(newly(before, tree.held(store)), problems, together(loaded.steps))
+
+    def aside(self, store: Store, repo: Repository) -> Loader:
+        """One that does as the loader does, to a store that goes, by the commits of `repo`."""
+        return self.loader.aside(store, Repositories(repo), self._around())
 
     def _around(self) -> BesideStore:
         """Secrets stand where their workspaces were, wherever these are here."""

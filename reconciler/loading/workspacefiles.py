@@ -17,6 +17,7 @@ from apiserver.registry import tree
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import View
 from reconciler.layout.draft import Draft
+from reconciler.layout.edit import add
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.place import folder, place
 from reconciler.layout.source import Editor
@@ -52,6 +53,16 @@ class WorkspaceFiles(NamedTuple):
         self.editor.add(place(folder(directory, _BINDINGS, ""), ADMIN), admin)
         return file
 
+    def again(self, name: str, value: Object) -> str:
+        """Of one for which a directory came already, and which is not served: its workspace.yaml says `value`. Its
+        path, "" if there is none."""
+        for directory in self._places(name):
+            file = f"{directory}/{FILE}"
+            if self.draft.read(file) is not None:
+                self.draft.write(file, add(None, file, _with(value, {**_sayable(value), "name": name})))
+                return file
+        return ""
+
     def remove(self, key: Key) -> bool:
         """The directory goes, workspaces below it too."""
         directory = self.directory(key)
@@ -79,13 +90,17 @@ class WorkspaceFiles(NamedTuple):
         return self.editor.replace(manifest, value) if parse(data, file) else self.editor.add(file, value)
 
     def _room(self, name: str) -> str:
-        above = self.parent.directory
-        if self.draft.is_crowded(above):
-            above = f"{above}/{hashlib.blake2b(name.encode(), digest_size=1).hexdigest()}_"
-        for directory in (f"{above}/{name}", f"{self.parent.directory}/{_ASIDE}/{name}"):
+        above, spread, aside = self._places(name)
+        for directory in (spread if self.draft.is_crowded(self.parent.directory) else above, aside):
             if not self.draft.is_there(directory):
                 return directory
         raise StatusError(409, "Conflict", f"the repository has {directory} already, and it is no workspace")
+
+    def _places(self, name: str) -> tuple[str, str, str]:
+        """Where a directory of that name may come: as ever, where many stand, and where the name is taken."""
+        above = self.parent.directory
+        spread = f"{above}/{hashlib.blake2b(name.encode(), digest_size=1).hexdigest()}_"
+        return f"{above}/{name}", f"{spread}/{name}", f"{above}/{_ASIDE}/{name}"
 
 
 def _sayable(value: Object) -> Object:

@@ -7,8 +7,9 @@ with the directory that it is in.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from reconciler.repository import library
 from reconciler.repository.command import GitAnswer, git
@@ -68,9 +69,23 @@ def merged(scratch: Repository, ours: str, theirs: str, when: int) -> str | None
         return theirs
     if scratch.is_ancestor(theirs, ours):
         return ours
-    answer = git(scratch.git_dir, "merge-tree", "--write-tree", ours, theirs)
-    tree = answer.output.partition("\n")[0].strip()
-    return commit_tree(scratch, tree, [ours, theirs], "What merging makes\n", when) if answer.code == 0 else None
+    tree = merged_tree(scratch, ours, theirs).tree
+    return commit_tree(scratch, tree, [ours, theirs], "What merging makes\n", when) if tree else None
+
+
+class MergedTree(NamedTuple):
+    """`tree`: its id; "" where there is none. `conflicts`: the files that it takes somebody for."""
+
+    tree: str
+    conflicts: Sequence[str] = ()
+
+
+def merged_tree(repo: Repository, ours: str, theirs: str) -> MergedTree:
+    """What merging `theirs` into `ours` makes, written into `repo`. Nothing and no conflicts: git is too old to say."""
+    command = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
+    answer = git(repo.git_dir, *command)
+    tree, *conflicts = answer.output.split("\0")
+    return MergedTree(tree.strip()) if answer.code == 0 else MergedTree("", [*filter(None, conflicts)])
 
 
 def merges() -> bool:

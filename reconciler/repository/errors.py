@@ -44,5 +44,9 @@ class PushRejected(RepositoryError):
     """The source refused a push: somebody else moved the branch, or its rules forbid it."""
 
 
+class NotMerged(RepositoryError):
+    """What a branch holds and what is served cannot be made one without somebody who decides."""
+
+
 class BranchCheckedOut(PushRejected):
     """The branch is checked out in a work tree of the source, whose files a push would leave behind."""

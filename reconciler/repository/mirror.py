@@ -163,6 +163,14 @@ class Mirror:
         assert self._remote is not None, "a branch on this machine is moved, not pushed to"
         self._remote.push(self.branch, commit, expected)
 
+    def push_branch(self, branch: str, commit: str, expected: str | None) -> None:
+        """Makes `commit` of the mirror the head of another branch, whatever it goes on from, if that still is
+        `expected` (None: does not exist). Raises as `push_status` does."""
+        if self._remote is not None:
+            self._remote.push(branch, commit, expected)
+        else:
+            self._local.push(self.repository, branch, commit, expected)
+
     def _push_history(self, commit: str, expected: str) -> None:
         for ended in endings(self.repository, commit):
             for ref in self._refs_of(ended):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apiserver.auth.scopes import SCOPES, consumers, home_of, identities, in_scope, is_own_service_account
+from apiserver.auth.scopes import SCOPES, consumers, full_name, home_of, identities, in_scope, is_own_service_account
 from apiserver.auth.user import AUTHENTICATED, BINDING_PREFIX, User
 from apiserver.auth.warrants import CLUSTER_NAME, WARRANT
 
@@ -24,6 +24,7 @@ def test_abroad_it_is_nobody_with_a_full_name() -> None:
     assert seen.groups == (AUTHENTICATED, "system:cluster:a")
     assert [(u.name, u.groups) for u in identities(seen, "b")][1] == (FULL, (AUTHENTICATED,))
     assert not is_own_service_account(seen, "b")
+    assert (full_name(seen), full_name(ROBOT)) == (FULL, NAME)
     # Seen again, also by the workspace it came from, it stays what it is.
     assert in_scope(seen, "b") == seen
     assert in_scope(seen, "a") == seen

@@ -200,7 +200,7 @@ def test_media_types(api: Any, run: Any) -> None:
 
 
 def test_other_ways_of_writing_are_named(api: Any, run: Any) -> None:
-    api.put_fleet(loaded=True, writes="Propose")
+    api.put_fleet(loaded=True, writes="Suggest")
     reply = run(api.call("POST", CONFIGMAPS, configmap()))
     assert (reply.status, reply.json["reason"]) == (501, "NotImplemented")
 

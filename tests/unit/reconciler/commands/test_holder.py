@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from support.commitfleet import WRITES_COMMIT, CommitFleet, a_configmap
 from support.loadedfleet import A, LoadedFleet, configmap
+from support.proposalfleet import WRITES_PROPOSE, ProposalFleet
 
 from apiserver.model.commits import own
 from apiserver.model.keys import Internal
+from apiserver.model.proposals import branch_of
 from apiserver.registry import tree
+from apiserver.registry.intents import Intent, answer_key
 from reconciler.commands import holder
 from reconciler.commands.beside import Beside
 from reconciler.commands.installation import Installation
@@ -24,6 +28,7 @@ from reconciler.commands.start import Beginning
 from reconciler.commands.station import Station
 from reconciler.commands.teller import Teller
 from reconciler.commands.tenure import BEGUN, LOST, say, tenure_of
+from reconciler.loading.proposals import Proposals
 from reconciler.loading.whole import ships
 from reconciler.plan import system
 from reconciler.plan.outcome import CommitOutcome
@@ -69,7 +74,7 @@ class Run:
         self.roles = roles = Roles(fleet.directory)
         assert roles.lock()
         station = Station(settings, roles.handles(fleet.store), fleet.mirror, self.lookout, teller, roles)
-        made = holder.Holder(station, Installation(fleet.directory))
+        self.made = made = holder.Holder(station, Installation(fleet.directory))
         beginning = Beginning(fleet.mirror.refresh(), None)
         self.thread = threading.Thread(target=made.run, args=(beginning,), daemon=True)
         self.thread.start()
@@ -263,3 +268,52 @@ def test_what_a_server_commits_is_signed_with_its_own_key_on_both_branches(
     with pytest.raises(NotVerified, match="not signed"):
         judge.signer(repo, first, Signers())
     fleet.close()
+
+
+def test_what_is_proposed_is_put_on_its_branch_and_the_server_does_not_vouch_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    fleet = ProposalFleet(tmp_path / "proposed")
+    fleet.begin({"treeplane.yaml": WRITES_PROPOSE})
+    for step in ("start", "stop"):  # of loops, which need a server
+        monkeypatch.setattr(Beside, step, lambda self: None)
+    run = Run(fleet, monkeypatch)
+    run.go_on.set()
+    try:
+        eventually(lambda: fleet.mirror.status() is not None)
+        outcome = fleet.made("root:a", "configmaps", a_configmap())
+    finally:
+        run.end()
+    name = branch_of("alice", "root:a")
+    assert outcome.warnings == (f"proposed on branch {name}; it is served once that is merged",)
+    made = fleet.proposal()
+    assert made is not None
+    with pytest.raises(NotVerified, match="not signed"):
+        Verifier(CommitKey.open(fleet.keys)).signer(fleet.mirror.repository, made, Signers())
+    assert fleet.find("root:a", "configmaps", "made") is None
+    fleet.close()
+
+
+def test_who_gives_way_turns_proposals_away(
+    fleet: LoadedFleet, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    for step in ("start", "stop"):
+        monkeypatch.setattr(Beside, step, lambda self: None)
+    run = Run(fleet, monkeypatch)
+    run.go_on.set()
+    try:
+        eventually(lambda: fleet.mirror.status() is not None)
+        monkeypatch.setattr(Proposals, "serve", lambda self: True)
+        key = fleet.key("root:a", "configmaps", "app")
+        record = fleet.store.get(key)
+        assert record is not None
+        intent = Intent(key, "ann", b"{}", record.revision, deadline=time.time() + 60, proposes=True)
+        fleet.store.write(*intent.ops()).result()
+        run.made._beside.lost.set()
+        run.lookout.wake.set()
+        eventually(lambda: fleet.store.get(answer_key(intent.id)) is not None)
+    finally:
+        run.end()
+    answer = fleet.store.get(answer_key(intent.id))
+    assert answer is not None
+    assert b"holds the fleet" in answer.value
