@@ -18,7 +18,7 @@ from apiserver.registry.intents import AGAIN, Intent, refused
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import View
 from reconciler.layout.errors import BadFile
-from reconciler.loading.edits import Outdated, unreadable
+from reconciler.loading.edits import NotTogether, Outdated, unreadable
 from reconciler.loading.overlay import Overlay
 from reconciler.loading.proposededits import ProposedEdits
 from reconciler.loading.trial import NotTried, Trial
@@ -47,12 +47,14 @@ class ProposalTurn(NamedTuple):
 
 class ProposedCommit(NamedTuple):
     """`commit`: where the branch is to be, which may be where it is; None: nothing of it is any file's to say.
-    `intents`: those that it is made of; `others`: what becomes of the rest. `held`: why the branch would not be served,
-    with file and line; `unjudged`: why that is not known."""
+    `intents`: those that it is made of; `others`: what becomes of the rest, but for those that are `left` for a commit
+    of their own, since one of these is in their way. `held`: why the branch would not be served, with file and line;
+    `unjudged`: why that is not known."""
 
     commit: str | None
     intents: Sequence[Intent]
     others: Sequence[tuple[Intent, Object]]
+    left: Sequence[Intent] = ()
     held: Sequence[str] = ()
     unjudged: str = ""
 
@@ -73,14 +75,18 @@ class ProposalBench:
             raise unavailable(f"the fleet is held, see workspace root: {fleet.error}")
         ground = self._branches.ground(turn.branch, turn.head, fleet.commit.id, turn.author)
         edits = self._edits(view, fleet, ground)
-        chosen, others = [], []
+        chosen, others, left = [], [], []
         for intent in turn.intents:
-            answer = _edited(edits, intent)
+            try:
+                answer = _edited(edits, intent)
+            except NotTogether:
+                left.append(intent)
+                continue
             if answer is None:
                 chosen.append(intent)
             else:
                 others.append((intent, answer))
-        return self._judged(view, turn, ground, edits, ProposedCommit(None, chosen, others))
+        return self._judged(view, turn, ground, edits, ProposedCommit(None, chosen, others, left))
 
     def _edits(self, view: View, fleet: FleetRecord, ground: str) -> ProposedEdits:
         store = Overlay(view)
@@ -117,7 +123,7 @@ class ProposalBench:
 
 def _edited(edits: ProposedEdits, intent: Intent) -> Object | None:
     """Has an intent change files; the answer to one that is no part of the commit. One that changes nothing is: what it
-    asks for stands there."""
+    asks for stands there. Raises NotTogether."""
     try:
         edits.add(intent)
     except Outdated:

@@ -85,7 +85,7 @@ class Proposals:
         self._refuse(proposing(self._store), unavailable(why))
 
     def _take(self, intents: list[Intent]) -> bool:
-        """False: they have to wait."""
+        """False: they have to wait. Of those that cannot be one commit all but the first are a turn of their own."""
         try:
             self._propose(intents)
         except Later:
@@ -114,9 +114,11 @@ class Proposals:
             intents = [*made.intents]
             if made.held:
                 self._turn_away(intents, made)
+                self._take([*made.left])
                 return
             try:
                 if self._published(turn, made):
+                    self._take([*made.left])
                     return
             except BranchCheckedOut:
                 raise

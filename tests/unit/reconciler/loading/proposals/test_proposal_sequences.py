@@ -20,8 +20,11 @@ from apiserver.model.commits import own
 from apiserver.model.errors import StatusError
 from apiserver.model.keys import Internal
 from apiserver.registry import rest, tree
+from apiserver.registry.intents import Intent
 from apiserver.registry.rest_options import WriteOptions
+from reconciler.loading.edits import NotTogether
 from reconciler.loading.proposals import ProposalBounds
+from reconciler.loading.proposededits import ProposedEdits
 from reconciler.loading.trial import NotTried, Trial
 from reconciler.repository.mirror import Mirror
 from reconciler.repository.objects import Repository
@@ -195,6 +198,26 @@ def test_what_waits_together_is_one_commit_and_the_bad_is_refused_alone(
     idle.proposals.serve()
     assert [each.result(10).created for each in more] == [True] * 3
     assert idle.subjects() == ["alice: Propose to write 3 objects in root:a"]
+
+
+def test_what_is_in_the_way_of_another_is_a_commit_before_it(
+    idle: ProposalFleet, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added, add = list[str](), ProposedEdits.add
+
+    def obstructed(self: ProposedEdits, intent: Intent) -> bool:
+        if self.draft.files:
+            raise NotTogether
+        added.append(intent.key.name)
+        return add(self, intent)
+
+    monkeypatch.setattr(ProposedEdits, "add", obstructed)
+    writes = [threads.submit(idle.made, "root:a", "configmaps", a_configmap(f"c{n}")) for n in range(3)]
+    asked(idle, 3)
+    idle.proposals.serve()
+    assert all(each.result(10).created for each in writes)
+    assert sorted(added) == ["c0", "c1", "c2"]
+    assert len(idle.subjects()) == 3
 
 
 def test_it_waits_for_a_commit_that_is_being_loaded(idle: ProposalFleet, threads: ThreadPoolExecutor) -> None:
