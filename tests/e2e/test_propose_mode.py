@@ -80,6 +80,10 @@ def test_what_kubectl_does_waits_for_a_merge(served: Plane, kubectl: Callable[..
     assert changed == [f"{FILES}/_objects/default/configmaps/mine.yaml",
                        f"{FILES}/_objects/default/deployments.apps/web.yaml", f"{FILES}/settings.yaml"]  # fmt: skip
     assert clone.git("show", f"origin/{BRANCH}:{FILES}/settings.yaml") == SETTINGS.replace('"1"', '"2"')
+    # Whoever may read the workspace reads it as it is proposed to be.
+    proposed = f"/commits/{BRANCH}/clusters/{LAB}/api/v1/namespaces/default/configmaps"
+    assert served.get(f"{proposed}/settings")["data"] == {"size": "2"}
+    assert served.get(f"{proposed}/mine")["data"] == {"a": "b"}
     # Somebody merges it, and it is served; the next proposal begins on top of that.
     clone.git("merge", "--quiet", "--no-edit", f"origin/{BRANCH}")
     clone.push()
