@@ -25,7 +25,7 @@ ROUNDS ?= 20
 HISTORIES := $(addprefix tests/unit/reconciler/,loading/test_histories.py loading/test_shown.py \
   loading/test_lost_copies.py loading/test_pin_histories.py loading/test_overtaking.py \
   loading/proposals/test_proposal_histories.py syncing/test_withdrawals.py commands/test_servers.py \
-  controllers/test_workspace_histories.py drilling/test_drill_histories.py) $(addprefix tests/unit/apiserver/serving/,test_tenants.py \
+  controllers/test_workspace_histories.py drilling/test_drill_histories.py viewing/test_fillings.py) $(addprefix tests/unit/apiserver/serving/,test_tenants.py \
   test_tenant_rights.py)
 PYTEST_ARGS ?=
 
@@ -58,6 +58,8 @@ bench: $(STAMP) clusters
 	@$(BIN)/python bench/load.py $(WORKSPACES)
 	@$(BIN)/python bench/diff.py $(WORKSPACES)
 	@$(BIN)/python bench/history.py $(WORKSPACES)
+	@$(BIN)/python bench/at_commit.py $(WORKSPACES)
+	@$(BIN)/python bench/drill.py $(WORKSPACES)
 	@$(BIN)/python bench/pushes.py
 	@$(BIN)/python bench/start.py
 	@$(BIN)/python bench/commit_to_applied.py
