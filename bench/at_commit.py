@@ -36,11 +36,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="treeplane-bench-") as directory:
         top = Path(directory)
         repository, commits, places = made(top, options.workspaces)
-        with Plane(repository, top / "server" / "data") as plane:
+        plane = Plane(repository, top / "server" / "data")
+        try:
+            plane.start(60 + options.workspaces / 100)
             rows, worst = measured(plane, commits, places)
             pids = [usage(pid) for pid in plane.pids()]
             reader = next(each for each in pids if each is not None and each.name.endswith("viewer"))
             kept = bytes_on_disk(plane.data / "commits")
+        finally:
+            plane.stop()
     table(f"a list at a commit, {options.workspaces:,} workspaces", [["", "median", "slowest"], *rows])
     print(f"\nmemory of the process that reads commits {size(reader.own)}; stores of 8 commits {size(kept)}")
     print(f"expected of the first answer at a commit {EXPECTED} s: {verdict(worst <= EXPECTED)}")
