@@ -75,6 +75,7 @@ histories: $(STAMP)
 clusters: $(STAMP)
 	@cd tests && ../$(BIN)/python -m realclusters.binaries
 	@cd tests && ../$(BIN)/python -m realclusters.giteabinary
+	@cd tests && ../$(BIN)/python -m realclusters.sopsbinary
 
 setup: $(STAMP)
 
