@@ -33,6 +33,7 @@ from reconciler.loading.edits import Edits, Outdated, unreadable
 from reconciler.loading.guard import line_of
 from reconciler.loading.loader import Loader, Proposal
 from reconciler.loading.rounds import next_round
+from reconciler.loading.sealedsecrets import SECRETS
 from reconciler.loading.unfetched import Unfetched
 from reconciler.plan.deletions import ALLOW, digest
 from reconciler.plan.pushedby import SERVER, PushedBy
@@ -106,7 +107,7 @@ class Committer:
         """What git must not see goes alone, all else in one commit."""
         together: list[Intent] = []
         for intent in turn:
-            if intent.key.resource == "secrets":
+            if intent.key.resource == SECRETS and not self._encrypts(intent):
                 self._alone(intent)
             else:
                 together.append(intent)
@@ -136,7 +137,7 @@ class Committer:
     def _try(self, author: str, intents: list[Intent]) -> bool:
         """One commit; False where what is left of the group has to be tried again."""
         fleet = self._loader.tip()
-        edits = Edits(self._store, self._catalog, self._loader.sources, self._loader.tree_at(fleet))
+        edits = self._edits(fleet)
         chosen = {i.key: i for i in intents if self._edited(edits, i)}
         if not chosen:
             return True
@@ -174,6 +175,17 @@ class Committer:
         self._branch.moved(commit)
         self._unwritten(chosen.values())
         return True
+
+    def _edits(self, fleet: FleetRecord) -> Edits:
+        tree, keys = self._loader.tree_at(fleet), self._loader.keys
+        return Edits(self._store, self._catalog, self._loader.sources, tree, keys)
+
+    def _encrypts(self, intent: Intent) -> bool:
+        """Whether a Secret is written to git; one of which that cannot be told is answered when its turn comes."""
+        try:
+            return self._edits(self._loader.tip()).encrypts(intent)
+        except StatusError:
+            return True
 
     def _made(
         self, fleet: FleetRecord, edits: Edits, author: str, chosen: Mapping[Key, Intent], allowed: set[str]
