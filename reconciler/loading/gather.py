@@ -35,7 +35,7 @@ class Gathered:
     `changed`: the names of the pieces that differ, out of all of `source`, which is None where there is no directory.
     `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before. `accepted`: see
     ratcheting. `adopts`: the UID that its Workspace gets, as stated (phases/identified); "": whatever follows.
-    `locked`: what is encrypted for others, in words.
+    `locked`: what is encrypted for others, in words; `pardoned`: see Unsealing.
     """
 
     complete: bool
@@ -49,6 +49,7 @@ class Gathered:
     accepted: Accepted | None = None
     adopts: str = ""
     locked: list[str] = field(default_factory=list)
+    pardoned: bool = False
 
     def take(self, piece: Piece) -> tuple[Manifest, ...]:
         """A piece of what the commit says."""
@@ -130,10 +131,10 @@ class Gatherer:
 
 def _unseal(case: Case, out: Gathered) -> None:
     """Opens what is encrypted, as far as there are keys for it. What was said before is nobody's fault by now."""
-    unsealing = Unsealing(case.keys)
+    unsealing = Unsealing(case.keys, lenient=case.recorded is not None)
     out.new = [unsealing.opened(manifest) for manifest in out.new]
     out.problems.extend(unsealing.problems)
-    out.locked = unsealing.locked(case.path)
+    out.locked, out.pardoned = unsealing.locked(case.path), unsealing.pardoned
     out.old = [unsealing.opened(manifest) for manifest in out.old]
 
 

@@ -60,13 +60,15 @@ def faults(data: bytes, path: str) -> tuple[LayoutError, ...]:
 
 
 class Unsealing:
-    """Of one judgement. `problems`: what is damaged."""
+    """Of one judgement. `problems`: what is damaged. `lenient`: that is locked instead, for a workspace that is brought
+    back: it was served at that commit before there was a key that found it out. `pardoned`: whether anything was."""
 
-    def __init__(self, keys: WorkspaceKeys) -> None:
-        self._keys = keys
+    def __init__(self, keys: WorkspaceKeys, *, lenient: bool = False) -> None:
+        self._keys, self._lenient = keys, lenient
+        self.pardoned = False
         self._files: dict[bytes, OpenedFile | LockedFile | UnfitFile] = {}
         self._values: dict[SealedIn, Object] = {}
-        self._locked: dict[tuple[str, str, str], LockedFile] = {}
+        self._locked: dict[tuple[str, str, str], LockedFile | UnfitFile] = {}
         self.problems: list[LayoutError] = []
 
     def opened(self, manifest: Manifest) -> Manifest:
@@ -76,7 +78,7 @@ class Unsealing:
             return manifest
         found = _UNASKED if self._keys.shown else self._file(sealed, manifest)
         if not isinstance(found, OpenedFile):
-            if isinstance(found, LockedFile):
+            if isinstance(found, LockedFile) or self._lenient:
                 self._locked[manifest.path, manifest.namespace, manifest.name] = found
             return replace(manifest, value=_as_it_stands(manifest.value), told=False, locked=True)
         value = self._values.get(sealed)
@@ -88,7 +90,7 @@ class Unsealing:
 
     def locked(self, path: str) -> list[str]:
         """What is encrypted for others, in words; `path`: of the workspace."""
-        files: dict[str, LockedFile] = {file: locked for (file, _, _), locked in self._locked.items()}
+        files = {file: locked for (file, _, _), locked in self._locked.items()}
         told = [self._told(file, locked, path) for file, locked in sorted(files.items())[:_MOST_TOLD]]
         return [*told, f"and {len(files) - len(told)} more files"] if len(files) > len(told) else told
 
@@ -101,12 +103,16 @@ class Unsealing:
                 found = locked
             except UnfitFile as fault:
                 found = fault
-                self.problems.append(_error(manifest.path, fault))
+                self.pardoned |= self._lenient
+                if not self._lenient:
+                    self.problems.append(_error(manifest.path, fault))
             self._files[sealed.data] = found
         return found
 
-    def _told(self, file: str, locked: LockedFile, path: str) -> str:
+    def _told(self, file: str, locked: LockedFile | UnfitFile, path: str) -> str:
         names = sorted(f"{namespace or 'default'}/{name}" for f, namespace, name in self._locked if f == file)
+        if isinstance(locked, UnfitFile):
+            return f"{_error(file, locked)}: Secret {', '.join(names)} stays as it is"
         if locked is _UNASKED:
             return f"{file} is encrypted: what it says of Secret {', '.join(names)} is not looked at here"
         place = f"keys/age/{path}"

@@ -46,6 +46,7 @@ def merge(at: Judgement) -> None:
         stored = records.get(key)
         if stays(at, declared):
             effects.changes.unchanged += 1
+            effects.changed |= content.old.get(key) != declared.obj  # whoever has the key finds so, too
             continue
         status = status_of(declared, stored, content, effects, beginning)
         effects.put(declared, content.old.get(key), stored, status)
@@ -115,6 +116,7 @@ def _remove(at: Judgement, effects: Effects, records: Mapping[Key, Record]) -> N
         record = records.get(key)
         waits = record is not None and key.resource in FINALIZERS and _takes_along(at, record, effects)
         effects.delete(key, record, FINALIZERS[key.resource] if waits else "")
+        effects.changed |= manifest.locked
         turned.forget(at.known, turned.named(manifest.gvk.kind, key.name))
         if waits:
             at.known.ending.append(label(key))

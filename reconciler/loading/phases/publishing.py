@@ -84,8 +84,9 @@ def _kept_secrets(at: Judgement) -> list[Op]:
 
 
 def _kept_keys(at: Judgement) -> list[Op]:
-    """With which keys of keys/ its files were read. A store that shows them as they stand has none."""
-    if at.case.keys.shown:
+    """With which keys of keys/ its files were read. A store that shows them as they stand has none, and of one that was
+    brought back although something is damaged nobody says so: it is judged again with the start."""
+    if at.case.keys.shown or at.gathered.pardoned:
         return []
     said = kept_keys(at.record.cluster, at.case.keys)
     stands = at.grounds.store.get_row(said.table, said.row)
