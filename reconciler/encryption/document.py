@@ -28,11 +28,10 @@ _ONLY_ENCRYPTED = hashlib.sha256(b"sops").digest()
 
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
-    """`values`: the documents without `sops`, decrypted; `sealed`: the same as they stand in the file."""
+    """`key`: the data key; `values`: the documents without `sops`, decrypted."""
 
     key: bytes
     values: list[Object]
-    sealed: list[Object]
 
 
 class EncryptedFile:
@@ -54,7 +53,7 @@ class EncryptedFile:
         """With the first key that fits; `identities`: by recipient. Raises LockedFile, DamagedFile and UnfitFile."""
         key = self._key(identities)
         reading = _Reading(self.metadata, key)
-        opened = OpenedFile(key, self._documents.values(reading), self._documents.values(lambda leaf: leaf.here))
+        opened = OpenedFile(key, self._documents.values(reading))
         try:
             told = decrypted(self.metadata.mac, key, self.metadata.modified).text
         except DamagedFile:
@@ -63,6 +62,10 @@ class EncryptedFile:
             text = "sops.mac does not fit: values were added, removed, reordered or edited without sops"
             raise DamagedFile(text, _MENDING)
         return opened
+
+    def as_it_stands(self) -> list[Object]:
+        """The documents without `sops`, encrypted. Raises UnfitFile."""
+        return self._documents.values(lambda leaf: leaf.here)
 
     def mac(self, key: bytes) -> str:
         """What the MAC should be, of what stands in the file. Raises DamagedFile and UnfitFile."""

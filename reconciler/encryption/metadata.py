@@ -6,7 +6,7 @@ Called by document and sealing. None of it is authenticated but by what the MAC 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -37,15 +37,23 @@ class SelectedValues:
 
     how: str = "unencrypted_suffix"
     said: str = _USUAL
+    _known: dict[str, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __call__(self, path: tuple[str, ...]) -> bool:
         """Of the value at a path of keys."""
         return self._matches(path) != self.how.startswith("un")
 
     def _matches(self, path: tuple[str, ...]) -> bool:
-        if self.how.endswith("suffix"):
-            return any(key.endswith(self.said) for key in path)
-        return any(self._pattern.search(key) is not None for key in path)
+        return any(map(self._matches_key, path))
+
+    def _matches_key(self, key: str) -> bool:
+        """Remembered, since the keys above a value are those of many."""
+        found = self._known.get(key)
+        if found is None:
+            suffix = self.how.endswith("suffix")
+            found = key.endswith(self.said) if suffix else self._pattern.search(key) is not None
+            self._known[key] = found
+        return found
 
     @cached_property
     def _pattern(self) -> Any:

@@ -88,12 +88,12 @@ class SealedSecrets:
 
     def replace(self, manifest: Manifest, value: Object) -> bool:
         """`value`: what it is to say."""
-        opened, at = self._open(manifest), _sealed(manifest).number
-        selection = _file(manifest).metadata.selection
-        said = sealed(untold(value), opened.key, selection, opened.values[at], opened.sealed[at])
-        before, file = _sealed(manifest).data, manifest.path
-        after = edit.replace(before, file, at, {**said, "sops": manifest.value["sops"]})
-        return after != before and self._draft.write(file, _stamped(after, file, opened.key))
+        opened, at, file = self._open(manifest), _sealed(manifest).number, _file(manifest)
+        stands = file.as_it_stands()[at]
+        said = sealed(untold(value), opened.key, file.metadata.selection, opened.values[at], stands)
+        before, path = _sealed(manifest).data, manifest.path
+        after = edit.replace(before, path, at, {**said, "sops": manifest.value["sops"]})
+        return after != before and self._draft.write(path, _stamped(after, path, opened.key))
 
     def remove(self, manifest: Manifest) -> bool:
         """With the file, where nothing else stands in it."""
@@ -147,11 +147,13 @@ def untold(value: Object) -> Object:
 
 
 def _stamped(data: bytes, file: str, key: bytes) -> bytes:
-    """With the MAC of what stands there by now, in each of its documents."""
+    """With the MAC of what stands there by now, in each of its documents. Raises StatusError."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    encrypted = EncryptedFile(data, json=file.endswith(".json"))
     found = read(data, file).objects
-    metadata = stamped({}, encrypted, key, now)
+    try:
+        metadata = stamped({}, EncryptedFile(data, json=file.endswith(".json")), key, now)
+    except UnfitFile as fault:
+        raise StatusError(409, "Conflict", f"{file} cannot be encrypted: {_text(fault)}") from None
     for number, manifest in enumerate(found):
         said = {**manifest.value, "sops": {**manifest.value["sops"], **metadata}}
         data = edit.replace(data, file, number, said)

@@ -8,7 +8,7 @@ Without a key an object stays what it is, which is no fault of the workspace; wh
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ _MOST_TOLD = 20
 _UNASKED = LockedFile(())
 """In place of what is shown as it stands."""
 _NOTED = 3
-"""Recipients that a message names."""
+"""Recipients, and Secrets, that a message names."""
 
 
 class WorkspaceKeys(NamedTuple):
@@ -110,21 +110,21 @@ class Unsealing:
         return found
 
     def _told(self, file: str, locked: LockedFile | UnfitFile, path: str) -> str:
-        names = sorted(f"{namespace or 'default'}/{name}" for f, namespace, name in self._locked if f == file)
+        names = _listed(sorted(f"{space or 'default'}/{name}" for f, space, name in self._locked if f == file))
         if isinstance(locked, UnfitFile):
-            return f"{_error(file, locked)}: Secret {', '.join(names)} stays as it is"
+            return f"{_error(file, locked)}: Secret {names} stays as it is"
         if locked is _UNASKED:
-            return f"{file} is encrypted: what it says of Secret {', '.join(names)} is not looked at here"
+            return f"{file} is encrypted: what it says of Secret {names} is not looked at here"
         place = f"keys/age/{path}"
         there = self._keys.wrong or "has none of their keys"
         if self._keys.identities:
             there = f"is the key of {_listed(self._keys.identities)}"
         what = f"{file} is encrypted for {_listed(locked.recipients)}, and {place} {there}"
-        return f"{what}: Secret {', '.join(names)} stays as it is until it can be read"
+        return f"{what}: Secret {names} stays as it is until it can be read"
 
 
-def _listed(recipients: Mapping[str, Any] | tuple[str, ...]) -> str:
-    found = list(recipients)
+def _listed(names: Iterable[str]) -> str:
+    found = list(names)
     more = f" and {len(found) - _NOTED} more" if len(found) > _NOTED else ""
     return ", ".join(found[:_NOTED]) + more
 

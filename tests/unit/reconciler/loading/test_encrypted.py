@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import re
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +13,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from support.loadedfleet import A, B, LoadedFleet, configmap
+from support.moving import move
 from support.sealing import AgeKey, encrypted, secret
+from support.widgets import export, schema
 
 from apiserver.registry import tree
 from reconciler.__main__ import main
@@ -270,3 +274,33 @@ def test_what_was_encrypted_is_in_the_store_and_nowhere_else(
         assert not any(needle in objects for needle in needles)
     caches = [each._good._kept for each in fleet.loader.sources._files.values()] + [render._prepared._kept._kept]
     assert not any(needle.decode() in repr([*each.items()]) for each in caches for needle in needles)
+
+
+def test_a_key_goes_along_with_a_workspace_that_moves(fleet: LoadedFleet, key: AgeKey) -> None:
+    give(fleet, key)
+    fleet.loader.carry = fleet.secrets.move
+    fleet.commit({FILE: encrypted(secret(password=PLAIN), key)})
+    move(fleet)
+    assert value(fleet, "root:c") == PLAIN
+    assert (fleet.keys / "age" / "root:c").exists() and not (fleet.keys / "age" / "root:a").exists()
+    fleet.commit({"workspaces/root/c/secret.yaml": encrypted(secret(password="second"), key)})
+    assert value(fleet, "root:c") == "second"
+    assert fleet.secrets.changed() == set()
+
+
+def test_an_export_may_have_its_identity_of_one(fleet: LoadedFleet, key: AgeKey) -> None:
+    """And keeps the hash when nobody here can read the key any more; what stands in the file is never taken for it."""
+    offered = json.loads(export())
+    offered["spec"]["identity"] = {"secretRef": {"namespace": "default", "name": "mine"}}
+    file = encrypted(secret("mine", key="mine"), key)
+    fleet.commit({f"{A}/schema.json": schema(), f"{A}/export.json": json.dumps(offered), FILE: file})
+
+    def identity() -> str:
+        return str(fleet.get("root:a", "apiexports.apis.kcp.io", "widgets")["status"].get("identityHash", ""))
+
+    assert identity() == ""
+    give(fleet, key)
+    assert identity() == hashlib.sha256(b"mine").hexdigest()
+    give(fleet, None)
+    fleet.recheck(["root:a"])
+    assert identity() == hashlib.sha256(b"mine").hexdigest()
