@@ -106,9 +106,11 @@ def read(data: bytes, path: str) -> Manifests:
     origin = Origin(path)
     try:
         documents = parse(data, path)
-        sealed = SEALED in data and _is_sealed(data, path)
+        marked = SEALED in data
+        sealed = marked and _is_sealed(data, path)
         for index, document in enumerate(documents):
-            if sealed and (fault := _fault_of_sealed(document)) is not None:
+            fault = (_fault_of_sealed(document) if sealed else _fault_of_stripped(document)) if marked else None
+            if fault is not None:
                 out.errors.append(LayoutError(path, document.line, 0, *fault))
             elif _faults(document.value):
                 document = parse(data, path, positions=True)[index]
@@ -175,6 +177,18 @@ def _fault_of_sealed(document: YamlDocument) -> tuple[str, str] | None:
         text = f"{value.get('kind')} {name} is encrypted, and only Secrets may be"
         return text, "what other objects say goes to the status branch, reviews and sync targets: use a Secret"
     return None
+
+
+def _fault_of_stripped(document: YamlDocument) -> tuple[str, str] | None:
+    """The same of one in a file without what SOPS writes beside the values: they would be served as they stand."""
+    parts = [document.value.get(name) for name in ("data", "stringData") if document.value.get("kind") == "Secret"]
+    values = [value for part in parts if isinstance(part, dict) for value in part.values()]
+    if not any(isinstance(value, str) and value.encode().startswith(SEALED) for value in values):
+        return None
+    return (
+        "its values are encrypted, and what SOPS writes of that below sops is missing",
+        "take the file as sops wrote it",
+    )
 
 
 class _Fault(NamedTuple):

@@ -145,6 +145,7 @@ def test_a_file_that_nobody_could_read_holds_it_whatever_keys_there_are(fleet: L
     for bad, why in (
         (re.sub(r"age:\n(.*\n)*?  lastmodified", "pgp: [{fp: x}]\n  lastmodified", good), "only age is read here"),
         (good.replace("kind: Secret", "kind: ConfigMap"), "only Secrets may be"),
+        (good.partition("sops:")[0], "below sops is missing"),
         (good.replace("name: app", "name: ENC[AES256_GCM,data:eA==,iv:eA==,tag:eA==,type:str]"), "encrypted_regex"),
         (good.replace("^(data|stringData)$", "Data|name"), "nobody can tell which object it is"),
         (good.replace("^(data|stringData)$", "("), "no expression"),

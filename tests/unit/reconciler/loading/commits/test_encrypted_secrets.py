@@ -103,6 +103,32 @@ def test_a_file_that_somebody_encrypted_is_changed_where_it_stands(sealing: Comm
     assert sealing.get("root:a", "secrets", "pw")["data"] == a_secret(password="other", user="me")["data"]
 
 
+@pytest.mark.parametrize("name", ["own.json", "two.yaml"])
+def test_so_is_one_in_json_and_one_beside_others(sealing: CommitFleet, sops: Path, tmp_path: Path, name: str) -> None:
+    place, said = f"{A}/{name}", secret("pw", password=PLAIN, user="me")
+    text = json.dumps(said) if name == "own.json" else yaml.safe_dump_all([secret("first", password="x"), said])
+    (tmp_path / ".sops.yaml").write_text(rules())
+    (tmp_path / name).write_text(text)
+    run = [sops, "--config", tmp_path / ".sops.yaml", "encrypt", tmp_path / name]
+    before = subprocess.run(run, capture_output=True, check=True, env=environment(KEY), text=True).stdout
+    sealing.commit({place: before})
+    sealing.change("root:a", "secrets", "pw", data=a_secret(password="other", user="me")["data"])
+    after = sealing.tree()[place]
+    assert sum(line not in before.splitlines() for line in after.splitlines()) <= 1 + 2 * (1 + (name == "two.yaml"))
+    (tmp_path / name).write_text(after)
+    found = subprocess.run([sops, "decrypt", tmp_path / name], capture_output=True, check=True, env=environment(KEY))
+    last = json.loads(found.stdout) if name == "own.json" else [*yaml.safe_load_all(found.stdout)][-1]
+    assert last["stringData"] == {"password": "other", "user": "me"}
+    sealing.remove("root:a", "secrets", "pw")
+    assert (place in sealing.tree()) == (name == "two.yaml")
+    if name == "two.yaml":
+        (tmp_path / name).write_text(sealing.tree()[place])
+        found = subprocess.run(
+            [sops, "decrypt", tmp_path / name], capture_output=True, check=True, env=environment(KEY)
+        )
+        assert [*yaml.safe_load_all(found.stdout)] == [secret("first", password="x")]
+
+
 def test_what_kubectl_keeps_in_an_annotation_is_not_written(sealing: CommitFleet) -> None:
     """All of the Secret stands there, and annotations are not encrypted."""
     last = "kubectl.kubernetes.io/last-applied-configuration"
