@@ -17,6 +17,7 @@ from apiserver.schema.last_applied import ANNOTATION
 from reconciler.encryption.creation import NAME, Creation, creation_of
 from reconciler.encryption.document import EncryptedFile, OpenedFile
 from reconciler.encryption.faults import LockedFile, UnfitFile
+from reconciler.encryption.metadata import SelectedValues
 from reconciler.encryption.sealing import new_key, new_metadata, sealed, stamped
 from reconciler.layout import edit
 from reconciler.layout.draft import Draft
@@ -74,6 +75,7 @@ class SealedSecrets:
             raise StatusError(409, "Conflict", f"{file} is there already, and declares something else")
         self._require_readable(creation.recipients, f"{NAME} names")
         value = untold(value)
+        _require_hidden(value, {}, creation.selection, NAME)
         key = new_key()
         metadata = new_metadata(
             key, creation.recipients, creation.selection, mac_only_encrypted=creation.mac_only_encrypted
@@ -89,8 +91,9 @@ class SealedSecrets:
     def replace(self, manifest: Manifest, value: Object) -> bool:
         """`value`: what it is to say."""
         opened, at, file = self._open(manifest), _sealed(manifest).number, _file(manifest)
-        stands = file.as_it_stands()[at]
-        said = sealed(untold(value), opened.key, file.metadata.selection, opened.values[at], stands)
+        stands, selection = file.as_it_stands()[at], file.metadata.selection
+        _require_hidden(value, opened.values[at], selection, manifest.path)
+        said = sealed(untold(value), opened.key, selection, opened.values[at], stands)
         before, path = _sealed(manifest).data, manifest.path
         after = edit.replace(before, path, at, {**said, "sops": manifest.value["sops"]})
         return after != before and self._draft.write(path, _stamped(after, path, opened.key))
@@ -116,6 +119,16 @@ class SealedSecrets:
         if not self._keys.identities.keys() & set(recipients):
             text = f"{what} {', '.join(recipients)}, and keys/age/{self._path} of the server has none of their keys"
             raise _forbidden(f"{text}: what it wrote it could not read")
+
+
+def _require_hidden(value: Object, before: Object, selection: SelectedValues, by: str) -> None:
+    """What a write says of a value stands in git as it is only where that stood there so."""
+    for part in _VALUES:
+        there = before.get(part) or {}
+        for key, text in (value.get(part) or {}).items():
+            if not selection((part, key)) and there.get(key) != text:
+                text = f"by {by} {part}.{key} would not be encrypted, and everybody who can clone could read it"
+                raise _forbidden(f"{text}: choose values with encrypted_regex: ^(data|stringData)$")
 
 
 def said_of(manifest: Object, live: Object, final: Object) -> Object:

@@ -17,6 +17,7 @@ from support.loadedfleet import A, LoadedFleet
 from support.sealing import AgeKey, encrypted, environment, secret
 
 from apiserver.model.errors import StatusError
+from reconciler.encryption.metadata import SelectedValues
 
 PLAIN = "correct-horse-battery"
 PLACE = f"{A}/_objects/default/secrets/pw.yaml"
@@ -129,6 +130,16 @@ def test_so_is_one_in_json_and_one_beside_others(sealing: CommitFleet, sops: Pat
         assert [*yaml.safe_load_all(found.stdout)] == [secret("first", password="x")]
 
 
+def test_a_value_that_its_file_leaves_readable_is_not_written_there(sealing: CommitFleet) -> None:
+    """What somebody left so stays so; what is new is not for everybody who can clone."""
+    some = SelectedValues("encrypted_regex", "^password$")
+    sealing.commit({f"{A}/own.yaml": encrypted(a_secret(password=PLAIN, user="me"), KEY, selection=some)})
+    sealing.change("root:a", "secrets", "pw", data=a_secret(password="other", user="me")["data"])
+    assert sealing.get("root:a", "secrets", "pw")["data"]["password"] == "b3RoZXI="
+    with pytest.raises(StatusError, match="user would not be encrypted"):
+        sealing.change("root:a", "secrets", "pw", data=a_secret(password="other", user="you")["data"])
+
+
 def test_what_kubectl_keeps_in_an_annotation_is_not_written(sealing: CommitFleet) -> None:
     """All of the Secret stands there, and annotations are not encrypted."""
     last = "kubectl.kubernetes.io/last-applied-configuration"
@@ -157,6 +168,7 @@ def test_without_rules_for_its_file_it_is_kept_in_keys_as_ever(sealing: CommitFl
         ({"pgp": "ABC"}, "keys of pgp beside age"),
         ({"encrypted_regex": ""}, "would be encrypted"),
         ({"encrypted_regex": "("}, "is no expression"),
+        ({"encrypted_regex": "^stringData$"}, "data.password would not be encrypted"),
         ({"age": "age1nonsense"}, "not recipients of age's"),
     ],
 )
