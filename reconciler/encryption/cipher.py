@@ -21,11 +21,6 @@ _IV, _TAG = 32, 16
 _SHORTEST_IV, _LONGEST_IV = 12, 128
 
 
-def is_encrypted(text: str) -> bool:
-    """Whether a text has the form of an encrypted value."""
-    return _FORM.fullmatch(text) is not None
-
-
 def decrypted(text: str, key: bytes, place: str) -> Scalar:
     """What was encrypted. `place`: see place_of; for the MAC the time. Raises DamagedFile."""
     if not text:
