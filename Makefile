@@ -23,8 +23,8 @@ WRITES ?= Store
 WORKSPACES ?= 10000
 ROUNDS ?= 20
 HISTORIES := $(addprefix tests/unit/reconciler/,loading/test_histories.py loading/test_shown.py \
-  loading/test_lost_copies.py loading/test_pin_histories.py loading/test_overtaking.py loading/test_encrypted_histories.py syncing/test_withdrawals.py commands/test_servers.py \
-  controllers/test_workspace_histories.py) $(addprefix tests/unit/apiserver/serving/,test_tenants.py \
+  loading/test_lost_copies.py loading/test_pin_histories.py loading/test_overtaking.py loading/test_encrypted_histories.py \
+  syncing/test_withdrawals.py commands/test_servers.py controllers/test_workspace_histories.py) $(addprefix tests/unit/apiserver/serving/,test_tenants.py \
   test_tenant_rights.py)
 PYTEST_ARGS ?=
 
