@@ -1,5 +1,5 @@
 """What every test may use: `eventually`, which polls a condition with a deadline instead of sleeping, and the option
---update-golden.
+--update-golden, and the program sops.
 
 Real clusters are the matter of e2e/conftest.py.
 """
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from hypothesis import settings
+from realclusters import sopsbinary
+from realclusters.binaries import Unavailable
 
 T = TypeVar("T")
 
@@ -52,6 +55,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def update_golden(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture(scope="session")
+def sops() -> Path:
+    """The program sops; without it a test is skipped by name."""
+    try:
+        return sopsbinary.find()
+    except Unavailable as error:
+        pytest.skip(f"no sops: {error}")
 
 
 @pytest.fixture(scope="session")

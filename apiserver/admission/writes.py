@@ -15,7 +15,6 @@ from typing import Any
 
 from apiserver.model import marks, origins
 from apiserver.model.errors import StatusError, forbidden
-from apiserver.model.origins import Origin
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry.builtins.catalogue import having
 from apiserver.registry.builtins.entry import Runtime
@@ -77,8 +76,6 @@ def committed(kind: ServedKind, record: WorkspaceRecord) -> Admit:
         ships = annotations.get(marks.ORIGIN) == marks.SYSTEM or (live is not None and _ships(kind, live))
         if ships or kind.storage in FROM_COMMITS:
             raise refusal(kind, record, name, live, "this object is")
-        if kind.storage == "secrets" and Origin(origins.path_in(annotations)).in_git:
-            raise refusal(kind, record, name, live, "what a Secret in git says is")
 
     return admit
 

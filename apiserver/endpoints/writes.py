@@ -46,6 +46,7 @@ from apiserver.model.errors import (
     method_not_allowed,
     no_such_resource,
 )
+from apiserver.model.origins import Origin, file_of
 from apiserver.model.storagenames import LOGICAL_CLUSTERS, WORKSPACES
 from apiserver.registry import codec, deletion, eviction, podbinding, rest
 from apiserver.registry.commits import Commits
@@ -378,7 +379,8 @@ async def answer(asking: Asking, outcome: Outcome) -> None:
     exchange = asking.exchange
     exchange.warnings += [line for text in outcome.warnings for line in yamlbodies.lines(text)]
     exchange.warnings += unenforced.warnings(asking.kind)
-    if asking.kind.storage == SECRETS and writes_of(asking) == COMMIT:
+    in_git = Origin(file_of(outcome.obj)).in_git
+    if asking.kind.storage == SECRETS and writes_of(asking) == COMMIT and not in_git:
         exchange.warnings.append(KEPT_FROM_GIT)
     media = negotiate(exchange.header(b"accept"), many=False)
     status = 201 if outcome.created else 200

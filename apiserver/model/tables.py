@@ -43,6 +43,10 @@ class Table(StrEnum):
     KEPT_SECRETS = "keptsecrets"
     """<logical cluster> → digest of what keys/secrets/ held for the workspace when its Secrets were served last."""
 
+    AGE_KEYS = "agekeys"
+    """<logical cluster> → digest of the keys of keys/age/ with which the workspace's encrypted files were read last; no
+    row where there were none."""
+
     CHECKPOINTS = "checkpoints"
     """<who follows the log> → the revision that he is past (storage/protocol.py, `checkpoint`). The store itself reads
     it: the log keeps what the slowest needs. Who is followed no more takes his away."""

@@ -47,7 +47,8 @@ class WorkspaceRecord:
     status branch knows of it, and its commits are NONE. `mounts`: it is a mount, served where an object
     of the parent says. `pin`: what has its own content served as an earlier commit has it: that `commit`, the `file`
     that says so, and, where these are said, `until` and `reason`; {} for most. `due`: when the pin is over by which it
-    was judged last, in seconds since 1970; 0: never, or there is none.
+    was judged last, in seconds since 1970; 0: never, or there is none. `locked`: Secrets that stay as they are, since
+    nobody here can read what git says of them, and why.
     """
 
     path: str
@@ -73,6 +74,7 @@ class WorkspaceRecord:
     mounts: bool = False
     pin: dict[str, str] = field(default_factory=dict)
     due: int = 0
+    locked: list[str] = field(default_factory=list)
 
     @property
     def is_home(self) -> bool:
@@ -142,7 +144,14 @@ def _following(record: WorkspaceRecord) -> dict[str, str]:
     return {"origin": str(record.origin), "commit": "" if record.commit == record.origin else str(record.commit)}
 
 
-_USUALLY_NONE: Final[Mapping[str, Any]] = {"errors": [], "labels": {}, "initializers": [], "terminators": [], "pin": {}}
+_USUALLY_NONE: Final[Mapping[str, Any]] = {
+    "errors": [],
+    "labels": {},
+    "initializers": [],
+    "terminators": [],
+    "pin": {},
+    "locked": [],
+}
 _USUAL: Final = tuple(
     (each.name, _USUALLY_NONE.get(each.name, each.default))
     for each in fields(WorkspaceRecord)
@@ -314,8 +323,9 @@ def forgotten(record: WorkspaceRecord) -> list[Op]:
     listed = (Table.HELD, record.errors), (Table.LEAVING, record.leaves), (Table.PINNED, record.due)
     lists = [DeleteRow(table, record.path) for table, is_there in listed if is_there]
     lists += [untyped(record)] if record.stored else []
-    gone = (Table.KEPT_SECRETS, record.cluster), (Table.WORKSPACES, record.path)
-    return [*lists, *(DeleteRow(table, row) for table, row in gone), Delete(cluster_key(record.cluster))]
+    kept = (Table.KEPT_SECRETS, record.cluster), (Table.AGE_KEYS, record.cluster)
+    gone = (DeleteRow(table, row) for table, row in (*kept, (Table.WORKSPACES, record.path)))
+    return [*lists, *gone, Delete(cluster_key(record.cluster))]
 
 
 def workspace_row(store: View, name: str) -> Row | None:

@@ -92,7 +92,8 @@ class Holder:
         self._key = CommitKey.open(settings.keys_dir)
         vouching = _vouching(settings, mirror, hosted, self._key)
         branch = _branch(settings, mirror, vouching)
-        self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, branch)
+        keys = self._secrets.keys_of
+        self._loader = Loader(store, mirror.repositories, identities, self._secrets.of, branch, keys=keys)
         self._loader.carry = self._secrets.move
         trial = Trial(self._loader, self._secrets.of, settings.keys_dir / "identities")
         self._proposals = proposals(settings, store, mirror, trial, self._check_ours)

@@ -100,4 +100,6 @@ class Observer:
         settings = self._settings
         identities = Identities(settings.keys_dir / "identities")
         branch = BranchSettings(settings.branch, settings.url)
-        return Loader(store, self._mirror.repositories, identities, self._secrets.of, branch)
+        return Loader(
+            store, self._mirror.repositories, identities, self._secrets.of, branch, keys=self._secrets.keys_of
+        )

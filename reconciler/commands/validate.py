@@ -49,7 +49,7 @@ from reconciler.statusbranch.recorded import RecordedFleet
 class Checked:
     """All problems, sorted by file and line, and how many workspaces were looked at. `base`: the commit that was
     compared with, "" for none; `refused`: the deletions that have to be allowed, by the uppermost workspace; `moves`,
-    `renames`: see ChangeSet."""
+    `renames`: see ChangeSet. `unchecked`: what was not looked at, since it is encrypted."""
 
     problems: tuple[LayoutError, ...]
     workspaces: int
@@ -57,17 +57,20 @@ class Checked:
     refused: dict[str, RefusedDeletion] = field(default_factory=dict)
     moves: dict[str, str] = field(default_factory=dict)
     renames: dict[str, str] = field(default_factory=dict)
+    unchecked: tuple[str, ...] = ()
 
     def render(self, output: str) -> str:
         """`text`, `json` or `yaml`."""
         if output == "text":
             lines = [*map(str, self.problems), *told_moves(self.moves, self.renames), *deletions(self.refused)]
+            lines += self.unchecked
             count = len(self.problems)
             errors = f"{count} error{'s' if count != 1 else ''}" if count else "no errors"
             compared = f", compared with {self.base:.10}" if self.base else ""
             lines.append(f"{errors} in {self.workspaces} workspaces{compared}")
             return "\n".join(lines) + "\n"
         found: dict[str, Any] = {"problems": [asdict(p) for p in self.problems], "workspaces": self.workspaces}
+        found |= {"unchecked": [*self.unchecked]} if self.unchecked else {}
         if self.base:
             found |= {"base": str(self.base), "deletions": [_deletion(*each) for each in sorted(self.refused.items())]}
             found["moves"] = [{"from": old, "to": new, "moved": True} for old, new in sorted(self.moves.items())]
@@ -184,7 +187,8 @@ def _checked(loaded: Loaded, found: ChangeSet, base: _Base) -> Checked:
     """`found`: what is told of it."""
     problems = {*loaded.problems, *(p for each in found.held.values() for p in each)}
     there = sum(change is not ChangeKind.DELETED for change in found.became.values())
-    return Checked(tuple(sorted(problems)), there, base.commit, found.refused, found.moves, found.renames)
+    unchecked = tuple(sorted(said for each in found.locked.values() for said in each))
+    return Checked(tuple(sorted(problems)), there, base.commit, found.refused, found.moves, found.renames, unchecked)
 
 
 def _load(loader: Loader, commit: CommitRef, base: _Base) -> Loaded:

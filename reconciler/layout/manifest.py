@@ -6,7 +6,7 @@ registry's to check. `index` counts a file's objects from 0, lists expanded, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from apiserver.model import marks
@@ -15,7 +15,7 @@ from apiserver.model.origins import Origin
 from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.faults import type_name
 from reconciler.layout.mould import Alike
-from reconciler.layout.yamldoc import YamlDocument, line_of, parse
+from reconciler.layout.yamldoc import YamlDocument, is_list, line_of, parse, roots
 
 SERVERS = (
     "uid",
@@ -31,6 +31,17 @@ SERVERS = (
 OURS = (marks.SOURCE_PATH, marks.SOURCE_COMMIT, marks.ORIGIN, marks.CLUSTER, *marks.DECISIONS)
 """Annotations that Treeplane sets."""
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+SEALED = b"ENC[AES256_GCM,"
+"""What a file has in it where SOPS encrypted some of its values."""
+_SOPS, _MAC = "sops", "mac"
+_UNREADABLE = "write encrypted_regex: ^(data|stringData)$ into the rule of .sops.yaml, and encrypt the file anew"
+
+
+class SealedIn(NamedTuple):
+    """The file, as it stands in git, in which a manifest is encrypted, and the number of its document."""
+
+    data: bytes
+    number: int
 
 
 @dataclass(slots=True)
@@ -40,7 +51,9 @@ class Manifest:
     `index` and `line` say where it stands in the text that was read, for its source and for messages: they are no part
     of what it says. `namespace` is as written, "" when it is not. `value` is the object: *.kcp.dev groups spelled
     *.kcp.io, without status and without the metadata that only servers set. `alike`: where it was found out from other
-    manifests that differ in a few texts.
+    manifests that differ in a few texts. `sealed`: where it is encrypted, and `value` is what stands in the file;
+    `told` False: it was encrypted, and what it says is for the store alone, no message and no cache; `locked`: what
+    stands for a value is not what was encrypted, since nobody here can read that (loading/unsealing).
     """
 
     origin: Origin
@@ -51,6 +64,9 @@ class Manifest:
     name: str
     value: dict[str, Any]
     alike: Alike | None = field(default=None, compare=False)
+    sealed: SealedIn | None = field(default=None, compare=False)
+    told: bool = field(default=True, compare=False)
+    locked: bool = field(default=False, compare=False)
 
     @property
     def path(self) -> str:
@@ -59,7 +75,7 @@ class Manifest:
 
     def at(self, origin: Origin) -> Manifest:
         """The same object as another file of the same content declares it."""
-        return Manifest(origin, self.index, self.line, self.gvk, self.namespace, self.name, self.value, self.alike)
+        return replace(self, origin=origin)
 
     @property
     def place(self) -> str:
@@ -90,12 +106,19 @@ def read(data: bytes, path: str) -> Manifests:
     origin = Origin(path)
     try:
         documents = parse(data, path)
+        marked = SEALED in data
+        sealed = marked and _is_sealed(data, path)
         for index, document in enumerate(documents):
-            if _faults(document.value):
+            fault = (_fault_of_sealed(document) if sealed else _fault_of_stripped(document)) if marked else None
+            if fault is not None:
+                out.errors.append(LayoutError(path, document.line, 0, *fault))
+            elif _faults(document.value):
                 document = parse(data, path, positions=True)[index]
                 out.errors += _placed(document, path)
             else:
                 out.objects.append(_manifest(document, origin, index, out.notices))
+                if sealed:
+                    out.objects[-1].sealed = SealedIn(data, index)
     except BadFile as bad:
         out.errors += bad.errors
     return out
@@ -130,6 +153,42 @@ def _manifest(document: YamlDocument, origin: Origin, index: int, notices: list[
         notices.append(LayoutError(origin.path, document.line, 0, message))
     gvk = GroupVersionKind(group, version, kind)
     return Manifest(origin, index, document.line, gvk, metadata.get("namespace") or "", metadata["name"], value)
+
+
+def _is_sealed(data: bytes, path: str) -> bool:
+    """Whether SOPS encrypted the file: it does so with all of its documents. Raises BadFile."""
+    found = roots(data, path)
+    sealed = any(isinstance(root.value.get(_SOPS), dict) and _MAC in root.value[_SOPS] for root in found)
+    lists = [root for root in found if is_list(root.value)] if sealed else []
+    if lists:
+        hint = "write each Secret as a document of its own, and encrypt the file anew"
+        raise BadFile([LayoutError(path, root.line, 0, "a List cannot be encrypted", hint) for root in lists])
+    return sealed
+
+
+def _fault_of_sealed(document: YamlDocument) -> tuple[str, str] | None:
+    """Why an encrypted document is none that is read, and what to do."""
+    value, metadata = document.value, document.value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    for field_, said in (("apiVersion", value.get("apiVersion")), ("kind", value.get("kind")), ("metadata.name", name)):
+        if isinstance(said, str) and said.encode().startswith(SEALED):
+            return f"{field_} is encrypted, so nobody can tell which object it is", _UNREADABLE
+    if (value.get("apiVersion"), value.get("kind")) != ("v1", "Secret"):
+        text = f"{value.get('kind')} {name} is encrypted, and only Secrets may be"
+        return text, "what other objects say goes to the status branch, reviews and sync targets: use a Secret"
+    return None
+
+
+def _fault_of_stripped(document: YamlDocument) -> tuple[str, str] | None:
+    """The same of one in a file without what SOPS writes beside the values: they would be served as they stand."""
+    parts = [document.value.get(name) for name in ("data", "stringData") if document.value.get("kind") == "Secret"]
+    values = [value for part in parts if isinstance(part, dict) for value in part.values()]
+    if not any(isinstance(value, str) and value.encode().startswith(SEALED) for value in values):
+        return None
+    return (
+        "its values are encrypted, and what SOPS writes of that below sops is missing",
+        "take the file as sops wrote it",
+    )
 
 
 class _Fault(NamedTuple):

@@ -20,6 +20,8 @@ TOP = "workspaces"
 ROOT = "workspaces/root"
 WORKSPACE_FILES = ("workspace.yaml", "workspace.yml", "workspace.json")
 SUFFIXES = (".yaml", ".yml", ".json")
+RULES_OF_SOPS = ".sops.yaml"
+"""Says how files are encrypted (encryption/creation), and is no manifest wherever it stands."""
 _DEEPEST = 64
 """Levels of directories."""
 _LONGEST = 400
@@ -238,6 +240,8 @@ class WorkspaceTree:
             name, kind = entry.name, entry.kind
             if kind == "tree":
                 chosen = level.files if deep else level.directories
+            elif name == RULES_OF_SOPS:
+                continue
             elif name in WORKSPACE_FILES:
                 chosen = level.markers
             elif name.endswith(SUFFIXES) or kind == "commit" or (kind == "link" and "." not in name):

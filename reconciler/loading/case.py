@@ -18,6 +18,7 @@ from reconciler.loading.asked import NOTHING, Asked
 from reconciler.loading.changeset import WorkspaceChanges
 from reconciler.loading.moment import Moment
 from reconciler.loading.sources import Content
+from reconciler.loading.unsealing import SHOWN, WorkspaceKeys
 from reconciler.plan.summary import Summary
 from reconciler.plan.trespasses import Trespasses
 
@@ -76,7 +77,8 @@ class Case(NamedTuple):
     if it is new. `problems`: what is wrong already (found by layout). `recorded`: of one that is brought back. `asked`:
     what is asked for through the API of its objects. `trespasses`: what was touched of it without a right. `stays`: the
     commit has it no more, and it stays until that is allowed. `content`: where its own content is read, None where it
-    has no directory; `pinned`: what the pin comes to that its workspace.yaml says."""
+    has no directory; `pinned`: what the pin comes to that its workspace.yaml says. `keys`: what opens its encrypted
+    files."""
 
     path: str
     coming: Coming
@@ -87,6 +89,7 @@ class Case(NamedTuple):
     problems: tuple[LayoutError, ...] = ()
     recorded: Recorded | None = None
     secrets: tuple[Manifest, ...] = ()
+    keys: WorkspaceKeys = SHOWN
     asked: Asked = NOTHING
     trespasses: Trespasses = Trespasses()
     stays: bool = False

@@ -90,6 +90,7 @@ class Cases:
             problems=problems,
             recorded=recorded,
             secrets=target.secrets(path),
+            keys=target.keys(path),
             asked=target.asked,
             trespasses=self.trespassed(path) if recorded is None else _recorded_of(recorded),
             stays=kept is not None,

@@ -55,7 +55,8 @@ class WorkspaceChanges:
     """Of one workspace: one transaction. `unchanged`: how many objects were looked at and stay as they are. `also`:
     what goes with them, the workspace's record last. `why`: the problems for which it is held; `refused`: the deletion
     that has to be allowed first; `fault`: the problem is this program's. `mended`: it was held, and is good.
-    `provides`: exports, schemas or types are others, so that consumers have to be looked at again."""
+    `provides`: exports, schemas or types are others, so that consumers have to be looked at again. `locked`: see
+    ChangeSet."""
 
     path: str
     became: ChangeKind = ChangeKind.UNCHANGED
@@ -67,6 +68,7 @@ class WorkspaceChanges:
     fault: bool = False
     mended: bool = False
     provides: bool = False
+    locked: list[str] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         """Whether anything is written."""
@@ -97,7 +99,8 @@ class ChangeSet:
     the order in which they went. `refused`: deletions that have to be allowed, by the uppermost workspace that they
     concern. `moves`: workspaces that are elsewhere now, with all below them: by the old path the new one; `renames`:
     those that seem to be and are not, since nothing says so. `kept`: see Target, as it is now. `later`: workspaces
-    beyond the step's commit, which have to be judged anew where they are.
+    beyond the step's commit, which have to be judged anew where they are. `locked`: workspaces with files that
+    could not be read, since they are encrypted, in words.
     """
 
     judged: int = 0
@@ -113,6 +116,7 @@ class ChangeSet:
     renames: dict[str, str] = field(default_factory=dict)
     kept: dict[str, CommitRef] = field(default_factory=dict)
     later: set[str] = field(default_factory=set)
+    locked: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, changes: WorkspaceChanges) -> None:
         """A workspace comes to this, for now: if it is judged again, the later verdict counts."""
@@ -131,6 +135,9 @@ class ChangeSet:
             self.refused[path] = changes.refused
         if changes.fault:
             self.faults.add(path)
+        self.locked.pop(path, None)
+        if changes.locked:
+            self.locked[path] = changes.locked
 
     def moved(self, path: str) -> None:
         """A workspace is at this path now."""
@@ -144,6 +151,7 @@ class ChangeSet:
         """Both, one after the other: who is held in the end and for which problems, and what is to be allowed."""
         out = ChangeSet(self.judged + later.judged, dict(self.became), Counter(self.objects), kept=later.kept)
         out.later = later.later
+        out.locked = {path: each for path, each in self.locked.items() if path not in later.became} | later.locked
         out.moves, out.renames = self.moves | later.moves, self.renames | later.renames
         out.held, out.faults, out.refused = dict(self.held), set(self.faults), dict(self.refused)
         for path, change in later.became.items():

@@ -106,6 +106,7 @@ def facts_of(record: WorkspaceRecord, parent_cluster: str) -> computed.Workspace
         initializers=tuple(record.initializers),
         terminators=tuple(record.terminators),
         pinned=pins.told(record.pin) if record.pin else "",
+        locked=tuple(record.locked),
     )
 
 

@@ -34,6 +34,7 @@ from reconciler.loading.edits import Edits, NotTogether, Outdated, unreadable
 from reconciler.loading.intentends import IntentEnds
 from reconciler.loading.loader import Loader, Proposal
 from reconciler.loading.rounds import next_round
+from reconciler.loading.sealedsecrets import SECRETS
 from reconciler.loading.unfetched import Unfetched
 from reconciler.loading.writelosses import losses, losses_with_workspaces
 from reconciler.loading.writemessage import authors, message
@@ -105,7 +106,7 @@ class Committer:
         """What git must not see goes alone, all else in one commit, or in as many as it takes."""
         together: list[Intent] = []
         for intent in group:
-            if intent.key.resource == "secrets":
+            if intent.key.resource == SECRETS and not self._encrypts(intent):
                 self._alone(intent)
             else:
                 together.append(intent)
@@ -142,7 +143,7 @@ class Committer:
 
     def _try(self, part: CommitPart) -> list[CommitPart]:
         fleet = self._loader.tip()
-        edits = Edits(self._store, self._catalog, self._loader.sources, self._loader.tree_at(fleet))
+        edits = self._edits(fleet)
         chosen, behind = self._chosen(edits, part)
         judged = self._judged(replace(part, intents=chosen), fleet, edits) if chosen else []
         return [*judged, *([CommitPart(behind)] if behind else ())]
@@ -198,6 +199,17 @@ class Committer:
         self._branch.moved(commit)
         self._ends.unwritten(part.intents, _UNREAD)
         return []
+
+    def _edits(self, fleet: FleetRecord) -> Edits:
+        tree, keys = self._loader.tree_at(fleet), self._loader.keys
+        return Edits(self._store, self._catalog, self._loader.sources, tree, keys)
+
+    def _encrypts(self, intent: Intent) -> bool:
+        """Whether a Secret is written to git; one of which that cannot be told is answered when its turn comes."""
+        try:
+            return self._edits(self._loader.tip()).encrypts(intent)
+        except StatusError:
+            return True
 
     def _made(self, fleet: FleetRecord, edits: Edits, part: CommitPart, allowed: set[str]) -> str | None:
         """The commit; None where it would change nothing. `allowed`: which losses it allows."""

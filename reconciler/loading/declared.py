@@ -33,7 +33,8 @@ class Declarations:
         self._names: OrderedDict[tuple[str, str], Names] = OrderedDict()
 
     def declared(self, path: str, commit: CommitRef, group: str, resource: str, namespace: str, name: str) -> bool:
-        """Of the workspace at `path`. False also where that cannot be told."""
+        """Of the workspace at `path`. False also where that cannot be told, and of a Secret that is declared still and
+        that nobody here can read."""
         if not is_said(path, commit):
             return False
         fleet = tree.fleet(self._store)
@@ -47,7 +48,11 @@ class Declarations:
         if kind is None:
             return False
         wanted = (group, kind.kind, namespace, name)
+        # What is encrypted for others may have been there before a loss, and stands in git still.
+        unread = record is not None and bool(record.locked) and (group, kind.kind) == ("", "Secret")
         try:
+            if unread and wanted in self._of(path, served):
+                return False
             if record is None and self._past.workspace(path, served) is not None:
                 return False
             return any(wanted in self._of(path, c) for c in self._past.since(commit, served))

@@ -21,15 +21,18 @@ from apiserver.registry import pins, strategy, tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.intents import Intent, fits, places
 from apiserver.registry.tree import WorkspaceRecord
-from apiserver.storage.protocol import Store
+from apiserver.storage.protocol import Record, Store
 from reconciler.layout.draft import Draft
 from reconciler.layout.errors import BadFile
-from reconciler.layout.manifest import Manifest
+from reconciler.layout.manifest import Manifest, read
 from reconciler.layout.place import folder, place
 from reconciler.layout.source import Editor, ReadOnly
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.render import key_of
+from reconciler.loading.sealedsecrets import SECRETS, SealedSecrets, creation_for, said_of
 from reconciler.loading.sources import Content, Sources
+from reconciler.loading.step import FindKeys
+from reconciler.loading.unsealing import NO_KEYS
 from reconciler.loading.workspacefiles import WorkspaceFiles
 from reconciler.plan.gitform import Render, declared_form, sent_form
 
@@ -60,16 +63,16 @@ class PinnedEditor:
 
     def replace(self, manifest: Manifest, value: Object) -> bool:
         if self._editor().replace(manifest, value):
-            raise self._refusal()
+            raise self.refusal()
         return False
 
     def remove(self, _: Manifest) -> bool:
-        raise self._refusal()
+        raise self.refusal()
 
     def add(self, _: str, _value: Object) -> bool:
-        raise self._refusal()
+        raise self.refusal()
 
-    def _refusal(self) -> ReadOnly:
+    def refusal(self) -> ReadOnly:
         remedy = "what is written now would not be served: take spec.serve out first (treeplane resume)"
         return ReadOnly(f"it is pinned {pins.told(self._pin)}, and {remedy}")
 
@@ -78,14 +81,31 @@ class Edits:
     """Of one commit on top of the tree that is served. `draft`: the files that it changes; `paths`: the file that each
     intent is about."""
 
-    def __init__(self, store: Store, catalog: Catalog, sources: Sources, tree: WorkspaceTree) -> None:
+    def __init__(
+        self, store: Store, catalog: Catalog, sources: Sources, tree: WorkspaceTree, keys: FindKeys = lambda _: NO_KEYS
+    ) -> None:
         self.draft = Draft(tree.repo, tree.tree_id)
         self.paths: dict[Key, str] = {}
         self._store, self._catalog, self._sources, self._tree = store, catalog, sources, tree
+        self._keys = keys
         self._editors: dict[str, Editor] = {}
         self._workspaces_of: dict[str, WorkspaceRecord] = {}
         self._dropped: list[str] = []
         self._taken: set[tuple[object, ...]] = set()
+
+    def encrypts(self, intent: Intent) -> bool:
+        """Whether a Secret is written to git, encrypted: it stands there so, or is new, and `.sops.yaml` names
+        recipients for its file. Any other must not be added. Raises StatusError."""
+        workspace = _workspace(self._store, intent.key.cluster)
+        live = self._store.get(intent.key)
+        origin = origins.origin_of(orjson.loads(live.value)) if live is not None else None
+        if origin is None or not origin.path:
+            return (
+                intent.value is not None
+                and creation_for(self.draft, self._new_place(workspace, intent.key)) is not None
+            )
+        data = self.draft.read(origin.path) if origin.in_git else None
+        return data is not None and any(each.sealed is not None for each in read(data, origin.path).objects)
 
     def add(self, intent: Intent) -> bool:
         """Whether the intent changes a file. Raises Outdated, NotTogether, and StatusError for what cannot be
@@ -124,6 +144,8 @@ class Edits:
         found = self._find(workspace, stands, intent.key) if stands else None
         if found is not None:
             self.paths[intent.key] = stands
+        if found is not None and intent.key.resource == SECRETS:
+            return self._secret(workspace, found, intent, live)
         if intent.value is None:
             return found is not None and self._editor(workspace).remove(found)
         final = orjson.loads(intent.value)
@@ -156,9 +178,10 @@ class Edits:
         if key.resource == WORKSPACES:
             self.paths[key] = self._workspaces(workspace).create(key.name, value, intent.author)
             return True
-        within = folder(workspace.directory, key.resource.partition(":")[0], key.namespace)
-        path = place(within, key.name, crowded=self.draft.is_crowded(within))
+        path = self._new_place(workspace, key)
         self.paths[key] = path
+        if key.resource == SECRETS:
+            return self._new_secret(workspace, path, value)
         return self._editor(workspace).add(path, value)
 
     def _sent(self, intent: Intent, final: Object) -> Object:
@@ -172,6 +195,33 @@ class Edits:
         if key.namespace:
             value["metadata"]["namespace"] = key.namespace
         return value
+
+    def _new_place(self, workspace: WorkspaceRecord, key: Key) -> str:
+        within = folder(workspace.directory, key.resource.partition(":")[0], key.namespace)
+        return place(within, key.name, crowded=self.draft.is_crowded(within))
+
+    def _secret(self, workspace: WorkspaceRecord, found: Manifest, intent: Intent, live: Record | None) -> bool:
+        """Of a Secret that a file declares. Raises Outdated for one that is not encrypted by now."""
+        secrets = self._sealed(workspace)
+        if found.sealed is None or live is None:
+            raise Outdated
+        if intent.value is None:
+            return secrets.remove(found)
+        said = said_of(secrets.opened(found).value, orjson.loads(live.value), orjson.loads(intent.value))
+        return secrets.replace(found, said)
+
+    def _new_secret(self, workspace: WorkspaceRecord, path: str, value: Object) -> bool:
+        creation = creation_for(self.draft, path)
+        if creation is None:
+            raise Outdated
+        return self._sealed(workspace).add(path, value, creation)
+
+    def _sealed(self, workspace: WorkspaceRecord) -> SealedSecrets:
+        """Raises ReadOnly."""
+        editor = self._editor(workspace)
+        if isinstance(editor, PinnedEditor):
+            raise editor.refusal()
+        return SealedSecrets(self.draft, workspace.path, self._keys(workspace.path))
 
     def _find(self, workspace: WorkspaceRecord, path: str, key: Key) -> Manifest | None:
         """The manifest of an object in the piece that declares it."""

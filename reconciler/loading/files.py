@@ -1,6 +1,7 @@
 """Files of a repository as manifests, parsed once per blob.
 
-Called by sources and plainfiles. Syntax is layout's; which kinds exist and what they may hold is render's.
+Called by sources and plainfiles. Syntax is layout's; which kinds exist and what they may hold is render's. Of an
+encrypted file what is remembered is what stands in it: keys are asked for later, and nothing here has any.
 """
 
 from __future__ import annotations
@@ -8,11 +9,12 @@ from __future__ import annotations
 from apiserver.model.origins import Origin
 from apiserver.model.remembered import Remembered, footprint
 from reconciler.layout.errors import BadFile
-from reconciler.layout.manifest import Manifest, read
+from reconciler.layout.manifest import SEALED, Manifest, read
 from reconciler.layout.pin import Pin
 from reconciler.layout.shapes import Shapes
 from reconciler.layout.source import Piece
 from reconciler.layout.workspace import Declaration, declaration, named
+from reconciler.loading import unsealing
 from reconciler.repository.objects import Repository
 
 _MOST, _MOST_DECLARED = 8 * 1024 * 1024, 2 * 1024 * 1024
@@ -40,13 +42,14 @@ class Files:
             origin = Origin(path)
             return Piece(path, tuple(manifest.at(origin) for manifest in good))
         data = self._repo.blob(blob)
-        alike = self._shapes.read(data, path)
+        alike = self._shapes.read(data, path) if SEALED not in data else None
         if alike is not None:
             self._good.put(key, alike.manifests, _EACH + _EACH * len(alike.manifests) + alike.size)
             return Piece(path, alike.manifests)
         found = self.parse(path, data)
         if not found.problems:  # which name their file
-            self._good.put(key, found.manifests, _EACH + sum(_EACH + footprint(m.value) for m in found.manifests))
+            size = sum(_EACH + footprint(m.value) for m in found.manifests)
+            self._good.put(key, found.manifests, _EACH + len(data) * _is_sealed(found) + size)
         return found
 
     def read_workspace(self, path: str, blob: str, name: str) -> Piece:
@@ -83,7 +86,14 @@ class Files:
     @staticmethod
     def parse(path: str, data: bytes) -> Piece:
         found = read(data, path)
-        return Piece(path, tuple(found.objects), tuple(found.errors))
+        piece = Piece(path, tuple(found.objects), tuple(found.errors))
+        faults = unsealing.faults(data, path) if _is_sealed(piece) and not piece.problems else ()
+        return Piece(path, (), faults) if faults else piece
+
+
+def _is_sealed(piece: Piece) -> bool:
+    """Whether it is encrypted, so that its manifests hold the file."""
+    return any(manifest.sealed is not None for manifest in piece.manifests)
 
 
 def _suffix(path: str) -> str:

@@ -19,6 +19,7 @@ from reconciler.loading.case import Case
 from reconciler.loading.render import Accepted
 from reconciler.loading.shipped import is_root_open, shipped
 from reconciler.loading.sources import Sources, generated
+from reconciler.loading.unsealing import Unsealing
 from reconciler.plan import computed
 from reconciler.repository.objects import TreeEntry
 
@@ -34,6 +35,7 @@ class Gathered:
     `changed`: the names of the pieces that differ, out of all of `source`, which is None where there is no directory.
     `workspace`: the manifest of workspace.yaml, if there is one; `old_workspace`: that of before. `accepted`: see
     ratcheting. `adopts`: the UID that its Workspace gets, as stated (phases/identified); "": whatever follows.
+    `locked`: what is encrypted for others, in words; `pardoned`: see Unsealing.
     """
 
     complete: bool
@@ -46,6 +48,8 @@ class Gathered:
     old_workspace: Manifest | None = None
     accepted: Accepted | None = None
     adopts: str = ""
+    locked: list[str] = field(default_factory=list)
+    pardoned: bool = False
 
     def take(self, piece: Piece) -> tuple[Manifest, ...]:
         """A piece of what the commit says."""
@@ -92,6 +96,7 @@ class Gatherer:
             if base is not None and turned:
                 out.old.extend(shipped(base, case.path))
             self._read_rest(case, before is not None, out)
+        _unseal(case, out)
         return out
 
     def is_same(self, case: Case, base: WorkspaceTree | None) -> bool:
@@ -122,6 +127,15 @@ class Gatherer:
             if had_base:
                 out.old.extend(found)
         out.new.extend(case.secrets)
+
+
+def _unseal(case: Case, out: Gathered) -> None:
+    """Opens what is encrypted, as far as there are keys for it. What was said before is nobody's fault by now."""
+    unsealing = Unsealing(case.keys, lenient=case.recorded is not None)
+    out.new = [unsealing.opened(manifest) for manifest in out.new]
+    out.problems.extend(unsealing.problems)
+    out.locked, out.pardoned = unsealing.locked(case.path), unsealing.pardoned
+    out.old = [unsealing.opened(manifest) for manifest in out.old]
 
 
 def _concerns_others(found: Gathered) -> bool:

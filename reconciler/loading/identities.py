@@ -196,6 +196,8 @@ def _is_secret(manifest: Manifest, named: NamedSecret) -> bool:
     namespace, name = named
     if manifest.gvk.kind != "Secret" or manifest.gvk.group or manifest.name != name or not manifest.origin.path:
         return False
+    if manifest.locked:
+        return False  # nobody here can read its key
     return (manifest.namespace or "default") == namespace
 
 

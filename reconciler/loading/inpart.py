@@ -81,6 +81,7 @@ def below(top: str, loaded: Loaded) -> ChangeSet:
     out.became = {path: change for path, change in found.became.items() if part.is_below(path)}
     out.held = {path: why for path, why in found.held.items() if part.is_below(path)}
     out.refused = {path: why for path, why in found.refused.items() if part.is_below(path)}
+    out.locked = {path: said for path, said in found.locked.items() if part.is_below(path)}
     return out
 
 

@@ -29,6 +29,7 @@ from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.sources import generated
 from reconciler.loading.treeobjects import TreeObjects
+from reconciler.loading.unsealing import Unsealing
 from reconciler.loading.ways import Way
 from reconciler.loading.world import Waits, World
 from reconciler.plan import system
@@ -81,7 +82,8 @@ class Judge:
         found = generated(system.manifests(case.path), SHIPPED)
         if case.content is not None:
             found.extend(manifests(site.sources.of(*case.content)))
-        said = (*found, *case.secrets)
+        unsealing = Unsealing(case.keys)
+        said = (*map(unsealing.opened, found), *case.secrets)
         keyring = Keyring(site.identities, case.path, at.record.cluster, at.known.identities, said)
         builtins = builtins_of(at.record.builtins, case.path)
         return Offers(case.path, at.record.cluster, builtins, found, lambda each: keyring.of(each).hash, uids_of(at))

@@ -45,9 +45,10 @@ from reconciler.loading.renewal import Judges, Renewal
 from reconciler.loading.returning import Returning
 from reconciler.loading.site import Site
 from reconciler.loading.sources import Sources
-from reconciler.loading.step import Carry, LostFleet, SafetyLimits, Secrets, StepTarget
+from reconciler.loading.step import Carry, FindKeys, LostFleet, SafetyLimits, Secrets, StepTarget
 from reconciler.loading.steps import Earlier, Stepper
 from reconciler.loading.trees import Trees
+from reconciler.loading.unsealing import SHOWN
 from reconciler.loading.vouching import Vouching
 from reconciler.loading.ways import COMMIT, PROPOSAL, RECHECK, RECOVERY, RENEWAL, SHIPPING, Way
 from reconciler.loading.whole import Whole
@@ -91,6 +92,7 @@ class BesideStore(NamedTuple):
     identities: Identities
     secrets: Secrets
     carry: Carry
+    keys: FindKeys
     vouching: Vouching | None = None
 
 
@@ -109,7 +111,8 @@ class Loader:
     """One fleet's loader. Not thread-safe: one thread calls `load`.
 
     `meanwhile` is called by that thread while a commit is loaded, between two workspaces, for at most half of the time:
-    it may call `overtake` and `propose`. `carry`: see step; `guesses`: see Site.
+    it may call `overtake` and `propose`. `carry`: see step; `guesses`: see Site. `keys`: by default encrypted files are
+    shown as they stand, for a store that nobody is served from.
     """
 
     def __init__(
@@ -120,6 +123,7 @@ class Loader:
         secrets: Secrets,
         branch: BranchSettings = _MAIN,
         trees: Trees | None = None,
+        keys: FindKeys = lambda _: SHOWN,
     ) -> None:
         self.meanwhile: Callable[[], None] | None = None
         self.carry: Carry = lambda _: None
@@ -131,7 +135,7 @@ class Loader:
         self._store = store
         self._repo = repositories.own
         self._identities = identities
-        self._secrets = secrets
+        self._secrets, self.keys = secrets, keys
         self._branch = branch
         self._trees = trees or Trees(repositories)
         self._moments = Moments(repositories)
@@ -323,7 +327,7 @@ class Loader:
         than loads here."""
         branch = replace(self._branch, keep=BranchSettings().keep, vouching=around.vouching)
         trees = self._trees.aside(repositories)
-        out = Loader(store, repositories, around.identities, around.secrets, branch, trees)
+        out = Loader(store, repositories, around.identities, around.secrets, branch, trees, around.keys)
         out.carry, out._words = around.carry, "commit %s is judged, which took %.0f ms: %s"
         return out
 
@@ -460,6 +464,7 @@ class Loader:
             fleet.commit,
             fleet.arriving,
             self._secrets,
+            self.keys,
             reader(recorded, here, commit) if recorded else None,
             LostFleet(reader(lost, here), lost.source, lost.facts().claims) if lost is not None else None,
             limits,

@@ -133,7 +133,8 @@ def _put_own(pieces: Iterable[Piece], renderer: Renderer, effects: Effects) -> b
         if piece.problems:
             return False
         for manifest in piece.manifests:
-            declared = renderer.render(manifest)[0] if manifest.gvk.kind not in _CONCERN_OTHERS else None
+            plain = manifest.sealed is None and manifest.gvk.kind not in _CONCERN_OTHERS
+            declared = renderer.render(manifest)[0] if plain else None
             if declared is None or declared.key in seen or declared.key.namespace not in _DEFAULT:
                 return False
             seen.add(declared.key)

@@ -20,7 +20,7 @@ from apiserver.storage.protocol import View
 from reconciler.layout.errors import BadFile
 from reconciler.loading.edits import NotTogether, Outdated, unreadable
 from reconciler.loading.overlay import Overlay
-from reconciler.loading.proposededits import ProposedEdits
+from reconciler.loading.proposededits import Around, ProposedEdits
 from reconciler.loading.trial import NotTried, Trial
 from reconciler.plan.deletions import ALLOW
 from reconciler.repository.messages import one_line, with_trailers
@@ -92,7 +92,8 @@ class ProposalBench:
         store = Overlay(view)
         aside = self._trial.aside(store, self._branches.repo)
         here, served = (aside.tree_at(replace(fleet, commit=commit)) for commit in (own(ground), fleet.commit))
-        return ProposedEdits(store, Catalog(store), aside.sources, here, served)
+        around = Around(store, Catalog(store), aside.sources, self._trial.loader.keys)
+        return ProposedEdits(around, here, served)
 
     def _judged(
         self, view: View, turn: ProposalTurn, ground: str, edits: ProposedEdits, made: ProposedCommit

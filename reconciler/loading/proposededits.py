@@ -7,12 +7,12 @@ objects come from: objects may be changed, gone or new in them, by earlier write
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from apiserver.model import origins
-from apiserver.model.errors import StatusError
+from apiserver.model.errors import StatusError, forbidden
 from apiserver.model.keys import Key
 from apiserver.model.kinds import kind_of
 from apiserver.model.storagenames import WORKSPACES
@@ -25,25 +25,56 @@ from reconciler.layout.tree import WorkspaceTree
 from reconciler.layout.workspace import declaration, named
 from reconciler.loading.edits import Edits
 from reconciler.loading.render import key_of
+from reconciler.loading.sealedsecrets import SECRETS
 from reconciler.loading.sources import Sources
+from reconciler.loading.step import FindKeys
 from reconciler.loading.workspacefiles import FILE
 from reconciler.plan.gitform import declared_form
 from reconciler.plan.merge import merged
 
 Object = dict[str, Any]
 
+_NO_SECRETS = (
+    "writes of this workspace are proposed in git, where whoever may read the repository could read it: name "
+    "recipients for its file in .sops.yaml, or have it put into keys/secrets/ of the server, below the workspace's path"
+)
+
+
+class Around(NamedTuple):
+    """What edits are made with: the store at one moment, and `keys` of workspaces for what is encrypted."""
+
+    store: Store
+    catalog: Catalog
+    sources: Sources
+    keys: FindKeys
+
 
 class ProposedEdits(Edits):
     """On top of the tree of a proposal. `served`: that which the objects of the store come from."""
 
-    def __init__(
-        self, store: Store, catalog: Catalog, sources: Sources, tree: WorkspaceTree, served: WorkspaceTree
-    ) -> None:
-        super().__init__(store, catalog, sources, tree)
+    def __init__(self, around: Around, tree: WorkspaceTree, served: WorkspaceTree) -> None:
+        super().__init__(around.store, around.catalog, around.sources, tree, around.keys)
         self._served = served
+
+    def add(self, intent: Intent) -> bool:
+        """As Edits.add. A Secret is proposed encrypted, or not at all."""
+        if intent.key.resource == SECRETS and not self.encrypts(intent):
+            raise forbidden("secrets", "", intent.key.name, _NO_SECRETS)
+        return super().add(intent)
 
     def _find(self, workspace: WorkspaceRecord, path: str, key: Key) -> Manifest | None:
         return super()._find(workspace, path, key) or self._elsewhere(workspace, key)
+
+    def _new_secret(self, workspace: WorkspaceRecord, path: str, value: Object) -> bool:
+        """Of one that stands in the proposal already, what changes is said there."""
+        key = Key(SECRETS, workspace.cluster, value["metadata"].get("namespace", ""), value["metadata"]["name"])
+        found = self._elsewhere(workspace, key)
+        if found is None:
+            return super()._new_secret(workspace, path, value)
+        if found.sealed is None:
+            raise StatusError(409, "Conflict", f"{found.path} of this proposal has it in plain text: take it out there")
+        self.paths[key] = found.path
+        return self._sealed(workspace).replace(found, value)
 
     def _create(self, workspace: WorkspaceRecord, intent: Intent, final: Object) -> bool:
         """Of an object that the proposal has no file for; or of a new one, which may stand in it already."""
@@ -51,6 +82,10 @@ class ProposedEdits(Edits):
         if key.resource == WORKSPACES:
             self.paths[key] = self._workspaces(workspace).again(key.name, self._sent(intent, final))
             return bool(self.paths[key]) or super()._create(workspace, intent, final)
+        if key.resource == SECRETS:
+            if live is not None:
+                raise StatusError(409, "Conflict", "its file is elsewhere, or gone, in this proposal: see its branch")
+            return super()._create(workspace, intent, final)
         before = orjson.loads(live.value) if live is not None else None
         gone = self._before(workspace, before) if before is not None else None
         if before is not None and gone is not None:

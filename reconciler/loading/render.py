@@ -7,6 +7,7 @@ not create. Unknown fields are errors here: in git there is nobody to read a war
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,6 +31,8 @@ Object = dict[str, Any]
 
 
 FindLine = Callable[[Manifest, str], int]
+_UNTOLD = "what is encrypted there is not what the kind takes: base64 in data, text in stringData"
+
 Accepted = Callable[[Manifest], Object | None]
 """What a manifest said of an object when it was accepted last, where that excuses it: of a custom resource whose
 definition became stricter, what did not change since may stay. None where nothing is excused."""
@@ -161,6 +164,8 @@ class Renderer:
 
     def _prepare(self, kind: ServedKind, namespace: str, manifest: Manifest) -> tuple[Object, list[LayoutError]]:
         known, said = None, b""
+        if not manifest.told:
+            return self._prepare_untold(kind, namespace, manifest)
         if manifest.alike is not None:
             known = _prepared.like(kind, namespace, manifest.alike, partial(_taken, kind, namespace))
         if known is None:
@@ -178,6 +183,16 @@ class Renderer:
         before = self._accepted(manifest) if kind.custom and self._accepted is not None else None
         if before is not None:
             unknown, causes = _ratcheted(kind, obj, before, unknown)
+        return obj, self._problems(kind, manifest, unknown, causes)
+
+    def _prepare_untold(self, kind: ServedKind, namespace: str, manifest: Manifest) -> tuple[Object, list[LayoutError]]:
+        """What was encrypted is remembered nowhere, and no error says it: what a rule has against a value may quote
+        it."""
+        obj: Object = orjson.loads(orjson.dumps(manifest.value))
+        unknown, causes = _complete(kind, namespace, obj)
+        if self._accepted is itself or manifest.locked:
+            return obj, []
+        causes = [replace(cause, message=_UNTOLD) for cause in causes]
         return obj, self._problems(kind, manifest, unknown, causes)
 
     def _problems(

@@ -13,10 +13,14 @@ from reconciler.loading.admission import FREE, Admission
 from reconciler.loading.asked import NOTHING, Asked
 from reconciler.loading.case import Recorded
 from reconciler.loading.moment import Moment
+from reconciler.loading.unsealing import WorkspaceKeys
 from reconciler.plan.deletions import Limits
 
 Secrets = Callable[[str], tuple[Manifest, ...]]
 """The Secrets of keys/secrets/ for a workspace path."""
+
+FindKeys = Callable[[str], WorkspaceKeys]
+"""The keys of keys/age/ for a workspace path."""
 
 FindRecorded = Callable[[str, str], Recorded | None]
 """What the status branch knows of a workspace: (path, directory)."""
@@ -70,6 +74,7 @@ class StepTarget:
     served: CommitRef
     arriving: tuple[CommitRef, ...]
     secrets: Secrets
+    keys: FindKeys
     recorded: FindRecorded | None = None
     lost: LostFleet | None = None
     limits: SafetyLimits | None = None

@@ -129,8 +129,8 @@ def _is_mounted(key: Key, stored: Mapping[Key, Record], effects: Effects) -> boo
 
 def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:
     """Whether a workspace's object in its parent says the same for both."""
-    says = (one.errors, one.served, one.directory, one.pin)
-    return says == (other.errors, other.served, other.directory, other.pin)
+    says = (one.errors, one.served, one.directory, one.pin, one.locked)
+    return says == (other.errors, other.served, other.directory, other.pin, other.locked)
 
 
 def _bare_workspace(path: str) -> Manifest:

@@ -26,6 +26,7 @@ from reconciler.loading.identities import IdentitiesAside
 from reconciler.loading.loader import BesideStore, Loader
 from reconciler.loading.overlay import Overlay
 from reconciler.loading.step import Secrets
+from reconciler.loading.unsealing import NO_KEYS
 from reconciler.repository.objects import Repository
 from reconciler.repository.repositories import Repositories
 
@@ -88,7 +89,8 @@ class Trial:
         return self.loader.aside(store, Repositories(repo), self._around())
 
     def _around(self) -> BesideStore:
-        """Secrets stand where their workspaces were, wherever these are here."""
+        """Secrets stand where their workspaces were, wherever these are here. Nothing is decrypted for what may never
+        be served: an encrypted Secret stays as it is."""
         was: dict[str, str] = {}
 
         def carry(places: Mapping[str, str]) -> None:
@@ -97,7 +99,7 @@ class Trial:
         def of(path: str) -> tuple[Manifest, ...]:
             return self.secrets(was.get(path, path))
 
-        return BesideStore(IdentitiesAside(self.identities), of, carry)
+        return BesideStore(IdentitiesAside(self.identities), of, carry, lambda _: NO_KEYS)
 
 
 def newly(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

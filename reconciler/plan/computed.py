@@ -25,6 +25,8 @@ CORE = "core.kcp.io/v1alpha1"
 
 COMMIT_APPLIED = pins.APPLIED
 """The condition of a Workspace and a LogicalCluster that says whether what a commit has of them is served."""
+SECRETS_LOCKED = "SecretsLocked"
+"""Its reason where all is served but what is encrypted for others."""
 READY, INACTIVE, UNAVAILABLE = "Ready", "Inactive", "Unavailable"
 """Phases of a workspace that is served."""
 FLEET_FOLLOWED = "FleetFollowed"
@@ -41,8 +43,9 @@ class WorkspaceFacts(NamedTuple):
     `shard`: the Shard that it is on, shards.NONE if none takes it. `said`: annotations that its workspace.yaml says for
     its LogicalCluster. `inactive`: it is marked so. `unavailable`: it is a mount of what is not ready. `initializers`,
     `terminators`: names of the programs whose turn is still to come; all that it ever had, as long as none of them has
-    said that it is done. `pinned`: how its content is pinned, in words, "" if it is not. `since`: by type since when
-    conditions are what they are, if not since it came.
+    said that it is done. `pinned`: how its content is pinned, in words, "" if it is not. `locked`: Secrets that stay as
+    they are, since nobody here can read what git says of them, and why. `since`: by type since when conditions are what
+    they are, if not since it came.
     """
 
     path: str
@@ -60,6 +63,7 @@ class WorkspaceFacts(NamedTuple):
     initializers: tuple[str, ...] = ()
     terminators: tuple[str, ...] = ()
     pinned: str = ""
+    locked: tuple[str, ...] = ()
     since: Mapping[str, str] = MappingProxyType({})
 
     def waiting(self) -> Object:
@@ -130,7 +134,10 @@ def _conditions(facts: WorkspaceFacts) -> list[Object]:
         applied = condition(COMMIT_APPLIED, False, "ContentInvalid", text + "; ".join(facts.problems))
     elif facts.pinned:
         text = f"pinned {facts.pinned}: what other commits have of its own content is not served"
-        applied = condition(COMMIT_APPLIED, True, pins.PINNED, text)
+        applied = condition(COMMIT_APPLIED, True, pins.PINNED, "; ".join((text, *facts.locked)))
+    elif facts.locked:
+        text = "all but what is encrypted for others is served: "
+        applied = condition(COMMIT_APPLIED, True, SECRETS_LOCKED, text + "; ".join(facts.locked))
     else:
         applied = condition(COMMIT_APPLIED, True, "Applied", "all that was judged of it is served")
     if facts.shard == shards.NONE:

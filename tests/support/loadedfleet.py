@@ -81,9 +81,9 @@ class LoadedFleet:
     def new_loader(self, branch: BranchSettings | None = None) -> Loader:
         """As after a restart."""
         repositories = self.mirror.repositories
-        return Loader(
-            self.store, repositories, Identities(self.keys / "identities"), self.secrets.of, branch or BranchSettings()
-        )
+        identities, branch = Identities(self.keys / "identities"), branch or BranchSettings()
+        keys = self.secrets.keys_of
+        return Loader(self.store, repositories, identities, self.secrets.of, branch, keys=keys)
 
     # -- commits
 

@@ -10,7 +10,12 @@ REPOSITORY = Path(__file__).parents[2]
 PLACES = {
     "OpenSSL": ["apiserver/openssl.py"],
     "click": ["reconciler/__main__.py", "reconciler/commands/"],
-    "cryptography": ["apiserver/auth/pki", "apiserver/openssl.py", "reconciler/signatures/own.py"],
+    "cryptography": [
+        "apiserver/auth/pki",
+        "apiserver/openssl.py",
+        "reconciler/signatures/own.py",
+        "reconciler/encryption/cipher.py",
+    ],
     "fastapi": ["apiserver/app.py", "apiserver/shell.py"],
     "isal": ["apiserver/endpoints/compression.py"],
     "jsonschema": ["reconciler/layout/schemas.py"],
@@ -18,6 +23,7 @@ PLACES = {
     "pathspec": ["reconciler/layout/ignore.py"],
     "psutil": ["reconciler/commands/addresses.py"],
     "pygit2": ["reconciler/repository/library.py"],
+    "pyrage": ["reconciler/encryption/agekeys.py"],
     "pysequoia": ["reconciler/signatures/openpgp.py"],
     "re2": ["apiserver/schema/scalars.py"],
     "rich": ["reconciler/commands/"],

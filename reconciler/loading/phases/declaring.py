@@ -147,7 +147,7 @@ def _check_others(at: Judgement) -> None:
         return
     for key, declared in out.declared.items():
         record = at.grounds.store.get(key)
-        if record is None:
+        if record is None or declared.manifest.locked:  # of which the store may say what was so long ago
             continue
         path = origins.file_of(codec.decode(record.value, 0))
         if path and path not in gathered.changed:

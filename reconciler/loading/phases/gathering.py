@@ -31,10 +31,10 @@ def _gather(at: Judgement, *, whole: bool) -> None:
 
 def _is_exceptional(at: Judgement) -> bool:
     """Whether what is served follows from more than the commit it is served at, so that files which do not change
-    may have something to say: a workspace that is held, one that keeps what its providers offered once, and one with
-    definitions on their way out."""
+    may have something to say: a workspace that is held, one that keeps what its providers offered once, one with
+    definitions on their way out, and one with files that are encrypted for others."""
     record = at.case.record
     if record is None:
         return False
     said = summary(at.grounds.store, record.path)
-    return bool(record.errors or said.get("bindings") or said.get("ending"))
+    return bool(record.errors or record.locked or said.get("bindings") or said.get("ending"))

@@ -18,6 +18,7 @@ from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChan
 from reconciler.loading.leaving import labels_of
 from reconciler.loading.phases.effecting import effects_of, restored_of
 from reconciler.loading.phases.judgement import Go, Judgement
+from reconciler.loading.phases.merging import stays
 from reconciler.loading.phases.publishing import list_consumer, seal
 from reconciler.loading.render import DeclaredObject, Renderer, itself
 from reconciler.loading.statuses import beginning
@@ -79,7 +80,7 @@ def _gone(at: Judgement) -> Iterable[ObjectChange]:
     there = at.stored([*said])
     effects = replace(effects_of(at), moment=at.grounds.site.moments.at(at.record.head, at.case.moment.time))
     for key, declared in said.items():
-        if key not in there:
+        if key not in there and not stays(at, declared):
             effects.put(declared, None, None, beginning(declared, None))
     return effects.changes.objects
 

@@ -21,6 +21,7 @@ from reconciler.loading.leaving import FINALIZERS, LeftBehind, is_waiting, label
 from reconciler.loading.phases.effecting import effects_of, restored_of
 from reconciler.loading.phases.judgement import Judgement
 from reconciler.loading.phases.kinds import resolving
+from reconciler.loading.render import DeclaredObject
 from reconciler.loading.resolving import said_otherwise, waiting
 from reconciler.loading.statuses import beginning, remembered, status_of
 from reconciler.plan import heldbefore, turned
@@ -43,6 +44,10 @@ def merge(at: Judgement) -> None:
     _remove(at, effects, records)
     for key, declared in content.declared.items():
         stored = records.get(key)
+        if stays(at, declared):
+            effects.changes.unchanged += 1
+            effects.changed |= content.old.get(key) != declared.obj  # whoever has the key finds so, too
+            continue
         status = status_of(declared, stored, content, effects, beginning)
         effects.put(declared, content.old.get(key), stored, status)
     if effects.changed or not at.record.served:
@@ -60,6 +65,8 @@ def restore(at: Judgement) -> None:
     otherwise = partial(remembered, recorded)
     for key, declared in content.declared.items():
         stored = records.get(key)
+        if stays(at, declared):
+            continue
         status = status_of(declared, stored, content, effects, otherwise)
         if stored is None:
             restore_residue(declared.obj, recorded.residue(key) or {})
@@ -76,6 +83,12 @@ def drop_likeness(at: Judgement) -> None:
     objects.extend(ObjectChange(ChangeKind.DELETED, Delete(key)) for key in left)
 
 
+def stays(at: Judgement, declared: DeclaredObject) -> bool:
+    """Whether an object is not written: nobody here can read what git says of it, so what is stored of it stays as it
+    is, and what is not stored is not made."""
+    return declared.manifest.locked and not at.case.keys.shown
+
+
 def _accept(at: Judgement, effects: Effects) -> None:
     case, record, pinned = at.case, at.record, at.case.pinned
     heldbefore.note_over(at.known, pinned.over, at.grounds.served.passed)
@@ -90,8 +103,10 @@ def _accept(at: Judgement, effects: Effects) -> None:
         writes=at.typed.kind.writes,
         labels=dict(at.typed.kind.labels),
         pin=dict(pinned.said),
+        locked=at.gathered.locked,
         due=pinned.due,
     )
+    effects.changes.locked = at.gathered.locked
     at.grounds.tree_objects.put(case, served, at.gathered, effects, at.look)
     at.verdict = Verdict(served, effects.changes)
 
@@ -101,6 +116,7 @@ def _remove(at: Judgement, effects: Effects, records: Mapping[Key, Record]) -> N
         record = records.get(key)
         waits = record is not None and key.resource in FINALIZERS and _takes_along(at, record, effects)
         effects.delete(key, record, FINALIZERS[key.resource] if waits else "")
+        effects.changed |= manifest.locked
         turned.forget(at.known, turned.named(manifest.gvk.kind, key.name))
         if waits:
             at.known.ending.append(label(key))

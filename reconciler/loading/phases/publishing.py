@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from apiserver.model.storagenames import WORKSPACES
 from apiserver.registry.tree import listed, placed, put_workspace, summary_in
-from apiserver.storage.protocol import CheckNumber, Op, Row, RowOp
+from apiserver.storage.protocol import CheckNumber, Op, PutRow, Row, RowOp
 from reconciler.loading.changeset import ChangeKind
 from reconciler.loading.consumers import listing, named_by_stored, taken
 from reconciler.loading.phases.judgement import Judgement
-from reconciler.loading.secrets import kept
+from reconciler.loading.secrets import kept, kept_keys
 from reconciler.loading.world import PROVIDED
 
 
@@ -19,7 +19,7 @@ def publish(at: Judgement) -> None:
     """Of a good workspace."""
     case, verdict, changes = at.case, at.verdict, at.verdict.changes
     if at.gathered.complete:
-        changes.also += _kept_secrets(at)
+        changes.also += [*_kept_secrets(at), *_kept_keys(at)]
     changes.provides = any(key.resource in PROVIDED for key in changes.written())
     served = verdict.record
     if served.head != case.moment.commit and (changes or served != case.record):
@@ -81,3 +81,13 @@ def _kept_secrets(at: Judgement) -> list[Op]:
         return []
     said = kept(at.record.cluster, at.case.secrets)
     return [said] if at.grounds.store.get_row(said.table, said.row) != said.value else []
+
+
+def _kept_keys(at: Judgement) -> list[Op]:
+    """With which keys of keys/ its files were read. A store that shows them as they stand has none, and of one that was
+    brought back although something is damaged nobody says so: it is judged again with the start."""
+    if at.case.keys.shown or at.gathered.pardoned:
+        return []
+    said = kept_keys(at.record.cluster, at.case.keys)
+    stands = at.grounds.store.get_row(said.table, said.row)
+    return [said] if stands != (said.value if isinstance(said, PutRow) else None) else []

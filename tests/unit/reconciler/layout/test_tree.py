@@ -77,6 +77,14 @@ def test_few_files_are_kept_with_their_workspace(planted: Planted) -> None:
         assert list(tree.files(workspace)) == list(tree.files(workspace._replace(files=None)))
 
 
+def test_rules_of_sops_are_no_manifest(planted: Planted) -> None:
+    tree = planted(
+        {**FLEET, f"{R}/shop/.sops.yaml": b"creation_rules: []", f"{R}/shop/a/.sops.yaml": b"", f"{R}/shop/b.yaml": b""}
+    )
+    assert own(tree, "root:shop") == [f"{R}/shop/b.yaml"]
+    assert said(tree, "root:shop") == []
+
+
 def test_the_root_may_have_a_manifest(planted: Planted) -> None:
     tree = planted({f"{R}/workspace.yaml": b""})
     (root,) = tree.workspaces()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from support.loadedfleet import A, LoadedFleet, configmap
+from support.sealing import AgeKey, encrypted, secret
 
 from apiserver.model.commits import parse
 from reconciler.loading.declared import Declarations
@@ -45,6 +46,21 @@ def test_a_workspace_that_is_gone(fleet: LoadedFleet) -> None:
 def test_a_kind_that_nobody_knows(fleet: LoadedFleet) -> None:
     found = Declarations(fleet.store, fleet.mirror.repositories)
     assert not found.declared("root:a", parse(fleet.repo.head), "example.io", "widgets", "default", "app")
+
+
+def test_a_secret_that_nobody_here_can_read_is_declared_still(fleet: LoadedFleet) -> None:
+    """After a loss of the keys it is not there, and what runs on a target stays."""
+
+    def went(name: str) -> bool:
+        found = Declarations(fleet.store, fleet.mirror.repositories)
+        return found.declared("root:a", parse(first), "", "secrets", "default", name)
+
+    key = AgeKey()
+    fleet.commit({f"{A}/{name}.yaml": encrypted(secret(name, password="x"), key) for name in ("one", "two")})
+    first = fleet.repo.head
+    assert not went("one") and not went("two")
+    fleet.commit({f"{A}/two.yaml": None})
+    assert not went("one") and went("two")
 
 
 def pinned(fleet: LoadedFleet, commit: str) -> None:

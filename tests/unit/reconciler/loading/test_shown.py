@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from support.fleetrepo import TREEPLANE_YAML
 from support.loadedfleet import A, B, LoadedFleet, Object, configmap
+from support.sealing import AgeKey, encrypted, secret
 
 from apiserver.auth.requiredgroups import requirements
 from apiserver.model.tables import Table
@@ -84,7 +85,8 @@ class Observer:
 
 
 def loader(fleet: LoadedFleet, store: Store) -> Loader:
-    return Loader(store, fleet.mirror.repositories, Identities(fleet.keys / "identities"), fleet.secrets.of)
+    identities, secrets = Identities(fleet.keys / "identities"), fleet.secrets
+    return Loader(store, fleet.mirror.repositories, identities, secrets.of, keys=secrets.keys_of)
 
 
 @pytest.fixture
@@ -136,6 +138,25 @@ def test_it_begins_with_a_recovery_and_says_who_holds(observer: Observer, anothe
     found = observer.other.fleet()
     assert (found.loaded, found.holder, found.shown) == (True, "them/1", observer.recorded().commit)
     assert same(observer.other, recovered(observer, another, "fresh"))
+
+
+def test_encrypted_secrets_are_shown_as_far_as_there_are_keys(observer: Observer) -> None:
+    key, fleet = AgeKey(), observer.fleet
+    key.write(fleet.keys / "age" / "root:a")
+    fleet.recheck(fleet.secrets.changed())
+    fleet.commit(
+        {f"{A}/s.yaml": encrypted(secret(password="x"), key), f"{B}/s.yaml": encrypted(secret(password="x"), key)}
+    )
+    fleet.publish()
+    observer.follow()  # whose own keys nobody has looked for yet
+    assert observer.other.find("root:a", "secrets", "app") is None
+    changed = observer.other.secrets.changed()
+    assert changed == {"root:a"}
+    observer.shown.follow(observer.recorded(), "them/1", changed)
+    assert observer.other.get("root:a", "secrets", "app")["data"] == {"password": "eA=="}
+    assert observer.other.find("root:b", "secrets", "app") is None
+    assert observer.other.record("root:a").locked == [] and observer.other.record("root:b").locked != []
+    assert same(observer.other, fleet)
 
 
 def test_what_a_store_held_before_is_forgotten(observer: Observer, another: Callable[..., LoadedFleet]) -> None:
