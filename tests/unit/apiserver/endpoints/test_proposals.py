@@ -150,15 +150,6 @@ def test_runtime_state_is_written(lab: Lab, run: Any) -> None:
     assert lab.asked == []
 
 
-def test_a_secret_is_refused_with_what_to_do(lab: Lab, run: Any) -> None:
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"a": "b"}}
-    for query in ("", "?dryRun=All"):
-        refused = run(lab.api.call("POST", f"{BASE}/api/v1/namespaces/default/secrets{query}", secret))
-        assert refused.status == 403
-        assert "have it put into keys/secrets/ of the server" in refused.message
-    assert lab.asked == []
-
-
 def test_who_may_not_write_proposes_nothing(lab: Lab, run: Any) -> None:
     lab.api.allow("ann", {"verbs": ["get"], "apiGroups": [""], "resources": ["configmaps"]}, cluster=LAB)
     for method, path in (("POST", MAPS), ("DELETE", f"{MAPS}/declared")):
