@@ -68,11 +68,11 @@ def encrypt(sops: Path, text: str, name: str, rule: dict[str, Any]) -> bytes:
         return subprocess.run(command, capture_output=True, check=True, env=environment(KEY)).stdout
 
 
-def decrypt(sops: Path, text: str | bytes, name: str) -> bytes:
+def decrypt(sops: Path, text: str | bytes, name: str, *more: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, name)
         file.write_bytes(text.encode() if isinstance(text, str) else text)
-        done = subprocess.run([sops, "decrypt", file], capture_output=True, check=False, env=environment(KEY))
+        done = subprocess.run([sops, "decrypt", *more, file], capture_output=True, check=False, env=environment(KEY))
         assert done.returncode == 0, done.stderr.decode()
         return done.stdout
 
@@ -106,7 +106,12 @@ def test_json(sops: Path) -> None:
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=12)
 KEYS = st.text("abcXYZ019._-", max_size=8).map(lambda text: f"k{text}")
-SCALARS = TEXTS | st.integers(-(2**53), 2**53) | st.booleans() | st.floats(-(2**53), 2**53, width=32)
+FLOATS = st.floats(-(2**53), 2**53, width=32).map(lambda number: number + 0.0)
+"""Not -0.0: sops writes a file of it that it cannot read itself."""
+NUMBERS = st.integers(-(2**53), 2**53) | st.booleans() | FLOATS
+PLAIN = TEXTS.map(lambda text: f"t{text}") | NUMBERS
+"""What stands in the file as it is: `N`, `=` and `<<` are texts to some who write YAML, and not to others."""
+SCALARS = TEXTS | NUMBERS
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=6
 )
@@ -114,7 +119,7 @@ SECRETS = st.fixed_dictionaries(
     {
         "apiVersion": st.just("v1"),
         "kind": st.just("Secret"),
-        "metadata": st.fixed_dictionaries({"name": st.just("a"), "labels": st.dictionaries(KEYS, SCALARS, max_size=3)}),
+        "metadata": st.fixed_dictionaries({"name": st.just("a"), "labels": st.dictionaries(KEYS, PLAIN, max_size=3)}),
         "stringData": st.dictionaries(KEYS, VALUES, max_size=4),
     }
 )
@@ -134,7 +139,7 @@ def test_what_it_encrypts_is_read(sops: Path, said: dict[str, Any], mac_only: bo
 def test_what_is_written_it_reads(sops: Path, said: dict[str, Any], mac_only: bool) -> None:
     text = encrypted(said, KEY, mac_only_encrypted=mac_only)
     assert read(text.encode()) == [said]
-    assert yaml.safe_load(decrypt(sops, text, "a.yaml")) == said
+    assert json.loads(decrypt(sops, text, "a.yaml", "--output-type", "json")) == said
 
 
 def test_for_several_recipients(sops: Path) -> None:
