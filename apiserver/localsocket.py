@@ -10,6 +10,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+COMMITS = "commits.sock"
+"""Where workspaces as commits have them are asked for (endpoints/commitasking)."""
+
 
 @contextlib.contextmanager
 def address(directory: Path, name: str) -> Iterator[str]:

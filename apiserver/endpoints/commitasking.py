@@ -13,7 +13,6 @@ import orjson
 
 from apiserver.model.errors import StatusError
 
-SOCKET = "commits.sock"
 KEPT = "commits"
 """The directory of the data directory in which the stores are."""
 MARK = "used"

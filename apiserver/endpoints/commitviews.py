@@ -16,9 +16,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from apiserver.endpoints.commitasking import KEPT, LONGEST, MARK, SOCKET, CommitFilled, CommitQuestion, heard
+from apiserver.endpoints.commitasking import KEPT, LONGEST, MARK, CommitFilled, CommitQuestion, heard
 from apiserver.endpoints.realms import Realm
-from apiserver.localsocket import address
+from apiserver.localsocket import COMMITS, address
 from apiserver.model.errors import unavailable
 from apiserver.storage.protocol import Store
 
@@ -125,7 +125,7 @@ async def ask(data_dir: Path, asked: CommitQuestion) -> CommitFilled:
     """Raises StatusError."""
     away = unavailable("what commits have cannot be read just now: please try again", retry_after=1)
     try:
-        with address(data_dir, SOCKET) as at:
+        with address(data_dir, COMMITS) as at:
             reader, writer = await asyncio.open_unix_connection(at, limit=LONGEST)
     except OSError as error:
         raise away from error

@@ -17,8 +17,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-MODULE, SETTINGS = "reconciler.commands.reconcile", "TREEPLANE_RECONCILE"
-"""What runs as a reconciler's process, and the variable that holds its settings, as JSON."""
+from reconciler.commands.told import SETTINGS
+
+MODULE = "reconciler.commands.reconcile"
+"""What runs as a reconciler's process."""
 VIEWER = "reconciler.commands.viewer"
 """What runs as the process that reads commits, with the same settings."""
 _SOONEST = 1.0

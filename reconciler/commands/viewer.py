@@ -1,80 +1,49 @@
-"""The process that reads commits for API workers: a socket in the data directory, and a line for each question.
+"""The process that reads commits for API workers. Started by `up` beside the reconciler.
 
-Started by `up` beside the reconciler. It is small until somebody asks: what it works with is imported then. It has no
-threads, so that it can fork (viewing/jobs).
+Until somebody asks it waits for that and has imported next to nothing: most servers are never asked. Then it becomes
+what answers (viewing/service), in the same process, for good.
 """
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import json
-import logging
 import os
+import select
 import signal
+import socket
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from apiserver.endpoints.commitasking import LONGEST, SOCKET, CommitQuestion, told
-from apiserver.localsocket import address
-from apiserver.model.errors import StatusError
-from reconciler.commands.children import SETTINGS
+from apiserver.localsocket import COMMITS, address
+from reconciler.commands.told import SETTINGS
 
-if TYPE_CHECKING:
-    from reconciler.viewing.viewer import Viewer
-
-log = logging.getLogger(__name__)
-
-_PATIENCE = 10.0
-"""Seconds in which a question has to be asked."""
-
-
-class ViewerProcess:
-    """Of the server in `data_dir`, whose fleet is in `source`."""
-
-    def __init__(self, data_dir: Path, source: str) -> None:
-        self._data_dir, self._source = data_dir, source
-        self._viewer: Viewer | None = None
-        self._asked: set[asyncio.Task[None]] = set()
-
-    async def run(self) -> None:
-        """Until it is told to stop, or its parent ends."""
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
-        loop.add_reader(sys.stdin.fileno(), stop.set)  # nothing is ever said there: it is the parent's end
-        with address(self._data_dir, SOCKET) as at:
-            Path(at).unlink(missing_ok=True)  # of a former self that was killed
-            server = await asyncio.start_unix_server(self._answer, at, limit=LONGEST)
-            Path(at).chmod(0o600)
-        async with server:
-            await stop.wait()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, ValueError, TimeoutError):
-            async with asyncio.timeout(_PATIENCE):
-                asked = CommitQuestion.parse(await reader.readline())
-            try:
-                writer.write(told(await self._found().answer(asked)))
-            except StatusError as error:
-                writer.write(told(error))
-            await writer.drain()
-        writer.close()
-
-    def _found(self) -> Viewer:
-        if self._viewer is None:
-            make: type[Viewer] = import_module("reconciler.viewing.viewer").Viewer
-            self._viewer = make(self._data_dir, self._source)
-        return self._viewer
+_WAITING = 64
 
 
 def main() -> None:
     """Settings come as for the reconciler's process."""
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
     settings = json.loads(os.environ[SETTINGS])
-    asyncio.run(ViewerProcess(Path(settings["data_dir"]), settings["source"]).run())
+    data_dir, parent = Path(settings["data_dir"]), sys.stdin.fileno()
+    with bound(data_dir) as listener:
+        found, _, _ = select.select([listener, parent], [], [])  # nothing is ever said there: it is the parent's end
+        if parent not in found:
+            serve: Callable[[socket.socket, Path, str], None] = import_module("reconciler.viewing.service").serve
+            serve(listener, data_dir, settings["source"])
+
+
+def bound(data_dir: Path) -> socket.socket:
+    """The socket at which API workers ask. Raises OSError."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with address(data_dir, COMMITS) as at:
+        Path(at).unlink(missing_ok=True)  # of a former self
+        listener.bind(at)
+        Path(at).chmod(0o600)
+    listener.listen(_WAITING)
+    return listener
 
 
 if __name__ == "__main__":

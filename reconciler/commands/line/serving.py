@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from reconciler.commands import options
-from reconciler.commands.children import MODULE, SETTINGS
+from reconciler.commands.children import MODULE
 from reconciler.commands.roles import parse
 from reconciler.commands.settings import UpSettings
+from reconciler.commands.told import SETTINGS
 from reconciler.commands.up import up as up_command
 
 

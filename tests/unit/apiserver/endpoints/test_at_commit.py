@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from apiserver.auth.rbac import Authorizer
-from apiserver.endpoints.commitasking import KEPT, LONGEST, MARK, SOCKET, CommitFilled, CommitQuestion, told
+from apiserver.endpoints.commitasking import KEPT, LONGEST, MARK, CommitFilled, CommitQuestion, told
 from apiserver.endpoints.commitviews import OPEN, CommitViews
 from apiserver.endpoints.realms import Realm
-from apiserver.localsocket import address
+from apiserver.localsocket import COMMITS, address
 from apiserver.model.commits import own
 from apiserver.model.errors import StatusError
 from apiserver.registry import codec
@@ -49,7 +49,7 @@ class Past:
 
     @contextlib.asynccontextmanager
     async def answering(self) -> AsyncIterator[None]:
-        with address(self.directory, SOCKET) as at:
+        with address(self.directory, COMMITS) as at:
             server = await asyncio.start_unix_server(self._answer, at, limit=LONGEST)
         async with server:
             yield

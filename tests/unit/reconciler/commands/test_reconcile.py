@@ -12,12 +12,13 @@ from support.loadedfleet import LoadedFleet
 
 from apiserver.storage.protocol import NoSpace, Store
 from reconciler.__main__ import main
-from reconciler.commands.children import MODULE, SETTINGS
+from reconciler.commands.children import MODULE
 from reconciler.commands.reconcile import Reconciler
 from reconciler.commands.report import Report
 from reconciler.commands.roles import Handles, Roles
 from reconciler.commands.settings import ReconcileSettings
 from reconciler.commands.start import Beginning
+from reconciler.commands.told import SETTINGS
 from reconciler.repository.mirror import Heads
 
 
