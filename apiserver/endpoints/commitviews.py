@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +27,8 @@ OPEN = 16
 """Stores that a process keeps open, beside those that are just being read."""
 _ID = re.compile(r"[0-9a-f]{40}")
 _KNOWN = 1024
+_FRESH = 5.0
+"""Seconds for which an answer is taken as it was: what an id means never changes, but more may be recorded of it."""
 _TRIES = 3
 
 
@@ -51,8 +54,8 @@ class CommitViews:
     def __init__(self, data_dir: Path, open_store: Callable[[Path], Store], realm: Callable[[Store], Realm]) -> None:
         self._data_dir, self._open_store, self._realm = data_dir, open_store, realm
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
-        self._known: OrderedDict[CommitQuestion, CommitFilled] = OrderedDict()
-        """Answers about commits that were asked for by their ids, which mean the same for ever."""
+        self._known: OrderedDict[CommitQuestion, tuple[float, CommitFilled]] = OrderedDict()
+        """Answers about commits that were asked for by their ids, and until when they count."""
         self._opening = asyncio.Lock()
 
     @asynccontextmanager
@@ -61,7 +64,9 @@ class CommitViews:
         at a time, 503 for what cannot be told now."""
         same = asked._replace(user="")
         for _ in range(_TRIES):
-            filled = self._known.get(same) or await self._ask(asked)
+            until, filled = self._known.get(same, (0.0, None))
+            if filled is None or until < time.monotonic():
+                filled = await self._ask(asked)
             if self._touch(filled):
                 break
             self._known.pop(same, None)
@@ -85,7 +90,7 @@ class CommitViews:
     async def _ask(self, asked: CommitQuestion) -> CommitFilled:
         filled = await ask(self._data_dir, asked)
         if _ID.fullmatch(asked.rev):
-            self._known[asked._replace(user="")] = filled
+            self._known[asked._replace(user="")] = time.monotonic() + _FRESH, filled
             if len(self._known) > _KNOWN:
                 self._known.popitem(last=False)
         return filled

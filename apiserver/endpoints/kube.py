@@ -204,6 +204,8 @@ class KubernetesAPI:
             now = self._realms.world(place)
         except StatusError:
             now = self._realms.nowhere(place.world)
+        if now.unmounted is not None:  # who may enter its parent is told why, and may read nothing by that
+            now = self._realms.nowhere(place.world)
         asked = attributes(_renamed(now, place), verb := _verb(exchange, place))
         reader = PastReader(self._realms, now, self._acting(exchange, now, user), asked)
         decision = reader.own()

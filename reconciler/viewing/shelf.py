@@ -27,11 +27,13 @@ class ShelfLimits:
     size: int = 1024 * 1024 * 1024
 
 
-class _Kept(NamedTuple):
-    """One store. `name`: of its directory; `size`: bytes."""
+class KeptStore(NamedTuple):
+    """One store. `name`: of its directory; `status`: the status commit that it was filled from, "" for none; `size`:
+    bytes."""
 
     name: str
     commit: str
+    status: str
     size: int
 
 
@@ -43,13 +45,12 @@ class Shelf:
         self._directory, self._limits = directory, limits
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(mode=0o700, parents=True)
-        self._kept: dict[tuple[str, str, bool], _Kept] = {}
+        self._kept: dict[tuple[str, str, bool], KeptStore] = {}
         self._numbers = itertools.count()
 
-    def find(self, commit: str, path: str, *, children: bool) -> str | None:
-        """The name of the store's directory; see filling."""
-        found = self._kept.get((commit, path, children))
-        return found.name if found is not None else None
+    def find(self, commit: str, path: str, *, children: bool) -> KeptStore | None:
+        """See filling."""
+        return self._kept.get((commit, path, children))
 
     def room(self) -> Path:
         """A directory to fill a store in."""
@@ -57,20 +58,23 @@ class Shelf:
         made.mkdir(mode=0o700)
         return made
 
-    def put(self, commit: str, path: str, filled: Path, *, children: bool) -> str:
-        """Keeps what was filled; the name of its directory. Others go for it. Raises OSError."""
+    def put(self, commit: str, path: str, filled: Path, status: str, *, children: bool) -> KeptStore:
+        """Keeps what was filled. Others go for it, and the one that was there before. Raises OSError."""
         (filled / MARK).touch(0o600)
-        kept = _Kept(f"{commit}-{next(self._numbers)}", commit, _size(filled))
+        kept = KeptStore(f"{commit}-{next(self._numbers)}", commit, status, _size(filled))
         filled.rename(self._directory / kept.name)
+        before = self._kept.pop((commit, path, children), None)
+        if before is not None:
+            self._take_away(before)
         self._kept[commit, path, children] = kept
         self._make_room(kept)
-        return kept.name
+        return kept
 
     def drop(self, filled: Path) -> None:
         """Takes away what did not become a store."""
         shutil.rmtree(filled, ignore_errors=True)
 
-    def _make_room(self, newest: _Kept) -> None:
+    def _make_room(self, newest: KeptStore) -> None:
         """The commit goes that was read longest ago; of one alone its stores, one by one."""
         while len(commits := {each.commit for each in self._kept.values()}) > self._limits.commits or self._is_full():
             used = {commit: max(self._used(e) for e in self._kept.values() if e.commit == commit) for commit in commits}
@@ -80,15 +84,17 @@ class Shelf:
                 return
             alone = oldest == newest.commit
             for key in sorted(of_it, key=lambda k: self._used(self._kept[k]))[: 1 if alone else None]:
-                gone = self._kept.pop(key)
-                # The mark goes first: who finds it reads what is whole.
-                (self._directory / gone.name / MARK).unlink(missing_ok=True)
-                shutil.rmtree(self._directory / gone.name, ignore_errors=True)
+                self._take_away(self._kept.pop(key))
+
+    def _take_away(self, gone: KeptStore) -> None:
+        """The mark goes first: who finds it reads what is whole."""
+        (self._directory / gone.name / MARK).unlink(missing_ok=True)
+        shutil.rmtree(self._directory / gone.name, ignore_errors=True)
 
     def _is_full(self) -> bool:
         return sum(each.size for each in self._kept.values()) > self._limits.size
 
-    def _used(self, kept: _Kept) -> float:
+    def _used(self, kept: KeptStore) -> float:
         try:
             return (self._directory / kept.name / MARK).stat().st_mtime
         except OSError:

@@ -69,8 +69,9 @@ class Viewer:
             raise StatusError(404, "NotFound", f'"{asked.path}" is no path of a workspace')
         commit = await self._commit(asked)
         kept = self._shelf.find(commit, asked.path, children=asked.children)
-        if kept is not None:
-            return CommitFilled(commit, kept, self._recorded(commit)[1])
+        status, recorded = self._recorded(commit)
+        if kept is not None and kept.status == status:
+            return CommitFilled(commit, kept.name, recorded)
         key = commit, asked.path, asked.children
         if key not in self._filling:
             self._filling[key] = asyncio.create_task(self._fill(asked, commit))
@@ -107,8 +108,8 @@ class Viewer:
 
         try:
             await self._job(asked.user, fill)
-            kept = self._shelf.put(commit, asked.path, room, children=asked.children)
-            return CommitFilled(commit, kept, recorded)
+            kept = self._shelf.put(commit, asked.path, room, status, children=asked.children)
+            return CommitFilled(commit, kept.name, recorded)
         finally:
             self._shelf.drop(room)
 

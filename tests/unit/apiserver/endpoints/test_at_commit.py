@@ -180,6 +180,20 @@ def test_a_predecessor_is_roots_alone(past: Past, run: Run) -> None:
     run(scenario())
 
 
+def test_a_mount_that_leads_nowhere_lets_nobody_in(past: Past, run: Run) -> None:
+    past.api.put_workspace("root:mounted", "mounted000000000", mounts=True)
+    past.api.allow("bob", READ)  # in root, where he learns why it is not there
+
+    async def scenario() -> None:
+        async with past.answering():
+            assert (await past.api.get("/clusters/root:mounted/api/v1/configmaps", user="bob")).status == 503
+            path = f"/commits/{ID}/clusters/root:mounted/api/v1/configmaps"
+            assert (await past.api.get(path, user="bob")).status == 403
+        assert past.asked == []
+
+    run(scenario())
+
+
 def test_who_administers_root_reads_what_is_gone(past: Past, run: Run) -> None:
     gone = OLD.replace("root:shop", "root:gone")
 

@@ -21,7 +21,7 @@ def shelf(tmp_path: Path) -> Shelf:
 def put(shelf: Shelf, commit: str, path: str = "root", size: int = 0, used: int = 0) -> Path:
     room = shelf.room()
     (room / "store").write_bytes(b"x" * size)
-    kept = shelf._directory / shelf.put(commit, path, room, children=False)
+    kept = shelf._directory / shelf.put(commit, path, room, "", children=False).name
     if used:
         os.utime(kept / MARK, (used, used))
     return kept
@@ -32,7 +32,8 @@ def test_the_commit_goes_that_was_read_longest_ago(shelf: Shelf) -> None:
     put(shelf, "3")
 
     assert one.exists() and not two.exists()
-    assert shelf.find("1", "root", children=False) == one.name
+    kept = shelf.find("1", "root", children=False)
+    assert kept is not None and kept.name == one.name
     assert shelf.find("2", "root", children=False) is None
 
 
@@ -53,6 +54,12 @@ def test_what_is_too_large_goes_the_oldest_first(shelf: Shelf) -> None:
     assert all(place.exists() for place in more)
     alone = put(shelf, "3", size=8 * MIB)
     assert alone.exists(), "what was just filled is answered"
+
+
+def test_what_is_filled_anew_takes_the_place_of_what_was_there(shelf: Shelf) -> None:
+    one, two = put(shelf, "1"), put(shelf, "1")
+
+    assert two.exists() and not one.exists()
 
 
 def test_it_begins_with_nothing(shelf: Shelf, tmp_path: Path) -> None:

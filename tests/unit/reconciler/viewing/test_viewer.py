@@ -80,6 +80,26 @@ def test_of_what_was_not_served_it_says_whose_statuses_are_shown(fleet: LoadedFl
     run(scenario())
 
 
+def test_what_more_is_recorded_of_a_commit_is_shown(fleet: LoadedFleet) -> None:
+    head, key = fleet.repo.head, fleet.key("root:a", "configmaps", "app")
+
+    async def scenario() -> None:
+        made = viewer(fleet)
+        first = await made.answer(asked(head))
+        fleet.update(key, lambda obj: obj["metadata"].update(finalizers=["example.com/x"]))
+        fleet.publish()
+        second = await made.answer(asked(head))
+        assert second.directory != first.directory
+        assert not (fleet.directory / KEPT / first.directory).exists()
+        store = open_at(fleet.directory / KEPT / second.directory / "store", sync=False)
+        found = store.get(key)
+        store.close()
+        assert found is not None and b"example.com/x" in found.value
+        assert await made.answer(asked(head)) == second
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     ("rev", "path", "code"), [("nope", "root:a", 404), ("main~1", "root:a", 400), ("main", "root:A/..", 404)]
 )
