@@ -16,6 +16,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -104,12 +105,12 @@ class Committer:
 
     def _take(self, group: Sequence[Intent]) -> None:
         """What git must not see goes alone, all else in one commit, or in as many as it takes."""
-        together: list[Intent] = []
-        for intent in group:
-            if intent.key.resource == SECRETS and not self._encrypts(intent):
-                self._alone(intent)
-            else:
-                together.append(intent)
+        secrets = [intent for intent in group if intent.key.resource == SECRETS]
+        alone = self._kept_from_git(secrets) if secrets else []
+        for intent in alone:
+            self._alone(intent)
+        apart = {intent.id for intent in alone}
+        together = [intent for intent in group if intent.id not in apart]
         parts = deque([CommitPart(together)])
         while parts:
             parts.extendleft(reversed(self._commit(parts.popleft())))
@@ -204,12 +205,15 @@ class Committer:
         tree, keys = self._loader.tree_at(fleet), self._loader.keys
         return Edits(self._store, self._catalog, self._loader.sources, tree, keys)
 
-    def _encrypts(self, intent: Intent) -> bool:
-        """Whether a Secret is written to git; one of which that cannot be told is answered when its turn comes."""
-        try:
-            return self._edits(self._loader.tip()).encrypts(intent)
-        except StatusError:
-            return True
+    def _kept_from_git(self, secrets: Sequence[Intent]) -> list[Intent]:
+        """Those that no `.sops.yaml` has encrypted. Of which that cannot be told is answered when its turn comes."""
+        found = list[Intent]()
+        with suppress(RepositoryError):
+            edits = self._edits(self._loader.tip())
+            for intent in secrets:
+                with suppress(StatusError):
+                    found += [] if edits.encrypts(intent) else [intent]
+        return found
 
     def _made(self, fleet: FleetRecord, edits: Edits, part: CommitPart, allowed: set[str]) -> str | None:
         """The commit; None where it would change nothing. `allowed`: which losses it allows."""
