@@ -98,7 +98,7 @@ class Remote:
         """Which of some refs, by their full names, the source has, and the commits that they lead to, whose objects
         need not be here. Raises RepositoryUnreadable."""
         wanted = {name: ref for ref in refs for name in (ref, f"{ref}^{{}}")}
-        answer = self._run("ls-remote", "origin", *wanted, patience=self._settings.ask)
+        answer = self._run("ls-remote", "--", "origin", *wanted, patience=self._settings.ask)
         if answer.code != 0:
             raise RepositoryUnreadable(f"{redact(self._url)} does not answer: {answer.error}", _AWAY)
         there = {name: commit for commit, _, name in (line.partition("\t") for line in answer.output.splitlines())}
@@ -108,7 +108,7 @@ class Remote:
         """Fetches a commit by its id, with all that it has, and no ref moves. Whether the source gave it. Raises
         RepositoryUnreadable where it does not answer."""
         answer = self._run(
-            *("fetch", "--progress", "--no-tags", "--refmap=", "--no-write-fetch-head", "origin", wanted),
+            *("fetch", "--progress", "--no-tags", "--refmap=", "--no-write-fetch-head", "--", "origin", wanted),
             patience=self._settings.fetch,
         )
         return answer.code == 0 and self._repository.has(wanted)

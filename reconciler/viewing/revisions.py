@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from apiserver.model.errors import StatusError
 
 _ID = re.compile(r"[0-9a-f]{7,40}")
+_WHOLE_ID = re.compile(r"[0-9a-f]{40}")
 _NAME = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]+")
 _NO_NAME = re.compile(r"\.\.|//|@\{|(?:^|/)[.-]|\.lock(?:/|$)|[./]$|^/|^@$")
 """What git takes in no ref, and what would read as an option."""
@@ -19,6 +20,11 @@ _PULL = re.compile(r"(?:refs/)?(pull|merge-requests)/([0-9]{1,12})(?:/(head|merg
 _WHOLE = ("refs/heads/", "refs/tags/")
 LONGEST = 250
 """Characters of a name."""
+
+
+def is_whole_id(rev: str) -> bool:
+    """Whether it can be nothing but the id of a commit: what passes here goes to git as it is."""
+    return _WHOLE_ID.fullmatch(rev) is not None
 
 
 def places(rev: str) -> list[str]:

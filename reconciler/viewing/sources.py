@@ -16,7 +16,7 @@ from reconciler.repository.errors import RepositoryError
 from reconciler.repository.objects import Repository
 from reconciler.repository.remote import Remote
 from reconciler.repository.source import is_git_dir, kind_of_source
-from reconciler.viewing.revisions import commit_of
+from reconciler.viewing.revisions import commit_of, is_whole_id
 
 _TRACKED = "refs/remotes/origin/"
 _HEADS = "refs/heads/"
@@ -37,7 +37,7 @@ class RevisionSource:
 
     def commit(self, rev: str) -> str:
         """The id of the commit that is meant, whose objects are here then. Raises StatusError and RepositoryError."""
-        whole = len(rev) == 40 and self._ids(rev)
+        whole = self._ids(rev) if is_whole_id(rev) else []
         found = whole[0] if whole else commit_of(rev, self._named, self._ids)
         if not self._repo.has(found) and self._remote is not None:
             self._remote.bring(found)
@@ -59,7 +59,7 @@ class RevisionSource:
         """Commits whose ids begin so; one that only the source has counts where all of its id is given."""
         answer = git(self._repo.git_dir, "rev-parse", f"--disambiguate={start}")
         ids = [line for line in answer.output.splitlines() if self._repo.resolve(line) == line]
-        if not ids and len(start) == 40 and self._remote is not None:
+        if not ids and is_whole_id(start) and self._remote is not None:
             with contextlib.suppress(RepositoryError):
                 ids = [start] if self._remote.bring(start) else []
         return ids

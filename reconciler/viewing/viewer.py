@@ -28,6 +28,7 @@ from reconciler.statusbranch.recorded import RecordedFleet
 from reconciler.viewing.filling import CommitFilling
 from reconciler.viewing.jobs import BoundedJobs, JobLimits
 from reconciler.viewing.recordings import Recordings
+from reconciler.viewing.revisions import is_whole_id
 from reconciler.viewing.shelf import Shelf, ShelfLimits
 from reconciler.viewing.sources import RevisionSource, beside
 
@@ -87,7 +88,7 @@ class Viewer:
     async def _commit(self, asked: CommitQuestion) -> str:
         """The commit that is meant. One that is named by its id and there is not looked up."""
         repo = self._repo()
-        if len(asked.rev) == 40 and repo.has(asked.rev):
+        if is_whole_id(asked.rev) and repo.has(asked.rev):
             return asked.rev
         try:
             return await self._job(asked.user, lambda: self._looked_up(asked.rev))

@@ -100,6 +100,22 @@ def test_a_revision_is_found_where_the_source_has_it(source: tuple[FleetRepo, Re
         assert told.value.code == 404, none
 
 
+def test_what_is_as_long_as_an_id_is_no_option_of_git(source: tuple[FleetRepo, RevisionSource], tmp_path: Path) -> None:
+    trace = tmp_path / "t"
+    for text in (
+        f"--upload-pack=touch {trace};".ljust(40, "#"),
+        "--upload-pack=touch${IFS}t;".ljust(40, "x"),
+        "z" * 40,
+    ):
+        with pytest.raises(StatusError):
+            source[1].commit(text[:40])
+    long = "b" + "ranch" * 7 + "-abc"
+    assert len(long) == 40
+    named(source[0], f"refs/heads/{long}", source[0].head)
+    assert source[1].commit(long) == source[0].head
+    assert not trace.exists()
+
+
 def test_what_is_no_commit_is_none(source: tuple[FleetRepo, RevisionSource]) -> None:
     repo, found = source
     tree = repo.repo.commit(repo.head).tree

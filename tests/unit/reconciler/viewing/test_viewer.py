@@ -101,7 +101,14 @@ def test_what_more_is_recorded_of_a_commit_is_shown(fleet: LoadedFleet) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rev", "path", "code"), [("nope", "root:a", 404), ("main~1", "root:a", 400), ("main", "root:A/..", 404)]
+    ("rev", "path", "code"),
+    [
+        ("nope", "root:a", 404),
+        ("-" * 40, "root:a", 400),
+        ("Z" * 40, "root:a", 404),
+        ("main~1", "root:a", 400),
+        ("main", "root:A/..", 404),
+    ],
 )
 def test_what_cannot_be_meant_is_told(fleet: LoadedFleet, rev: str, path: str, code: int) -> None:
     async def scenario() -> None:
