@@ -67,12 +67,13 @@ class CommitViews:
             until, filled = self._known.get(same, (0.0, None))
             if filled is None or until < time.monotonic():
                 filled = await self._ask(asked)
-            if self._touch(filled):
+            opened = await self._open(filled.directory) if self._touch(filled) else None
+            # What was taken away while it was opened may have been opened empty.
+            if opened is not None and self._touch(filled):
                 break
             self._known.pop(same, None)
         else:
             raise unavailable("more commits are being read than are kept: please try again", retry_after=1)
-        opened = await self._open(filled.directory)
         opened.users += 1
         try:
             yield FoundCommit(filled, opened.realm)
