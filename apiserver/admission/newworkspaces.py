@@ -77,6 +77,8 @@ class NewWorkspace(NamedTuple):
             serve, before = ((obj.get("spec") or {}).get("serve") for obj in (new, live or {}))
             if self.stored and serve and serve != before:
                 raise self._refused(name, "spec.serve names a commit, and no commit knows of this workspace")
+            if self.stored and (new.get("spec") or {}).get("source"):
+                raise self._refused(name, "spec.source is for a workspace that git declares, by a workspace.yaml")
             kind = self._type(name, new) if live is None else None
             if kind is not None and kind.error:
                 raise self._refused(name, f"{kind.error}: {kind.remedy}")

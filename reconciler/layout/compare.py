@@ -12,7 +12,16 @@ from typing import NamedTuple
 from apiserver.model import paths
 from reconciler.layout import ignore
 from reconciler.layout.errors import BadFile
-from reconciler.layout.tree import ROOT, TOP, WORKSPACE_FILES, Level, WorkspaceDir, WorkspaceTree, workspace_dir
+from reconciler.layout.tree import (
+    ROOT,
+    TOP,
+    WORKSPACE_FILES,
+    Level,
+    WorkspaceDir,
+    WorkspaceTree,
+    joined,
+    workspace_dir,
+)
 from reconciler.layout.weight import MOST_ADDED, too_heavy, weigh
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.repository.difference import FileChange
@@ -85,8 +94,7 @@ def changes(
         yield from (FileChange(path, entry, None) for path, entry in old.files(old_workspace))
         yield from (FileChange(path, None, entry) for path, entry in new.files(workspace))
         return
-    above = workspace.directory.rpartition("/")[0]
-    was, now = old.stack(above), new.stack(above)
+    was, now = old.above(workspace.directory), new.above(workspace.directory)
     if (
         workspace.tree == old_workspace.tree
         and ignore.same(was, now)
@@ -110,12 +118,12 @@ def _own_changes(
     after = {e.name: e for e in now.files} if now else {}
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
-            yield FileChange(f"{directory}/{name}", before.get(name), after.get(name))
+            yield FileChange(joined(directory, name), before.get(name), after.get(name))
     old_subs = {e.name: e for e in was.directories} if was else {}
     new_subs = {e.name: e for e in now.directories} if now else {}
     alike = was is not None and now is not None and ignore.same(was.stack, now.stack)
     for name in sorted(old_subs.keys() | new_subs.keys()):
-        below = f"{directory}/{name}"
+        below = joined(directory, name)
         if alike and old_subs.get(name) == new_subs.get(name) and not _claims_differ(new, old, below):
             continue
         old_level = _grouping(old, old_subs.get(name), below, was)

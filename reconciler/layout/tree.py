@@ -206,9 +206,9 @@ class WorkspaceTree:
     def files(self, workspace: WorkspaceDir) -> Iterator[tuple[str, TreeEntry]]:
         """The workspace's own manifests with their paths, and what `problem` refuses; workspace.yaml is not one."""
         if workspace.files is not None:
-            yield from ((f"{workspace.directory}/{entry.name}", entry) for entry in workspace.files)
+            yield from ((joined(workspace.directory, entry.name), entry) for entry in workspace.files)
             return
-        stack = self.stack(workspace.directory.rpartition("/")[0])
+        stack = self.above(workspace.directory)
         yield from self._own(self.look(workspace.tree, workspace.directory, stack), workspace.directory)
 
     def leftovers(self, workspace: WorkspaceDir) -> list[str]:
@@ -248,7 +248,7 @@ class WorkspaceTree:
                 chosen = level.files
             else:
                 continue
-            if stack and ignore.ignored(stack, f"{directory}/{name}", directory=kind == "tree"):
+            if stack and ignore.ignored(stack, joined(directory, name), directory=kind == "tree"):
                 continue
             chosen.append(entry)
         return level
@@ -260,6 +260,10 @@ class WorkspaceTree:
         if level.markers:
             return paths.join(owner, named(directory.rpartition("/")[2]))
         return self.claims.get(directory)
+
+    def above(self, directory: str) -> ignore.Stack:
+        """The ignore rules that hold for a directory by those around it."""
+        return self.stack(directory.rpartition("/")[0]) if directory else ()
 
     def stack(self, directory: str) -> ignore.Stack:
         """The ignore rules that hold for what is in a directory."""
@@ -284,14 +288,14 @@ class WorkspaceTree:
     def _own(self, level: Level, directory: str) -> Generator[tuple[str, TreeEntry], None, bool]:
         """Returns whether there are none, by nobody's claim."""
         for entry in level.files:
-            yield f"{directory}/{entry.name}", entry
+            yield joined(directory, entry.name), entry
         if not level.directories:
             return not level.files
         found = self._subdirectories(level, directory)
         own: set[str] = set()
         for sub in level.directories:
             if sub.name in found.groups and sub.name not in found.foreign:
-                below = f"{directory}/{sub.name}"
+                below = joined(directory, sub.name)
                 inner = self.look(sub.id, below, level.stack)
                 if self.boundary(inner, below, "") is not None or not (yield from self._own(inner, below)):
                     own.add(sub.name)
@@ -305,7 +309,7 @@ class WorkspaceTree:
         known = self._grouping.look(directory, level.tree, level.stack, level.directories)
         if not known.unknown:
             return known
-        opened = ((sub.name, self.look(sub.id, f"{directory}/{sub.name}", level.stack)) for sub in known.unknown)
+        opened = ((sub.name, self.look(sub.id, joined(directory, sub.name), level.stack)) for sub in known.unknown)
         groups = known.groups.union(name for name, inner in opened if not inner.markers)
         found = Subdirectories(groups, known.foreign, [])
         self._note(level, directory, found)
@@ -381,6 +385,11 @@ class WorkspaceTree:
                 yield from self._children(inner, parent, below, name)
             elif path == paths.join(parent.path, name):
                 yield workspace_dir(path, below, sub.id, inner)
+
+
+def joined(directory: str, name: str) -> str:
+    """The path of what a directory ("" for the top) holds."""
+    return f"{directory}/{name}" if directory else name
 
 
 def named(directory: str) -> str:

@@ -10,6 +10,8 @@ from reconciler.layout.errors import BadFile, LayoutError
 from reconciler.layout.manifest import LFS_POINTER, Manifest, of_document
 from reconciler.layout.pin import Pin, fault
 from reconciler.layout.schemas import check
+from reconciler.layout.sourceref import SourceRef
+from reconciler.layout.sourceref import fault as source_fault
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.yamldoc import YamlDocument, line_of, parse
 from reconciler.repository.objects import Repository
@@ -32,12 +34,13 @@ def read_workspace(repo: Repository, workspace: WorkspaceDir) -> Manifest:
 class Declaration(NamedTuple):
     """What a workspace.yaml says, whichever directory it stands in. `manifest` has no path, and a name that means
     nothing; `name` is the one that the file gives, if it does; `uid` that of the Workspace which the directory is, ""
-    where the file leaves that open; `pin` what it says under spec.serve."""
+    where the file leaves that open; `pin` what it says under spec.serve, `source` what under spec.source."""
 
     manifest: Manifest
     name: str | None
     uid: str = ""
     pin: Pin | None = None
+    source: SourceRef | None = None
 
 
 def declaration(data: bytes, path: str) -> Declaration:
@@ -53,7 +56,11 @@ def declaration(data: bytes, path: str) -> Declaration:
     value = documents[0].value
     metadata = value.get("metadata") or {}
     return Declaration(
-        _object(value, documents[0].line), metadata.get("name"), metadata.get("uid") or "", Pin.of(value)
+        _object(value, documents[0].line),
+        metadata.get("name"),
+        metadata.get("uid") or "",
+        Pin.of(value),
+        SourceRef.of(value),
     )
 
 
@@ -74,7 +81,8 @@ def _faults(data: bytes, path: str) -> tuple[LayoutError, ...]:
     more = [LayoutError(path, d.line, 0, "a second object", "it holds one Workspace") for d in documents[1:]]
     first = documents[0]
     first.value.pop("status", None)
-    return (*(check("workspace", first, path) or (*_reserved(first, path), *_endless(first, path))), *more)
+    found = check("workspace", first, path)
+    return (*(found or (*_reserved(first, path), *_endless(first, path), *_nowhere(first, path))), *more)
 
 
 def _reserved(document: YamlDocument, path: str) -> list[LayoutError]:
@@ -95,6 +103,14 @@ def _endless(document: YamlDocument, path: str) -> list[LayoutError]:
     why, field = fault(document.value), "spec.serve.until"
     hint = "write a time like 2026-12-31T18:00:00Z, or leave it out"
     return [LayoutError(path, line_of(document, field), 0, f"{field} {why}", hint)] if why else []
+
+
+def _nowhere(document: YamlDocument, path: str) -> list[LayoutError]:
+    """A source that cannot be one."""
+    why = source_fault(document.value)
+    if why is None:
+        return []
+    return [LayoutError(path, line_of(document, why.field), 0, f"{why.field} {why.text}", why.hint)]
 
 
 def _object(value: dict[str, Any], line: int) -> Manifest:

@@ -1,0 +1,61 @@
+"""A tree of another repository, of which a directory is the content of one workspace of the fleet (spec.source).
+
+Used by loading/sources. Such a tree has no workspaces root, and nothing in it is a workspace: what says that it is one
+is told (`nested`), and counts for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.layout.grouping import Grouping
+from reconciler.layout.tree import Level, WorkspaceDir, WorkspaceTree, joined
+from reconciler.layout.weight import weigh
+from reconciler.repository.objects import Repository
+
+MOST = 200_000
+"""Files and directories that the content of one workspace has at most."""
+_TOLD = 3
+
+
+class ContentTree(WorkspaceTree):
+    """Made of a commit's whole tree, so that paths are those of the repository."""
+
+    def __init__(self, repo: Repository, tree_id: str, grouping: Grouping | None = None) -> None:
+        super().__init__(repo, tree_id, grouping=grouping)
+
+    def boundary(self, level: Level, directory: str, owner: str) -> str | None:
+        """What has a workspace.yaml is left out."""
+        return f"{owner}:{directory}" if level.markers else None
+
+    def content(self, workspace: str, directory: str) -> WorkspaceDir | None:
+        """The directory as that of a workspace of the fleet; None where it is none."""
+        tree = self.repo.tree_at(self.tree_id, directory)
+        return WorkspaceDir(workspace, directory, None, tree) if tree is not None else None
+
+    def fault_of(self, place: WorkspaceDir) -> str:
+        """Why a directory that is there can be nobody's content, in words; "" if it can. Walks it once."""
+        where = f"{place.directory}/" if place.directory else "all of it"
+        if weigh(self.repo, [place.tree], MOST) > MOST:
+            return f"{where} holds more than {MOST:,} files and directories"
+        try:
+            nested = list(self.nested(place))
+            if nested:
+                more = f" and {len(nested) - _TOLD} more" if len(nested) > _TOLD else ""
+                return f"{where} holds {', '.join(nested[:_TOLD])}{more}, and no workspace can be below a source's path"
+            if next(self.files(place), None) is None:
+                return f"{where} holds no manifest, and nothing is deleted for that"
+        except ValueError as error:  # rules of what is ignored that nobody can read
+            return f"{where} cannot be read: {error}"
+        return ""
+
+    def nested(self, place: WorkspaceDir) -> Iterator[str]:
+        """The workspace.yamls in and below a directory."""
+        pending = [(place.tree, place.directory, self.above(place.directory))]
+        while pending:
+            tree, directory, stack = pending.pop()
+            level = self.look(tree, directory, stack)
+            yield from (joined(directory, each.name) for each in level.markers)
+            pending += [(d.id, joined(directory, d.name), level.stack) for d in reversed(level.directories)]
+
+

@@ -1,0 +1,118 @@
+"""What a workspace.yaml says under spec.source: the repository that the workspace's own content comes from.
+
+Read by layout/workspace. What a branch of it holds, and whether that can be served, is loading/sourced's to say; whether
+its address may be asked, whoever fetches from it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+Object = dict[str, Any]
+
+NAMESPACE = "default"
+"""Of the Secret, where none is named."""
+_PARTS = re.compile(r"[^\x00-\x1f\x7f]+")
+
+
+class SourceRef(NamedTuple):
+    """`path`: of the directory, "" for all of the repository. `secret`: `<namespace>/<name>` of a Secret in the parent,
+    "" for none."""
+
+    repository: str
+    branch: str
+    path: str = ""
+    secret: str = ""
+
+    @staticmethod
+    def of(workspace: Object) -> SourceRef | None:
+        """What a Workspace says, as its schema has it."""
+        said = (workspace.get("spec") or {}).get("source")
+        if not said:
+            return None
+        secret = said.get("secretRef")
+        named = f"{secret.get('namespace') or NAMESPACE}/{secret['name']}" if secret else ""
+        return SourceRef(said["repository"], said["branch"], _plain(said.get("path") or ""), named)
+
+    @staticmethod
+    def kept(said: Object) -> SourceRef | None:
+        """What `as_kept` made, {} for none."""
+        return SourceRef(**{name: said[name] for name in SourceRef._fields if name in said}) if said else None
+
+    def as_kept(self) -> dict[str, str]:
+        """As a record keeps it."""
+        return {name: value for name, value in self._asdict().items() if value}
+
+    def __str__(self) -> str:
+        """For people. There is nothing secret in it."""
+        return f"{self.repository} (branch {self.branch}{f', {self.path}/' if self.path else ''})"
+
+
+class SourceFault(NamedTuple):
+    """What is wrong with a field."""
+
+    field: str
+    text: str
+    hint: str
+
+
+def fault(workspace: Object) -> SourceFault | None:
+    """What is wrong with a Workspace's source beyond its schema, which has been looked at."""
+    spec: Object = workspace.get("spec") or {}
+    said: Object = spec.get("source") or {}
+    if not said:
+        return None
+    for other, text in (("serve", "a pin"), ("mount", "a mount")):
+        if spec.get(other):
+            hint = f"leave out spec.source or spec.{other}"
+            return SourceFault("spec.source", f"stands beside {text} (spec.{other}), and only one of both can be", hint)
+    url, branch, path = said["repository"], said["branch"], said.get("path") or ""
+    if not _is_address(url):
+        hint = "write https://<host>[:<port>]/<path>; who may read it is said by spec.source.secretRef"
+        return SourceFault("spec.source.repository", f"is {url!r}, which is no address of a repository", hint)
+    if not _is_branch(branch):
+        return SourceFault("spec.source.branch", f"is {branch!r}, which is no name of a branch", "write it as git has it")
+    if not _is_directory(path):
+        hint = "name a directory of the repository, from its top, without .. in it"
+        return SourceFault("spec.source.path", f"is {path!r}, which is no path of a directory", hint)
+    return None
+
+
+def normal(url: str) -> str:
+    """An address in one spelling of those that mean the same repository, to compare it with another one."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return url
+    path = re.sub("/+", "/", parts.path).rstrip("/").removesuffix(".git")
+    usual = {"https": 443, "http": 80, "ssh": 22}.get(parts.scheme.lower())
+    return f"{(parts.hostname or '').rstrip('.').lower()}{f':{port}' if port not in (None, usual) else ''}{path}"
+
+
+def _plain(path: str) -> str:
+    """Without what makes no difference."""
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme == "https" and bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        return False
+
+
+def _is_branch(name: str) -> bool:
+    """As git takes it (check-ref-format), of the characters that the schema lets through."""
+    parts = name.split("/")
+    return ".." not in name and all(p and not p.startswith(".") and not p.endswith((".", ".lock")) for p in parts)
+
+
+def _is_directory(path: str) -> bool:
+    if not path:
+        return True
+    parts = path.split("/")
+    return not path.startswith("/") and _PARTS.fullmatch(path) is not None and ".." not in parts and ".git" not in parts
