@@ -24,6 +24,8 @@ class Table(StrEnum):
     LEAVING = "leaving"
     """<workspace path> → nothing: a commit took it away, and something in it waits for finalizers."""
 
+    SOURCED = "sourced"
+    """<workspace path> → nothing, of one whose content comes from another repository, or is to."""
     PINNED = "pinned"
     """<workspace path> → when the pin is over by which it was judged last, in seconds since 1970; of one that ever
     is."""

@@ -48,7 +48,10 @@ class WorkspaceRecord:
     of the parent says. `pin`: what has its own content served as an earlier commit has it: that `commit`, the `file`
     that says so, and, where these are said, `until` and `reason`; {} for most. `due`: when the pin is over by which it
     was judged last, in seconds since 1970; 0: never, or there is none. `locked`: Secrets that stay as they are, since
-    nobody here can read what git says of them, and why.
+    nobody here can read what git says of them, and why. `source`: what has its own content served from another
+    repository: that `repository`, `branch`, `path` and `secret` (see layout/sourceref), and the `commit` there; {} for
+    most. `follows`: the same of the source by which it was judged last, without a commit:
+    another one while it is held, or has nothing of it yet; {} where there is none.
     """
 
     path: str
@@ -75,6 +78,13 @@ class WorkspaceRecord:
     pin: dict[str, str] = field(default_factory=dict)
     due: int = 0
     locked: list[str] = field(default_factory=list)
+    source: dict[str, str] = field(default_factory=dict)
+    follows: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def elsewhere(self) -> Mapping[str, str]:
+        """What has its own content served from elsewhere than its directory: a source or a pin, {} for most."""
+        return self.source or self.pin
 
     @property
     def is_home(self) -> bool:
@@ -151,6 +161,8 @@ _USUALLY_NONE: Final[Mapping[str, Any]] = {
     "terminators": [],
     "pin": {},
     "locked": [],
+    "source": {},
+    "follows": {},
 }
 _USUAL: Final = tuple(
     (each.name, _USUALLY_NONE.get(each.name, each.default))
@@ -280,8 +292,8 @@ def put_workspace(record: WorkspaceRecord, summary: Mapping[str, Any] = MappingP
 
 
 def listed(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
-    """Keeps the lists of those that are held back, of those that leave and of pins that end; `before` is what is
-    stored. Nothing to do for most of them."""
+    """Keeps the lists of those that are held back, of those that leave, of pins that end and of sources; `before` is
+    what is stored. Nothing to do for most of them."""
     out: list[Op] = []
     if bool(record.errors) != (before is not None and bool(before.errors)):
         out.append(PutRow(Table.HELD, record.path, b"") if record.errors else DeleteRow(Table.HELD, record.path))
@@ -290,7 +302,22 @@ def listed(record: WorkspaceRecord, before: WorkspaceRecord | None) -> list[Op]:
     if record.due != (before.due if before is not None else 0):
         due = PutRow(Table.PINNED, record.path, b"%d" % record.due)
         out.append(due if record.due else DeleteRow(Table.PINNED, record.path))
+    if _is_sourced(record) != (before is not None and _is_sourced(before)):
+        out.append(
+            PutRow(Table.SOURCED, record.path, b"") if _is_sourced(record) else DeleteRow(Table.SOURCED, record.path)
+        )
     return out
+
+
+def relisted(before: WorkspaceRecord, after: WorkspaceRecord) -> list[Op]:
+    """Has one that moves stand under its new path in those lists that one may stand in which moves."""
+    if not _is_sourced(before):
+        return []
+    return [DeleteRow(Table.SOURCED, before.path), PutRow(Table.SOURCED, after.path, b"")]
+
+
+def _is_sourced(record: WorkspaceRecord) -> bool:
+    return bool(record.source or record.follows)
 
 
 def typed(record: WorkspaceRecord) -> PutRow:
@@ -322,6 +349,7 @@ def forgotten(record: WorkspaceRecord) -> list[Op]:
     it comes last."""
     listed = (Table.HELD, record.errors), (Table.LEAVING, record.leaves), (Table.PINNED, record.due)
     lists = [DeleteRow(table, record.path) for table, is_there in listed if is_there]
+    lists += [DeleteRow(Table.SOURCED, record.path)] if _is_sourced(record) else []
     lists += [untyped(record)] if record.stored else []
     kept = (Table.KEPT_SECRETS, record.cluster), (Table.AGE_KEYS, record.cluster)
     gone = (DeleteRow(table, row) for table, row in (*kept, (Table.WORKSPACES, record.path)))
@@ -402,6 +430,12 @@ def leaving(store: View) -> dict[str, WorkspaceRecord]:
 def pins_ending(store: View) -> dict[str, int]:
     """When pins are over, by the path of the workspace. Reads the rows of those alone that ever are."""
     return {row.key: int(row.value) for row in rows(store, Table.PINNED)}
+
+
+def sourced(store: View) -> list[WorkspaceRecord]:
+    """Workspaces that have a source, or are to have one. Reads these alone."""
+    found = (workspace_at(store, row.key) for row in rows(store, Table.SOURCED))
+    return [record for record in found if record is not None]
 
 
 def stored(store: View) -> list[WorkspaceRecord]:

@@ -57,5 +57,3 @@ class ContentTree(WorkspaceTree):
             level = self.look(tree, directory, stack)
             yield from (joined(directory, each.name) for each in level.markers)
             pending += [(d.id, joined(directory, d.name), level.stack) for d in reversed(level.directories)]
-
-

@@ -1,14 +1,16 @@
 """What a workspace.yaml says under spec.source: the repository that the workspace's own content comes from.
 
-Read by layout/workspace. What a branch of it holds, and whether that can be served, is loading/sourced's to say; whether
-its address may be asked, whoever fetches from it.
+Read by layout/workspace. What a branch of it holds, and whether that can be served, is loading/sourced's to say;
+whether its address may be asked, whoever fetches from it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+
+from reconciler.repository.sourcerefs import SourceRefused, address
 
 Object = dict[str, Any]
 
@@ -37,7 +39,7 @@ class SourceRef(NamedTuple):
         return SourceRef(said["repository"], said["branch"], _plain(said.get("path") or ""), named)
 
     @staticmethod
-    def kept(said: Object) -> SourceRef | None:
+    def kept(said: Mapping[str, str]) -> SourceRef | None:
         """What `as_kept` made, {} for none."""
         return SourceRef(**{name: said[name] for name in SourceRef._fields if name in said}) if said else None
 
@@ -68,47 +70,21 @@ def fault(workspace: Object) -> SourceFault | None:
         if spec.get(other):
             hint = f"leave out spec.source or spec.{other}"
             return SourceFault("spec.source", f"stands beside {text} (spec.{other}), and only one of both can be", hint)
-    url, branch, path = said["repository"], said["branch"], said.get("path") or ""
-    if not _is_address(url):
-        hint = "write https://<host>[:<port>]/<path>; who may read it is said by spec.source.secretRef"
-        return SourceFault("spec.source.repository", f"is {url!r}, which is no address of a repository", hint)
-    if not _is_branch(branch):
-        return SourceFault("spec.source.branch", f"is {branch!r}, which is no name of a branch", "write it as git has it")
+    url, path = said["repository"], said.get("path") or ""
+    for field, branch in (("repository", "main"), ("branch", said["branch"])):
+        try:
+            address(url, branch)
+        except SourceRefused as bad:
+            return SourceFault(f"spec.source.{field}", f"is not followed: {bad.what}", bad.hint)
     if not _is_directory(path):
         hint = "name a directory of the repository, from its top, without .. in it"
         return SourceFault("spec.source.path", f"is {path!r}, which is no path of a directory", hint)
     return None
 
 
-def normal(url: str) -> str:
-    """An address in one spelling of those that mean the same repository, to compare it with another one."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return url
-    path = re.sub("/+", "/", parts.path).rstrip("/").removesuffix(".git")
-    usual = {"https": 443, "http": 80, "ssh": 22}.get(parts.scheme.lower())
-    return f"{(parts.hostname or '').rstrip('.').lower()}{f':{port}' if port not in (None, usual) else ''}{path}"
-
-
 def _plain(path: str) -> str:
     """Without what makes no difference."""
     return "/".join(part for part in path.split("/") if part not in ("", "."))
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme == "https" and bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
-    except ValueError:
-        return False
-
-
-def _is_branch(name: str) -> bool:
-    """As git takes it (check-ref-format), of the characters that the schema lets through."""
-    parts = name.split("/")
-    return ".." not in name and all(p and not p.startswith(".") and not p.endswith((".", ".lock")) for p in parts)
 
 
 def _is_directory(path: str) -> bool:

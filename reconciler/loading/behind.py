@@ -22,7 +22,7 @@ from reconciler.plan import residue
 
 _PAGE = 1000
 _KEPT = frozenset({Table.NODE_PORTS, Table.ROLES})
-_BY_PATH = frozenset({Table.WORKSPACES, Table.HELD, Table.LEAVING, Table.PINNED, Table.PROVIDERS})
+_BY_PATH = frozenset({Table.WORKSPACES, Table.HELD, Table.LEAVING, Table.PINNED, Table.SOURCED, Table.PROVIDERS})
 
 
 def forget(store: Store) -> tuple[int, int]:

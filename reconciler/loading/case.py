@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from apiserver.model import commits
 from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.keys import Key
 from apiserver.registry.tree import WorkspaceRecord
@@ -37,6 +38,25 @@ class Pinned(NamedTuple):
 
 
 UNPINNED = Pinned()
+
+
+class Sourced(NamedTuple):
+    """What the source of a workspace that is judged comes to. `said`: what its record says of it, {} where nothing is
+    served from there with this verdict; `follows`: see WorkspaceRecord. `there`: whether there is one, be it good or
+    not. `allows`: what commits that came since what is served allow (see guard)."""
+
+    said: Mapping[str, str] = MappingProxyType({})
+    follows: Mapping[str, str] = MappingProxyType({})
+    there: bool = False
+    allows: Callable[[], Collection[str]] = tuple
+
+    @property
+    def commit(self) -> CommitRef:
+        """That the content is of, NONE where it is none of a source."""
+        return commits.parse(self.said.get("commit", ""))
+
+
+UNSOURCED = Sourced()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +97,8 @@ class Case(NamedTuple):
     if it is new. `problems`: what is wrong already (found by layout). `recorded`: of one that is brought back. `asked`:
     what is asked for through the API of its objects. `trespasses`: what was touched of it without a right. `stays`: the
     commit has it no more, and it stays until that is allowed. `content`: where its own content is read, None where it
-    has no directory; `pinned`: what the pin comes to that its workspace.yaml says. `keys`: what opens its encrypted
-    files."""
+    has no directory; `pinned`, `sourced`: what the pin or the source comes to that its workspace.yaml says. `keys`:
+    what opens its encrypted files."""
 
     path: str
     coming: Coming
@@ -95,6 +115,12 @@ class Case(NamedTuple):
     stays: bool = False
     content: Content | None = None
     pinned: Pinned = UNPINNED
+    sourced: Sourced = UNSOURCED
+
+    @property
+    def said_at(self) -> CommitRef:
+        """The commit that says what its files say: of another repository where they stand there."""
+        return self.sourced.commit or self.moment.commit
 
     @property
     def origin(self) -> CommitRef:

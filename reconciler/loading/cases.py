@@ -12,8 +12,8 @@ from apiserver.registry.tree import WorkspaceRecord, summary
 from reconciler.layout.tree import WorkspaceDir
 from reconciler.layout.whereabouts import Whereabouts
 from reconciler.loading.case import Case, Coming, Recorded, was_served
+from reconciler.loading.elsewhere import Elsewhere
 from reconciler.loading.kept import KeptWorkspaces
-from reconciler.loading.pins import Pins
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
 from reconciler.loading.step import StepTarget
@@ -27,7 +27,7 @@ class Cases:
 
     def __init__(self, site: Site, target: StepTarget, world: World, kept: KeptWorkspaces, served: ServedTrees) -> None:
         self._site, self._target, self._world, self._kept = site, target, world, kept
-        self._pins = Pins(site, world, served)
+        self._elsewhere = Elsewhere(site, world, served)
         self.places = Whereabouts()
         self.trespasses: dict[str, Trespass] = {}
         self.at: WorkspaceDir | None = None
@@ -95,12 +95,12 @@ class Cases:
             trespasses=self.trespassed(path) if recorded is None else _recorded_of(recorded),
             stays=kept is not None,
         )
-        return self._pins.applied(case)
+        return self._elsewhere.applied(case)
 
     def trespassed(self, path: str) -> Trespasses:
         """What was touched of a workspace without a right, by this commit or before, as far as nobody allows it."""
         record = self._world.record(path)
-        known = summary(self._site.store, path) if record is not None and (record.errors or record.pin) else {}
+        known = summary(self._site.store, path) if record is not None and (record.errors or record.elsewhere) else {}
         allowed = self._target.admission.allows.get(path, frozenset())
         return Trespasses.in_summary(known).also(self.trespasses.get(path)).without(allowed)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import clock, paths
+from apiserver.model import clock, commits, paths
 from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
 from apiserver.model.reserved import is_inactive
@@ -21,6 +21,7 @@ from apiserver.registry.lifecycles import INITIALIZER, TERMINATOR, with_labels
 from apiserver.registry.tree import WorkspaceRecord
 from apiserver.storage.protocol import Record
 from reconciler.layout.manifest import Manifest
+from reconciler.layout.sourceref import SourceRef
 from reconciler.loading.effects import Effects
 from reconciler.loading.render import DeclaredObject, Renderer
 from reconciler.loading.sources import generated
@@ -106,8 +107,15 @@ def facts_of(record: WorkspaceRecord, parent_cluster: str) -> computed.Workspace
         initializers=tuple(record.initializers),
         terminators=tuple(record.terminators),
         pinned=pins.told(record.pin) if record.pin else "",
+        source=_source(record.source) if record.source else "",
         locked=tuple(record.locked),
     )
+
+
+def _source(source: Mapping[str, str]) -> str:
+    """A record's source in words."""
+    ref, commit = SourceRef.kept(source), commits.parse(source["commit"])
+    return f"{commit.id:.10} of {ref}" if commit else str(ref)
 
 
 def no_line(manifest: Manifest, _: str) -> int:

@@ -14,7 +14,7 @@ from apiserver.registry import tree
 from apiserver.registry.catalog import Catalog
 from apiserver.registry.kinds import kubernetes_kind
 from apiserver.storage.protocol import Store
-from reconciler.loading.past import PastObjects, is_said
+from reconciler.loading.past import PastObjects, is_said, served_of
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.repositories import Repositories
 
@@ -39,7 +39,7 @@ class Declarations:
             return False
         fleet = tree.fleet(self._store)
         record = tree.workspace_at(self._store, path)
-        served = record.head if record is not None else fleet.commit
+        served = served_of(record, commit) if record is not None else fleet.commit
         if not served or (record is not None and not record.served):
             return False
         # Of a workspace that is gone only Kubernetes' own kinds can still be told.
@@ -49,18 +49,19 @@ class Declarations:
             return False
         wanted = (group, kind.kind, namespace, name)
         # What is encrypted for others may have been there before a loss, and stands in git still.
+        within = record.source.get("path", "") if record is not None else ""
         unread = record is not None and bool(record.locked) and (group, kind.kind) == ("", "Secret")
         try:
-            if unread and wanted in self._of(path, served):
+            if unread and wanted in self._of(path, served, within):
                 return False
             if record is None and self._past.workspace(path, served) is not None:
                 return False
-            return any(wanted in self._of(path, c) for c in self._past.since(commit, served))
+            return any(wanted in self._of(path, c, within) for c in self._past.since(commit, served))
         except RepositoryError:
             return False
 
-    def _of(self, path: str, commit: CommitRef) -> Names:
-        there = self._past.workspace(path, commit)
+    def _of(self, path: str, commit: CommitRef, within: str) -> Names:
+        there = self._past.workspace(path, commit, within)
         if there is None:
             return frozenset()
         key = (path, there[1].tree)

@@ -64,7 +64,7 @@ def depart(
     at = moment.rfc3339
     changes = WorkspaceChanges(record.path, ChangeKind.DELETED)
     changes.objects = _all_removed(store, record) if _terminators(store, record) else _content_ended(store, record, at)
-    left = replace(record, leaves=True, head=moment.commit, errors=[], judged=NONE, due=0)
+    left = replace(record, leaves=True, head=moment.commit, errors=[], judged=NONE, due=0, source={}, follows={})
     changes.objects += _told(store, left, parent, at)
     changes.also += kept_schemas(store, (each.key for each in changes.objects if isinstance(each.op, Delete)))
     changes.also += listing(store, record.path, ())

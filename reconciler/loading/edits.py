@@ -27,6 +27,7 @@ from reconciler.layout.errors import BadFile
 from reconciler.layout.manifest import Manifest, read
 from reconciler.layout.place import folder, place
 from reconciler.layout.source import Editor, ReadOnly
+from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.render import key_of
 from reconciler.loading.sealedsecrets import SECRETS, SealedSecrets, creation_for, said_of
@@ -47,11 +48,12 @@ class NotTogether(Exception):
     """An earlier write of the same commit is in its way: what it comes to is told by what that leaves."""
 
 
-class PinnedEditor:
-    """Of a workspace whose own content is an earlier commit's: nothing of it changes. As layout/source.Editor."""
+class FixedEditor:
+    """Of a workspace whose own content is an earlier commit's, or another repository's: nothing of it changes. As
+    layout/source.Editor."""
 
     def __init__(self, content: Content, sources: Sources, workspace: WorkspaceRecord) -> None:
-        self._content, self._sources, self._pin = content, sources, workspace.pin
+        self._content, self._sources, self._workspace = content, sources, workspace
 
     def _editor(self) -> Editor:
         """What is written with it nobody reads."""
@@ -73,8 +75,11 @@ class PinnedEditor:
         raise self.refusal()
 
     def refusal(self) -> ReadOnly:
+        source, pin = SourceRef.kept(self._workspace.source), self._workspace.pin
+        if source is not None:
+            return ReadOnly(f"its content comes from {source}: change it there, and push")
         remedy = "what is written now would not be served: take spec.serve out first (treeplane resume)"
-        return ReadOnly(f"it is pinned {pins.told(self._pin)}, and {remedy}")
+        return ReadOnly(f"it is pinned {pins.told(pin)}, and {remedy}")
 
 
 class Edits:
@@ -104,6 +109,8 @@ class Edits:
                 intent.value is not None
                 and creation_for(self.draft, self._new_place(workspace, intent.key)) is not None
             )
+        if workspace.source and origin.in_git:
+            return True  # of another repository, whatever the fleet's has under that path: nothing is written to it
         data = self.draft.read(origin.path) if origin.in_git else None
         return data is not None and any(each.sealed is not None for each in read(data, origin.path).objects)
 
@@ -160,8 +167,9 @@ class Edits:
         found = self._editors.get(workspace.path)
         if found is None:
             place = self._place(workspace)
-            if workspace.pin:
-                found = PinnedEditor(self._sources.served(self._tree, place, workspace.pin), self._sources, workspace)
+            if workspace.elsewhere:
+                content = self._sources.served(self._tree, place, workspace.elsewhere)
+                found = FixedEditor(content, self._sources, workspace)
             else:
                 found = self._sources.of(self._tree, place).editor(self.draft)
             self._editors[workspace.path] = found
@@ -219,7 +227,7 @@ class Edits:
     def _sealed(self, workspace: WorkspaceRecord) -> SealedSecrets:
         """Raises ReadOnly."""
         editor = self._editor(workspace)
-        if isinstance(editor, PinnedEditor):
+        if isinstance(editor, FixedEditor):
             raise editor.refusal()
         return SealedSecrets(self.draft, workspace.path, self._keys(workspace.path))
 

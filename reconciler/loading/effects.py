@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from apiserver.model import clock, commits, marks, origins
-from apiserver.model.commits import CommitRef
+from apiserver.model.commits import NONE, CommitRef
 from apiserver.model.conditions import Condition
 from apiserver.model.identity import object_uid
 from apiserver.model.keys import Key
@@ -54,7 +54,7 @@ class Effects:
 
     An object with an intent becomes what was asked for, field owners included, instead of what git and the stored
     object merge to; the answer stands right behind it (see intents). `former`: what is known of one that went, and is
-    put back.
+    put back. `said_at`: the commit that says what files say, where that is another one than the moment's.
     """
 
     fleet: str
@@ -66,6 +66,12 @@ class Effects:
     asked: Asked = NOTHING
     changes: WorkspaceChanges = field(default_factory=lambda: WorkspaceChanges(""))
     changed: bool = False
+    said_at: CommitRef = NONE
+
+    @property
+    def said(self) -> CommitRef:
+        """The commit that says what files say."""
+        return self.said_at or self.moment.commit
 
     def is_new(self, origin: CommitRef) -> bool:
         """Whether what is not stored follows from the commit alone, and `origin` is that."""
@@ -139,7 +145,7 @@ class Effects:
             return theirs.example((Kind.UID, theirs.uid_of_new(one.key)), (Kind.TIME, nobody.moment.rfc3339))
 
         signature = (declared.key.resource, codec.dump(declared.obj), codec.dump(status))
-        texts = self.uid_of_new(declared.key), self._time(self.summary.origin)
+        texts = object_uid(self.fleet, declared.key, self.summary.origin), self._time(self.summary.origin)
         made = _forms.put(signature, example, declared.key, texts)
         if made is None:
             return False
@@ -163,7 +169,7 @@ class Effects:
         return NEVER
 
     def _origin_of_new(self, declared: DeclaredObject) -> CommitRef:
-        return self.moment.commit if declared.manifest.origin.in_git else self.summary.origin
+        return self.said if declared.manifest.origin.in_git else self.summary.origin
 
     def known_of(self, key: Key) -> Object:
         """What is known of an object that is not stored: who needs it still remembers its metadata."""
@@ -187,7 +193,7 @@ class Effects:
 
     def uid_of_new(self, key: Key) -> str:
         """What an object that a file declares will have, if it is not there yet."""
-        return self._uid(key, self._known(key), self.moment.commit)
+        return self._uid(key, self._known(key), self.said)
 
     def _uid(self, key: Key, known: Object, origin: CommitRef) -> str:
         return known.get("uid") or object_uid(self.fleet, key, origin)
@@ -246,7 +252,7 @@ class Effects:
             generation += not same_content(new, bare)
             # Not for a write through the API: a client that keeps what it saw, as kopf does in an annotation, would see
             # another object after each write of its own, and never come to rest.
-            commit = self.moment.commit if declared.manifest.origin.in_git and intent is None else commit
+            commit = self._changed_by(declared, commit) if intent is None else commit
             self.changed = True
         elif status is None and origins.path_in(annotations) not in ("", declared.manifest.origin.path):
             what = ChangeKind.MOVED
@@ -262,13 +268,17 @@ class Effects:
         self.changes.unchanged += 1
         self.changes.also += _answers(intent, KEPT)
 
+    def _changed_by(self, declared: DeclaredObject, last: CommitRef) -> CommitRef:
+        """The commit that changes a stored object which now says something else. `last`: that did before."""
+        return self.said if declared.manifest.origin.in_git else last
+
     def _last_commit(self, declared: DeclaredObject, annotations: Object) -> CommitRef:
         """The commit that last changed a stored object: this one, where it stood here before git named it (created
         through the API, or shipped). It keeps its UID then."""
         if not declared.manifest.origin.in_git:
             return self.summary.origin
         stood = origins.origin_in(annotations)
-        return self.moment.commit if stood is None else stood.commit or self.summary.origin
+        return self.said if stood is None else stood.commit or self.summary.origin
 
 
 @dataclass(slots=True)
@@ -291,6 +301,13 @@ class Restored(Effects):
 
     def _origin_of_new(self, _declared: DeclaredObject) -> CommitRef:
         return self.summary.origin
+
+    def _changed_by(self, declared: DeclaredObject, last: CommitRef) -> CommitRef:
+        """As it is recorded: what stands there may be no more than what could be said of it until now."""
+        if not declared.manifest.origin.in_git:
+            return last
+        said = (self._known(declared.key).get("annotations") or {}).get(marks.SOURCE_COMMIT)
+        return commits.parse(said) if said else self.summary.origin
 
     def known_of(self, key: Key) -> Object:
         return self.recorded(key) or {}

@@ -15,7 +15,7 @@ from apiserver.registry import tree
 from apiserver.registry.tree import FleetRecord
 from apiserver.storage.protocol import Store
 from reconciler.layout.errors import LayoutError
-from reconciler.layout.fleet import FleetConfig
+from reconciler.layout.fleet import UNSIGNED, FleetConfig
 from reconciler.loading.admission import FREE, Admission
 from reconciler.loading.gate import Gate
 from reconciler.loading.heads import BranchSettings, Route, route
@@ -78,6 +78,13 @@ class Entrance:
         except NotThere:
             return None
         return found if found.is_plain and not self.gate.verification.head(coming) else None
+
+    def unsigned(self, fleet: FleetRecord, repo: Repository, commit: CommitRef) -> str:
+        """Why a commit of a tenant's repository is not taken where commits have to be signed; "" where it is. Who may
+        sign the fleet's served commit says, and this server's own key counts for nothing there."""
+        if self.gate is None or self._served(fleet).verification == UNSIGNED:
+            return ""
+        return self.gate.verification.unsigned(repo, commit, fleet.commit)
 
     def knows_nobody(self) -> str:
         """See Gate."""

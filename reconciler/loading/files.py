@@ -13,6 +13,7 @@ from reconciler.layout.manifest import SEALED, Manifest, read
 from reconciler.layout.pin import Pin
 from reconciler.layout.shapes import Shapes
 from reconciler.layout.source import Piece
+from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.workspace import Declaration, declaration, named
 from reconciler.loading import unsealing
 from reconciler.repository.objects import Repository
@@ -71,6 +72,13 @@ class Files:
         """What a workspace.yaml says under spec.serve; None where it says nothing, or cannot be read."""
         try:
             return self._declaration(path, blob).pin
+        except BadFile:
+            return None
+
+    def source_of_workspace(self, path: str, blob: str) -> SourceRef | None:
+        """What a workspace.yaml says under spec.source; None where it says nothing, or cannot be read."""
+        try:
+            return self._declaration(path, blob).source
         except BadFile:
             return None
 

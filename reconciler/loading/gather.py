@@ -18,7 +18,7 @@ from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.case import Case
 from reconciler.loading.render import Accepted
 from reconciler.loading.shipped import is_root_open, shipped
-from reconciler.loading.sources import Sources, generated
+from reconciler.loading.sources import Content, Sources, generated
 from reconciler.loading.unsealing import Unsealing
 from reconciler.plan import computed
 from reconciler.repository.objects import TreeEntry
@@ -84,7 +84,7 @@ class Gatherer:
         if base is not None and before is not None and case.record is not None:
             was = self._sources.workspace(base, before)
             out.old_workspace = next(iter(was.manifests), None) if was is not None else None
-            served = self._sources.of(*self._sources.served(base, before, case.record.pin))
+            served = self._sources.of(*self._sources.served(base, before, case.record.elsewhere))
             for change in out.source.changes(served) if out.source is not None else ():
                 out.changed.add(change.name)
                 if change.old is not None:
@@ -100,15 +100,24 @@ class Gatherer:
         return out
 
     def is_same(self, case: Case, base: WorkspaceTree | None) -> bool:
-        """Whether the commit says of a workspace what it is served with, in the same place. Reads no manifest."""
+        """Whether a workspace's files say what it is served with, in the same place. Reads no manifest."""
+        return self._is_same(case, base, case.content)
+
+    def is_same_here(self, case: Case, base: WorkspaceTree | None) -> bool:
+        """The same of what the fleet's commit says: of content that comes from another repository it says whence."""
+        place = case.directory if case.sourced.there else None
+        return self._is_same(case, base, Content(case.tree, place) if place is not None else case.content)
+
+    def _is_same(self, case: Case, base: WorkspaceTree | None, content: Content | None) -> bool:
         record, now = case.record, case.directory
         before = base.find(case.path, record.directory) if base is not None and record is not None else None
         if base is None or now is None or before is None or now.directory != before.directory:
             return False
-        if record is None or case.content is None:
+        if record is None or content is None:
             return False
-        there = self._sources.of(*case.content)
-        was = self._sources.of(*self._sources.served(base, before, record.pin))
+        there = self._sources.of(*content)
+        elsewhere = record.elsewhere if content is case.content else {}
+        was = self._sources.of(*self._sources.served(base, before, elsewhere))
         return _id(now.manifest) == _id(before.manifest) and next(iter(there.changes(was)), None) is None
 
     def _needs_all(self, case: Case, before: WorkspaceDir | None) -> bool:

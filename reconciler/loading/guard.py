@@ -57,12 +57,14 @@ _CLAIMS = "persistentvolumeclaims"
 
 class Taken(NamedTuple):
     """What a commit takes from a workspace. `removed`: the objects whose manifests go, of `total`; `edited`: Placements
-    and Namespaces as they will be, which may take copies away; `kinds`: what the workspace serves from then on."""
+    and Namespaces as they will be, which may take copies away; `kinds`: what the workspace serves from then on.
+    `allowed`: what commits of its own source allow that came since what is served; asked for what is refused."""
 
     removed: Mapping[Key, Manifest]
     edited: Mapping[Key, Object]
     total: int
     kinds: KindTable
+    allowed: Callable[[], Collection[str]] = tuple
 
 
 @dataclass(slots=True)
@@ -101,7 +103,9 @@ class Guard:
             # not (runtime objects in a namespace), and limits that changed since, make no difference.
             forgotten = self._forgotten(record, losses, left, known)
             found = standing((*losses, *forgotten), known.errors) or found
-        return None if found is None or self.allows(found.losses, self._since(known)) else found
+        if found is None or self.allows(found.losses, self._since(known)):
+            return None
+        return found if digest_of(found.losses) not in taken.allowed() else None
 
     def _copies(self, record: WorkspaceRecord, taken: Taken, left: Mapping[str, str], *, free: bool) -> Iterator[Loss]:
         """What is lost where namespaces are `left` behind."""
@@ -250,7 +254,7 @@ class Guard:
         if tree is None or place is None:
             return
         with suppress(ReadOnly):
-            content = self.sources.served(tree, place, record.pin)
+            content = self.sources.served(tree, place, record.elsewhere)
             yield from self.sources.of(*content).editor(Draft(content.tree.repo, content.tree.tree_id)).find(name)
 
     def manifests(self, record: WorkspaceRecord) -> Iterator[Manifest]:
@@ -258,14 +262,14 @@ class Guard:
         tree = self.served.of(record)
         place = self.served.place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
-            yield from manifests(self.sources.of(*self.sources.served(tree, place, record.pin)))
+            yield from manifests(self.sources.of(*self.sources.served(tree, place, record.elsewhere)))
 
     def outspoken(self, record: WorkspaceRecord) -> Iterator[Manifest]:
         """At least those of them that say whether they may go."""
         tree = self.served.of(record)
         place = self.served.place(tree, record) if tree is not None else None
         if tree is not None and place is not None:
-            source = self.sources.of(*self.sources.served(tree, place, record.pin))
+            source = self.sources.of(*self.sources.served(tree, place, record.elsewhere))
             yield from source.mentioning(PROTECTED.encode())
 
 

@@ -41,6 +41,7 @@ from reconciler.loading.moment import Moment, Moments
 from reconciler.loading.overtaker import Overtaker
 from reconciler.loading.overtaking import Makes, Overtaking
 from reconciler.loading.pauses import Pauses
+from reconciler.loading.remotes import Remotes
 from reconciler.loading.renewal import Judges, Renewal
 from reconciler.loading.returning import Returning
 from reconciler.loading.site import Site
@@ -111,8 +112,8 @@ class Loader:
     """One fleet's loader. Not thread-safe: one thread calls `load`.
 
     `meanwhile` is called by that thread while a commit is loaded, between two workspaces, for at most half of the time:
-    it may call `overtake` and `propose`. `carry`: see step; `guesses`: see Site. `keys`: by default encrypted files are
-    shown as they stand, for a store that nobody is served from.
+    it may call `overtake` and `propose`. `carry`: see step; `guesses`, `remotes`: see Site. `keys`: by default
+    encrypted files are shown as they stand, for a store that nobody is served from.
     """
 
     def __init__(
@@ -139,7 +140,8 @@ class Loader:
         self._branch = branch
         self._trees = trees or Trees(repositories)
         self._moments = Moments(repositories)
-        self.sources = Sources()
+        self.sources = Sources(repositories)
+        self.remotes: Remotes | None = None
         self._catalog = Catalog(store)
         self._whole = Whole(store, repositories.own, self._trees)
         self.entrance = Entrance(store, repositories.own, self._whole, branch)
@@ -328,7 +330,8 @@ class Loader:
         branch = replace(self._branch, keep=BranchSettings().keep, vouching=around.vouching)
         trees = self._trees.aside(repositories)
         out = Loader(store, repositories, around.identities, around.secrets, branch, trees, around.keys)
-        out.carry, out._words = around.carry, "commit %s is judged, which took %.0f ms: %s"
+        out.remotes, out.carry = self.remotes, around.carry
+        out._words = "commit %s is judged, which took %.0f ms: %s"
         return out
 
     # -- commits -----------------------------------------------------------------------------------------------------
@@ -438,8 +441,14 @@ class Loader:
     def _site(self, fleet: FleetRecord) -> Site:
         return Site(
             fleet.fleet, fleet.writes, self._store, self.sources, self._trees, self._moments, self._identities,
-            self._catalog, self._branch.most_objects, self.guesses,
+            self._catalog, self._branch.most_objects, self.guesses, self._remotes(fleet),
         )  # fmt: skip
+
+    def _remotes(self, fleet: FleetRecord) -> Remotes | None:
+        """With who may sign, as it is served."""
+        if self.remotes is None:
+            return None
+        return replace(self.remotes, unsigned=partial(self.entrance.unsigned, fleet))
 
     def _target(
         self,

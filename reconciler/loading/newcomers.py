@@ -53,7 +53,9 @@ class Newcomers:
         parent = self._world.record(above) if above is not None else None
         if place is None or parent is None or system.manifests(case.path):
             return None
-        if case.problems or case.trespasses or case.secrets or case.asked or case.pinned.there or parent.mounts:
+        if case.problems or case.trespasses or case.secrets or case.asked or parent.mounts:
+            return None
+        if case.pinned.there or case.sourced.there:
             return None
         said = self._site.sources.workspace(case.tree, place)
         if said is None or said.problems or self._site.sources.stated_uid(case.tree, place):

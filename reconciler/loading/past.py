@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from apiserver.model import paths
-from apiserver.model.commits import CommitRef
+from apiserver.model import commits, paths
+from apiserver.model.commits import NONE, CommitRef
+from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.source import manifests
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
@@ -27,12 +28,21 @@ def is_said(path: str, commit: CommitRef) -> bool:
     return len(path) <= _LONGEST and paths.is_path(path) and bool(commit)
 
 
+def served_of(record: WorkspaceRecord, commit: CommitRef) -> CommitRef:
+    """The commit that is served of a workspace, of the repository that another commit of it is of: the fleet's, or the
+    one that its content comes from. Of any other NONE: what it had from there nothing tells."""
+    if not commit.repository:
+        return record.head
+    served = commits.parse(record.source.get("commit", ""))
+    return served if served.repository == commit.repository else NONE
+
+
 class PastObjects:
     """Everything raises RepositoryError."""
 
     def __init__(self, repositories: Repositories) -> None:
         self._repositories = repositories
-        self._sources = Sources()
+        self._sources = Sources(repositories)
 
     def since(self, commit: CommitRef, served: CommitRef) -> list[CommitRef]:
         """`commit` and what followed it along first parents, up to `served`; `commit` alone where that is far, where it
@@ -50,8 +60,10 @@ class PastObjects:
             return []
         return [commit] if repo.is_ancestor(commit.id, served.id) or left_behind(repo, commit.id) else []
 
-    def workspace(self, path: str, commit: CommitRef) -> tuple[WorkspaceTree, WorkspaceDir] | None:
-        """Where a commit has the workspace."""
+    def workspace(self, path: str, commit: CommitRef, within: str = "") -> tuple[WorkspaceTree, WorkspaceDir] | None:
+        """Where a commit has the workspace: one of its source, in the directory `within`."""
+        if commit.repository:
+            return self._sources.sourced(path, commit, within)
         repo = self._repositories.of(commit)
         tree = WorkspaceTree(repo, repo.commit(commit.id).tree)
         directory = tree.find(path)

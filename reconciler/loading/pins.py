@@ -28,7 +28,7 @@ from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.loading.case import Case, Pinned, was_served
 from reconciler.loading.servedtrees import ServedTrees
 from reconciler.loading.site import Site
-from reconciler.loading.sources import Content
+from reconciler.loading.sources import Content, Sources
 from reconciler.loading.world import World
 from reconciler.repository.errors import RepositoryUnreadable
 
@@ -70,12 +70,29 @@ class PinFault(NamedTuple):
     hint: str
 
 
+class AsServed:
+    """Of one step: where a workspace that is held for where its content is read has what it is served with, so that
+    nothing else is wrong with it."""
+
+    def __init__(self, sources: Sources, served: ServedTrees) -> None:
+        self._sources, self._served = sources, served
+
+    def of(self, case: Case) -> Content | None:
+        """None of one that is not served."""
+        record = case.record
+        base = self._served.of(record) if record is not None and record.served else None
+        if record is None or base is None:
+            return None
+        place = base.find(record.path, record.directory)
+        return self._sources.served(base, place, record.elsewhere) if place is not None else None
+
+
 class Pins:
     """Of one step, which is all at one time."""
 
-    def __init__(self, site: Site, world: World, served: ServedTrees) -> None:
+    def __init__(self, site: Site, world: World, as_served: AsServed) -> None:
         self._sources, self._store = site.sources, site.store
-        self._world, self._served = world, served
+        self._world, self._as_served = world, as_served
         self._now = now()
 
     def applied(self, case: Case) -> Case:
@@ -85,7 +102,7 @@ class Pins:
             return case
         own, pin = Content(case.tree, place), self._sources.pin(case.tree, place)
         if pin is None:
-            return case._replace(content=(self._may_mean_one(case, place) and self._as_served(case)) or own)
+            return case._replace(content=own)
         if self._is_over(case, pin):
             return case._replace(content=own, pinned=Pinned(over=pin.name, there=True))
         found = self._sources.pinned(case.tree, place, pin.commit)
@@ -96,7 +113,7 @@ class Pins:
         assert fault is not None
         line = self._sources.line_in_workspace(case.tree, place, FIELD)
         error = LayoutError(place.manifest_path, line, 0, f"{FIELD} {fault.text}", fault.hint)
-        content, pinned = self._as_served(case) or own, Pinned(due=pin.due, there=True)
+        content, pinned = self._as_served.of(case) or own, Pinned(due=pin.due, there=True)
         return case._replace(content=content, pinned=pinned, problems=(*case.problems, error))
 
     def _is_over(self, case: Case, pin: Pin) -> bool:
@@ -104,22 +121,6 @@ class Pins:
             return case.recorded.summary.over == pin.name
         known = tree.summary(self._store, case.path) if case.record is not None and pin.until else {}
         return known.get("over") == pin.name or pin.is_over(self._now)
-
-    def _may_mean_one(self, case: Case, place: WorkspaceDir) -> bool:
-        """Whether a pinned workspace is held for a file that cannot be read, or is lost: it is as pinned as it was."""
-        if case.record is None or not case.record.pin:
-            return False
-        said = self._sources.workspace(case.tree, place)
-        return bool(said.problems) if said is not None else place.path != paths.ROOT
-
-    def _as_served(self, case: Case) -> Content | None:
-        """Where a workspace that is held for its pin has what it is served with: nothing else is wrong with it."""
-        record = case.record
-        base = self._served.of(record) if record is not None and record.served else None
-        if record is None or base is None:
-            return None
-        place = base.find(record.path, record.directory)
-        return self._sources.served(base, place, record.pin) if place is not None else None
 
     def _against(self, case: Case, place: WorkspaceDir, pin: Pin, found: Content | None) -> PinFault | None:
         record = case.record

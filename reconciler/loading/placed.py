@@ -19,7 +19,7 @@ from apiserver.registry import tree
 from apiserver.registry.objects import Objects
 from apiserver.storage.protocol import Store
 from reconciler.layout.manifest import Manifest
-from reconciler.loading.past import PastObjects, is_said
+from reconciler.loading.past import PastObjects, is_said, served_of
 from reconciler.plan.selection import selectable, selector_of
 from reconciler.repository.errors import RepositoryError
 from reconciler.repository.repositories import Repositories
@@ -47,13 +47,15 @@ NOTHING = Placing({}, {})
 
 
 class _Asked(NamedTuple):
-    """`pin`: the commit that the workspace is pinned to as it is served, "" for none."""
+    """`pin`: the commit that the workspace is pinned to as it is served, "" for none. `within`: the directory of its
+    source that it is served from."""
 
     path: str
     commit: CommitRef
     served: CommitRef
     namespace: str
     pin: str
+    within: str
 
 
 class Placed:
@@ -75,12 +77,12 @@ class Placed:
         fleet, record = tree.fleet(store), tree.workspace_at(store, path)
         if not fleet.loaded or (record is not None and not record.served):
             return False
-        served = record.head if record is not None else fleet.commit
+        served = served_of(record, commit) if record is not None else fleet.commit
+        pin, within = ("", "") if record is None else (record.pin.get("commit", ""), record.source.get("path", ""))
         try:
             if record is None and self._past.workspace(path, served) is not None:
                 return False
-            asked = _Asked(path, commit, served, namespace, record.pin.get("commit", "") if record is not None else "")
-            before, still = self._said(asked)
+            before, still = self._said(_Asked(path, commit, served, namespace, pin, within))
         except RepositoryError:
             return False
         mine = before & set(by) if by else before
@@ -90,10 +92,10 @@ class Placed:
         """The Placements that selected it since the commit, and those that do as git is served."""
         found = self._verdicts.get(asked)
         if found is None:
-            path, commit, served, namespace, pin = asked
+            path, commit, served, namespace, pin, within = asked
             since = self._past.since(commit, served)
-            before = {name for c in since for said in self._at(path, c) for name in said.selecting(namespace)}
-            [now] = self._at(path, served, pin) or [NOTHING]
+            before = {n for c in since for said in self._at(path, c, within) for n in said.selecting(namespace)}
+            [now] = self._at(path, served, within, pin) or [NOTHING]
             found = self._verdicts[asked] = before, now.selecting(namespace)
             if len(self._verdicts) > _KEPT:
                 self._verdicts.popitem(last=False)
@@ -108,10 +110,10 @@ class Placed:
         placements = self._objects.list(_PLACEMENTS, cluster)
         return {str(p["metadata"]["name"]) for p in placements if selector_of(p).matches(labels)}
 
-    def _at(self, path: str, commit: CommitRef, pin: str | None = None) -> list[Placing]:
+    def _at(self, path: str, commit: CommitRef, within: str, pin: str | None = None) -> list[Placing]:
         """All that a commit may have had served of the workspace; or, with the commit that it is pinned to ("" for
         none), what is served of it."""
-        there = self._past.workspace(path, commit)
+        there = self._past.workspace(path, commit, within)
         if there is None:
             return []
         key = (path, there[1].tree, pin)

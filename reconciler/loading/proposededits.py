@@ -122,7 +122,7 @@ class ProposedEdits(Edits):
         """The manifest of an object in what the proposal has and the served tree has not. At the cost of that."""
         here, served = self._tree, self._served
         place, before = self._place(workspace), served.find(workspace.path, workspace.directory)
-        if here.tree_id == served.tree_id or before is None or workspace.pin:
+        if here.tree_id == served.tree_id or before is None or workspace.elsewhere:
             return None
         kinds = self._catalog.kinds(workspace.cluster)
         old = self._sources.of(served, before)
@@ -134,7 +134,7 @@ class ProposedEdits(Edits):
 
     def _before(self, workspace: WorkspaceRecord, live: Object) -> Manifest | None:
         """What the served tree says of a stored object; None where it says nothing."""
-        path = origins.file_of(live)
+        path = origins.file_of(live) if not workspace.source else ""  # of another repository
         entry = self._served.repo.entry_at(self._served.tree_id, path) if path else None
         if entry is None or entry.kind != "blob":
             return None

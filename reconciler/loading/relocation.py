@@ -95,6 +95,7 @@ class Relocation(NamedTuple):
             known |= {"first": first} if first != after.path else {}
         yield DeleteRow(Table.WORKSPACES, before.path)
         yield put_workspace(after, known)
+        yield from tree.relisted(before, after)
         if before.stored:
             yield tree.untyped(before)
             yield tree.typed(after)

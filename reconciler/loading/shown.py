@@ -52,7 +52,7 @@ _FLEETS = frozenset(
 """Resources whose objects do not belong to the workspace in whose logical cluster they stand, if they stand in one, or
 are nobody's to recover. A Workspace belongs to the one that it is."""
 
-_BY_PATH = (Table.WORKSPACES, Table.HELD, Table.LEAVING, Table.PINNED, Table.PROVIDERS)
+_BY_PATH = (Table.WORKSPACES, Table.HELD, Table.LEAVING, Table.PINNED, Table.SOURCED, Table.PROVIDERS)
 """Tables whose rows have a workspace's path for a key."""
 
 _FLEET_FOLLOWED = f'"{FLEET_FOLLOWED}"'.encode()

@@ -8,6 +8,7 @@ from apiserver.registry.catalog import Catalog
 from apiserver.storage.protocol import Store
 from reconciler.loading.identities import Identities
 from reconciler.loading.moment import Moments
+from reconciler.loading.remotes import Remotes
 from reconciler.loading.sources import Sources
 from reconciler.loading.trees import Trees
 
@@ -16,7 +17,8 @@ from reconciler.loading.trees import Trees
 class Site:
     """`writes`: the mode of workspaces whose type says none, as it is served. `most_objects`: how many objects one may
     have of which nobody says it, 0 for any. `guesses`: what is loaded is nobody's to serve, and no UID in it is that of
-    the fleet's workspaces, so where a UID is stated one that looks alike is taken for what moved.
+    the fleet's workspaces, so where a UID is stated one that looks alike is taken for what moved. `remotes`: what is
+    known of tenants' repositories; None where that is nobody's business, and only the fleet's own is judged.
     """
 
     fleet: str
@@ -29,3 +31,4 @@ class Site:
     catalog: Catalog
     most_objects: int = 0
     guesses: bool = False
+    remotes: Remotes | None = None

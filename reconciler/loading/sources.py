@@ -1,32 +1,44 @@
 """Which source a workspace's directory is, and what is remembered of each repository's files.
 
 Called wherever manifests of a tree are needed. A workspace.yaml is its parent's, and no source's. It may have the
-workspace's own content read from the tree of another commit (a pin, see pins): whoever asks for a source says whence.
+workspace's own content read from the tree of another commit (a pin, see pins), or from another repository (see
+sourced): whoever asks for a source says whence.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from apiserver.model import paths
+from apiserver.model import commits, paths
+from apiserver.model.commits import CommitRef
 from apiserver.model.kinds import kind_of
 from apiserver.model.origins import Origin
+from reconciler.layout.contenttree import ContentTree
+from reconciler.layout.grouping import Grouping
 from reconciler.layout.manifest import Manifest
 from reconciler.layout.pin import Pin
 from reconciler.layout.source import ManifestSource, Piece
+from reconciler.layout.sourceref import SourceRef
 from reconciler.layout.tree import WorkspaceDir, WorkspaceTree
 from reconciler.layout.yamldoc import locate
 from reconciler.loading.files import Files
+from reconciler.loading.nocontent import NoContent, is_nowhere, nowhere
 from reconciler.loading.plainfiles import PlainFiles
 from reconciler.repository.errors import RepositoryUnreadable
 from reconciler.repository.objects import Repository
+from reconciler.repository.repositories import Repositories
 
 Kind = Callable[[Files, WorkspaceTree, WorkspaceDir], ManifestSource | None]
 """Makes the source of a directory; None where the directory is not of this kind."""
 
 KINDS: tuple[Kind, ...] = (PlainFiles,)
 """The first that takes a directory has it; the last takes all."""
+
+
+_KEPT, _EACH = 32, 512 * 1024
+"""Of how many of tenants' repositories files are remembered, and how many bytes of each."""
 
 
 class Content(NamedTuple):
@@ -37,13 +49,18 @@ class Content(NamedTuple):
 
 
 class Sources:
-    """Remembers files by repository."""
+    """Remembers files by repository. `repositories`: those that workspaces may have their content from; None: it is
+    here of none."""
 
-    def __init__(self) -> None:
+    def __init__(self, repositories: Repositories | None = None) -> None:
+        self.repositories = repositories
         self._files: dict[Repository, Files] = {}
+        self._theirs: OrderedDict[Repository, tuple[Files, Grouping]] = OrderedDict()
 
     def of(self, tree: WorkspaceTree, directory: WorkspaceDir) -> ManifestSource:
-        files = self._files.get(tree.repo) or self._first(tree.repo)
+        if is_nowhere(directory):
+            return NoContent()
+        files = self._files.get(tree.repo) or self._first(tree)
         for kind in KINDS:
             found = kind(files, tree, directory)
             if found is not None:
@@ -60,11 +77,35 @@ class Sources:
         found = there.find(directory.path, directory.directory)
         return Content(there, found) if found is not None else None
 
-    def served(self, tree: WorkspaceTree, directory: WorkspaceDir, pin: Mapping[str, str]) -> Content:
+    def sourced(self, workspace: str, commit: CommitRef, path: str) -> Content | None:
+        """Where a commit of another repository has the content of a workspace: in the directory `path` there. None
+        where it is not here, or has no such directory."""
+        if self.repositories is None:
+            return None
+        try:
+            repo = self.repositories.of(commit)
+            tree = ContentTree(repo, repo.commit(commit.id).tree, self._of_theirs(repo)[1])
+            found = tree.content(workspace, path)
+        except RepositoryUnreadable:
+            return None
+        return Content(tree, found) if found is not None else None
+
+    def fault_of(self, found: Content) -> str:
+        """Why what another repository has in a directory can be nobody's content, in words; "" if it can."""
+        return found.tree.fault_of(found.directory) if isinstance(found.tree, ContentTree) else ""
+
+    def served(self, tree: WorkspaceTree, directory: WorkspaceDir, elsewhere: Mapping[str, str]) -> Content:
         """Where the content is read that a workspace is served with. `tree`: of the commit that it is served at;
-        `pin`: what its record says."""
-        found = self.pinned(tree, directory, pin["commit"]) if pin else None
+        `elsewhere`: what its record says."""
+        if "repository" in elsewhere:
+            commit = commits.parse(elsewhere["commit"])
+            return self.sourced(directory.path, commit, elsewhere.get("path", "")) or self.absent(tree, directory)
+        found = self.pinned(tree, directory, elsewhere["commit"]) if elsewhere else None
         return found or Content(tree, directory)
+
+    def absent(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Content:
+        """Of a workspace of whose content nothing is here."""
+        return Content(tree, nowhere(directory))
 
     def ever(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Iterator[ManifestSource]:
         """What a commit may have had served of a workspace, whether its pin was over or not."""
@@ -78,21 +119,28 @@ class Sources:
         """What its workspace.yaml says under spec.serve."""
         if directory.manifest is None:
             return None
-        files = self._files.get(tree.repo) or self._first(tree.repo)
+        files = self._files.get(tree.repo) or self._first(tree)
         return files.pin_of_workspace(directory.manifest_path, directory.manifest.id)
+
+    def source(self, tree: WorkspaceTree, directory: WorkspaceDir) -> SourceRef | None:
+        """What its workspace.yaml says under spec.source."""
+        if directory.manifest is None:
+            return None
+        files = self._files.get(tree.repo) or self._first(tree)
+        return files.source_of_workspace(directory.manifest_path, directory.manifest.id)
 
     def workspace(self, tree: WorkspaceTree, directory: WorkspaceDir) -> Piece | None:
         """The workspace.yaml of a directory, as its parent gets it; None where there is none."""
         if directory.manifest is None:
             return None
-        files, name = self._files.get(tree.repo) or self._first(tree.repo), paths.base(directory.path)
+        files, name = self._files.get(tree.repo) or self._first(tree), paths.base(directory.path)
         return files.read_workspace(directory.manifest_path, directory.manifest.id, name)
 
     def stated_uid(self, tree: WorkspaceTree, directory: WorkspaceDir) -> str:
         """The metadata.uid of its workspace.yaml, "" where none is stated."""
         if directory.manifest is None:
             return ""
-        files = self._files.get(tree.repo) or self._first(tree.repo)
+        files = self._files.get(tree.repo) or self._first(tree)
         return files.uid_of_workspace(directory.manifest_path, directory.manifest.id)
 
     def line_in_workspace(self, tree: WorkspaceTree, directory: WorkspaceDir, field: str) -> int:
@@ -100,9 +148,21 @@ class Sources:
         entry = directory.manifest
         return locate(tree.repo.blob(entry.id), 0, field, directory.manifest_path) if entry is not None else 0
 
-    def _first(self, repo: Repository) -> Files:
-        """What reads a repository that nothing was read of yet."""
-        return self._files.setdefault(repo, Files(repo))
+    def _first(self, tree: WorkspaceTree) -> Files:
+        """What reads a repository that is none of the fleet's, or of which nothing was read yet."""
+        if isinstance(tree, ContentTree):
+            return self._of_theirs(tree.repo)[0]
+        return self._files.setdefault(tree.repo, Files(tree.repo))
+
+    def _of_theirs(self, repo: Repository) -> tuple[Files, Grouping]:
+        """What is remembered of a tenant's repository."""
+        found = self._theirs.get(repo)
+        if found is None:
+            found = Files(repo, _EACH), Grouping(repo, _EACH)
+        self._theirs[repo] = found
+        if len(self._theirs) > _KEPT:
+            self._theirs.popitem(last=False)
+        return found
 
 
 def generated(objects: Iterable[dict[str, Any]], origin: Origin) -> list[Manifest]:

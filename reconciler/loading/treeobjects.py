@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from apiserver.model import conditions, paths
+from apiserver.model.commits import NONE
 from apiserver.model.keys import Key
 from apiserver.model.origins import COMPUTED
 from apiserver.model.reserved import settable
@@ -82,7 +83,7 @@ class TreeObjects:
         # A Workspace that does not pass its own rules is held; what can be said of it is its name and why.
         found = self._workspaces.render(said, record, renderer) or renderer.trusted(bare)
         was = self._workspaces.render(old or said, case.record or record, renderer)
-        above = replace(effects, path=record.parent, changed=False)
+        above = replace(effects, path=record.parent, changed=False, said_at=NONE)  # workspace.yaml is the fleet's
         if gathered.adopts:
             above.former = lambda _: {"metadata": {"uid": gathered.adopts}}
         put_lasting(found, (was or found).obj, stored.get(found.key), above, facts)
@@ -129,8 +130,8 @@ def _is_mounted(key: Key, stored: Mapping[Key, Record], effects: Effects) -> boo
 
 def _looks_alike(one: WorkspaceRecord, other: WorkspaceRecord) -> bool:
     """Whether a workspace's object in its parent says the same for both."""
-    says = (one.errors, one.served, one.directory, one.pin, one.locked)
-    return says == (other.errors, other.served, other.directory, other.pin, other.locked)
+    says = (one.errors, one.served, one.directory, one.elsewhere, one.locked)
+    return says == (other.errors, other.served, other.directory, other.elsewhere, other.locked)
 
 
 def _bare_workspace(path: str) -> Manifest:

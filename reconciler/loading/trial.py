@@ -86,7 +86,9 @@ class Trial:
 
     def aside(self, store: Store, repo: Repository) -> Loader:
         """One that does as the loader does, to a store that goes, by the commits of `repo`."""
-        return self.loader.aside(store, Repositories(repo), self._around())
+        sources = self.loader.sources.repositories
+        repositories = sources.beside(repo) if sources is not None else Repositories(repo)
+        return self.loader.aside(store, repositories, self._around())
 
     def _around(self) -> BesideStore:
         """Secrets stand where their workspaces were, wherever these are here. Nothing is decrypted for what may never

@@ -128,6 +128,15 @@ class Verification:
             return (self._problem(commit, f"is not taken, since {bad.why}", hint),)
         return ()
 
+    def unsigned(self, repo: Repository, commit: CommitRef, served: CommitRef) -> str:
+        """Why a commit of another repository is signed by nobody whom the served commit names; "" if it is."""
+        signers = self.vouching.who_may_sign(self.repo, self.tree(served))
+        try:
+            signer = self.vouching.verifier.signer(repo, commit.id, signers)
+        except NotVerified as bad:
+            return bad.why
+        return "it is signed by this server's own key, which counts for nothing there" if signer.ours else ""
+
     def _problem(self, commit: CommitRef, text: str, hint: str) -> LayoutError:
         if self.command is not None:
             hint += f"; or, in an emergency, name the head that is to be served: {self.command('<head>')}"

@@ -43,7 +43,8 @@ class WorkspaceFacts(NamedTuple):
     `shard`: the Shard that it is on, shards.NONE if none takes it. `said`: annotations that its workspace.yaml says for
     its LogicalCluster. `inactive`: it is marked so. `unavailable`: it is a mount of what is not ready. `initializers`,
     `terminators`: names of the programs whose turn is still to come; all that it ever had, as long as none of them has
-    said that it is done. `pinned`: how its content is pinned, in words, "" if it is not. `locked`: Secrets that stay as
+    said that it is done. `pinned`: how its content is pinned, in words, "" if it is not; `source`: where it comes from
+    instead of its directory. `locked`: Secrets that stay as
     they are, since nobody here can read what git says of them, and why. `since`: by type since when conditions are what
     they are, if not since it came.
     """
@@ -63,6 +64,7 @@ class WorkspaceFacts(NamedTuple):
     initializers: tuple[str, ...] = ()
     terminators: tuple[str, ...] = ()
     pinned: str = ""
+    source: str = ""
     locked: tuple[str, ...] = ()
     since: Mapping[str, str] = MappingProxyType({})
 
@@ -139,7 +141,8 @@ def _conditions(facts: WorkspaceFacts) -> list[Object]:
         text = "all but what is encrypted for others is served: "
         applied = condition(COMMIT_APPLIED, True, SECRETS_LOCKED, text + "; ".join(facts.locked))
     else:
-        applied = condition(COMMIT_APPLIED, True, "Applied", "all that was judged of it is served")
+        text = f", from {facts.source}" if facts.source else ""
+        applied = condition(COMMIT_APPLIED, True, "Applied", f"all that was judged of it is served{text}")
     if facts.shard == shards.NONE:
         text = "no Shard takes the workspace: see CommitApplied"
         return [applied, condition("WorkspaceScheduled", False, "Unschedulable", text)]

@@ -26,6 +26,7 @@ objects is their residue (plan/residue.py): a summary does not grow with its wor
     shard: eu                the Shard that it is on, where that is not `root`
     over: 1f0c… 2026-…       the pin of the commit that it is served at, where that is over (its commit and its end):
                              it counts for nothing, whatever the clock says by now
+    content: shop-1abc.77ab…  of one whose content comes from another repository: the commit there that is served
     type: root:organization  where workspace.yaml does not name it in full; root:universal if it is not here
     brought:                 only while held back, or where its type cannot be resolved by now: what it brought
       {writes: Store, builtins: Kubernetes, labels: {tier: gold}}
@@ -69,6 +70,7 @@ class Summary:
     first: str = ""
     shard: str = ""
     over: str = ""
+    content: CommitRef = NONE
     type: str = ""
     brought: dict[str, Any] = field(default_factory=dict)
     defaults: list[str] = field(default_factory=list)
@@ -104,6 +106,7 @@ class Summary:
             "first": self.first,
             "shard": self.shard,
             "over": self.over,
+            "content": str(self.content),
             "type": self.type,
             "brought": self.brought,
             "defaults": self.defaults,
@@ -136,6 +139,7 @@ class Summary:
             first=found.get("first", ""),
             shard=found.get("shard", ""),
             over=found.get("over", ""),
+            content=commits.parse(found.get("content", "")),
             type=found.get("type", ""),
             brought=dict(found.get("brought") or {}),
             defaults=list(found.get("defaults") or ()),

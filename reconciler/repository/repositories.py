@@ -21,6 +21,12 @@ class Repositories:
         self.own = own
         self.sources = SourceStore(sources) if sources is not None else None
 
+    def beside(self, own: Repository) -> Repositories:
+        """The same sources beside another repository of the fleet's."""
+        out = Repositories(own)
+        out.sources = self.sources
+        return out
+
     def of(self, commit: CommitRef) -> Repository:
         """The one that a commit is of; whether it has the commit is not looked at. Safe from every thread; ask anew
         for each judgement, since a source's may be made anew. Raises RepositoryUnreadable where there is none of that

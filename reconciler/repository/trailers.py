@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from reconciler.repository.command import git
 from reconciler.repository.objects import Repository
 
 
-def said(repo: Repository, head: str, without: str, name: str) -> set[str]:
+def said(
+    repo: Repository, head: str, without: str, name: str, most: int | None = None, saying: int | None = None
+) -> set[str]:
     """The values of a trailer in the commits that `head` contains and `without` does not, merged ones too. One trailer
-    may hold several values, with blanks or commas between them."""
+    may hold several values, with blanks or commas between them. `most`: so many commits are looked at, the newest, and
+    of those that seem to say it `saying` (each is a call of git); None: all."""
     wanted, found = name.lower(), set[str]()
-    for commit in repo.new_commits(head, without):
-        if wanted in commit.message.lower():
-            found.update(value for key, value in _trailers(repo, commit.message) if key == wanted)
+    new = islice(repo.new_commits(head, without), most)
+    for commit in islice((commit for commit in new if wanted in commit.message.lower()), saying):
+        found.update(value for key, value in _trailers(repo, commit.message) if key == wanted)
     return found
 
 

@@ -35,7 +35,7 @@ def ask_owners(at: Judgement) -> None:
         return  # what is known of it comes back with it
     base = grounds.served.of(case.record) if case.record is not None else None
     found, pinned = case.trespasses, bool(case.pinned.said)
-    if found and not (case.stays or pinned) and Gatherer(grounds.site.sources).is_same(case, base):
+    if found and not (case.stays or pinned) and Gatherer(grounds.site.sources).is_same_here(case, base):
         found = Trespasses()
     at.known.trespasses = found.as_json()
     # One that is pinned is not served what was touched; when that is over it is asked about.
@@ -60,7 +60,7 @@ def _losses(at: Judgement) -> RefusedDeletion | None:
     total = len(content.old) + len(removed) if at.gathered.complete else 0
     if not at.gathered.complete and len(removed) < SHARE_FROM:
         total = SHARE_FROM * len(removed)
-    return guard.problem(at.record, Taken(removed, edited, total, content.kinds), at.known)
+    return guard.problem(at.record, Taken(removed, edited, total, content.kinds, at.case.sourced.allows), at.known)
 
 
 def _edited(at: Judgement) -> dict[Key, Object]:

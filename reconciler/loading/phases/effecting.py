@@ -25,7 +25,9 @@ def effects_of(at: Judgement) -> Effects:
     case, site = at.case, at.grounds.site
     former = partial(_former, at.grounds.store)
     changes = WorkspaceChanges(case.path)
-    return Effects(site.fleet, case.path, case.moment, site.moments, at.known, former, case.asked, changes)
+    out = Effects(site.fleet, case.path, case.moment, site.moments, at.known, former, case.asked, changes)
+    out.said_at = case.sourced.commit
+    return out
 
 
 def restored_of(at: Judgement) -> Restored:
@@ -33,6 +35,7 @@ def restored_of(at: Judgement) -> Restored:
     assert case.recorded is not None
     out = Restored(site.fleet, case.path, case.moment, site.moments, at.known, asked=case.asked)
     out.changes, out.recorded = WorkspaceChanges(case.path), case.recorded.residue
+    out.said_at = case.sourced.commit
     return out
 
 

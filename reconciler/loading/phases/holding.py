@@ -8,12 +8,12 @@ from typing import Any
 
 import orjson
 
-from apiserver.model import marks
+from apiserver.model import commits, marks
 from apiserver.model.commits import NONE
 from apiserver.model.storagenames import BINDINGS
 from apiserver.registry.tree import WorkspaceRecord
 from reconciler.layout.errors import LayoutError
-from reconciler.loading.case import Verdict, was_served
+from reconciler.loading.case import Sourced, Verdict, was_served
 from reconciler.loading.changeset import ChangeKind, ObjectChange, WorkspaceChanges
 from reconciler.loading.leaving import labels_of
 from reconciler.loading.phases.effecting import effects_of, restored_of
@@ -56,13 +56,22 @@ def _hold(at: Judgement, lacking: Callable[[Judgement], Iterable[ObjectChange]])
 
 
 def _problems(at: Judgement) -> list[LayoutError]:
-    """All of them; of files that are read in another commit they say so."""
-    found, pinned = set(at.content.problems), at.case.pinned.said
+    """All of them; of files that are read in another commit, or another repository, they say so."""
+    found, pinned, sourced = set(at.content.problems), at.case.pinned.said, at.case.sourced
+    if sourced.said and at.case.content is not None:
+        theirs, text = {path for path, _ in at.case.content.tree.files(at.case.content.directory)}, told(sourced)
+        there = {each for each in found if each.path in theirs}
+        found = (found - there) | {replace(each, message=each.message + text) for each in there}
     if pinned:
         inside, text = f"{at.record.directory}/", f", in {pinned['commit']:.10} to which it is pinned"
         here = {each for each in found if each.path.startswith(inside) and each.path != pinned["file"]}
         found = (found - here) | {replace(each, message=each.message + text) for each in here}
     return sorted(found)
+
+
+def told(sourced: Sourced) -> str:
+    """Where a file stands that is none of the fleet's."""
+    return f", in {sourced.commit.id:.10} of {sourced.said['repository']}"
 
 
 def _nothing(_: Judgement) -> Iterable[ObjectChange]:
@@ -78,7 +87,9 @@ def _gone(at: Judgement) -> Iterable[ObjectChange]:
     found = (renderer.render(manifest)[0] for manifest in at.gathered.old)
     said = {each.key: each for each in found if each is not None and _is_of_a_file(each)}
     there = at.stored([*said])
-    effects = replace(effects_of(at), moment=at.grounds.site.moments.at(at.record.head, at.case.moment.time))
+    moment = at.grounds.site.moments.at(at.record.head, at.case.moment.time)
+    said_at = commits.parse(at.record.source.get("commit", ""))
+    effects = replace(effects_of(at), moment=moment, said_at=said_at)
     for key, declared in said.items():
         if key not in there and not stays(at, declared):
             effects.put(declared, None, None, beginning(declared, None))
@@ -97,7 +108,7 @@ def hold_away(at: Judgement) -> Go | None:
     if not was_served(at.case.recorded) or not at.content.problems:
         return hold(at)
     changes = WorkspaceChanges(at.case.path, why=_problems(at))
-    at.verdict = Verdict(away(at.record, changes), changes)
+    at.verdict = Verdict(replace(away(at.record, changes), follows=dict(at.case.sourced.follows)), changes)
     _tell(at)
     return Go.DONE
 
@@ -106,7 +117,13 @@ def held(at: Judgement, changes: WorkspaceChanges) -> WorkspaceRecord:
     """The record of one that stays as it is; `known` is completed."""
     record, known, grounds = at.record, at.known, at.grounds
     changes.became = ChangeKind.HELD
-    out = replace(record, errors=[str(p) for p in changes.why], judged=at.case.moment.commit, due=at.case.pinned.due)
+    out = replace(
+        record,
+        errors=[str(p) for p in changes.why],
+        judged=at.case.moment.commit,
+        due=at.case.pinned.due,
+        follows=dict(at.case.sourced.follows),
+    )
     known.ending = labels_of(grounds.store, known.ending, record.cluster)
     known.errors = out.errors
     known.brought = brought_by(record) if record.served else {}  # its type may say something else meanwhile
@@ -134,7 +151,7 @@ def away(record: WorkspaceRecord, changes: WorkspaceChanges) -> WorkspaceRecord:
     text = "was served, and cannot be brought back"
     changes.became = ChangeKind.HELD
     changes.why = [LayoutError(p.path, p.line, p.column, f"{text}: {p.message}", p.hint) for p in changes.why]
-    return replace(record, served=False, errors=[str(p) for p in changes.why], due=0)
+    return replace(record, served=False, errors=[str(p) for p in changes.why], due=0, source={})
 
 
 def _tell(at: Judgement) -> None:

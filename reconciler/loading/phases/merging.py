@@ -51,7 +51,7 @@ def merge(at: Judgement) -> None:
         status = status_of(declared, stored, content, effects, beginning)
         effects.put(declared, content.old.get(key), stored, status)
     if effects.changed or not at.record.served:
-        known.commit = at.case.moment.commit
+        known.commit = at.case.said_at
     _accept(at, effects)
 
 
@@ -91,7 +91,9 @@ def stays(at: Judgement, declared: DeclaredObject) -> bool:
 
 def _accept(at: Judgement, effects: Effects) -> None:
     case, record, pinned = at.case, at.record, at.case.pinned
-    heldbefore.note_over(at.known, pinned.over, at.grounds.served.passed)
+    passed, sourced = at.grounds.served.passed, case.sourced
+    heldbefore.note_over(at.known, pinned.over, passed)
+    heldbefore.note_content(at.known, sourced.commit, passed, case.moment.commit)
     served = replace(
         record,
         served=True,
@@ -105,6 +107,8 @@ def _accept(at: Judgement, effects: Effects) -> None:
         pin=dict(pinned.said),
         locked=at.gathered.locked,
         due=pinned.due,
+        source=dict(sourced.said),
+        follows=dict(sourced.follows),
     )
     effects.changes.locked = at.gathered.locked
     at.grounds.tree_objects.put(case, served, at.gathered, effects, at.look)

@@ -1,0 +1,27 @@
+"""What a loader knows of tenants' repositories, beside what is here of them (repository/repositories).
+
+Made by whoever follows them (commands/sourcing), and given to the loader; read by sourced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from apiserver.model.commits import CommitRef
+from reconciler.repository.objects import Repository
+
+
+def _signed(_: Repository, __: CommitRef) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remotes:
+    """`head`: by a source's name and the branch, its head when it was looked at last, whole and here; "" where it never
+    was. `fleet`: where the fleet's own repository is. `unsigned`: why a commit of a source is not taken where commits
+    have to be signed, "" where it is."""
+
+    head: Callable[[str, str], str]
+    fleet: tuple[str, ...] = ()
+    unsigned: Callable[[Repository, CommitRef], str] = _signed

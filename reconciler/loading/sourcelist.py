@@ -1,0 +1,68 @@
+"""Which sources are to be followed for the workspaces that are there, and which workspaces are to be judged again.
+
+Called by whoever follows them (commands/sourcing). It follows from records alone: the source by which a workspace was
+judged last, and the one that it is served from, where that is another one still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from apiserver.model import commits
+from apiserver.model.commits import CommitRef
+from apiserver.registry import tree
+from apiserver.registry.tree import WorkspaceRecord
+from apiserver.storage.protocol import View
+from reconciler.layout.sourceref import SourceRef
+from reconciler.repository.sourcerefs import source_name
+
+
+class ListedSource(NamedTuple):
+    """`name`: of the source. `path`, `cluster`: of its workspace. `keep`: commits of it that are served, or are to be
+    once they are here. `is_wanted`: it is the one by which the workspace was judged; else it is kept for what is
+    served."""
+
+    name: str
+    path: str
+    cluster: str
+    ref: SourceRef
+    keep: frozenset[str]
+    is_wanted: bool = True
+
+
+def listed(store: View) -> dict[str, ListedSource]:
+    """All that are to be followed, by name."""
+    found = [each for record in tree.sourced(store) for each in _of(store, record)]
+    # Of two branches of one repository the one counts that is wanted.
+    return {each.name: each for each in sorted(found, key=lambda each: each.is_wanted)}
+
+
+def _of(store: View, record: WorkspaceRecord) -> Iterator[ListedSource]:
+    served = commits.parse(tree.summary(store, record.path).get("content") or "")
+    for said, wanted in ((record.source, False), (record.follows, True)):
+        ref = SourceRef.kept(said)
+        if ref is not None:
+            name = source_name(record.cluster, ref.repository)
+            keep = frozenset({served.id} if served and served.repository == name else ())
+            yield ListedSource(name, record.path, record.cluster, ref, keep, wanted)
+
+
+Judged = dict[str, tuple[SourceRef, str]]
+"""With which source, at which head, workspaces were judged last, by path."""
+
+
+def due(store: View, sources: Iterable[ListedSource], heads: dict[str, str], judged: Judged) -> set[str]:
+    """The workspaces for which a source has another head than that they were judged with, by `heads`. `judged`: what is
+    known of that, nothing after a start; completed by those that serve the head, and are not held."""
+    out = set[str]()
+    for source in sources:
+        head, record = heads.get(source.name, ""), tree.workspace_at(store, source.path)
+        if record is None or not head or not source.is_wanted or judged.get(source.path) == (source.ref, head):
+            continue
+        serves = commits.parse(record.source.get("commit", ""))
+        if record.served and not record.errors and serves == CommitRef(source.name, head):
+            judged[source.path] = source.ref, head
+        else:
+            out.add(source.path)
+    return out
