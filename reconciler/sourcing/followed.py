@@ -7,7 +7,7 @@ them is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -66,12 +66,14 @@ class SourceFollowing(Protocol):
     """The follower, as loading sees it (`sourcing/follower` makes it; a test may have another). Safe from every thread.
 
     What is new is told through the `news` that it was made with: names of which `found` says something else than
-    before, `looked` aside; from a thread of its own, which waits meanwhile.
+    before, `looked` aside, and those that were looked at for the first time; from a thread of its own, which waits
+    meanwhile.
     """
 
-    def follow(self, wanted: Mapping[str, FollowedSource]) -> None:
+    def follow(self, wanted: Mapping[str, FollowedSource], kept: Collection[str] = frozenset()) -> None:
         """The whole set, by name (`sourcerefs.source_name`). Cheap, and free where nothing changed. Those not in it any
-        more are not looked at; what came of them goes after an hour. What is new in it is looked at, at once."""
+        more are not looked at, and what came of them goes after an hour, but for the `kept`: sources of which something
+        is still served. What is new, or is said to be elsewhere or with other credentials, is looked at, at once."""
 
     def found(self, name: str) -> Found:
         """Nothing, of one that is not followed."""
