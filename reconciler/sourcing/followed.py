@@ -7,11 +7,14 @@ them is not known here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from reconciler.repository.sourcerefs import NO_CREDENTIALS, SourceAddress, SourceCredentials
+
+_ID = re.compile(r"[0-9a-f]{40}")
 
 REASONS = {
     "AddressRefused": "it is not on the public internet, and not trusted",
@@ -35,13 +38,18 @@ class FollowedSource:
     """`address`: judged (`sourcerefs.address`). `trusted`: whether it may be at any address, those of this machine and
     its network included. `remedy`: what an administrator may do where it may not, for the fault's hint. `keep`: ids of
     commits whose objects stay, wherever the branch goes: those that are served, and those that a judgement under way
-    is about."""
+    is about. One that is not here is asked for by its id, once; no fault tells that it was not given."""
 
     address: SourceAddress
     credentials: SourceCredentials = field(default=NO_CREDENTIALS, repr=False)
     trusted: bool = False
     remedy: str = ""
     keep: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for commit in self.keep:
+            if _ID.fullmatch(commit) is None:
+                raise ValueError(f"{commit!r} is no id of a commit")
 
 
 class Found(NamedTuple):

@@ -6,6 +6,7 @@ counts: the refs move at the end, and what came until then goes.
 
 from __future__ import annotations
 
+import logging
 import tempfile
 import time
 from collections.abc import Collection
@@ -23,23 +24,28 @@ from reconciler.sourcing.settings import FollowSettings
 from reconciler.sourcing.taking import ALONE, Taking, size
 from reconciler.sourcing.uploadpack import UploadPack
 
+log = logging.getLogger(__name__)
+
 
 class Visited(NamedTuple):
     """`head`: of the branch, whole and here. `left`: commits that it does not contain and that were heads until now.
-    `second`: whether the server speaks git's protocol in its version 2."""
+    `second`: whether the server speaks git's protocol in its version 2. `refused`: commits that are to stay, are not
+    here, and that it did not give."""
 
     head: str
     left: frozenset[str]
     second: bool
+    refused: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """`keep`: ids of commits that stay. `second`: see Visited, as far as it is known."""
+    """`keep`: ids of commits that stay. `refused`, `second`: see Visited, as far as it is known."""
 
     name: str
     source: FollowedSource
     keep: Collection[str]
+    refused: Collection[str]
     second: bool
     time: VisitTime
 
@@ -54,18 +60,37 @@ class Visit:
                 raise SourceFault("BranchNotFound", f"the repository has no branch {branch}", hint)
             repository = store.make(self.name)
             refs = SourceRefs(repository)
-            self._keep(refs)
+            taking = Taking(repository, self.time, bounds)
+            self._keep(refs, taking)
             left = frozenset[str]()
             if refs.head(branch) != head:
                 refs.mend()
-                taking = Taking(repository, self.time, bounds)
                 if not taking.is_whole(head):
                     self._brought(remote, refs, taking, head)
                 left = frozenset(refs.move(branch, head))
                 if packing.load(repository.git_dir).packs > settings.packs:
                     packing.pack(repository.git_dir)
                     repository.let_go()
-            return Visited(head, left, remote.second)
+            lost = self._missing(refs)
+            refused = frozenset(each for each in lost if not self._recovered(remote, refs, taking, each))
+            return Visited(head, left, remote.second, refused)
+
+    def _missing(self, refs: SourceRefs) -> list[str]:
+        """Commits that are served and no ref leads to, after this machine lost its disk while the branch was rewritten:
+        many servers give them by their ids all the same."""
+        kept = refs.kept()
+        return sorted(each for each in self.keep if each not in kept and each not in self.refused)
+
+    def _recovered(self, remote: UploadPack, refs: SourceRefs, taking: Taking, commit: str) -> bool:
+        """Whether the commit is here then; that it is not is no fault of the source's."""
+        try:
+            if not taking.is_whole(commit):
+                self._brought(remote, refs, taking, commit)
+            refs.keep({commit})
+        except SourceFault as fault:
+            log.info("%s does not give %s: %s", self.source.address.url, commit, fault)
+            return False
+        return True
 
     def _brought(self, remote: UploadPack, refs: SourceRefs, taking: Taking, head: str) -> None:
         """Where there is no room for what comes, once more after what nobody needs has gone."""
@@ -89,10 +114,10 @@ class Visit:
             pack.seek(0)
             taking.take(pack, head)
 
-    def _keep(self, refs: SourceRefs) -> None:
+    def _keep(self, refs: SourceRefs, taking: Taking) -> None:
         there = refs.kept()
-        refs.keep(set(self.keep) - there)
         refs.let_go(there - set(self.keep))
+        refs.keep([each for each in self.keep if each not in there and taking.is_whole(each)])
 
 
 def within(seconds: float) -> VisitTime:

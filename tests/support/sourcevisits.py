@@ -25,6 +25,7 @@ class Tenant:
     repository: FleetRepo
     store: SourceStore
     second: bool = field(default=False)
+    refused: frozenset[str] = frozenset()
 
     def visit(
         self,
@@ -33,9 +34,9 @@ class Tenant:
         keep: frozenset[str] = frozenset(),
         seconds: float = 60.0,
     ) -> Visited:
-        made = Visit(NAME, source or self.server.source("a.git"), keep, self.second, within(seconds))
+        made = Visit(NAME, source or self.server.source("a.git"), keep, self.refused, self.second, within(seconds))
         found = made.make(self.store, settings)
-        self.second = found.second
+        self.second, self.refused = found.second, self.refused | found.refused
         return found
 
     @property

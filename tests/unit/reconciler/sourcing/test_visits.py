@@ -143,6 +143,25 @@ def test_what_is_kept_stays_when_room_is_made_and_what_nobody_needs_goes(tenant:
     assert set(tenant.here.references) == {TRACKED + "main", KEPT + served, KEPT + lost[-2]}
 
 
+@pytest.mark.parametrize("old", [False, True])
+def test_what_is_served_and_was_lost_is_asked_for_by_its_id_once(tenant: Tenant, old: bool) -> None:
+    """This machine lost its disk, and the branch was rewritten meanwhile. A server of the first version refuses."""
+    tenant.server.old = old
+    served, first = tenant.repository.commit({"app/web.yaml": "served"}), tenant.repository.commits[0]
+    tenant.repository.commit({"app/web.yaml": "rewritten"}, parent=first)
+    gone = "1" * 40
+    found = tenant.visit(keep=frozenset({served, gone, first}))
+    assert found.head == tenant.repository.head
+    assert found.refused == ({served, gone} if old else {gone})
+    kept = {KEPT + first} if old else {KEPT + first, KEPT + served}
+    assert set(tenant.here.references) == {TRACKED + "main"} | kept
+    if not old:
+        assert text(tenant, served) == "served"
+    tenant.server.asked.clear()
+    tenant.visit(keep=frozenset({served, gone, first}))
+    assert "fetch" not in tenant.server.steps
+
+
 def test_what_is_larger_than_a_source_may_be_is_refused_and_leaves_nothing(tenant: Tenant) -> None:
     head = tenant.visit().head
     tenant.repository.commit({"big": random.Random(1).randbytes(600_000)})
